@@ -1,0 +1,181 @@
+//! An Ethernet frame in a buffer that is used again.
+
+use crate::Time;
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
+
+/// Bytes kept free before a new frame, for tags and outer headers that are pushed on it.
+pub const HEADROOM: usize = 64;
+/// The longest frame, in bytes without FCS, that any part carries (FORMATS section 2).
+pub const LONGEST: usize = 16_000;
+/// Frames kept by a [`Pool`] for later; more are freed. 16 Ki frames of 1.5 kB are 25 MB.
+const KEPT: usize = 16 * 1024;
+
+/// An Ethernet frame, destination address first, without preamble and FCS.
+///
+/// Dereferences to its bytes. Headers go on and come off at the front without moving what is
+/// behind them, as long as [`HEADROOM`] lasts.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    start: usize,
+    arrived: Time,
+}
+
+impl Frame {
+    /// A frame with a copy of `bytes`, outside any pool: for tests and set-up.
+    pub fn new(bytes: &[u8]) -> Frame {
+        let mut frame = Frame::default();
+        frame.reset();
+        frame.bytes.extend_from_slice(bytes);
+        frame
+    }
+
+    /// When the first bit of this frame arrived: its SFD, where the port knows it.
+    pub fn arrived(&self) -> Time {
+        self.arrived
+    }
+
+    /// Set by the world that delivers the frame.
+    pub fn set_arrived(&mut self, at: Time) {
+        self.arrived = at;
+    }
+
+    /// Empties the frame and gives it its headroom again.
+    fn reset(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(HEADROOM, 0);
+        self.start = HEADROOM;
+        self.arrived = Time::ZERO;
+    }
+
+    /// Appends `bytes`.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Makes the frame `len` bytes long: cuts its end off, or appends zeros.
+    pub fn resize(&mut self, len: usize) {
+        self.bytes.resize(self.start + len, 0);
+    }
+
+    /// Opens a gap of `len` bytes at `at`, moving what is before it to the front: a VLAN tag goes
+    /// in with `insert(12, 4)`. Returns the gap, whose content is whatever was there.
+    ///
+    /// # Panics
+    /// When `at` is beyond the end.
+    pub fn insert(&mut self, at: usize, len: usize) -> &mut [u8] {
+        assert!(
+            at <= self.len(),
+            "insert at {at} of a frame of {} bytes",
+            self.len()
+        );
+        if self.start < len {
+            let more = len - self.start + HEADROOM;
+            self.bytes.splice(0..0, core::iter::repeat_n(0, more));
+            self.start += more;
+        }
+        self.bytes
+            .copy_within(self.start..self.start + at, self.start - len);
+        self.start -= len;
+        &mut self.bytes[self.start + at..self.start + at + len]
+    }
+
+    /// Takes `len` bytes out at `at`, moving what is before them back: the inverse of
+    /// [`insert`](Frame::insert).
+    ///
+    /// # Panics
+    /// When the bytes to be removed are not all there.
+    pub fn remove(&mut self, at: usize, len: usize) {
+        assert!(
+            at + len <= self.len(),
+            "remove {at}+{len} of a frame of {} bytes",
+            self.len()
+        );
+        self.bytes
+            .copy_within(self.start..self.start + at, self.start + len);
+        self.start += len;
+    }
+}
+
+impl Deref for Frame {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+impl DerefMut for Frame {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..]
+    }
+}
+
+impl PartialEq for Frame {
+    fn eq(&self, other: &Frame) -> bool {
+        self[..] == other[..] && self.arrived == other.arrived
+    }
+}
+
+/// Buffers of frames that are done with, for frames to come.
+#[derive(Debug, Default)]
+pub struct Pool {
+    free: Vec<Frame>,
+}
+
+impl Pool {
+    /// An empty frame with headroom.
+    pub fn take(&mut self) -> Frame {
+        let mut frame = self.free.pop().unwrap_or_default();
+        frame.reset();
+        frame
+    }
+
+    /// A frame with these bytes, and nothing else set.
+    pub fn take_with(&mut self, bytes: &[u8]) -> Frame {
+        let mut frame = self.take();
+        frame.extend(bytes);
+        frame
+    }
+
+    /// Gives a frame's buffer back.
+    pub fn give(&mut self, frame: Frame) {
+        if self.free.len() < KEPT {
+            self.free.push(frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_goes_in_and_comes_out_without_a_trace() {
+        let mut frame = Frame::new(b"dddddd.ssssssTTpayload");
+        frame.insert(12, 4).copy_from_slice(b"8100");
+        assert_eq!(&frame[..], b"dddddd.sssss8100sTTpayload");
+        frame.remove(12, 4);
+        assert_eq!(&frame[..], b"dddddd.ssssssTTpayload");
+    }
+
+    #[test]
+    fn more_headers_than_headroom_still_fit() {
+        let mut frame = Frame::new(b"x");
+        for _ in 0..3 {
+            frame.insert(0, HEADROOM).fill(7);
+        }
+        assert_eq!(frame.len(), 3 * HEADROOM + 1);
+        assert_eq!((frame[0], frame[3 * HEADROOM]), (7, b'x'));
+    }
+
+    #[test]
+    fn a_frame_from_the_pool_remembers_nothing() {
+        let mut pool = Pool::default();
+        let mut frame = pool.take_with(b"old");
+        frame.set_arrived(Time::from_ns(5));
+        frame.insert(0, 10);
+        pool.give(frame);
+        assert_eq!(pool.take_with(b"new"), Frame::new(b"new"));
+    }
+}

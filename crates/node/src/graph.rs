@@ -1,0 +1,236 @@
+//! A network as data: nodes, and the links between their ports.
+
+use crate::{Channel, Node, Port};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A node's place in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// The node.
+    pub node: NodeId,
+    /// Its port.
+    pub port: Port,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The two ends.
+    pub ends: [End; 2],
+    /// What carries frames from `ends[0]`, and what carries them from `ends[1]`.
+    pub channels: [Channel; 2],
+}
+
+/// A node and its name.
+pub struct Member {
+    /// Unique in the graph.
+    pub name: String,
+    /// The packet function.
+    pub node: Box<dyn Node>,
+}
+
+/// Nodes and links; what a world runs.
+#[derive(Default)]
+pub struct Graph {
+    /// The nodes; a [`NodeId`] is an index here.
+    pub members: Vec<Member>,
+    /// The links, in the order in which they were made.
+    pub links: Vec<Link>,
+}
+
+/// What is wrong with a graph. Links are named by their index, nodes by name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// Two nodes have one name.
+    #[error("two nodes are called `{0}`; give one of them another name")]
+    DuplicateName(String),
+    /// A link's end is at a port that the node does not have.
+    #[error("`{node}` has {ports} port(s), counted from 0: there is no `{node}.{port}`")]
+    NoSuchPort {
+        /// The link.
+        link: usize,
+        /// The node's name.
+        node: String,
+        /// The port asked for.
+        port: Port,
+        /// How many it has.
+        ports: usize,
+    },
+    /// A port with two links.
+    #[error("port `{node}.{port}` has two links; a port takes one")]
+    PortUsedTwice {
+        /// The first link at the port.
+        first: usize,
+        /// The second.
+        second: usize,
+        /// The node's name.
+        node: String,
+        /// The port.
+        port: Port,
+    },
+    /// A port with no link.
+    #[error(
+        "port `{node}.{port}` is not connected; add a link to it, or make the node with fewer ports"
+    )]
+    Unconnected {
+        /// The node's index.
+        member: usize,
+        /// The node's name.
+        node: String,
+        /// The port.
+        port: Port,
+    },
+    /// A queue that holds nothing: no frame could ever pass while another leaves.
+    #[error("a queue of 0 holds no frame; give it room for at least one")]
+    NoQueue {
+        /// The link.
+        link: usize,
+    },
+}
+
+impl Graph {
+    /// Adds a node.
+    pub fn add(&mut self, name: impl Into<String>, node: Box<dyn Node>) -> NodeId {
+        self.members.push(Member {
+            name: name.into(),
+            node,
+        });
+        NodeId(self.members.len() - 1)
+    }
+
+    /// Joins two ports by a link that is the same in both directions, and returns its index.
+    pub fn connect(&mut self, a: (NodeId, u16), b: (NodeId, u16), channel: Channel) -> usize {
+        let end = |(node, port)| End {
+            node,
+            port: Port(port),
+        };
+        self.links.push(Link {
+            ends: [end(a), end(b)],
+            channels: [channel.clone(), channel],
+        });
+        self.links.len() - 1
+    }
+
+    /// Finds everything that is wrong with the graph, in order of place.
+    ///
+    /// # Errors
+    /// All that were found; never an empty list.
+    ///
+    /// # Panics
+    /// When a link names a [`NodeId`] that did not come from this graph's [`add`](Graph::add).
+    pub fn check(&self) -> Result<(), Vec<GraphError>> {
+        let mut errors = Vec::new();
+        let mut names = BTreeMap::new();
+        for member in &self.members {
+            if names.insert(member.name.as_str(), ()).is_some() {
+                errors.push(GraphError::DuplicateName(member.name.clone()));
+            }
+        }
+        let mut used = BTreeMap::new();
+        for (index, link) in self.links.iter().enumerate() {
+            for end in link.ends {
+                let member = &self.members[end.node.0];
+                let (node, port, ports) = (member.name.clone(), end.port, member.node.ports());
+                if end.port.index() >= ports {
+                    errors.push(GraphError::NoSuchPort {
+                        link: index,
+                        node,
+                        port,
+                        ports,
+                    });
+                } else if let Some(first) = used.insert(end, index) {
+                    errors.push(GraphError::PortUsedTwice {
+                        first,
+                        second: index,
+                        node,
+                        port,
+                    });
+                }
+            }
+            if link.channels.iter().any(|channel| channel.queue.is_zero()) {
+                errors.push(GraphError::NoQueue { link: index });
+            }
+        }
+        for (index, member) in self.members.iter().enumerate() {
+            for port in 0..member.node.ports() {
+                let port = Port(port as u16);
+                if !used.contains_key(&End {
+                    node: NodeId(index),
+                    port,
+                }) {
+                    let node = member.name.clone();
+                    errors.push(GraphError::Unconnected {
+                        member: index,
+                        node,
+                        port,
+                    });
+                }
+            }
+        }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Frame, Out, Time};
+
+    struct Ports(usize);
+    impl Node for Ports {
+        fn ports(&self) -> usize {
+            self.0
+        }
+        fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
+            out.drop(frame, "test");
+        }
+    }
+
+    #[test]
+    fn every_fault_of_a_graph_is_found_in_one_go() {
+        let mut graph = Graph::default();
+        let a = graph.add("a", Box::new(Ports(1)));
+        let b = graph.add("b", Box::new(Ports(2)));
+        graph.add("a", Box::new(Ports(0)));
+        graph.connect((a, 0), (b, 0), Channel::default());
+        graph.connect((a, 0), (b, 7), Channel::default());
+        let errors = graph.check().unwrap_err();
+        assert_eq!(errors[0], GraphError::DuplicateName("a".into()));
+        assert!(matches!(
+            errors[1],
+            GraphError::PortUsedTwice {
+                first: 0,
+                second: 1,
+                ..
+            }
+        ));
+        assert!(matches!(
+            errors[2],
+            GraphError::NoSuchPort {
+                link: 1,
+                ports: 2,
+                ..
+            }
+        ));
+        assert!(matches!(
+            errors[3],
+            GraphError::Unconnected {
+                member: 1,
+                port: Port(1),
+                ..
+            }
+        ));
+        assert_eq!(errors.len(), 4);
+    }
+}

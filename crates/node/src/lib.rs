@@ -1,0 +1,105 @@
+//! The contract between packet functions and the worlds that run them.
+//!
+//! A [`Node`] is told that a frame arrived, or that its alarm went off, and the [`Time`]; it
+//! answers into an [`Out`] that the caller owns. A [`Graph`] is nodes and the links between their
+//! ports, as data. A world - exact simulated time, or Linux interfaces - runs a graph; neither
+//! knows the other. Nothing here does I/O or reads a clock.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`time`] | [`Time`], an integer count of picoseconds; [`Rate`] and exact serialisation times |
+//! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
+//! | [`out`] | [`Out`]: what a node asks the world to do |
+//! | [`graph`] | [`Graph`], its checks, and the errors they find |
+//! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
+//!
+//! ```
+//! use node::{Frame, Node, Out, Port, Time};
+//!
+//! /// Sends every frame back where it came from, one millisecond after it arrived.
+//! struct Boomerang;
+//!
+//! impl Node for Boomerang {
+//!     fn ports(&self) -> usize {
+//!         1
+//!     }
+//!     fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
+//!         let at = frame.arrived() + Time::from_ms(1);
+//!         out.send_at(port, at, frame);
+//!     }
+//! }
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod frame;
+pub mod graph;
+pub mod link;
+pub mod out;
+pub mod time;
+
+pub use frame::{Frame, Pool};
+pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
+pub use link::{Channel, Flight, Probability, QueueLimit, Transmitter};
+pub use out::{Departure, Out, When};
+pub use time::{Rate, Time};
+
+/// A port of a node, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+impl Port {
+    /// The port's number as an index.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+impl core::fmt::Display for Port {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A packet function with no I/O and no clock of its own.
+///
+/// Rules that every world keeps: the time passed in never decreases from call to call; a port
+/// passed in is below [`ports`](Node::ports); after every call the world asks
+/// [`next_wake`](Node::next_wake) again. Rules that every node keeps: a spurious wake does no
+/// harm; a bad packet is a counted [drop](Out::drop), never a panic; no call allocates per packet
+/// in steady state (take frames from [`Out::frame`] and [`Out::copy`], give them back with
+/// [`Out::drop`] or by sending them).
+pub trait Node: Send {
+    /// How many ports the node has. Constant over its life.
+    fn ports(&self) -> usize;
+
+    /// A whole frame has arrived on `port`.
+    ///
+    /// `now` is when its last bit was in; [`Frame::arrived`] is when its first bit was, and what
+    /// a delay is counted from.
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out);
+
+    /// The alarm that [`next_wake`](Node::next_wake) asked for has gone off, or some earlier one.
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        let _ = (now, out);
+    }
+
+    /// When the node wants to be woken; `None` for not until something arrives.
+    ///
+    /// A time already past means at once. A node that always asks for a time already past starves
+    /// its world, so each wake must move this forward.
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    /// Shows the node's counters, by the names its documentation gives them, in a fixed order.
+    ///
+    /// Drops are not among them: the world has those from [`Out::drops`].
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let _ = visit;
+    }
+}

@@ -1,0 +1,96 @@
+//! What a node asks the world to do.
+
+use crate::{Frame, Pool, Port, Time};
+use alloc::vec::{Drain, Vec};
+
+/// When a frame is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// As soon as the port is free.
+    Now,
+    /// Its first bit at this time; if that is past, at once, counted as late.
+    At(Time),
+}
+
+/// A frame that a node has sent.
+#[derive(Debug)]
+pub struct Departure {
+    /// Which of the node's ports it leaves by.
+    pub port: Port,
+    /// When it is to leave.
+    pub when: When,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// Where a node puts what it wants done; owned by the world, one for each node.
+///
+/// Order within a port is kept: a frame never overtakes one that was sent before it on the same
+/// port (FORMATS section 3).
+#[derive(Debug, Default)]
+pub struct Out {
+    pool: Pool,
+    sends: Vec<Departure>,
+    drops: Vec<(&'static str, u64)>,
+}
+
+impl Out {
+    /// Sends `frame` by `port` as soon as the port is free.
+    pub fn send(&mut self, port: Port, frame: Frame) {
+        self.sends.push(Departure {
+            port,
+            when: When::Now,
+            frame,
+        });
+    }
+
+    /// Sends `frame` so that its first bit leaves `port` at `at`.
+    pub fn send_at(&mut self, port: Port, at: Time, frame: Frame) {
+        self.sends.push(Departure {
+            port,
+            when: When::At(at),
+            frame,
+        });
+    }
+
+    /// Gives `frame` up, and counts it under `reason`: a short noun phrase such as `no such vlan`.
+    pub fn drop(&mut self, frame: Frame, reason: &'static str) {
+        self.pool.give(frame);
+        match self.drops.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => self.drops.push((reason, 1)),
+        }
+    }
+
+    /// Gives back a frame that has served its purpose, such as one that a capture has recorded.
+    pub fn done(&mut self, frame: Frame) {
+        self.pool.give(frame);
+    }
+
+    /// An empty frame to fill.
+    pub fn frame(&mut self) -> Frame {
+        self.pool.take()
+    }
+
+    /// A copy of `frame`, for another port; it keeps the time of arrival.
+    pub fn copy(&mut self, frame: &Frame) -> Frame {
+        let mut copy = self.pool.take_with(frame);
+        copy.set_arrived(frame.arrived());
+        copy
+    }
+
+    /// Takes what was sent, in the order it was: for the world.
+    pub fn sends(&mut self) -> Drain<'_, Departure> {
+        self.sends.drain(..)
+    }
+
+    /// How many frames were dropped, by reason, in the order in which the reasons came up.
+    pub fn drops(&self) -> &[(&'static str, u64)] {
+        &self.drops
+    }
+
+    /// The buffers in reserve: for the world, to take arriving frames from and give sent ones to.
+    pub fn pool(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+}

@@ -94,7 +94,7 @@ impl fmt::Display for Time {
             _ => ("ps", 1, 0),
         };
         let (whole, mut part, mut digits) = (self.0 / scale, self.0 % scale, digits);
-        while part != 0 && part % 10 == 0 {
+        while part != 0 && part.is_multiple_of(10) {
             part /= 10;
             digits -= 1;
         }
@@ -148,7 +148,7 @@ fn quantity(
         divisor *= 10;
     }
     let scaled = value.checked_mul(scale).ok_or(out_of_range)?;
-    if scaled % divisor != 0 {
+    if !scaled.is_multiple_of(divisor) {
         return Err(out_of_range);
     }
     u64::try_from(scaled / divisor).map_err(|_| out_of_range)
@@ -207,7 +207,7 @@ impl Rate {
     pub fn time_of(self, bits: u64, carry: u64) -> (Time, u64) {
         let rate = self.0.get();
         // The usual rates have a whole number of picoseconds to a bit: no 128-bit division.
-        if carry == 0 && SECOND % rate == 0 {
+        if carry == 0 && SECOND.is_multiple_of(rate) {
             return (Time(bits.saturating_mul(SECOND / rate)), 0);
         }
         let total = u128::from(bits) * u128::from(SECOND) + u128::from(carry);
@@ -230,7 +230,7 @@ impl fmt::Display for Rate {
                     return write!(f, "{whole} {unit}");
                 }
                 let mut width = scale.ilog10() as usize;
-                while part % 10 == 0 {
+                while part.is_multiple_of(10) {
                     part /= 10;
                     digits += 1;
                 }

@@ -11,6 +11,7 @@
 //! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
 //! | [`out`] | [`Out`]: what a node asks the world to do |
 //! | [`graph`] | [`Graph`], its checks, and the errors they find |
+//! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
 //! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
 //!
 //! ```
@@ -40,12 +41,14 @@ pub mod frame;
 pub mod graph;
 pub mod link;
 pub mod out;
+pub mod outcome;
 pub mod time;
 
 pub use frame::{Frame, Pool};
 pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
 pub use link::{Channel, Flight, Probability, QueueLimit, Transmitter};
 pub use out::{Departure, Out, When};
+pub use outcome::{Direction, Outcome, Tap};
 pub use time::{Rate, Time};
 
 /// A port of a node, counted from 0.

@@ -125,6 +125,17 @@ pub struct Flight {
     pub duplicate: Option<Time>,
 }
 
+/// The seed of one direction of a link in a run: neighbours share no luck, and every world draws the
+/// same. `direction` is 0 for the way from the link's end 0, 1 for the way back.
+pub fn seed_of(run: u64, link: usize, direction: usize) -> u64 {
+    // The finaliser of SplitMix64, over a walk by the golden ratio.
+    let place = 2 * link as u64 + direction as u64 + 1;
+    let mut x = run.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
 /// One direction of a link at work: decides for each frame when it leaves and whether it arrives.
 ///
 /// Everything is decided when a frame is offered, because a port keeps order: whatever could come

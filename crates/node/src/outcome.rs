@@ -1,0 +1,110 @@
+//! What came of a run: the same report from every world.
+
+use crate::link::LinkCounters;
+use crate::{Frame, Time};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Which way along a link: from its end 0 to its end 1, or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From `ends[0]` to `ends[1]`, over `channels[0]`.
+    Forth,
+    /// From `ends[1]` to `ends[0]`, over `channels[1]`.
+    Back,
+}
+
+impl Direction {
+    /// Both, in the order of a link's channels.
+    pub const BOTH: [Direction; 2] = [Direction::Forth, Direction::Back];
+
+    /// The index of the sending end and of its channel.
+    pub const fn index(self) -> usize {
+        match self {
+            Direction::Forth => 0,
+            Direction::Back => 1,
+        }
+    }
+}
+
+/// Somebody who looks at every frame that one direction of a link delivers.
+pub struct Tap {
+    /// The link's index in its graph.
+    pub link: usize,
+    /// Which way.
+    pub direction: Direction,
+    /// Called when the frame's last bit is in; [`Frame::arrived`] is when its first bit was.
+    pub see: Box<dyn FnMut(Time, &Frame) + Send>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finish {
+    /// Nothing was left to happen.
+    #[default]
+    Idle,
+    /// The time that was asked for was up.
+    Duration,
+    /// Somebody asked for the end, by Ctrl-C for example.
+    Stopped,
+}
+
+/// A node after the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeOutcome {
+    /// Its name in the graph.
+    pub name: String,
+    /// Its own counters, by the names its documentation gives them, in its order.
+    pub counters: Vec<(String, u64)>,
+    /// Frames it gave up, by reason, in the order in which the reasons came up.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// How far off a set of events was from when it should have been: percentiles of the absolute error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Half of the errors are at most this.
+    pub p50: Time,
+    /// 99 of 100 are at most this.
+    pub p99: Time,
+    /// 999 of 1000 are at most this.
+    pub p999: Time,
+    /// The largest.
+    pub max: Time,
+}
+
+/// The measured error of departures that were asked for at a time. A world that is exact has none
+/// to report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimingError {
+    /// Departures measured.
+    pub frames: u64,
+    /// Of those, asked for at a time already past.
+    pub late: u64,
+    /// Over all of them.
+    pub raw: Spread,
+    /// Without those that fell into a pause of the machine.
+    pub trimmed: Spread,
+    /// How many fell into a pause.
+    pub in_pauses: u64,
+}
+
+/// What came of a run of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Each node, in the order of the graph.
+    pub nodes: Vec<NodeOutcome>,
+    /// Each link, in the order of the graph, by [`Direction::index`].
+    pub links: Vec<[LinkCounters; 2]>,
+    /// When the run ended.
+    pub ended: Time,
+    /// Why it ended.
+    pub finish: Finish,
+    /// Frames delivered to nodes.
+    pub frames: u64,
+    /// Calls of nodes: frames delivered, and wakes.
+    pub events: u64,
+    /// What the departures were worth; `None` where they are exact.
+    pub timing: Option<TimingError>,
+}

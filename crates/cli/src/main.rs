@@ -1,1 +1,87 @@
-fn main() {}
+//! The command `wire`: one file a subcommand, each a clap `Args` struct with a `run` method.
+//!
+//! To add a subcommand: write `src/NAME.rs` with a struct and its `run`, list it in [`Command`]
+//! and in [`Command::run`]. Help, man pages and completions come from the same definition.
+
+mod completions;
+mod man;
+mod stdout;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Program what is on the wire, and when.
+#[derive(Parser)]
+#[command(
+    name = "wire",
+    version,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+pub struct Wire {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand)]
+enum Command {
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Man),
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
+        }
+    }
+}
+
+/// What a command that came to its end has to say about what it looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Exit code 0.
+    Good,
+    /// Something that was to be checked did not hold: exit code 1.
+    #[allow(dead_code, reason = "commands that check something come with the labs")]
+    Failed,
+}
+
+fn main() -> ExitCode {
+    // Errors in the arguments end here, with exit code 2.
+    let wire = Wire::parse();
+    match wire.command.run() {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::from(1),
+        // A reader that has seen enough, as `head` does, is a normal end.
+        Err(error) if error.is::<stdout::ReaderGone>() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wire: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_are_sound() {
+        Wire::command().debug_assert();
+    }
+
+    #[test]
+    fn help_of_every_command_fits_a_screen() {
+        for command in Wire::command().get_subcommands_mut() {
+            let name = command.get_name().to_string();
+            let help = command.render_help().to_string();
+            assert!(help.lines().count() <= 40, "help of {name} is too long");
+            assert!(help.contains("Example"), "help of {name} has no example");
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
 //! | [`word`] | the 64-bit timestamp word: received stamps and departures (FORMATS section 3) |
 #![no_std]
 
@@ -11,6 +12,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod flow;
 pub mod word;
 
 pub use word::{BadWord, Departure, Tick};

@@ -1,0 +1,37 @@
+# What people and CI call, nothing else. The recipes of any length are in .ci/.
+
+WIRE = target/release/wire
+
+.PHONY: demo test check bench fuzz docs build
+
+demo: build ## two hosts, a switch and a 1 s delay box in exact simulated time
+	$(WIRE) lab examples/first-light/lab.toml
+
+build:
+	@.ci/setup build
+	cargo build --release --locked -p wireline-cli
+
+test: ## every check and every test
+	@.ci/setup test
+	$(MAKE) --no-print-directory check
+	$(MAKE) --no-print-directory build
+	cargo test --locked --workspace
+	.ci/examples
+	FUZZ_RUNS=20000 .ci/fuzz
+
+check: ## format, lint, purity, licences and bans, documentation
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	.ci/purity
+	.ci/licences
+	.ci/links
+
+bench: build ## ratios against named peers, each in one run
+	cargo bench --locked --workspace
+
+fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} .ci/fuzz
+
+docs: ## the book (with mdbook, if it is here), man pages and the API documentation, into target/
+	.ci/docs

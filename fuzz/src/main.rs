@@ -15,4 +15,7 @@ static CHOSEN: LazyLock<Target> = LazyLock::new(|| {
     }
 });
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| CHOSEN(data));
+libfuzzer_sys::fuzz_target!(
+    init: { LazyLock::force(&CHOSEN); },
+    |data: &[u8]| CHOSEN(data)
+);

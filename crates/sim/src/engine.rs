@@ -1,0 +1,337 @@
+//! The loop.
+
+use crate::agenda::{Agenda, Due};
+use crate::lane::{Arrival, Lane, Stray};
+use crate::{Options, SimError};
+use node::frame::LONGEST;
+use node::link::{SHORTEST, seed_of};
+use node::outcome::{Direction, Finish, NodeOutcome};
+use node::{Frame, Graph, Member, Node, Out, Outcome, Pool, Tap, Time, Transmitter, When};
+use std::collections::BinaryHeap;
+
+/// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
+/// burst of this many frames at one instant would fill the memory first.
+const STUCK: u32 = 4_000_000;
+/// What a wake counts in this: a million of them is too much.
+const WAKE: u32 = 4;
+/// Between two looks at whether the run shall stop, in events.
+const LOOK: u64 = 4_096;
+
+/// Why a frame is refused before it comes to a link.
+#[derive(Clone, Copy)]
+enum Refusal {
+    NoSuchPort,
+    TooLong,
+    Never,
+}
+
+impl Refusal {
+    const ALL: [(Refusal, &str); 3] = [
+        (Refusal::NoSuchPort, "sent by a port that is not there"),
+        (Refusal::TooLong, "longer than 16,000 bytes"),
+        (Refusal::Never, "would arrive after the end of time"),
+    ];
+}
+
+/// A node, and what belongs to it.
+struct Host {
+    name: String,
+    node: Box<dyn Node>,
+    out: Out,
+    /// The lane that each port sends by.
+    lanes: Vec<usize>,
+    refused: [u64; Refusal::ALL.len()],
+}
+
+/// A graph that is being run.
+pub struct Sim {
+    hosts: Vec<Host>,
+    taps: Vec<Tap>,
+    air: Air,
+    until: Time,
+    stop: Option<fn() -> bool>,
+    frames: u64,
+    events: u64,
+    /// How much has happened since time moved.
+    standing: u32,
+    finish: Finish,
+}
+
+/// Everything but the nodes: what is on its way, and what happens next.
+struct Air {
+    now: Time,
+    /// Lane `2 * link + direction`.
+    lanes: Vec<Lane>,
+    strays: BinaryHeap<Stray>,
+    /// Sources: the strays, the lanes, the nodes' alarms.
+    agenda: Agenda,
+    /// The buffers of all nodes: what a sink gives back, a generator takes.
+    pool: Pool,
+    /// Events caused so far.
+    caused: u64,
+}
+
+/// The source of all strays; lane `n` is source `n + 1`, and behind the lanes are the alarms.
+const STRAYS: usize = 0;
+
+impl Sim {
+    /// Makes everything ready; no node has been called.
+    ///
+    /// # Errors
+    /// When the graph or a tap is wrong.
+    pub fn new(graph: Graph, options: Options) -> Result<Sim, SimError> {
+        graph.check().map_err(SimError::Graph)?;
+        let links = graph.links.len();
+        let mut hosts: Vec<Host> = graph.members.into_iter().map(Host::new).collect();
+        let mut lanes = Vec::with_capacity(2 * links);
+        for (index, link) in graph.links.into_iter().enumerate() {
+            for (direction, channel) in link.channels.into_iter().enumerate() {
+                let (from, to) = (link.ends[direction], link.ends[1 - direction]);
+                hosts[from.node.0].lanes[from.port.index()] = lanes.len();
+                let seed = seed_of(options.seed, index, direction);
+                lanes.push(Lane {
+                    transmitter: Transmitter::new(channel, seed),
+                    node: to.node.0,
+                    port: to.port,
+                    flying: Default::default(),
+                    tapped: false,
+                });
+            }
+        }
+        for tap in &options.taps {
+            let link = tap.link;
+            let lane = lanes.get_mut(lane_of(link, tap.direction));
+            lane.ok_or(SimError::NoSuchLink { link, links })?.tapped = true;
+        }
+        let mut sim = Sim {
+            air: Air {
+                now: Time::ZERO,
+                agenda: Agenda::new(1 + lanes.len() + hosts.len()),
+                lanes,
+                strays: BinaryHeap::new(),
+                pool: Pool::default(),
+                caused: 0,
+            },
+            hosts,
+            taps: options.taps,
+            until: options.until.unwrap_or(Time::MAX),
+            stop: options.stop,
+            frames: 0,
+            events: 0,
+            standing: 0,
+            finish: Finish::Idle,
+        };
+        for (index, host) in sim.hosts.iter().enumerate() {
+            sim.air.ask_for_wake(index, host.node.as_ref());
+        }
+        Ok(sim)
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// When time stands still.
+    pub fn advance(&mut self) -> Result<(), SimError> {
+        while let Some((due, source)) = self.air.agenda.first() {
+            if due.at > self.until {
+                self.air.now = self.until;
+                self.finish = Finish::Duration;
+                break;
+            }
+            if self.events.is_multiple_of(LOOK) && self.stop.is_some_and(|stop| stop()) {
+                self.finish = Finish::Stopped;
+                break;
+            }
+            if due.at > self.air.now {
+                self.air.now = due.at;
+                self.standing = 0;
+            }
+            self.events += 1;
+            let host = self.happen(source);
+            if self.standing > STUCK {
+                return Err(SimError::Stuck {
+                    node: self.hosts[host].name.clone(),
+                    at: self.air.now,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What has come of it so far.
+    pub fn outcome(&self) -> Outcome {
+        let links = self.air.lanes.chunks_exact(2);
+        Outcome {
+            nodes: self.hosts.iter().map(Host::outcome).collect(),
+            links: links
+                .map(|lanes| [&lanes[0], &lanes[1]].map(|lane| lane.transmitter.counters()))
+                .collect(),
+            ended: self.air.now,
+            finish: self.finish,
+            frames: self.frames,
+            events: self.events,
+            timing: None,
+        }
+    }
+
+    /// Lets the first event of a source happen, and tells which node it called.
+    fn happen(&mut self, source: usize) -> usize {
+        let alarms = 1 + self.air.lanes.len();
+        if source >= alarms {
+            let host = source - alarms;
+            self.air.agenda.set(source, None);
+            self.standing += WAKE;
+            self.call(host, |node, now, out| node.wake(now, out));
+            return host;
+        }
+        let (lane_index, frame) = self.air.land(source);
+        let lane = &self.air.lanes[lane_index];
+        let (host, port) = (lane.node, lane.port);
+        if lane.tapped {
+            let here = |tap: &&mut Tap| lane_of(tap.link, tap.direction) == lane_index;
+            for tap in self.taps.iter_mut().filter(here) {
+                (tap.see)(self.air.now, &frame);
+            }
+        }
+        self.frames += 1;
+        self.standing += 1;
+        self.call(host, |node, now, out| node.frame(now, port, frame, out));
+        host
+    }
+
+    /// Calls a node, and does what it answers.
+    fn call(&mut self, index: usize, call: impl FnOnce(&mut dyn Node, Time, &mut Out)) {
+        let host = &mut self.hosts[index];
+        std::mem::swap(&mut self.air.pool, host.out.pool());
+        call(host.node.as_mut(), self.air.now, &mut host.out);
+        std::mem::swap(&mut self.air.pool, host.out.pool());
+        for departure in host.out.sends() {
+            let frame = departure.frame;
+            let refused = match host.lanes.get(departure.port.index()) {
+                None => Err((Refusal::NoSuchPort, frame)),
+                Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
+                Some(&lane) => self.air.send(lane, departure.when, frame),
+            };
+            if let Err((refusal, frame)) = refused {
+                host.refused[refusal as usize] += 1;
+                self.air.pool.give(frame);
+            }
+        }
+        self.air.ask_for_wake(index, host.node.as_ref());
+    }
+}
+
+impl Air {
+    /// Takes the first frame that is due from a source, and tells which lane it is on.
+    fn land(&mut self, source: usize) -> (usize, Frame) {
+        let (lane, arrival, next) = if source == STRAYS {
+            let stray = self.strays.pop().expect("due, so there is one");
+            let next = self.strays.peek().map(|next| next.arrival.due);
+            (stray.lane, stray.arrival, next)
+        } else {
+            let flying = &mut self.lanes[source - 1].flying;
+            let arrival = flying.pop_front().expect("due, so there is one");
+            (source - 1, arrival, flying.front().map(|next| next.due))
+        };
+        self.agenda.set(source, next);
+        (lane, arrival.frame)
+    }
+
+    /// Gives a frame to a lane, which decides everything else about its way.
+    fn send(&mut self, lane: usize, when: When, mut frame: Frame) -> Result<(), (Refusal, Frame)> {
+        if frame.len() < SHORTEST {
+            frame.resize(SHORTEST);
+        }
+        let transmitter = &mut self.lanes[lane].transmitter;
+        let flight = transmitter.offer(self.now, when, frame.len());
+        let Some((flight, first_bit)) = flight.and_then(|f| Some((f, f.arrived?))) else {
+            // The queue was full, or it is lost on the way: the lane has counted it.
+            self.pool.give(frame);
+            return Ok(());
+        };
+        let last_bit = first_bit + flight.duration;
+        if last_bit == Time::MAX {
+            return Err((Refusal::Never, frame));
+        }
+        let held_up = first_bit != flight.departed + transmitter.channel().delay;
+        let second = flight.duplicate.map(|first_bit| {
+            let mut copy = self.pool.take_with(&frame);
+            copy.set_arrived(first_bit);
+            (copy, first_bit + flight.duration)
+        });
+        frame.set_arrived(first_bit);
+        let arrival = self.arrival(last_bit, frame);
+        if held_up {
+            self.stray(lane, arrival);
+        } else {
+            let flying = &mut self.lanes[lane].flying;
+            if flying.is_empty() {
+                self.agenda.set(1 + lane, Some(arrival.due));
+            }
+            flying.push_back(arrival);
+        }
+        if let Some((copy, last_bit)) = second {
+            let arrival = self.arrival(last_bit, copy);
+            self.stray(lane, arrival);
+        }
+        Ok(())
+    }
+
+    fn arrival(&mut self, at: Time, frame: Frame) -> Arrival {
+        self.caused += 1;
+        let order = self.caused;
+        Arrival {
+            due: Due { at, order },
+            frame,
+        }
+    }
+
+    fn stray(&mut self, lane: usize, arrival: Arrival) {
+        self.strays.push(Stray { arrival, lane });
+        let first = self.strays.peek().map(|first| first.arrival.due);
+        self.agenda.set(STRAYS, first);
+    }
+
+    /// Notes when a node wants to be woken; a wish that stays the same keeps its place in the order.
+    fn ask_for_wake(&mut self, host: usize, node: &dyn Node) {
+        let source = 1 + self.lanes.len() + host;
+        let wish = node.next_wake().map(|at| at.max(self.now));
+        let wish = wish.filter(|&at| at < Time::MAX);
+        if wish != self.agenda.due(source).map(|due| due.at) {
+            self.caused += 1;
+            let order = self.caused;
+            self.agenda.set(source, wish.map(|at| Due { at, order }));
+        }
+    }
+}
+
+impl Host {
+    fn new(member: Member) -> Host {
+        Host {
+            name: member.name,
+            lanes: vec![usize::MAX; member.node.ports()],
+            node: member.node,
+            out: Out::default(),
+            refused: [0; Refusal::ALL.len()],
+        }
+    }
+
+    fn outcome(&self) -> NodeOutcome {
+        let mut outcome = NodeOutcome {
+            name: self.name.clone(),
+            ..NodeOutcome::default()
+        };
+        let mut count = |name: &str, value| outcome.counters.push((name.into(), value));
+        self.node.counters(&mut count);
+        let own = self.out.drops().iter().copied();
+        let refused =
+            Refusal::ALL.map(|(refusal, reason)| (reason, self.refused[refusal as usize]));
+        let all = own.chain(refused).filter(|&(_, count)| count > 0);
+        outcome.drops = all.map(|(reason, count)| (reason.into(), count)).collect();
+        outcome
+    }
+}
+
+fn lane_of(link: usize, direction: Direction) -> usize {
+    link.saturating_mul(2).saturating_add(direction.index())
+}

@@ -5,6 +5,8 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
+//! | [`line`] | one packet as one text line (FORMATS section 1) |
+//! | [`record`] | one packet as a binary record (FORMATS section 2) |
 //! | [`word`] | the 64-bit timestamp word: received stamps and departures (FORMATS section 3) |
 #![no_std]
 
@@ -13,6 +15,8 @@ extern crate alloc;
 extern crate std;
 
 pub mod flow;
+pub mod line;
+pub mod record;
 pub mod word;
 
 pub use word::{BadWord, Departure, Tick};
@@ -32,3 +36,21 @@ pub struct Packet<'a> {
     /// The frame, without FCS.
     pub bytes: &'a [u8],
 }
+
+impl Packet<'_> {
+    /// Whether a line or a record can carry this frame.
+    ///
+    /// # Errors
+    /// When it is not 14 to 16,000 bytes long.
+    pub fn check(&self) -> Result<(), BadLength> {
+        match self.bytes.len() {
+            SHORTEST..=LONGEST => Ok(()),
+            length => Err(BadLength(length)),
+        }
+    }
+}
+
+/// A frame too short or too long for lines and records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a frame of {0} bytes: lines and records carry {SHORTEST} to {LONGEST} bytes")]
+pub struct BadLength(pub usize);

@@ -1,0 +1,120 @@
+//! One packet as one text line (FORMATS section 1; EtherPIPE's shell format, paper 000 section 4.1).
+//!
+//! ```text
+//! [TIMESTAMP ][HASH ]DSTMAC SRCMAC TYPE XX XX XX ...\n
+//! ```
+//!
+//! A field says what it is by its width in hexadecimal digits: 16 the timestamp word, 8 the
+//! five-tuple hash, 12 a MAC address, 4 the EtherType, 2 a payload byte. Written in upper case with
+//! one space between fields; read in any case, with any run of spaces and tabs between fields and
+//! round them, with `\n`, `\r\n` or nothing at the end.
+//!
+//! ```
+//! use packet::line;
+//!
+//! let (mut frame, mut text) = (Vec::new(), Vec::new());
+//! let head = line::decode(b"00000000075BCD15 001122334455 66778899aabb 0800 45 00", &mut frame)?;
+//! let head = head.expect("the line is neither empty nor a comment");
+//! assert_eq!((head.word, head.hash, frame.len()), (Some(123_456_789), None, 16));
+//!
+//! line::encode(&head.packet(&frame), line::Form::default(), &mut text)?;
+//! assert_eq!(text, b"00000000075BCD15 001122334455 66778899AABB 0800 45 00\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod read;
+mod split;
+mod write;
+
+pub use error::{LineError, Reason};
+pub use split::{Lines, Step};
+
+use crate::{BadLength, Packet, flow};
+use alloc::vec::Vec;
+
+/// The longest line that is read, in bytes without its end. The longest packet written in full
+/// takes 48,014; the rest is room for runs of blanks.
+pub const LONGEST_LINE: usize = 65_536;
+
+/// Which of the optional fields are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The timestamp word.
+    pub time: bool,
+    /// The five-tuple hash.
+    pub hash: bool,
+}
+
+impl Default for Form {
+    /// The timestamp, no hash.
+    fn default() -> Form {
+        Form {
+            time: true,
+            hash: false,
+        }
+    }
+}
+
+impl Form {
+    /// How long the line of a frame of `frame` bytes (14 to 16,000) is in this form, with its end.
+    pub const fn length(self, frame: usize) -> usize {
+        // Without optional fields: 12 + 12 + 4 digits and three ends for the 14 bytes of header.
+        let header = 31 + 17 * self.time as usize + 9 * self.hash as usize;
+        header + 3 * (frame - crate::SHORTEST)
+    }
+}
+
+/// What stood before the frame on a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The timestamp word, if there was one.
+    pub word: Option<u64>,
+    /// The five-tuple hash, if there was one.
+    pub hash: Option<u32>,
+}
+
+impl Head {
+    /// The packet with this head and these bytes.
+    pub fn packet(self, bytes: &[u8]) -> Packet<'_> {
+        Packet {
+            word: self.word,
+            hash: self.hash,
+            bytes,
+        }
+    }
+}
+
+/// Appends the packet's line, ended by `\n`, to `out`.
+///
+/// A missing timestamp word is written as 0, a missing hash is computed. Nothing is allocated when
+/// `out` has room for [`Form::length`] and 64 bytes more.
+///
+/// # Errors
+/// When the frame is not 14 to 16,000 bytes long; `out` is as it was.
+pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), BadLength> {
+    packet.check()?;
+    let word = form.time.then(|| packet.word.unwrap_or(0));
+    let hash = form
+        .hash
+        .then(|| packet.hash.unwrap_or_else(|| flow::hash(packet.bytes)));
+    write::line(word, hash, packet.bytes, out);
+    Ok(())
+}
+
+/// Reads one line into `frame`, whose former content is lost.
+///
+/// `line` may end with `\n`, `\r\n` or nothing. `None` means that there is no packet on it: it is
+/// empty, or a comment that begins with `#`.
+///
+/// # Errors
+/// The first place on the line that is wrong, with the mend; `frame` then holds nothing of use.
+pub fn decode(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
+    frame.clear();
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    read::line(line, frame)
+}
+
+#[cfg(test)]
+mod tests;

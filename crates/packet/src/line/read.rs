@@ -1,0 +1,151 @@
+//! Lines read in portable code: any case, any blanks, and every fault with its place.
+
+use super::{Head, LineError, Reason};
+use crate::LONGEST;
+use alloc::vec::Vec;
+
+/// The value of each hexadecimal digit; [`NONE`] for every other byte.
+const VALUES: [u8; 256] = {
+    let mut values = [NONE; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789ABCDEF"[value as usize];
+        values[digit as usize] = value;
+        values[digit.to_ascii_lowercase() as usize] = value;
+        value += 1;
+    }
+    values
+};
+const NONE: u8 = 0xFF;
+
+const DESTINATION: &str = "the destination address (12 digits)";
+
+/// A walk over a line's fields.
+struct Fields<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+/// A run of bytes that are not blank.
+struct Field<'a> {
+    start: usize,
+    bytes: &'a [u8],
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+impl<'a> Fields<'a> {
+    fn skip_blanks(&mut self) {
+        while self.line.get(self.at).copied().is_some_and(is_blank) {
+            self.at += 1;
+        }
+    }
+
+    fn next(&mut self) -> Option<Field<'a>> {
+        self.skip_blanks();
+        let (start, rest) = (self.at, &self.line[self.at..]);
+        let width = rest.iter().position(|&b| is_blank(b)).unwrap_or(rest.len());
+        self.at += width;
+        (width > 0).then(|| Field {
+            start,
+            bytes: &rest[..width],
+        })
+    }
+
+    /// The next field, which must be there.
+    fn expect(&mut self, wanted: &'static str) -> Result<Field<'a>, LineError> {
+        self.next().ok_or(LineError {
+            column: self.line.len() + 1,
+            reason: Reason::Missing(wanted),
+        })
+    }
+}
+
+impl Field<'_> {
+    /// The value of a field of up to 16 digits.
+    fn value(&self) -> Result<u64, LineError> {
+        let mut value = 0;
+        for (index, &byte) in self.bytes.iter().enumerate() {
+            match VALUES[byte as usize] {
+                NONE => {
+                    return Err(LineError {
+                        column: self.start + index + 1,
+                        reason: Reason::NotHex(byte),
+                    });
+                }
+                digit => value = value << 4 | u64::from(digit),
+            }
+        }
+        Ok(value)
+    }
+
+    /// The error that this field is: its first byte that is no digit, else its width.
+    fn fault(&self, wanted: &'static str) -> LineError {
+        self.value().err().unwrap_or(LineError {
+            column: self.start + 1,
+            reason: Reason::Width {
+                found: self.bytes.len(),
+                wanted,
+            },
+        })
+    }
+
+    /// The value, where the field has `digits` digits.
+    fn exactly(&self, digits: usize, wanted: &'static str) -> Result<u64, LineError> {
+        if self.bytes.len() == digits {
+            self.value()
+        } else {
+            Err(self.fault(wanted))
+        }
+    }
+}
+
+/// Reads a line without its end.
+pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
+    let mut fields = Fields { line, at: 0 };
+    let Some(mut field) = fields.next() else {
+        return Ok(None);
+    };
+    if field.bytes[0] == b'#' {
+        return Ok(None);
+    }
+    let mut head = Head::default();
+    let mut wanted = "a timestamp (16 digits), a hash (8) or the destination address (12)";
+    if field.bytes.len() == 16 {
+        head.word = Some(field.value()?);
+        wanted = "a hash (8 digits) or the destination address (12)";
+        field = fields.expect(wanted)?;
+    }
+    if field.bytes.len() == 8 {
+        head.hash = Some(field.value()? as u32);
+        wanted = DESTINATION;
+        field = fields.expect(wanted)?;
+    }
+    let destination = field.exactly(12, wanted)?;
+    frame.extend_from_slice(&destination.to_be_bytes()[2..]);
+    let wanted = "the source address (12 digits)";
+    let source = fields.expect(wanted)?.exactly(12, wanted)?;
+    frame.extend_from_slice(&source.to_be_bytes()[2..]);
+    let wanted = "the EtherType (4 digits)";
+    let ethertype = fields.expect(wanted)?.exactly(4, wanted)?;
+    frame.extend_from_slice(&ethertype.to_be_bytes()[6..]);
+    payload(&mut fields, frame)?;
+    Ok(Some(head))
+}
+
+/// Reads payload bytes up to the line's end.
+fn payload(fields: &mut Fields<'_>, frame: &mut Vec<u8>) -> Result<(), LineError> {
+    while let Some(field) = fields.next() {
+        let byte = field.exactly(2, "a payload byte (2 digits)")?;
+        if frame.len() == LONGEST {
+            return Err(LineError {
+                column: field.start + 1,
+                reason: Reason::TooManyBytes,
+            });
+        }
+        frame.push(byte as u8);
+    }
+    Ok(())
+}

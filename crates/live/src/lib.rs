@@ -1,1 +1,30 @@
-//! placeholder
+//! World 2: Linux ports, their clock, and whole graphs on real interfaces.
+//!
+//! Everything that makes a system call is here. A port's stamps are CLOCK_MONOTONIC, the counter
+//! that all ports of a machine share (FORMATS section 3); what they are worth stands in
+//! [`PortInfo`](port::PortInfo).
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`port`] | what a port is, how it is named, and opening one |
+//! | [`interface`] | what the kernel tells about an interface |
+//! | [`raw`] | ports over AF_PACKET: the default for an interface |
+//! | [`clock`] | the counter, and the wall-clock time of its zero |
+//! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
+//!
+//! ```no_run
+//! use live::port::{self, Options, PortError};
+//! use std::time::Duration;
+//!
+//! let mut port = port::open(&"eth0".parse()?, &Options::default())?;
+//! port.rx.receive(Duration::from_secs(1), &mut |packet| {
+//!     println!("{} bytes at {} ns", packet.bytes.len(), packet.at_ns);
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod clock;
+pub mod interface;
+pub mod port;
+pub mod raw;
+pub mod signal;

@@ -1,0 +1,200 @@
+//! What the kernel tells about an interface.
+//!
+//! By ioctl on a socket: /sys shows the namespace in which it was mounted, a socket the one in which
+//! it was made.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+const ETHTOOL_GDRVINFO: u32 = 0x03;
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
+/// SOF_TIMESTAMPING_RX_HARDWARE and SOF_TIMESTAMPING_RAW_HARDWARE: both are needed for use.
+const RX_HARDWARE: u32 = 1 << 2 | 1 << 6;
+
+/// An interface as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number in its namespace.
+    pub index: u32,
+    /// The longest packet behind the link header, bytes.
+    pub mtu: u32,
+    /// Its address, if it has one of Ethernet's length.
+    pub mac: Option<[u8; 6]>,
+    /// The ARPHRD number: 1 for Ethernet, 772 for the loopback, which carries Ethernet frames too.
+    pub kind: u16,
+    /// Whether somebody has set it up.
+    pub up: bool,
+    /// Whether there is a link.
+    pub link: bool,
+    /// The driver's name; empty where there is none.
+    pub driver: String,
+    /// Whether the card offers its own stamps of received frames.
+    pub hardware_stamps: bool,
+}
+
+impl Interface {
+    /// Whether frames on it begin with an Ethernet header.
+    pub fn is_ethernet(&self) -> bool {
+        matches!(self.kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)
+    }
+}
+
+/// A socket to ask by, in the namespace of this thread. Needs no rights.
+fn socket() -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call; the result is checked before it is owned.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The names of all interfaces in this thread's namespace, by number.
+///
+/// # Errors
+/// What the system says.
+pub fn names() -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    // SAFETY: the list ends with a zero index, its names are C strings, and it is freed once.
+    unsafe {
+        let list = libc::if_nameindex();
+        if list.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        let mut entry = list;
+        while (*entry).if_index != 0 {
+            names.push(CStr::from_ptr((*entry).if_name).to_string_lossy().into());
+            entry = entry.add(1);
+        }
+        libc::if_freenameindex(list);
+    }
+    Ok(names)
+}
+
+/// Asks about an interface in this thread's namespace; `None` when there is none of that name.
+///
+/// # Errors
+/// What the system says.
+pub fn find(name: &str) -> io::Result<Option<Interface>> {
+    let socket = socket()?;
+    let ask = Ask::new(std::os::fd::AsFd::as_fd(&socket), name);
+    let index = match ask.call(libc::SIOCGIFINDEX) {
+        Ok(request) => {
+            // SAFETY: the kernel has filled in the union's index.
+            let index = unsafe { request.ifr_ifru.ifru_ifindex };
+            index as u32
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (kind, mac) = ask.address()?;
+    let flags = ask.flags()?;
+    Ok(Some(Interface {
+        name: name.into(),
+        index,
+        mtu: ask.mtu()?,
+        mac,
+        kind,
+        up: flags & libc::IFF_UP != 0,
+        link: flags & libc::IFF_RUNNING != 0,
+        driver: ask.driver().unwrap_or_default(),
+        hardware_stamps: ask.hardware_stamps().unwrap_or(false),
+    }))
+}
+
+/// Questions about one interface, by a socket of its namespace.
+pub(crate) struct Ask<'a> {
+    socket: BorrowedFd<'a>,
+    request: libc::ifreq,
+}
+
+impl Ask<'_> {
+    pub(crate) fn new<'a>(socket: BorrowedFd<'a>, name: &str) -> Ask<'a> {
+        // SAFETY: an all-zero ifreq is a valid one.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // The last byte stays zero: a longer name cannot exist, and its front finds nothing else.
+        let room = request.ifr_name.len() - 1;
+        for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        Ask { socket, request }
+    }
+
+    fn call(&self, what: libc::Ioctl) -> io::Result<libc::ifreq> {
+        let mut request = self.request;
+        // SAFETY: each request used here reads and writes one ifreq.
+        match unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &mut request) } {
+            0.. => Ok(request),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    pub(crate) fn flags(&self) -> io::Result<i32> {
+        // SAFETY: the kernel has filled in the union's flags.
+        Ok(i32::from(unsafe {
+            self.call(libc::SIOCGIFFLAGS)?.ifr_ifru.ifru_flags
+        }))
+    }
+
+    pub(crate) fn mtu(&self) -> io::Result<u32> {
+        // SAFETY: the kernel has filled in the union's MTU.
+        let mtu = unsafe { self.call(libc::SIOCGIFMTU)?.ifr_ifru.ifru_mtu };
+        Ok(mtu as u32)
+    }
+
+    fn address(&self) -> io::Result<(u16, Option<[u8; 6]>)> {
+        // SAFETY: the kernel has filled in the union's address.
+        let address = unsafe { self.call(libc::SIOCGIFHWADDR)?.ifr_ifru.ifru_hwaddr };
+        let kind = address.sa_family;
+        let mac = std::array::from_fn(|i| address.sa_data[i] as u8);
+        Ok((kind, (kind == libc::ARPHRD_ETHER).then_some(mac)))
+    }
+
+    /// Runs an ethtool command whose structure is `words`, the first of which is the command.
+    fn ethtool(&self, words: &mut [u32]) -> io::Result<()> {
+        let mut request = self.request;
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: `words` is at least as long as the command's structure, by the callers below.
+        match unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) } {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn driver(&self) -> io::Result<String> {
+        // struct ethtool_drvinfo: 196 bytes, the driver's name in bytes 4 to 35.
+        let mut words = [0u32; 49];
+        words[0] = ETHTOOL_GDRVINFO;
+        self.ethtool(&mut words)?;
+        let name = words[1..9].iter().flat_map(|word| word.to_ne_bytes());
+        let name: Vec<u8> = name.take_while(|&byte| byte != 0).collect();
+        Ok(String::from_utf8_lossy(&name).into())
+    }
+
+    fn hardware_stamps(&self) -> io::Result<bool> {
+        // struct ethtool_ts_info: 44 bytes, the offered kinds in the second word.
+        let mut words = [0u32; 11];
+        words[0] = ETHTOOL_GET_TS_INFO;
+        self.ethtool(&mut words)?;
+        Ok(words[1] & RX_HARDWARE == RX_HARDWARE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_there_and_carries_ethernet() {
+        assert!(names().unwrap().contains(&"lo".into()));
+        let lo = find("lo").unwrap().unwrap();
+        assert!(lo.is_ethernet() && lo.mac.is_none() && !lo.hardware_stamps);
+        assert_eq!(find("no-such-if").unwrap(), None);
+        assert_eq!(find("a name that is far too long").unwrap(), None);
+    }
+}

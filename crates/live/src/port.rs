@@ -1,0 +1,181 @@
+//! What a port is: something that gives frames with stamps and takes frames.
+//!
+//! Both halves are separate, so that a reader and a writer may sit in different threads.
+
+mod error;
+mod spec;
+
+pub use error::PortError;
+pub use spec::{PortSpec, SpecError};
+
+use crate::raw;
+use packet::Tick;
+use std::time::Duration;
+
+/// What the stamps of a port are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamps {
+    /// Taken where the bits are.
+    Phy,
+    /// Taken by the network card.
+    Hardware,
+    /// Taken by the kernel when the driver hands the frame over.
+    Kernel,
+    /// Taken by this program when it got the frame, or found in a file.
+    Software,
+}
+
+impl std::fmt::Display for Stamps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Stamps::Phy => "phy",
+            Stamps::Hardware => "hardware",
+            Stamps::Kernel => "kernel",
+            Stamps::Software => "software",
+        })
+    }
+}
+
+/// What is known of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortInfo {
+    /// The name, as the kernel or the user has it.
+    pub name: String,
+    /// The unit of the port's words.
+    pub tick: Tick,
+    /// What its stamps are.
+    pub stamps: Stamps,
+    /// Its address, if it has one.
+    pub mac: Option<[u8; 6]>,
+    /// The longest packet behind the Ethernet header, bytes.
+    pub mtu: u32,
+    /// How frames are received, in a word or two.
+    pub method: &'static str,
+    /// The driver's name; empty where there is none.
+    pub driver: String,
+    /// Whether there is a link.
+    pub link: bool,
+    /// Whether the card offers stamps of its own for received frames, which are not used.
+    pub hardware_stamps: bool,
+}
+
+/// How to open a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The unit of the port's words. Default 8 ns.
+    pub tick: Tick,
+    /// Frames one by one as they come (`true`, the default), or in blocks, at less cost a frame and up
+    /// to 10 ms later.
+    pub latency: bool,
+    /// Frames for other stations too. Default yes.
+    pub promiscuous: bool,
+    /// Bytes that the kernel may keep for this port while nobody reads. Default 32 MiB.
+    pub buffer: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            tick: Tick::EIGHT_NS,
+            latency: true,
+            promiscuous: true,
+            buffer: 32 << 20,
+        }
+    }
+}
+
+/// A frame that has come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// The frame without FCS, tags in place, checksums complete.
+    pub bytes: &'a [u8],
+    /// When, in ns on CLOCK_MONOTONIC.
+    pub at_ns: u64,
+}
+
+/// What a receiving half has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RxCounters {
+    /// Frames given to the sink.
+    pub received: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Lost in the kernel because nobody read in time.
+    pub dropped: u64,
+    /// Super-frames that an offload had glued together, taken apart again here.
+    pub split: u64,
+    /// Frames too long for any format, or that no rule could take apart: not given to the sink.
+    pub refused: u64,
+    /// Frames whose checksum the sending kernel had left to a card, completed here.
+    pub completed: u64,
+}
+
+/// What a sending half has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxCounters {
+    /// Frames taken by the port.
+    pub sent: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Frames that it would not take.
+    pub refused: u64,
+    /// Times that its queue was full, and sending went on when it no longer was.
+    pub waited: u64,
+}
+
+/// The receiving half of a port.
+pub trait Receive: Send {
+    /// Gives every frame that is there to `sink`, waiting at most `wait` for the first one; returns how many.
+    ///
+    /// Comes back early with 0 when a signal arrives.
+    ///
+    /// # Errors
+    /// [`PortError::Gone`] when the interface vanished and [`PortError::Ended`] at the end of a
+    /// file, both only after every frame has been given; others as they happen.
+    fn receive(
+        &mut self,
+        wait: Duration,
+        sink: &mut dyn FnMut(Received<'_>),
+    ) -> Result<usize, PortError>;
+
+    /// What happened so far.
+    fn counters(&self) -> RxCounters;
+}
+
+/// The sending half of a port.
+pub trait Transmit: Send {
+    /// Sends the frames in order, at once; returns how many of them, from the first on, are out of
+    /// the caller's hands. Zero frames sent is no error only when none were given.
+    ///
+    /// # Errors
+    /// That the first frame cannot be sent, and why; the caller goes on behind it, unless
+    /// [`PortError::is_end`].
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError>;
+
+    /// What happened so far.
+    fn counters(&self) -> TxCounters;
+}
+
+/// An open port.
+pub struct Port {
+    /// What is known of it.
+    pub info: PortInfo,
+    /// Where frames come from.
+    pub rx: Box<dyn Receive>,
+    /// Where frames go.
+    pub tx: Box<dyn Transmit>,
+}
+
+/// Opens the port.
+///
+/// # Errors
+/// What is missing, and how to mend it.
+pub fn open(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
+    match spec {
+        PortSpec::Interface(name) => raw::open(name, options),
+        other => Err(PortError::Unsupported {
+            name: other.to_string(),
+            why: "this kind of port is not built in yet",
+        }),
+    }
+}

@@ -1,0 +1,124 @@
+//! What can go wrong with a port.
+
+use std::io;
+
+/// What is wrong with a port, where, and the mend.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// No interface of that name.
+    #[error("there is no interface `{name}` here; there are: {known}")]
+    NoSuchInterface {
+        /// The name asked for.
+        name: String,
+        /// Those that exist, with commas.
+        known: String,
+    },
+    /// The process may not do this.
+    #[error(
+        "`{name}`: {doing} needs {capability}; run as root, or grant it once: \
+         sudo setcap cap_net_raw,cap_net_admin+ep $(command -v wire)"
+    )]
+    Permission {
+        /// The port.
+        name: String,
+        /// What was tried.
+        doing: &'static str,
+        /// What the process lacks.
+        capability: &'static str,
+    },
+    /// The interface is not up.
+    #[error("interface `{name}` is down; bring it up first: ip link set {name} up")]
+    Down {
+        /// The interface.
+        name: String,
+    },
+    /// Not an Ethernet interface.
+    #[error("interface `{name}` does not carry Ethernet frames (link type {kind})")]
+    NotEthernet {
+        /// The interface.
+        name: String,
+        /// Its ARPHRD number.
+        kind: u16,
+    },
+    /// The interface was removed or set down while the port was open.
+    #[error("interface `{name}` {why} while in use")]
+    Gone {
+        /// The interface.
+        name: String,
+        /// What became of it.
+        why: &'static str,
+    },
+    /// Nothing more will come: the end of a file, or of the other side.
+    #[error("the end of `{name}`")]
+    Ended {
+        /// The port.
+        name: String,
+    },
+    /// A frame that is too long for the port.
+    #[error(
+        "a frame of {len} bytes does not fit `{name}`, whose MTU of {mtu} allows {longest} with the \
+         Ethernet header; send shorter ones, or raise it: ip link set {name} mtu {}", len.saturating_sub(14)
+    )]
+    TooLong {
+        /// The port.
+        name: String,
+        /// Bytes of the frame.
+        len: usize,
+        /// The port's MTU.
+        mtu: u32,
+        /// The longest frame that it takes.
+        longest: usize,
+    },
+    /// A frame without a whole Ethernet header.
+    #[error("a frame of {len} bytes has no whole Ethernet header (14 bytes)")]
+    TooShort {
+        /// Bytes of the frame.
+        len: usize,
+    },
+    /// Something that this machine or this kind of port does not do.
+    #[error("`{name}`: {why}")]
+    Unsupported {
+        /// The port.
+        name: String,
+        /// What it does not do, and what does.
+        why: &'static str,
+    },
+    /// Any other refusal of the system.
+    #[error("`{name}`: {doing}: {source}")]
+    Io {
+        /// The port.
+        name: String,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl PortError {
+    /// Whether the port is of no more use: no later call will do better.
+    pub fn is_end(&self) -> bool {
+        !matches!(self, PortError::TooLong { .. } | PortError::TooShort { .. })
+    }
+
+    /// What the system said, as an error that names the place; a lack of rights is told apart.
+    pub(crate) fn from_io(
+        name: &str,
+        doing: &'static str,
+        capability: &'static str,
+        source: io::Error,
+    ) -> PortError {
+        match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => PortError::Permission {
+                name: name.into(),
+                doing,
+                capability,
+            },
+            _ => PortError::Io {
+                name: name.into(),
+                doing,
+                source,
+            },
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! How a port is named.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The longest name of an interface: the kernel's IFNAMSIZ without the final zero.
+const LONGEST_NAME: usize = 15;
+
+/// A port, as a user names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PortSpec {
+    /// `eth0`: an interface, over AF_PACKET; it sees what the stack sees.
+    Interface(String),
+    /// `tap:NAME`: a TAP interface that is made, and removed at the end.
+    Tap(String),
+    /// `pcap:FILE`: a capture; reads any format, writes pcapng.
+    Capture(PathBuf),
+    /// `xdp:IFACE`: an interface over AF_XDP; it takes the traffic from the stack.
+    Xdp(String),
+    /// `udp:HOST:PORT`: a frame a datagram, to that address.
+    Udp {
+        /// Name or address; empty with `listen` means all addresses.
+        host: String,
+        /// UDP port.
+        port: u16,
+        /// `udp:@HOST:PORT`: wait there instead, and answer whoever sent last.
+        listen: bool,
+    },
+    /// A path with a `/` in it: a port's file under a mount, or any file of lines or records.
+    Path(PathBuf),
+    /// `-`: standard input and output, as lines.
+    Standard,
+}
+
+/// Why a text names no port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Nothing there.
+    #[error("an empty port; {FORMS}")]
+    Empty,
+    /// Nothing behind the colon.
+    #[error("`{0}` lacks a name behind the colon, such as `{1}`")]
+    Incomplete(String, &'static str),
+    /// Something before the colon that is not known.
+    #[error("`{0}` is no kind of port; {FORMS}")]
+    Kind(String),
+    /// No name that the kernel would accept.
+    #[error("`{0}` cannot be an interface: names have 1 to 15 bytes without blanks, `/` and `:`")]
+    Name(String),
+    /// No address and port.
+    #[error(
+        "`{0}` is no address for frames; write `udp:HOST:PORT`, such as `udp:127.0.0.1:7000`, or `udp:@HOST:PORT` to wait there"
+    )]
+    Address(String),
+}
+
+const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `udp:HOST:PORT`, a path, or `-`";
+
+impl FromStr for PortSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<PortSpec, SpecError> {
+        let lacking = |example| SpecError::Incomplete(text.into(), example);
+        if text.is_empty() {
+            return Err(SpecError::Empty);
+        }
+        if text == "-" {
+            return Ok(PortSpec::Standard);
+        }
+        if let Some((kind, rest)) = text.split_once(':')
+            && !kind.contains('/')
+        {
+            return match (kind, rest) {
+                ("tap", "") => Err(lacking("tap:wire0")),
+                ("tap", name) => Ok(PortSpec::Tap(interface_name(name)?)),
+                ("xdp", "") => Err(lacking("xdp:eth0")),
+                ("xdp", name) => Ok(PortSpec::Xdp(interface_name(name)?)),
+                ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
+                ("pcap", file) => Ok(PortSpec::Capture(file.into())),
+                ("udp", rest) => udp(rest).ok_or_else(|| SpecError::Address(text.into())),
+                _ => Err(SpecError::Kind(kind.into())),
+            };
+        }
+        if text.contains('/') {
+            return Ok(PortSpec::Path(text.into()));
+        }
+        interface_name(text).map(PortSpec::Interface)
+    }
+}
+
+fn interface_name(name: &str) -> Result<String, SpecError> {
+    let fine = (1..=LONGEST_NAME).contains(&name.len())
+        && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == ':' || c == '\0')
+        && name != "."
+        && name != "..";
+    if fine {
+        Ok(name.into())
+    } else {
+        Err(SpecError::Name(name.into()))
+    }
+}
+
+fn udp(rest: &str) -> Option<PortSpec> {
+    let (listen, address) = match rest.strip_prefix('@') {
+        Some(address) => (true, address),
+        None => (false, rest),
+    };
+    let (host, port) = address.rsplit_once(':')?;
+    let bare = host
+        .strip_prefix('[')
+        .map_or(Some(host), |host| host.strip_suffix(']'))?;
+    let port = port.parse().ok().filter(|&port| listen || port != 0)?;
+    if bare.is_empty() && !listen {
+        return None;
+    }
+    Some(PortSpec::Udp {
+        host: bare.into(),
+        port,
+        listen,
+    })
+}
+
+impl fmt::Display for PortSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PortSpec::Interface(name) => f.write_str(name),
+            PortSpec::Tap(name) => write!(f, "tap:{name}"),
+            PortSpec::Capture(file) => write!(f, "pcap:{}", file.display()),
+            PortSpec::Xdp(name) => write!(f, "xdp:{name}"),
+            PortSpec::Udp { host, port, listen } => {
+                let at = if *listen { "@" } else { "" };
+                match host.contains(':') {
+                    true => write!(f, "udp:{at}[{host}]:{port}"),
+                    false => write!(f, "udp:{at}{host}:{port}"),
+                }
+            }
+            PortSpec::Path(path) => path.display().fmt(f),
+            PortSpec::Standard => f.write_str("-"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_reads_back_as_it_is_shown() {
+        for text in [
+            "eth0",
+            "tap:wire0",
+            "xdp:eth0",
+            "pcap:a b.pcapng",
+            "pcap:/tmp/x:y.pcap",
+            "udp:localhost:7000",
+            "udp:@:7000",
+            "udp:[::1]:7000",
+            "/dev/ethpipe/0",
+            "./r0",
+            "-",
+        ] {
+            let spec: PortSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_names_no_port_is_refused_with_a_mend() {
+        for (text, said) in [
+            ("", "interface name"),
+            ("tap:", "tap:wire0"),
+            ("tun:x", "`tun` is no kind"),
+            ("udp:7000", "udp:HOST:PORT"),
+            ("udp:host:0", "udp:HOST:PORT"),
+            ("udp:host:70000", "udp:HOST:PORT"),
+            ("a-name-of-sixteen", "1 to 15 bytes"),
+            ("two words", "1 to 15 bytes"),
+        ] {
+            let error = text.parse::<PortSpec>().unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

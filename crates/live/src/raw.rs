@@ -1,0 +1,71 @@
+//! Ports over AF_PACKET: the default for an interface. They see what the stack sees and take
+//! nothing from it.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `socket` | makes and binds sockets, asks for drops and for what became of the interface |
+//! | `messages` | receives by recvmmsg: least latency |
+//! | `mend` | puts tags back and completes checksums that an offload has taken away |
+//! | `send` | sends by sendmmsg |
+
+mod mend;
+mod messages;
+mod send;
+mod socket;
+
+use crate::interface::{self, Interface};
+use crate::port::{Options, Port, PortError, PortInfo, Stamps};
+
+/// Opens an interface of this thread's network namespace.
+///
+/// # Errors
+/// When it does not exist, is down or is not Ethernet, or the process lacks CAP_NET_RAW.
+pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
+    let interface = usable(name)?;
+    let rx = messages::Receiver::open(&interface, options)?;
+    let tx = send::Sender::open(&interface)?;
+    Ok(Port {
+        info: info(&interface, options, "recvmmsg"),
+        rx: Box::new(rx),
+        tx: Box::new(tx),
+    })
+}
+
+/// Finds an interface that a port can be opened on.
+///
+/// # Errors
+/// When it does not exist, is down or is not Ethernet.
+pub fn usable(name: &str) -> Result<Interface, PortError> {
+    let failed = |source| PortError::from_io(name, "asking for the interface", "rights", source);
+    let Some(interface) = interface::find(name).map_err(failed)? else {
+        return Err(PortError::NoSuchInterface {
+            name: name.into(),
+            known: interface::names().map_err(failed)?.join(", "),
+        });
+    };
+    if !interface.is_ethernet() {
+        return Err(PortError::NotEthernet {
+            name: name.into(),
+            kind: interface.kind,
+        });
+    }
+    if !interface.up {
+        return Err(PortError::Down { name: name.into() });
+    }
+    Ok(interface)
+}
+
+/// What is known of a port on `interface`, whose stamps are the kernel's.
+pub fn info(interface: &Interface, options: &Options, method: &'static str) -> PortInfo {
+    PortInfo {
+        name: interface.name.clone(),
+        tick: options.tick,
+        stamps: Stamps::Kernel,
+        mac: interface.mac,
+        mtu: interface.mtu,
+        method,
+        driver: interface.driver.clone(),
+        link: interface.link,
+        hardware_stamps: interface.hardware_stamps,
+    }
+}

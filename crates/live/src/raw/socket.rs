@@ -1,0 +1,197 @@
+//! AF_PACKET sockets.
+
+use crate::interface::{Ask, Interface};
+use crate::port::PortError;
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// A socket bound to one interface.
+pub struct Socket {
+    fd: OwnedFd,
+    name: String,
+    index: u32,
+    dropped: Cell<u64>,
+}
+
+impl Socket {
+    /// A socket that is not bound yet, and so receives nothing.
+    pub fn new(interface: &Interface) -> Result<Socket, PortError> {
+        // SAFETY: a plain system call; the result is checked before it is owned.
+        let fd = unsafe {
+            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+            if fd < 0 {
+                return Err(PortError::from_io(
+                    &interface.name,
+                    "opening a packet socket",
+                    "CAP_NET_RAW",
+                    io::Error::last_os_error(),
+                ));
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Socket {
+            fd,
+            name: interface.name.clone(),
+            index: interface.index,
+            dropped: Cell::new(0),
+        })
+    }
+
+    /// Binds to the interface: with `protocol` 0 for sending only, or ETH_P_ALL for receiving.
+    pub fn bind(&self, protocol: u16) -> Result<(), PortError> {
+        // SAFETY: an all-zero sockaddr_ll is a valid one.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol.to_be();
+        address.sll_ifindex = self.index as i32;
+        // SAFETY: the address is valid and its length is given.
+        let result = unsafe {
+            libc::bind(
+                self.fd.as_raw_fd(),
+                (&raw const address).cast(),
+                size_of_val(&address) as u32,
+            )
+        };
+        self.check(result, "binding to the interface").map(|_| ())
+    }
+
+    /// Sets a socket option to a plain value.
+    pub fn set<T: Copy>(
+        &self,
+        level: i32,
+        option: i32,
+        value: T,
+        doing: &'static str,
+    ) -> Result<(), PortError> {
+        // SAFETY: the value is valid and its length is given.
+        let result = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                level,
+                option,
+                (&raw const value).cast(),
+                size_of::<T>() as u32,
+            )
+        };
+        self.check(result, doing).map(|_| ())
+    }
+
+    /// Room in the kernel for frames that wait: beyond the system's limit if we may.
+    pub fn set_buffer(&self, force: i32, plain: i32, bytes: usize) {
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        if self.set(libc::SOL_SOCKET, force, bytes, "").is_err() {
+            // The limit of an ordinary user is no reason to refuse: losses are counted.
+            let _ = self.set(libc::SOL_SOCKET, plain, bytes, "");
+        }
+    }
+
+    /// Receives frames for other stations too, until the socket is closed.
+    pub fn promiscuous(&self) -> Result<(), PortError> {
+        let request = libc::packet_mreq {
+            mr_ifindex: self.index as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        self.set(
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            request,
+            "asking for frames of other stations",
+        )
+    }
+
+    /// Waits until the socket has something to say. Comes back early on a signal.
+    pub fn wait(&self, events: i16, wait: Duration) -> Result<(), PortError> {
+        let mut poll = libc::pollfd {
+            fd: self.fd.as_raw_fd(),
+            events,
+            revents: 0,
+        };
+        let timeout = libc::timespec {
+            tv_sec: wait.as_secs().min(1 << 30) as libc::time_t,
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        // SAFETY: one valid pollfd, and a valid timeout.
+        let result = unsafe { libc::ppoll(&mut poll, 1, &timeout, std::ptr::null()) };
+        if result < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(self.error("waiting", error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Frames that the kernel has lost for want of room since the socket was made.
+    pub fn dropped(&self) -> u64 {
+        // tpacket_stats_v3 begins like tpacket_stats: packets, drops.
+        let mut words = [0u32; 3];
+        let mut len = size_of_val(&words) as u32;
+        // SAFETY: the words and their length are valid; the kernel writes no more than that.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                words.as_mut_ptr().cast(),
+                &mut len,
+            )
+        };
+        // Reading resets the kernel's own counter.
+        if result == 0 {
+            self.dropped.set(self.dropped.get() + u64::from(words[1]));
+        }
+        self.dropped.get()
+    }
+
+    /// What has become of the interface, when the system says that it is not usable.
+    pub fn gone(&self) -> PortError {
+        let why = match Ask::new(self.fd.as_fd(), &self.name).flags() {
+            Ok(flags) if flags & libc::IFF_UP != 0 => "was set down for a moment",
+            Ok(_) => "was set down",
+            Err(_) => "was removed",
+        };
+        PortError::Gone {
+            name: self.name.clone(),
+            why,
+        }
+    }
+
+    /// The interface's MTU now.
+    pub fn mtu(&self) -> u32 {
+        Ask::new(self.fd.as_fd(), &self.name).mtu().unwrap_or(0)
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The descriptor, for system calls.
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// A system call's error, with the place.
+    pub fn error(&self, doing: &'static str, error: io::Error) -> PortError {
+        PortError::from_io(&self.name, doing, "CAP_NET_RAW", error)
+    }
+
+    fn check(&self, result: i32, doing: &'static str) -> Result<i32, PortError> {
+        if result < 0 {
+            return Err(self.error(doing, io::Error::last_os_error()));
+        }
+        Ok(result)
+    }
+}
+
+/// Whether a system call says that the interface cannot be used.
+pub fn says_gone(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV)
+    )
+}

@@ -1,0 +1,49 @@
+//! Ctrl-C and TERM as a flag that every loop polls, so that what was accepted is finished first.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn note(signal: libc::c_int) {
+    // The second Ctrl-C of an impatient user ends the process as it would have without us. Both
+    // calls are async-signal-safe.
+    if ASKED.fetch_add(1, Ordering::SeqCst) > 0 {
+        // SAFETY: restoring a default action and raising a signal touch no memory of ours.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Takes INT, TERM and HUP from now on. Blocking calls come back with EINTR, so that loops see the flag.
+///
+/// The same signal a second time ends the process at once. Signals that the process was started
+/// to ignore (`nohup`) stay ignored.
+pub fn install() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the structures are plain data, zero is valid for each field, and `note` does
+        // only what a signal handler may do.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut old);
+            if old.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Whether one of the signals has come since [`install`].
+pub fn stop_requested() -> bool {
+    ASKED.load(Ordering::Relaxed) > 0
+}
+
+/// Asks every loop of the process to stop, as Ctrl-C does.
+pub fn request_stop() {
+    ASKED.fetch_add(1, Ordering::SeqCst);
+}

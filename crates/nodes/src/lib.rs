@@ -1,1 +1,48 @@
-//! placeholder
+//! Packet functions: each a [`node::Node`], the same code in every world.
+//!
+//! No I/O, no clock, no operating system. A node is made from its module's `Config`, a plain struct
+//! with defaults; what cannot work is refused there with a [`ConfigError`], and nothing fails later.
+//!
+//! | module | what it is | ports |
+//! |---|---|---|
+//! | [`switch`] | learning switch | n |
+//! | [`delay`] | delay box | 2 |
+//! | [`generator`] | frames at exact times, made or replayed | 1 |
+//! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
+//! | [`meter`] | loss, gaps and delays | 1, or 2 in line |
+//! | [`sink`] | counts frames and takes them in | n |
+//! | [`echo`] | sends frames back with their addresses swapped | n |
+//! | [`probe`] | the test payload by which a meter knows a generator's frames | |
+//!
+//! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
+//! (`"1 s"`, `"10 Gb/s"`, `"02:00:00:00:00:01"`), what is left out has its default, and an unknown
+//! key is an error.
+//!
+//! ```
+//! use node::{Frame, Node, Out, Port, Time};
+//!
+//! let mut delay = nodes::delay::Delay::new(nodes::delay::Config::default());
+//! let mut out = Out::default();
+//! delay.frame(Time::from_us(1), Port(0), Frame::new(&[0; 60]), &mut out);
+//! let departure = out.sends().next().unwrap();
+//! assert_eq!((departure.port, departure.when), (Port(1), node::When::At(Time::from_secs(1))));
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod capture;
+mod config;
+pub mod delay;
+pub mod echo;
+pub mod generator;
+pub mod meter;
+pub mod probe;
+pub mod sink;
+pub mod switch;
+mod wire;
+
+pub use config::{ConfigError, mac_from_text};

@@ -1,0 +1,132 @@
+//! Sends every frame back where it came from, with its addresses swapped.
+//!
+//! - **Ports:** `ports`, each answering for itself.
+//! - **Parameters:** `ports`, 1. `swap`, `ethernet`: `nothing`, `ethernet` (MAC addresses), `ip`
+//!   (IP addresses too) or `transport` (UDP and TCP ports too).
+//! - **Counters:** `packets`; `bytes`, without FCS.
+//! - **Drops:** `shorter than an Ethernet header`.
+//!
+//! Checksums stay right, since a sum does not change when its terms change places. A frame to a
+//! group address goes back with that address as its source, which a switch does not learn. What is
+//! not IP, or is cut short, has only its MAC addresses swapped.
+
+use crate::{ConfigError, wire};
+use node::{Frame, Node, Out, Port, Time};
+
+/// Which addresses change places; each includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
+pub enum Swap {
+    /// None: the frame goes back as it came.
+    Nothing,
+    /// MAC addresses.
+    #[default]
+    Ethernet,
+    /// IPv4 and IPv6 addresses.
+    Ip,
+    /// UDP and TCP ports.
+    Transport,
+}
+
+/// What an echo is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// How many ports it has, at least 1.
+    pub ports: u16,
+    /// Which addresses change places.
+    pub swap: Swap,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            ports: 1,
+            swap: Swap::default(),
+        }
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Echo {
+    config: Config,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Echo {
+    /// An echo.
+    ///
+    /// # Errors
+    /// When it has no port.
+    pub fn new(config: Config) -> Result<Echo, ConfigError> {
+        if config.ports == 0 {
+            return Err(ConfigError::new("ports", "an echo has at least 1 port"));
+        }
+        Ok(Echo {
+            config,
+            packets: 0,
+            bytes: 0,
+        })
+    }
+}
+
+impl Node for Echo {
+    fn ports(&self) -> usize {
+        self.config.ports.into()
+    }
+
+    fn frame(&mut self, _now: Time, port: Port, mut frame: Frame, out: &mut Out) {
+        if frame.len() < wire::ETHERNET {
+            out.drop(frame, "shorter than an Ethernet header");
+            return;
+        }
+        swap(&mut frame, self.config.swap);
+        self.packets += 1;
+        self.bytes += frame.len() as u64;
+        out.send(port, frame);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("packets", self.packets);
+        visit("bytes", self.bytes);
+    }
+}
+
+/// Swaps the addresses of a frame that has an Ethernet header, as far as they are there.
+fn swap(frame: &mut [u8], what: Swap) {
+    if what >= Swap::Ethernet {
+        swap_neighbours(frame, 0, 6);
+    }
+    if what >= Swap::Ip
+        && let Some((ethertype, at)) = wire::payload(frame)
+    {
+        match ethertype {
+            wire::TYPE_IPV4 => swap_neighbours(frame, at + 12, 4),
+            wire::TYPE_IPV6 => swap_neighbours(frame, at + 8, 16),
+            _ => {}
+        }
+    }
+    if what >= Swap::Transport
+        && let Some((wire::PROTOCOL_UDP | wire::PROTOCOL_TCP, at)) = wire::transport(frame)
+    {
+        swap_neighbours(frame, at, 2);
+    }
+}
+
+/// Swaps the `len` bytes at `at` with the `len` bytes behind them, if all are there.
+fn swap_neighbours(frame: &mut [u8], at: usize, len: usize) {
+    if let Some(both) = frame.get_mut(at..at + 2 * len) {
+        let (first, second) = both.split_at_mut(len);
+        first.swap_with_slice(second);
+    }
+}

@@ -1,0 +1,231 @@
+use super::*;
+use crate::probe;
+use node::{Rate, When};
+use std::vec;
+
+/// Wakes a generator when it asks for it, and takes down what it sends.
+fn run(generator: &mut Generator, until: Time) -> Vec<(Time, Vec<u8>)> {
+    let (mut out, mut sent) = (Out::default(), Vec::new());
+    while let Some(at) = generator.next_wake().filter(|at| *at <= until) {
+        generator.wake(at, &mut out);
+        let departures: Vec<_> = out.sends().collect();
+        for departure in departures {
+            let When::At(time) = departure.when else {
+                panic!("a departure without a time");
+            };
+            assert!(time <= at + Time::from_us(100), "too far ahead");
+            sent.push((time, departure.frame.to_vec()));
+            out.done(departure.frame);
+        }
+    }
+    sent
+}
+
+fn departures(config: Config) -> Vec<u64> {
+    let mut generator = Generator::new(Config {
+        start: Time::ZERO,
+        ..config
+    })
+    .unwrap();
+    let sent = run(&mut generator, Time::from_secs(10));
+    sent.iter().map(|(time, _)| time.as_ps()).collect()
+}
+
+#[test]
+fn shortest_frames_at_ten_gigabit_leave_every_67_200_ps() {
+    let rate = Some(Rate::TEN_GIGABIT);
+    let times = departures(Config {
+        rate,
+        count: Some(1_000),
+        ..Config::default()
+    });
+    assert_eq!(times, (0..1_000).map(|n| n * 67_200).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_third_of_a_picosecond_is_never_lost() {
+    let third = Config {
+        packets_per_second: Some(3),
+        duration: Some(Time::from_secs(3)),
+        ..Config::default()
+    };
+    let times = departures(third);
+    assert_eq!(times.len(), 9);
+    assert_eq!(
+        times[..4],
+        [0, 333_333_333_333, 666_666_666_666, 1_000_000_000_000]
+    );
+    assert_eq!(times[6], 2_000_000_000_000);
+}
+
+#[test]
+fn sizes_come_in_turn_and_imix_is_seven_to_four_to_one() {
+    let sizes = |size| {
+        let config = Config {
+            size,
+            count: Some(12),
+            ..Config::default()
+        };
+        let mut generator = Generator::new(config).unwrap();
+        let sent = run(&mut generator, Time::from_secs(1));
+        sent.iter()
+            .map(|(_, frame)| frame.len() + 4)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(Sizes::List(vec![64, 100]))[..3], [64, 100, 64]);
+    assert_eq!(
+        sizes(Sizes::Range {
+            from: 64,
+            to: 70,
+            step: 3
+        })[..4],
+        [64, 67, 70, 64]
+    );
+    let imix = sizes(Sizes::Imix);
+    let many = |size| imix.iter().filter(|&&s| s == size).count();
+    assert_eq!((many(64), many(594), many(1518)), (7, 4, 1));
+}
+
+#[test]
+fn a_frame_carries_its_probe_and_right_checksums() {
+    for (version, ends) in [(4, ["10.0.0.1", "10.0.0.2"]), (6, ["fd00::1", "fd00::2"])] {
+        let config = Config {
+            ip_source: ends[0].parse().unwrap(),
+            ip_destination: ends[1].parse().unwrap(),
+            vlan: Some(7),
+            size: Sizes::One(101),
+            flows: 3,
+            count: Some(5),
+            stream: 9,
+            ..Config::default()
+        };
+        let template = Template::new(&config).unwrap();
+        let sent = run(&mut Generator::new(config).unwrap(), Time::from_secs(1));
+        for (sequence, (time, frame)) in sent.iter().enumerate() {
+            let probe = probe::parse(frame).unwrap();
+            assert_eq!((probe.stream, probe.sequence), (9, sequence as u64));
+            assert_eq!(probe.departure, *time);
+            let udp = template.udp_start() - 8;
+            if version == 4 {
+                assert_eq!(crate::wire::checksum(crate::wire::sum(&frame[18..udp])), 0);
+            }
+            let addresses = if version == 4 { udp - 8 } else { udp - 32 };
+            let pseudo = 17 + (frame.len() - udp) as u64;
+            let sum = crate::wire::sum(&frame[addresses..]) + pseudo;
+            assert_eq!(crate::wire::checksum(sum), 0, "IPv{version}");
+        }
+    }
+}
+
+#[test]
+fn a_replay_keeps_its_own_timing_scaled_and_in_loops() {
+    let frames = vec![(Time::ZERO, vec![1; 60]), (Time::from_us(30), vec![2; 60])];
+    let config = Config {
+        start: Time::from_us(5),
+        speed: 1.5,
+        loops: 2,
+        pause: Time::from_us(7),
+        ..Config::default()
+    };
+    let source = Box::new(Frames::new(frames));
+    let mut generator = Generator::replay(config, source).unwrap();
+    let sent = run(&mut generator, Time::from_secs(1));
+    let times: Vec<_> = sent
+        .iter()
+        .map(|(time, frame)| (time.as_ns(), frame[0]))
+        .collect();
+    assert_eq!(times, [(5_000, 1), (25_000, 2), (32_000, 1), (52_000, 2)]);
+    assert_eq!(generator.next_wake(), None);
+}
+
+#[test]
+fn a_replay_takes_another_pace_when_told() {
+    let frames = vec![(Time::ZERO, vec![1; 60]), (Time::from_us(30), vec![2; 60])];
+    let gap = Some(Time::from_us(1));
+    let config = Config {
+        gap,
+        loops: 0,
+        count: Some(5),
+        ..Config::default()
+    };
+    let mut generator = Generator::replay(config, Box::new(Frames::new(frames))).unwrap();
+    let sent = run(&mut generator, Time::from_secs(1));
+    let times: Vec<_> = sent.iter().map(|(time, _)| time.as_ns()).collect();
+    assert_eq!(times, [1_000, 2_000, 3_000, 4_000, 5_000]);
+}
+
+#[test]
+fn a_source_of_nothing_or_of_nonsense_comes_to_an_end() {
+    let config = Config {
+        loops: 0,
+        ..Config::default()
+    };
+    let mut empty = Generator::replay(config.clone(), Box::new(Frames::default())).unwrap();
+    assert!(run(&mut empty, Time::from_secs(1)).is_empty());
+    assert_eq!(empty.next_wake(), None);
+
+    let short = Frames::new(vec![(Time::ZERO, vec![0; 5])]);
+    let mut short = Generator::replay(config, Box::new(short)).unwrap();
+    assert!(run(&mut short, Time::from_ms(1)).is_empty());
+}
+
+#[test]
+fn a_spurious_wake_sends_nothing() {
+    let start = Time::from_secs(1);
+    let mut generator = Generator::new(Config {
+        start,
+        ..Config::default()
+    })
+    .unwrap();
+    let mut out = Out::default();
+    generator.wake(Time::from_ms(1), &mut out);
+    assert_eq!(out.sends().count(), 0);
+    assert_eq!(generator.next_wake(), Some(start - Time::from_us(100)));
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_the_key() {
+    let key = |config: Config| Generator::new(config).err().map(|error| error.key);
+    let default = Config::default;
+    assert_eq!(
+        key(Config {
+            size: Sizes::One(63),
+            ..default()
+        }),
+        Some("size")
+    );
+    assert_eq!(
+        key(Config {
+            size: Sizes::List(vec![]),
+            ..default()
+        }),
+        Some("size")
+    );
+    assert_eq!(
+        key(Config {
+            vlan: Some(4095),
+            ..default()
+        }),
+        Some("vlan")
+    );
+    assert_eq!(
+        key(Config {
+            gap: Some(Time::ZERO),
+            ..default()
+        }),
+        Some("gap")
+    );
+    assert_eq!(
+        key(Config {
+            frame: Some(vec![0; 3]),
+            ..default()
+        }),
+        Some("frame")
+    );
+    let both = Config {
+        gap: Some(Time::from_ns(1)),
+        rate: Some(Rate::TEN_GIGABIT),
+        ..default()
+    };
+    assert_eq!(key(both), Some("gap"));
+}

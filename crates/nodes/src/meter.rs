@@ -1,0 +1,217 @@
+//! Measures a stream of frames: loss, order, the gaps between them, and their delay.
+//!
+//! - **Ports:** 1; with `tap` 2, and what comes in by one goes out by the other.
+//! - **Parameters:** `tap`, false. `stream`: the only probe stream to be measured; left out, all
+//!   frames are.
+//! - **Counters:** `packets`; `bytes`, without FCS; `probes`; `lost`, `reordered`, `duplicates`,
+//!   `stale`; `gap_mean_ps`, `gap_sd_ps`, `gap_min_ps`, `gap_max_ps`: from first bit to first bit, with
+//!   two frames or more; `delay_mean_ps`, `delay_sd_ps`, `delay_min_ps`, `delay_max_ps`: arrival less
+//!   the departure that the [`probe`] carries, with one probe or more; `early`: probes
+//!   that arrived before their departure, as two clocks make it seem; they have no delay.
+//! - **Paper:** 000 sections 6.3.1 and 6.3.2, whose figures are these means and deviations.
+//!
+//! Sums are exact integers, so that a train of exactly equal gaps has a deviation of exactly zero.
+//! [`Statistics`] does the work and serves without the node too.
+
+mod moments;
+mod sequence;
+
+pub use moments::{Moments, Summary};
+pub use sequence::{Order, WINDOW};
+
+use crate::{capture::Recorder, probe};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Time};
+use sequence::Sequence;
+
+/// Streams whose order is followed at once; probes of further ones are only counted.
+pub const MOST_STREAMS: usize = 256;
+
+/// What a meter is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Whether it is put in line, with two ports.
+    pub tap: bool,
+    /// The only probe stream to be measured; `None`: all frames.
+    pub stream: Option<u16>,
+}
+
+/// What is known about the frames observed so far.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    stream: Option<u16>,
+    packets: u64,
+    bytes: u64,
+    probes: u64,
+    early: u64,
+    last: Option<Time>,
+    gaps: Moments,
+    delays: Moments,
+    /// By stream number, in order.
+    streams: Vec<(u16, Sequence)>,
+}
+
+impl Statistics {
+    /// Nothing observed yet. With `stream`, only frames with probes of that stream count.
+    pub fn new(stream: Option<u16>) -> Statistics {
+        Statistics {
+            stream,
+            ..Statistics::default()
+        }
+    }
+
+    /// Takes a frame into account whose first bit arrived at `arrived`.
+    pub fn observe(&mut self, arrived: Time, frame: &[u8]) {
+        let probe = probe::parse(frame);
+        if self.stream.is_some() && probe.map(|probe| probe.stream) != self.stream {
+            return;
+        }
+        self.packets += 1;
+        self.bytes += frame.len() as u64;
+        if let Some(last) = self.last.replace(arrived) {
+            self.gaps.add((arrived - last).as_ps());
+        }
+        let Some(probe) = probe else { return };
+        self.probes += 1;
+        if arrived >= probe.departure {
+            self.delays.add((arrived - probe.departure).as_ps());
+        } else {
+            self.early += 1;
+        }
+        match self
+            .streams
+            .binary_search_by_key(&probe.stream, |(stream, _)| *stream)
+        {
+            Ok(index) => self.streams[index].1.see(probe.sequence),
+            Err(index) if self.streams.len() < MOST_STREAMS => {
+                let mut sequence = Sequence::default();
+                sequence.see(probe.sequence);
+                self.streams.insert(index, (probe.stream, sequence));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Frames.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Their bytes, without FCS.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Frames that carry a probe.
+    pub fn probes(&self) -> u64 {
+        self.probes
+    }
+
+    /// Probes that arrived before their departure.
+    pub fn early(&self) -> u64 {
+        self.early
+    }
+
+    /// Loss and order, over all streams.
+    pub fn order(&self) -> Order {
+        let mut total = Order::default();
+        for (_, sequence) in &self.streams {
+            total += sequence.order();
+        }
+        total
+    }
+
+    /// The gaps from first bit to first bit.
+    pub fn gaps(&self) -> Summary {
+        self.gaps.summary()
+    }
+
+    /// The delays from scheduled departure to arrival.
+    pub fn delays(&self) -> Summary {
+        self.delays.summary()
+    }
+}
+
+impl Recorder for Statistics {
+    fn record(&mut self, _port: Port, frame: &Frame) {
+        self.observe(frame.arrived(), frame);
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Meter {
+    tap: bool,
+    statistics: Statistics,
+}
+
+impl Meter {
+    /// A meter that has seen nothing.
+    pub fn new(config: Config) -> Meter {
+        Meter {
+            tap: config.tap,
+            statistics: Statistics::new(config.stream),
+        }
+    }
+
+    /// What it has measured so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}
+
+impl Node for Meter {
+    fn ports(&self) -> usize {
+        if self.tap { 2 } else { 1 }
+    }
+
+    fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
+        self.statistics.observe(frame.arrived(), &frame);
+        if self.tap {
+            out.send(Port(port.0 ^ 1), frame);
+        } else {
+            out.done(frame);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let statistics = &self.statistics;
+        let order = statistics.order();
+        visit("packets", statistics.packets);
+        visit("bytes", statistics.bytes);
+        visit("probes", statistics.probes);
+        visit("lost", order.lost);
+        visit("reordered", order.reordered);
+        visit("duplicates", order.duplicates);
+        visit("stale", order.stale);
+        for (names, summary) in [
+            (
+                ["gap_mean_ps", "gap_sd_ps", "gap_min_ps", "gap_max_ps"],
+                statistics.gaps(),
+            ),
+            (
+                [
+                    "delay_mean_ps",
+                    "delay_sd_ps",
+                    "delay_min_ps",
+                    "delay_max_ps",
+                ],
+                statistics.delays(),
+            ),
+        ] {
+            if summary.count > 0 {
+                // Rounded to the nearest picosecond.
+                visit(names[0], (summary.mean + 0.5) as u64);
+                visit(names[1], (summary.sd + 0.5) as u64);
+                visit(names[2], summary.min);
+                visit(names[3], summary.max);
+            }
+        }
+        visit("early", statistics.early);
+    }
+}

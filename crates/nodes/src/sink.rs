@@ -1,0 +1,68 @@
+//! Counts frames and takes them in.
+//!
+//! - **Ports:** `ports`, all alike.
+//! - **Parameters:** `ports`, 1.
+//! - **Counters:** `packets`; `bytes`, without FCS.
+
+use crate::ConfigError;
+use node::{Frame, Node, Out, Port, Time};
+
+/// What a sink is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// How many ports it has, at least 1.
+    pub ports: u16,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { ports: 1 }
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Sink {
+    ports: u16,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Sink {
+    /// A sink that has seen nothing.
+    ///
+    /// # Errors
+    /// When it has no port.
+    pub fn new(config: Config) -> Result<Sink, ConfigError> {
+        if config.ports == 0 {
+            return Err(ConfigError::new("ports", "a sink has at least 1 port"));
+        }
+        Ok(Sink {
+            ports: config.ports,
+            packets: 0,
+            bytes: 0,
+        })
+    }
+}
+
+impl Node for Sink {
+    fn ports(&self) -> usize {
+        self.ports.into()
+    }
+
+    fn frame(&mut self, _now: Time, _port: Port, frame: Frame, out: &mut Out) {
+        self.packets += 1;
+        self.bytes += frame.len() as u64;
+        out.done(frame);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("packets", self.packets);
+        visit("bytes", self.bytes);
+    }
+}

@@ -4,6 +4,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
 //! | [`line`] | one packet as one text line (FORMATS section 1) |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
@@ -14,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod capture;
 pub mod flow;
 pub mod line;
 pub mod record;

@@ -1,0 +1,54 @@
+//! The options at the end of pcapng blocks: code, length, value, padded to four bytes.
+
+use super::Order;
+use alloc::vec::Vec;
+
+/// The code that ends a list of options.
+const END: u16 = 0;
+
+/// Walks a list of options; ends at its end mark, or where an option runs out of the list.
+#[derive(Clone)]
+pub struct Options<'a> {
+    rest: &'a [u8],
+    order: Order,
+}
+
+impl<'a> Options<'a> {
+    pub fn new(rest: &'a [u8], order: Order) -> Options<'a> {
+        Options { rest, order }
+    }
+}
+
+impl<'a> Iterator for Options<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<(u16, &'a [u8])> {
+        let head = self.rest.get(..4)?;
+        let (code, length) = (self.order.u16(head, 0), self.order.u16(head, 2).into());
+        if code == END {
+            return None;
+        }
+        let value = self.rest.get(4..4 + length)?;
+        self.rest = self.rest.get(4 + padded(length)..).unwrap_or_default();
+        Some((code, value))
+    }
+}
+
+/// `length` rounded up to four.
+pub fn padded(length: usize) -> usize {
+    length.div_ceil(4) * 4
+}
+
+/// Appends an option, little-endian; a longer value than an option may have is cut off.
+pub fn put(code: u16, value: &[u8], out: &mut Vec<u8>) {
+    let length = value.len().min(u16::MAX.into());
+    out.extend(code.to_le_bytes());
+    out.extend((length as u16).to_le_bytes());
+    out.extend_from_slice(&value[..length]);
+    out.resize(out.len() + padded(length) - length, 0);
+}
+
+/// Appends the mark at which a list ends.
+pub fn put_end(out: &mut Vec<u8>) {
+    out.extend([0; 4]);
+}

@@ -1,0 +1,436 @@
+use super::*;
+use alloc::vec::Vec;
+use std::string::ToString;
+
+const AT: u128 = 1_700_000_000_123_456_789_000;
+
+/// Interface, stamp, original length, bytes, drops, flags.
+type Captured = (u32, Option<u128>, u32, Vec<u8>, Option<u64>, Option<u32>);
+
+/// What a whole file holds, without its packets' bytes being copied twice.
+#[derive(Debug, Default, PartialEq)]
+struct Content {
+    interfaces: Vec<Interface>,
+    packets: Vec<Captured>,
+    statistics: Vec<Statistics>,
+    damaged: Vec<CaptureError>,
+    error: Option<CaptureError>,
+}
+
+/// Reads `file` through a window that grows by `step` bytes whenever the reader asks for more.
+fn read(file: &[u8], step: usize) -> Content {
+    let (mut reader, mut content) = (Reader::default(), Content::default());
+    let (mut start, mut have) = (0, 0);
+    loop {
+        match reader.next(&file[start..have], have == file.len()) {
+            Ok(Step::More) if have == file.len() => break,
+            Ok(Step::More) => have = file.len().min(have + step),
+            Ok(Step::Block { used, block }) => {
+                assert!(used > 0);
+                match block {
+                    Block::Interface(interface) => content.interfaces.push(interface),
+                    Block::Packet {
+                        interface,
+                        at_ps,
+                        original_len,
+                        bytes,
+                        dropped,
+                        flags,
+                    } => content.packets.push((
+                        interface,
+                        at_ps,
+                        original_len,
+                        bytes.to_vec(),
+                        dropped,
+                        flags,
+                    )),
+                    Block::Statistics(statistics) => content.statistics.push(statistics),
+                    Block::Damaged(error) => content.damaged.push(error),
+                    Block::Other => {}
+                }
+                start += used;
+                assert_eq!(reader.offset(), start as u64);
+            }
+            Err(error) => {
+                content.error = Some(error);
+                break;
+            }
+        }
+    }
+    assert!(content.error.is_some() || start == file.len());
+    content
+}
+
+/// A block in either byte order; `body` is in that order already.
+fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
+    let number = |n: u32| {
+        if order == Order::Big {
+            n.to_be_bytes()
+        } else {
+            n.to_le_bytes()
+        }
+    };
+    let pad = vec(options::padded(body.len()) - body.len());
+    let length = number((12 + body.len() + pad.len()) as u32);
+    [&number(kind)[..], &length, body, &pad, &length].concat()
+}
+
+fn vec(zeros: usize) -> Vec<u8> {
+    core::iter::repeat_n(0, zeros).collect()
+}
+
+fn words(order: Order, words: &[u32]) -> Vec<u8> {
+    let bytes = |w: &u32| {
+        if order == Order::Big {
+            w.to_be_bytes()
+        } else {
+            w.to_le_bytes()
+        }
+    };
+    words.iter().flat_map(bytes).collect()
+}
+
+fn section(order: Order) -> Vec<u8> {
+    let version = if order == Order::Big { 1 << 16 } else { 1 };
+    block(
+        order,
+        pcapng::SECTION,
+        &words(order, &[pcapng::ORDER, version, u32::MAX, u32::MAX]),
+    )
+}
+
+fn interface(order: Order, snap_len: u32, options: &[u8]) -> Vec<u8> {
+    let link = if order == Order::Big { 1 << 16 } else { 1 };
+    block(
+        order,
+        pcapng::INTERFACE,
+        &[&words(order, &[link, snap_len]), options].concat(),
+    )
+}
+
+#[test]
+fn pcap_reads_back_in_every_variant() {
+    for writer in [PcapWriter::MICRO, PcapWriter::NANO] {
+        let mut file = Vec::new();
+        writer.header(ETHERNET, 0, &mut file);
+        writer.packet(AT, &[1; 61], &mut file);
+        writer.cut_packet(AT + 5_000_000, 1514, &[2; 60], &mut file);
+        let mut swapped = file.clone();
+        for (at, len) in [(0, 4), (4, 2), (6, 2), (16, 4), (20, 4)] {
+            swapped[at..at + len].reverse();
+        }
+        for packet in [24, 24 + 16 + 61] {
+            for at in [packet, packet + 4, packet + 8, packet + 12] {
+                swapped[at..at + 4].reverse();
+            }
+        }
+        let content = read(&file, 1);
+        assert_eq!(content, read(&swapped, 7));
+        assert_eq!(content.error, None);
+        let at = if writer == PcapWriter::NANO {
+            AT
+        } else {
+            AT / 1_000_000 * 1_000_000
+        };
+        assert_eq!(
+            content.packets[0],
+            (0, Some(at), 61, [1; 61].to_vec(), None, None)
+        );
+        assert_eq!(content.packets[1].1, Some(at + 5_000_000));
+        assert_eq!(
+            (content.packets[1].2, content.packets[1].3.len()),
+            (1514, 60)
+        );
+    }
+}
+
+#[test]
+fn pcap_frames_lose_the_fcs_that_the_header_declares() {
+    let mut file = Vec::new();
+    PcapWriter::NANO.header(ETHERNET, 0, &mut file);
+    file[23] = 0x24;
+    PcapWriter::NANO.packet(AT, &[1; 64], &mut file);
+    PcapWriter::NANO.cut_packet(AT, 64, &[1; 62], &mut file);
+    PcapWriter::NANO.cut_packet(AT, 64, &[1; 50], &mut file);
+    let content = read(&file, 100);
+    assert_eq!(content.interfaces[0].fcs_len, 4);
+    let lengths: Vec<_> = content.packets.iter().map(|p| (p.2, p.3.len())).collect();
+    assert_eq!(lengths, [(60, 60), (60, 60), (60, 50)]);
+}
+
+#[test]
+fn pcapng_reads_back_what_was_written() {
+    let (mut file, mut writer) = (Vec::new(), PcapngWriter::default());
+    writer.header("wire", &mut file);
+    let described = [
+        Interface {
+            name: "eth0".into(),
+            description: "the uplink".into(),
+            speed: 10_000_000_000,
+            mac: Some([2, 0, 0, 0, 0, 1]),
+            ..Interface::default()
+        },
+        Interface {
+            resolution: Resolution::PICO,
+            offset_s: 1_700_000_000,
+            fcs_len: 4,
+            ..Interface::default()
+        },
+    ];
+    for (number, interface) in described.iter().enumerate() {
+        assert_eq!(writer.interface(interface, &mut file), number as u32);
+    }
+    writer.packet(0, AT, &[1; 61], &mut file);
+    writer.packet(1, AT + 7, &[2; 64], &mut file);
+    let statistics = Statistics {
+        interface: 1,
+        at_ps: AT + 9,
+        start_ps: Some(AT),
+        end_ps: Some(AT + 8),
+        received: Some(5),
+        dropped: Some(1),
+        accepted: Some(2),
+        os_dropped: Some(3),
+        delivered: Some(4),
+    };
+    writer.statistics(&statistics, &mut file);
+    for step in [1, 10, 1_000] {
+        let content = read(&file, step);
+        assert_eq!(content.error, None);
+        assert_eq!(content.interfaces, described);
+        assert_eq!(
+            content.packets[0],
+            (0, Some(AT), 61, [1; 61].to_vec(), None, None)
+        );
+        assert_eq!(
+            content.packets[1],
+            (1, Some(AT + 7), 60, [2; 60].to_vec(), None, None)
+        );
+        assert_eq!(content.statistics, [statistics]);
+    }
+}
+
+#[test]
+fn sections_of_both_byte_orders_follow_each_other() {
+    let mut file = Vec::new();
+    for order in [Order::Big, Order::Little, Order::Big] {
+        file.extend(section(order));
+        file.extend(interface(order, 0, &[]));
+        // A custom block, a name resolution block, and one that nobody knows.
+        for kind in [0xBAD, 4, 0x8000_0001] {
+            file.extend(block(order, kind, &[1, 2, 3, 4, 5]));
+        }
+        let body = words(order, &[0, 1, 2, 5, 99]);
+        let options = match order {
+            Order::Big => [0, 2, 0, 4, 0, 0, 0, 1, 0, 4, 0, 8, 0, 0, 0, 0, 0, 0, 0, 6],
+            Order::Little => [2, 0, 4, 0, 1, 0, 0, 0, 4, 0, 8, 0, 6, 0, 0, 0, 0, 0, 0, 0],
+        };
+        let body = [&body[..], b"12345\0\0\0", &options].concat();
+        file.extend(block(order, pcapng::PACKET, &body));
+    }
+    let content = read(&file, 13);
+    assert_eq!(content.error, None);
+    assert_eq!(content.interfaces.len(), 3);
+    let at = Some(((1 << 32) + 2) * 1_000_000);
+    for (number, packet) in content.packets.iter().enumerate() {
+        let wanted = (number as u32, at, 99, b"12345".to_vec(), Some(6), Some(1));
+        assert_eq!(*packet, wanted);
+    }
+}
+
+#[test]
+fn resolution_and_offset_of_an_interface_move_its_stamps() {
+    let order = Order::Little;
+    // 2^-10 s, and minus one second.
+    let options = [
+        9, 0, 1, 0, 0x8A, 0, 0, 0, 14, 0, 8, 0, 255, 255, 255, 255, 255, 255, 255, 255,
+    ];
+    let mut file = section(order);
+    file.extend(interface(order, 0, &options));
+    file.extend(block(
+        order,
+        pcapng::PACKET,
+        &words(order, &[0, 0, 1024 + 512, 0, 0]),
+    ));
+    assert_eq!(read(&file, 99).packets[0].1, Some(500_000_000_000));
+}
+
+#[test]
+fn old_and_simple_packets_are_read() {
+    let order = Order::Big;
+    let mut file = section(order);
+    file.extend(interface(order, 6, &[]));
+    // The obsolete form: 16 bits of interface, 16 of drops.
+    let head = words(order, &[3, 0, 7, 4, 8]);
+    file.extend(block(order, 2, &[&head[..], b"abcd"].concat()));
+    file.extend(block(
+        order,
+        3,
+        &[&words(order, &[4])[..], b"abcd"].concat(),
+    ));
+    file.extend(block(
+        order,
+        3,
+        &[&words(order, &[9])[..], b"abcdef"].concat(),
+    ));
+    let content = read(&file, 5);
+    assert_eq!(
+        content.packets[0],
+        (0, Some(7_000_000), 8, b"abcd".to_vec(), Some(3), None)
+    );
+    assert_eq!(
+        content.packets[1],
+        (0, None, 4, b"abcd".to_vec(), None, None)
+    );
+    assert_eq!(
+        content.packets[2],
+        (0, None, 9, b"abcdef".to_vec(), None, None)
+    );
+}
+
+#[test]
+fn a_block_without_sense_is_skipped_and_told() {
+    let order = Order::Little;
+    let mut file = section(order);
+    file.extend(block(order, 3, &[4, 0, 0, 0]));
+    file.extend(interface(order, 0, &[]));
+    file.extend(block(
+        order,
+        pcapng::PACKET,
+        &words(order, &[1, 0, 7, 0, 0]),
+    ));
+    file.extend(block(
+        order,
+        pcapng::PACKET,
+        &words(order, &[0, 0, 7, 4, 4]),
+    ));
+    file.extend(block(order, pcapng::PACKET, &words(order, &[0])));
+    file.extend(block(order, pcapng::STATISTICS, &words(order, &[4, 0, 0])));
+    file.extend(block(order, pcapng::STATISTICS, &[]));
+    file.extend(block(
+        order,
+        pcapng::PACKET,
+        &words(order, &[0, 0, 7, 0, 0]),
+    ));
+    let content = read(&file, 50);
+    assert_eq!(
+        (content.packets.len(), content.damaged.len(), content.error),
+        (1, 6, None)
+    );
+    assert_eq!(
+        content.damaged[1].to_string(),
+        "byte 64: a packet of an interface that was not described; it was skipped"
+    );
+}
+
+#[test]
+fn every_truncation_gives_all_whole_packets_and_says_so() {
+    let (mut pcap, mut pcapng, mut writer) = (Vec::new(), Vec::new(), PcapngWriter::default());
+    PcapWriter::NANO.header(ETHERNET, 0, &mut pcap);
+    writer.header("", &mut pcapng);
+    writer.interface(&Interface::default(), &mut pcapng);
+    let (mut pcap_ends, mut pcapng_ends) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        PcapWriter::NANO.packet(AT, &[1; 60], &mut pcap);
+        writer.packet(0, AT, &[1; 60], &mut pcapng);
+        pcap_ends.push(pcap.len());
+        pcapng_ends.push(pcapng.len());
+    }
+    for (file, ends, heads) in [(pcap, pcap_ends, [24, 24]), (pcapng, pcapng_ends, [28, 60])] {
+        for len in 1..file.len() {
+            let content = read(&file[..len], 20);
+            let whole = ends.iter().filter(|&&end| end <= len).count();
+            assert_eq!(content.packets.len(), whole);
+            let clean = ends.contains(&len) || heads.contains(&len);
+            assert_eq!(content.error.is_none(), clean, "{len}");
+            if let Some(error) = content.error {
+                assert!(matches!(error, CaptureError::Truncated { .. }), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_block_of_no_interest_passes_without_a_buffer() {
+    let order = Order::Little;
+    let long = LONGEST_BLOCK + 100;
+    let mut file = section(order);
+    file.extend(block(order, 0xBAD, &vec(long)));
+    file.extend(interface(order, 0, &[]));
+    assert_eq!(read(&file, 4096).interfaces.len(), 1);
+    let cut = read(&file[..LONGEST_BLOCK], 4096).error;
+    assert!(matches!(cut, Some(CaptureError::Truncated { .. })));
+    let mut packet = section(order);
+    packet.extend(block(order, pcapng::PACKET, &vec(long)));
+    let error = read(&packet, 4096).error.unwrap();
+    assert_eq!(
+        error.to_string(),
+        "byte 28: a block of 16777328 bytes is beyond the limit of 16777216; the file is damaged \
+         from here on, cut it off with `head -c 28`"
+    );
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let order = Order::Little;
+    let mut lengths = section(order);
+    lengths[24] = 32;
+    assert_eq!(
+        read(&lengths, 9).error,
+        Some(CaptureError::Length {
+            offset: 0,
+            first: 28,
+            last: 32
+        })
+    );
+    let mut short = section(order);
+    short.extend(words(order, &[6, 8, 8]));
+    assert_eq!(
+        read(&short, 9).error,
+        Some(CaptureError::Length {
+            offset: 28,
+            first: 8,
+            last: 8
+        })
+    );
+    let mut odd = section(order);
+    odd.extend(words(order, &[6, 13, 8, 0]));
+    assert!(matches!(
+        read(&odd, 9).error,
+        Some(CaptureError::Length { offset: 28, .. })
+    ));
+    let mut magic = section(order);
+    magic[8] = 0;
+    assert!(matches!(
+        read(&magic, 9).error,
+        Some(CaptureError::Order { offset: 0, .. })
+    ));
+    let mut version = section(order);
+    version[12] = 2;
+    let error = CaptureError::Version {
+        offset: 12,
+        major: 2,
+        minor: 0,
+    };
+    assert_eq!(read(&version, 9).error, Some(error));
+    assert_eq!(
+        read(b"#!/bin/sh", 9).error,
+        Some(CaptureError::Unknown(0x2321_2F62))
+    );
+    assert!(matches!(
+        read(b"\x0A\x0D", 9).error,
+        Some(CaptureError::Truncated { missing: 22, .. })
+    ));
+    let mut pcap = Vec::new();
+    PcapWriter::MICRO.header(ETHERNET, 0, &mut pcap);
+    pcap.extend(words(order, &[0, 0, u32::MAX, 0]));
+    assert!(matches!(
+        read(&pcap, 9).error,
+        Some(CaptureError::TooLong { offset: 24, .. })
+    ));
+}
+
+#[test]
+fn an_empty_file_holds_nothing() {
+    assert_eq!(read(&[], 1), Content::default());
+}

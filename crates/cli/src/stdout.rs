@@ -1,12 +1,23 @@
 //! Standard output as `cat` and `grep` have it: blocks in a pipe, lines on a terminal, a reader
 //! that goes away is a normal end, and an error says how much had been written.
 
+use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 /// Bytes gathered before they are written, where nobody waits for the single line.
-pub const BLOCK: usize = 256 * 1024;
+const BLOCK: usize = 256 * 1024;
+/// The size that a pipe on standard output is asked to have; the system may refuse.
+const PIPE: usize = 1024 * 1024;
+
+/// When output is written.
+#[derive(clap::Args)]
+pub struct Buffering {
+    /// Write every packet at once, as on a terminal
+    #[arg(long)]
+    line_buffered: bool,
+}
 
 /// Whoever read our output has closed it, as `head` does; the command ends, and all is well.
 #[derive(Debug, thiserror::Error)]
@@ -32,16 +43,19 @@ pub struct Stdout {
 }
 
 impl Stdout {
-    /// Standard output: eager on a terminal.
+    /// Standard output: eager if asked to be, or on a terminal.
     ///
     /// # Errors
     /// When it is closed.
-    pub fn open() -> anyhow::Result<Stdout> {
+    pub fn open(buffering: &Buffering) -> io::Result<Stdout> {
         let stdout = io::stdout();
+        let file = File::from(stdout.as_fd().try_clone_to_owned()?);
+        // Fails where it is no pipe, or over the user's limit: then it stays as it is.
+        let _ = fcntl_setpipe_size(&file, PIPE);
         Ok(Stdout {
-            eager: stdout.is_terminal(),
-            file: File::from(stdout.as_fd().try_clone_to_owned()?),
-            buffer: Vec::with_capacity(BLOCK + BLOCK / 4),
+            eager: buffering.line_buffered || stdout.is_terminal(),
+            file,
+            buffer: Vec::with_capacity(4 * BLOCK),
             written: 0,
         })
     }
@@ -52,6 +66,19 @@ impl Stdout {
     /// [`ReaderGone`], or a [`WriteError`].
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.buffer.extend_from_slice(bytes);
+        self.relieve()
+    }
+
+    /// The buffer, to append to; to be followed by [`relieve`](Stdout::relieve).
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Writes if there is a whole block, or if nothing is to wait.
+    ///
+    /// # Errors
+    /// [`ReaderGone`], or a [`WriteError`].
+    pub fn relieve(&mut self) -> anyhow::Result<()> {
         if self.eager || self.buffer.len() >= BLOCK {
             self.flush()?;
         }
@@ -63,13 +90,13 @@ impl Stdout {
     /// # Errors
     /// [`ReaderGone`], or a [`WriteError`].
     pub fn flush(&mut self) -> anyhow::Result<()> {
-        let mut rest = &self.buffer[..];
-        while !rest.is_empty() {
-            match self.file.write(rest) {
+        let mut done = 0;
+        while done < self.buffer.len() {
+            match self.file.write(&self.buffer[done..]) {
                 Ok(0) => return Err(self.failed(io::ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     self.written += n as u64;
-                    rest = &rest[n..];
+                    done += n;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {

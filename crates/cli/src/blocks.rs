@@ -1,0 +1,259 @@
+//! Text read by large blocks of whole lines: for commands that work on ranges of the text and
+//! never need the packet.
+
+use crate::complaints::Complaints;
+use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+/// Bytes read at a time: large beside a pipe's 64 KiB, small beside a second-level cache.
+const BLOCK: usize = 512 * 1024;
+/// The longest line, in bytes, that is taken for one: a frame of 16,000 bytes with all its fields
+/// needs 48,040. What is longer is skipped and counted, so that memory is bounded.
+const LONGEST_LINE: usize = 64 * 1024;
+/// How long to wait for input before looking whether to stop.
+const WAIT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// Whole lines out of a file, pipe or terminal.
+pub struct Blocks<R = File> {
+    source: R,
+    name: String,
+    buffer: Vec<u8>,
+    /// Where the unused part of what was read begins and ends.
+    used: usize,
+    filled: usize,
+    /// The number of the next line, from 1.
+    line: u64,
+    /// In the middle of a line that is too long.
+    skipping: bool,
+    ended: bool,
+}
+
+/// Lines, each with its newline but perhaps the last of the input.
+#[derive(Clone, Copy)]
+pub struct Block<'a> {
+    /// The text.
+    pub text: &'a [u8],
+    /// The number of the first line, from 1.
+    pub line: u64,
+}
+
+/// Where bytes come from, and whether some can be had without waiting.
+pub trait Source: Read {
+    /// Waits for input for a short while; false if none came.
+    ///
+    /// # Errors
+    /// Those of poll(2).
+    fn ready(&mut self, wait: bool) -> io::Result<bool>;
+}
+
+impl Source for File {
+    fn ready(&mut self, wait: bool) -> io::Result<bool> {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let fd = self.as_fd();
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        match poll(&mut fds, Some(if wait { &WAIT } else { &now })) {
+            Ok(n) => Ok(n > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl<R: Source> Blocks<R> {
+    /// Lines of `source`, called `name` in messages; `begun` is what was read of it already.
+    pub fn new(source: R, name: impl Into<String>, begun: &[u8]) -> Blocks<R> {
+        let mut buffer = vec![0; (BLOCK + LONGEST_LINE).max(begun.len())];
+        buffer[..begun.len()].copy_from_slice(begun);
+        Blocks {
+            source,
+            name: name.into(),
+            buffer,
+            used: 0,
+            filled: begun.len(),
+            line: 1,
+            skipping: false,
+            ended: false,
+        }
+    }
+
+    /// The next lines, as many as one read gives; `None` at the end, or when asked to stop.
+    ///
+    /// Calls `idle` before it waits for input that is not there yet, so that nothing lies in a
+    /// buffer meanwhile.
+    ///
+    /// # Errors
+    /// When reading fails, or `idle` does, or a line is too long and `complaints` is strict.
+    pub fn next(
+        &mut self,
+        complaints: &mut Complaints,
+        idle: &mut dyn FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<Option<Block<'_>>> {
+        loop {
+            let unused = &self.buffer[self.used..self.filled];
+            let whole = match memchr::memrchr(b'\n', unused) {
+                Some(last) => last + 1,
+                None if self.ended => unused.len(),
+                None => 0,
+            };
+            if whole > 0 {
+                let text = self.used..self.used + whole;
+                self.used += whole;
+                if self.skipping {
+                    self.skip_to_newline(text.start);
+                    continue;
+                }
+                let line = self.line;
+                let text = &self.buffer[text];
+                self.line += memchr::memchr_iter(b'\n', text).count() as u64;
+                return Ok(Some(Block { text, line }));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            if unused.len() > LONGEST_LINE {
+                if !self.skipping {
+                    let reason = format_args!("a line longer than {LONGEST_LINE} bytes");
+                    complaints.bad(format_args!("{}:{}", self.name, self.line), reason)?;
+                }
+                self.skipping = true;
+                self.used = self.filled;
+            }
+            if !self.fill(idle)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Leaves out what is left of a line that was too long.
+    fn skip_to_newline(&mut self, from: usize) {
+        if let Some(newline) = memchr::memchr(b'\n', &self.buffer[from..self.filled]) {
+            self.skipping = false;
+            self.used = from + newline + 1;
+            self.line += 1;
+        } else {
+            self.used = self.filled;
+        }
+    }
+
+    /// Reads once; false when asked to stop.
+    fn fill(&mut self, idle: &mut dyn FnMut() -> anyhow::Result<()>) -> anyhow::Result<bool> {
+        self.buffer.copy_within(self.used..self.filled, 0);
+        self.filled -= self.used;
+        self.used = 0;
+        let place = || format!("cannot read {}", self.name);
+        if !self.source.ready(false).with_context(place)? {
+            idle()?;
+            while !self.source.ready(true).with_context(place)? {
+                if live::signal::stop_requested() {
+                    return Ok(false);
+                }
+            }
+        }
+        if live::signal::stop_requested() {
+            return Ok(false);
+        }
+        match self.source.read(&mut self.buffer[self.filled..]) {
+            Ok(0) => self.ended = true,
+            Ok(n) => self.filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).with_context(place),
+        }
+        Ok(true)
+    }
+}
+
+impl<'a> Block<'a> {
+    /// The lines with their numbers, without newlines and without empty and comment lines.
+    pub fn lines(self) -> impl Iterator<Item = (u64, &'a [u8])> {
+        let mut rest = self.text;
+        let mut number = self.line;
+        std::iter::from_fn(move || {
+            while !rest.is_empty() {
+                let (line, after) = split_line(rest);
+                rest = after;
+                number += 1;
+                if !is_blank(line) {
+                    return Some((number - 1, line));
+                }
+            }
+            None
+        })
+    }
+}
+
+/// The first line without its `\n` or `\r\n`, and what comes after it.
+#[inline]
+pub fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    let (line, rest) = match memchr::memchr(b'\n', text) {
+        Some(newline) => (&text[..newline], &text[newline + 1..]),
+        None => (text, &[][..]),
+    };
+    (line.strip_suffix(b"\r").unwrap_or(line), rest)
+}
+
+/// Whether a line holds no packet: empty, or a comment (FORMATS section 1).
+#[inline]
+pub fn is_blank(line: &[u8]) -> bool {
+    line.is_empty() || line[0] == b'#'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives at most `step` bytes a read, and is never ready at once.
+    struct Drip<'a>(&'a [u8], usize);
+    impl Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = self.1.min(buffer.len()).min(self.0.len());
+            buffer[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+    impl Source for Drip<'_> {
+        fn ready(&mut self, wait: bool) -> io::Result<bool> {
+            Ok(wait)
+        }
+    }
+
+    fn lines(text: &[u8], step: usize) -> (Vec<(u64, String)>, u64) {
+        let mut blocks = Blocks::new(Drip(text, step), "test", b"");
+        let (mut lines, mut complaints) = (Vec::new(), Complaints::quiet());
+        while let Some(block) = blocks.next(&mut complaints, &mut || Ok(())).unwrap() {
+            let text = |(n, line): (u64, &[u8])| (n, String::from_utf8(line.to_vec()).unwrap());
+            lines.extend(block.lines().map(text));
+        }
+        (lines, complaints.count())
+    }
+
+    #[test]
+    fn lines_are_whole_and_numbered_however_they_come_in() {
+        let expected: Vec<_> = [(1, "one"), (4, "four"), (5, "last")]
+            .map(|(n, line)| (n, line.to_string()))
+            .into();
+        for step in [1, 2, 3, 7, 100] {
+            let text = b"one\r\n# two\n\nfour\nlast";
+            assert_eq!(lines(text, step), (expected.clone(), 0), "{step}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_skipped_in_bounded_memory() {
+        let mut text = b"one\n".to_vec();
+        text.resize(3 * BLOCK, b'x');
+        text.extend_from_slice(b"\nthree\n");
+        let (lines, bad) = lines(&text, 100_000);
+        assert_eq!(lines, [(1, "one".into()), (3, "three".into())]);
+        assert_eq!(bad, 1);
+    }
+}

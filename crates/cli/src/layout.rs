@@ -1,0 +1,176 @@
+//! Where the fields of a line stand, told from the text alone (FORMATS section 1).
+
+use std::ops::Range;
+
+/// Digits of an address, of an EtherType, and of both addresses and the type with their blanks.
+const MAC: usize = 12;
+const TYPE: usize = 4;
+const ETHER: usize = MAC + 1 + MAC + 1 + TYPE;
+
+/// The place of each field in a line with single blanks between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    time: bool,
+    hash: bool,
+    /// Where the destination address begins.
+    ether: usize,
+}
+
+impl Layout {
+    /// Tells a line's layout by the widths of its first fields; `None` if they are not those of a
+    /// line, or if blanks stand elsewhere than they do on output (see [`tidy`]).
+    #[inline]
+    pub fn of(line: &[u8]) -> Option<Layout> {
+        let blank = |at: usize| line.get(at) == Some(&b' ');
+        let (time, hash, ether) = if blank(12) {
+            (false, false, 0)
+        } else if blank(16) {
+            if blank(25) && !blank(29) {
+                (true, true, 26)
+            } else {
+                (true, false, 17)
+            }
+        } else if blank(8) {
+            (false, true, 9)
+        } else {
+            return None;
+        };
+        let fields = line.get(ether..ether + ETHER)?;
+        // Digits everywhere but at two places; the rest of the line is not looked at.
+        let blanks = fields.iter().filter(|byte| **byte <= b' ').count();
+        let sound = fields[MAC] == b' ' && fields[2 * MAC + 1] == b' ' && blanks == 2;
+        let ends = line.len() == ether + ETHER || line[ether + ETHER] == b' ';
+        (sound && ends).then_some(Layout { time, hash, ether })
+    }
+
+    /// The timestamp word.
+    pub fn time(self) -> Option<Range<usize>> {
+        self.time.then_some(0..16)
+    }
+
+    /// The five-tuple hash.
+    pub fn hash(self) -> Option<Range<usize>> {
+        self.hash.then_some(self.ether.wrapping_sub(9)..self.ether.wrapping_sub(1))
+    }
+
+    /// Destination, source and type with the blanks between them.
+    #[inline]
+    pub fn ether(self) -> Range<usize> {
+        self.ether..self.ether + ETHER
+    }
+
+    /// The destination address.
+    #[inline]
+    pub fn dst(self) -> Range<usize> {
+        self.ether..self.ether + MAC
+    }
+
+    /// The source address.
+    #[inline]
+    pub fn src(self) -> Range<usize> {
+        self.ether + MAC + 1..self.ether + 2 * MAC + 1
+    }
+
+    /// The EtherType.
+    #[inline]
+    pub fn ethertype(self) -> Range<usize> {
+        self.ether + ETHER - TYPE..self.ether + ETHER
+    }
+
+    /// Where the bytes behind the EtherType begin; past the end of a line that has none.
+    pub fn payload(self) -> usize {
+        self.ether + ETHER + 1
+    }
+}
+
+/// Writes `line` with single blanks between its fields and none around them.
+pub fn tidy(line: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    let fields = line.split(|byte| matches!(byte, b' ' | b'\t'));
+    for field in fields.filter(|field| !field.is_empty()) {
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        out.extend_from_slice(field);
+    }
+}
+
+/// The byte that two hexadecimal digits stand for.
+#[inline]
+pub fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| (byte as char).to_digit(16);
+    match digits {
+        [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
+        _ => None,
+    }
+}
+
+/// Puts the first bytes of a line's frame into `frame`, as many as fit or are there; returns how
+/// many. Stops at what is not a byte.
+pub fn frame_head(line: &[u8], layout: Layout, frame: &mut [u8]) -> usize {
+    let solid = [layout.dst(), layout.src(), layout.ethertype()];
+    let solid = solid.into_iter().flat_map(|range| line[range].chunks(2));
+    let payload = line.get(layout.payload()..).unwrap_or_default();
+    let pairs = solid.chain(payload.chunks(3).map(|chunk| &chunk[..chunk.len().min(2)]));
+    let mut len = 0;
+    for (byte, digits) in frame.iter_mut().zip(pairs) {
+        match hex_byte(digits) {
+            Some(value) => *byte = value,
+            None => break,
+        }
+        len += 1;
+    }
+    len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ETHERNET: &str = "001122334455 66778899AABB 0800 45 00";
+
+    #[test]
+    fn every_form_of_a_line_is_told_by_its_widths() {
+        let word = "00000000075BCD15 ";
+        let hash = "DEADBEEF ";
+        for (time, hash) in [("", ""), (word, ""), ("", hash), (word, hash)] {
+            let line = format!("{time}{hash}{ETHERNET}");
+            let layout = Layout::of(line.as_bytes()).unwrap();
+            assert_eq!(&line[layout.dst()], "001122334455", "{line}");
+            assert_eq!(&line[layout.src()], "66778899AABB");
+            assert_eq!(&line[layout.ethertype()], "0800");
+            assert_eq!(&line[layout.payload()..], "45 00");
+            assert_eq!(layout.time().is_some(), !time.is_empty());
+            assert_eq!(layout.hash().map(|range| &line[range]), (!hash.is_empty()).then_some("DEADBEEF"));
+            let mut frame = [0; 15];
+            assert_eq!(frame_head(line.as_bytes(), layout, &mut frame), 15);
+            assert_eq!(frame[..2], [0x00, 0x11]);
+            assert_eq!(frame[11..], [0xBB, 0x08, 0x00, 0x45]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_line_has_no_layout() {
+        for text in [
+            "",
+            "hello",
+            "001122334455",
+            "001122334455 66778899AABB",
+            "001122334455 66778899AABB 08",
+            "001122334455 66778899AABB 08000",
+            "00 122334455 66778899AABB 0800",
+            "0011223344 5566778899AABB 0800",
+            "00000000075BCD15 001122334455 66778899AABB",
+        ] {
+            assert_eq!(Layout::of(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn any_run_of_blanks_is_tidied() {
+        let mut line = Vec::new();
+        tidy(b" 001122334455\t 66778899AABB  0800 45   00 ", &mut line);
+        assert_eq!(line, ETHERNET.as_bytes());
+        assert!(Layout::of(&line).is_some());
+    }
+}

@@ -1,0 +1,90 @@
+//! `wire match`: packets that fit one of several rules.
+
+mod rules;
+
+use crate::Verdict;
+use crate::complaints::Strictness;
+use crate::input::{Input, NO_LINE, place};
+use crate::stdout::{Buffering, Stdout};
+use rules::{Rule, Rules};
+use std::path::PathBuf;
+
+/// Choose packets by rules such as dst=001122334455
+///
+/// A rule is FIELD=VALUE: dst and src (a MAC address), type (hexadecimal), vlan, proto, sport,
+/// dport (decimal; proto also udp, tcp, icmp), ip.src and ip.dst (an address, or a prefix such as
+/// 10.0.0.0/8). A packet is written, as it came, if it fits any of the rules. Exit code 1 says
+/// that none did.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire match dst=01:80:C2:00:00:0E ip.dst=10.0.0.0/8 < trace.lines")]
+pub struct Match {
+    /// What to look for
+    #[arg(required = true, value_name = "FIELD=VALUE")]
+    rules: Vec<Rule>,
+    /// A file to read instead of standard input; may be given several times
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    file: Vec<PathBuf>,
+    /// Choose the packets that fit all rules, not any of them
+    #[arg(long)]
+    all: bool,
+    /// Choose the packets that do not fit
+    #[arg(long, short = 'v')]
+    invert: bool,
+    /// Write the number of packets instead of the packets
+    #[arg(long, short)]
+    count: bool,
+    #[command(flatten)]
+    buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+impl Match {
+    /// Goes through every file in turn.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        let mut stdout = Stdout::open(&self.buffering)?;
+        let mut complaints = self.strictness.complaints();
+        let rules = Rules::new(self.rules, self.all, self.invert);
+        let mut scratch = Vec::new();
+        let mut found = 0;
+        for path in &self.file {
+            let mut input = Input::open(path)?;
+            while let Some(block) = input.next(&mut complaints, &mut || stdout.flush())? {
+                // Neighbours that all fit are one copy.
+                let mut run = 0..0;
+                let mut at = 0;
+                let mut number = block.line;
+                for end in block.ends() {
+                    match rules.judge(&block.text[at..end], &mut scratch) {
+                        Some(true) => {
+                            found += 1;
+                            if run.end != at {
+                                stdout.buffer().extend_from_slice(&block.text[run]);
+                                run = at..at;
+                            }
+                            run.end = end;
+                        }
+                        Some(false) => {}
+                        None => complaints.bad(place(path, number), NO_LINE)?,
+                    }
+                    at = end;
+                    number += 1;
+                }
+                if self.count {
+                    stdout.buffer().clear();
+                } else {
+                    stdout.buffer().extend_from_slice(&block.text[run]);
+                    stdout.relieve()?;
+                }
+            }
+        }
+        if self.count {
+            stdout.write(format!("{found}\n").as_bytes())?;
+        }
+        stdout.finish()?;
+        complaints.finish();
+        Ok(if found > 0 { Verdict::Good } else { Verdict::Failed })
+    }
+}

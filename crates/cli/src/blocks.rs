@@ -34,7 +34,7 @@ pub struct Blocks<R = File> {
     ended: bool,
 }
 
-/// Lines, each with its newline but perhaps the last of the input.
+/// Lines, each with its newline.
 #[derive(Clone, Copy)]
 pub struct Block<'a> {
     /// The text.
@@ -98,10 +98,14 @@ impl<R: Source> Blocks<R> {
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Block<'_>>> {
         loop {
+            if self.ended && self.used < self.filled && self.buffer[self.filled - 1] != b'\n' {
+                self.buffer.truncate(self.filled);
+                self.buffer.push(b'\n');
+                self.filled += 1;
+            }
             let unused = &self.buffer[self.used..self.filled];
             let whole = match memchr::memrchr(b'\n', unused) {
                 Some(last) => last + 1,
-                None if self.ended => unused.len(),
                 None => 0,
             };
             if whole > 0 {
@@ -172,6 +176,11 @@ impl<R: Source> Blocks<R> {
 }
 
 impl<'a> Block<'a> {
+    /// Where each line ends: behind its newline.
+    pub fn ends(self) -> impl Iterator<Item = usize> {
+        memchr::memchr_iter(b'\n', self.text).map(|newline| newline + 1)
+    }
+
     /// The lines with their numbers, without newlines and without empty and comment lines.
     pub fn lines(self) -> impl Iterator<Item = (u64, &'a [u8])> {
         let mut rest = self.text;

@@ -147,12 +147,14 @@ fn cut_tail(text: &[u8], blanks: usize, out: &mut Vec<u8>) {
 #[inline]
 fn count_blanks(text: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
+    const BLANKS: u64 = ONES * b' ' as u64;
+    const LOW: u64 = ONES * 0x7F;
     let (words, rest) = text.as_chunks::<8>();
     let mut count = 0;
     for word in words {
-        let differs = u64::from_le_bytes(*word) ^ ONES * b' ' as u64;
+        let differs = u64::from_le_bytes(*word) ^ BLANKS;
         // The top bit of each byte that is not zero, exactly: no carry crosses a byte.
-        let not_zero = ((differs & ONES * 0x7F) + ONES * 0x7F | differs) & ONES * 0x80;
+        let not_zero = (((differs & LOW) + LOW) | differs) & !LOW;
         count += 8 - not_zero.count_ones() as usize;
     }
     count + rest.iter().filter(|byte| **byte == b' ').count()
@@ -164,7 +166,10 @@ mod tests {
 
     fn cut(list: &str, text: &str) -> String {
         let mut out = Vec::new();
-        Columns::parse(list).unwrap().unwrap().cut(text.as_bytes(), &mut out);
+        Columns::parse(list)
+            .unwrap()
+            .unwrap()
+            .cut(text.as_bytes(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -180,7 +185,10 @@ mod tests {
 
     #[test]
     fn ranges_merge_and_nonsense_is_refused() {
-        assert_eq!(Columns::parse("3-5,1-2,4").unwrap(), Some(Columns(vec![(1, 5)])));
+        assert_eq!(
+            Columns::parse("3-5,1-2,4").unwrap(),
+            Some(Columns(vec![(1, 5)]))
+        );
         assert_eq!(Columns::parse("dst,2").unwrap(), None);
         for bad in ["0", "3-1", "-", "2,,3", "4x"] {
             assert!(Columns::parse(bad).is_err(), "{bad}");

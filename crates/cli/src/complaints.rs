@@ -62,6 +62,7 @@ impl Complaints {
     }
 
     /// How many there were.
+    #[cfg(test)]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -19,7 +19,7 @@ impl Completions {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Wire::command(), "wire", &mut text);
-        let mut out = stdout::Stdout::open()?;
+        let mut out = stdout::Stdout::open(&stdout::Buffering::default())?;
         out.write(&text)?;
         out.finish()?;
         Ok(Verdict::Good)

@@ -120,9 +120,8 @@ impl Cut {
             let mut input = Input::open(path)?;
             while let Some(block) = input.next(complaints, &mut || filter.idle(stdout))? {
                 for (number, line) in block.lines() {
-                    let found = filter.add(line, |out| {
-                        selection.append(line, &mut scratch, false, out)
-                    });
+                    let found =
+                        filter.add(line, |out| selection.append(line, &mut scratch, false, out));
                     if !found {
                         complaints.bad(place(path, number), NO_LINE)?;
                     }

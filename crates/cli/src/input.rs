@@ -24,7 +24,12 @@ impl Input {
     pub fn open(path: &Path) -> anyhow::Result<Input> {
         let place = || format!("cannot open {}", name(path));
         let file = if path == Path::new("-") {
-            File::from(std::io::stdin().as_fd().try_clone_to_owned().with_context(place)?)
+            File::from(
+                std::io::stdin()
+                    .as_fd()
+                    .try_clone_to_owned()
+                    .with_context(place)?,
+            )
         } else {
             File::open(path).with_context(place)?
         };

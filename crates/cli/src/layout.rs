@@ -50,7 +50,8 @@ impl Layout {
 
     /// The five-tuple hash.
     pub fn hash(self) -> Option<Range<usize>> {
-        self.hash.then_some(self.ether.wrapping_sub(9)..self.ether.wrapping_sub(1))
+        self.hash
+            .then_some(self.ether.wrapping_sub(9)..self.ether.wrapping_sub(1))
     }
 
     /// Destination, source and type with the blanks between them.
@@ -141,7 +142,10 @@ mod tests {
             assert_eq!(&line[layout.ethertype()], "0800");
             assert_eq!(&line[layout.payload()..], "45 00");
             assert_eq!(layout.time().is_some(), !time.is_empty());
-            assert_eq!(layout.hash().map(|range| &line[range]), (!hash.is_empty()).then_some("DEADBEEF"));
+            assert_eq!(
+                layout.hash().map(|range| &line[range]),
+                (!hash.is_empty()).then_some("DEADBEEF")
+            );
             let mut frame = [0; 15];
             assert_eq!(frame_head(line.as_bytes(), layout, &mut frame), 15);
             assert_eq!(frame[..2], [0x00, 0x11]);

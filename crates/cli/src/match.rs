@@ -55,8 +55,7 @@ impl Match {
                 // Neighbours that all fit are one copy.
                 let mut run = 0..0;
                 let mut at = 0;
-                let mut number = block.line;
-                for end in block.ends() {
+                for (number, end) in (block.line..).zip(block.ends()) {
                     match rules.judge(&block.text[at..end], &mut scratch) {
                         Some(true) => {
                             found += 1;
@@ -70,7 +69,6 @@ impl Match {
                         None => complaints.bad(place(path, number), NO_LINE)?,
                     }
                     at = end;
-                    number += 1;
                 }
                 if self.count {
                     stdout.buffer().clear();
@@ -85,6 +83,10 @@ impl Match {
         }
         stdout.finish()?;
         complaints.finish();
-        Ok(if found > 0 { Verdict::Good } else { Verdict::Failed })
+        Ok(if found > 0 {
+            Verdict::Good
+        } else {
+            Verdict::Failed
+        })
     }
 }

@@ -12,7 +12,7 @@ const BLOCK: usize = 256 * 1024;
 const PIPE: usize = 1024 * 1024;
 
 /// When output is written.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Buffering {
     /// Write every packet at once, as on a terminal
     #[arg(long)]

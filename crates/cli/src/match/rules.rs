@@ -38,11 +38,16 @@ impl FromStr for Rule {
             Field::Proto if value == "udp" => Value::Number(17),
             Field::Vlan | Field::Proto | Field::Sport | Field::Dport => {
                 let number = value.parse();
-                Value::Number(number.with_context(|| format!("`{value}` in `{text}` is no number"))?)
+                Value::Number(
+                    number.with_context(|| format!("`{value}` in `{text}` is no number"))?,
+                )
             }
             Field::IpSrc | Field::IpDst => prefix(value)?,
             Field::Time | Field::Hash | Field::Ether | Field::Payload => {
-                bail!("a rule cannot name {}; `wire cut {0} --command` can", field.name())
+                bail!(
+                    "a rule cannot name {}; `wire cut {0} --command` can",
+                    field.name()
+                )
             }
         };
         Ok(Rule { field, value })
@@ -60,7 +65,9 @@ fn digits(text: &str, count: usize) -> anyhow::Result<Value> {
 /// Reads an address, or a prefix of addresses.
 fn prefix(text: &str) -> anyhow::Result<Value> {
     let place = || format!("`{text}` is neither an IP address nor a prefix such as 10.0.0.0/8");
-    let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
+    let (address, length) = text
+        .split_once('/')
+        .map_or((text, None), |(a, l)| (a, Some(l)));
     let address: IpAddr = address.parse().with_context(place)?;
     let longest = if address.is_ipv4() { 32 } else { 128 };
     let length = length.map_or(Ok(longest), str::parse).with_context(place)?;
@@ -223,7 +230,11 @@ impl Rules {
                 (Field::Sport | Field::Dport, Value::Number(n)) => {
                     let tuple = line.tuple().filter(|tuple| has_ports(tuple.protocol))?;
                     let source = rule.field == Field::Sport;
-                    *n == if source { tuple.source_port } else { tuple.destination_port }
+                    *n == if source {
+                        tuple.source_port
+                    } else {
+                        tuple.destination_port
+                    }
                 }
                 (Field::IpSrc, Value::Prefix(at, len)) => within(line.tuple()?.source, *at, *len),
                 (_, Value::Prefix(at, len)) => within(line.tuple()?.destination, *at, *len),
@@ -293,12 +304,22 @@ mod tests {
         assert_eq!(judge(&["vlan=1"], false, "# comment\n"), Some(false));
         assert_eq!(judge(&["vlan=1"], false, "\r\n"), Some(false));
         assert_eq!(judge(&["vlan=1"], false, "hello world\n"), None);
-        assert_eq!(judge(&["type=0806"], false, "FFFFFFFFFFFF 001122334455 0806\n"), Some(true));
+        assert_eq!(
+            judge(&["type=0806"], false, "FFFFFFFFFFFF 001122334455 0806\n"),
+            Some(true)
+        );
     }
 
     #[test]
     fn rules_without_sense_are_refused() {
-        for bad in ["dst", "dst=12", "vlan=x", "ip.src=10.0.0.1/33", "payload=00", "mac=1"] {
+        for bad in [
+            "dst",
+            "dst=12",
+            "vlan=x",
+            "ip.src=10.0.0.1/33",
+            "payload=00",
+            "mac=1",
+        ] {
             assert!(bad.parse::<Rule>().is_err(), "{bad}");
         }
     }

@@ -9,6 +9,7 @@
 //! | [`port`] | what a port is, how it is named, and opening one |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
+//! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //!
@@ -25,6 +26,7 @@
 
 pub mod clock;
 pub mod interface;
+pub mod pace;
 pub mod port;
 pub mod raw;
 pub mod signal;

@@ -1,0 +1,39 @@
+//! The error of departures: when they were, less when they were wanted.
+
+use super::Histogram;
+use node::outcome::TimingError;
+
+/// Collects the errors of departures that were asked for at a time.
+#[derive(Debug, Default)]
+pub struct ErrorMeter {
+    raw: Histogram,
+    trimmed: Histogram,
+    late: u64,
+    in_pauses: u64,
+}
+
+impl ErrorMeter {
+    /// Counts a departure at `left` that was wanted at `wanted`, both in ns. `late`: it was asked for
+    /// when that was already past. `paused`: the machine had stood still.
+    pub fn record(&mut self, wanted: u64, left: u64, late: bool, paused: bool) {
+        let error = left.saturating_sub(wanted);
+        self.raw.record(error);
+        self.late += u64::from(late);
+        if paused {
+            self.in_pauses += 1;
+        } else {
+            self.trimmed.record(error);
+        }
+    }
+
+    /// The figures so far.
+    pub fn report(&self) -> TimingError {
+        TimingError {
+            frames: self.raw.total(),
+            late: self.late,
+            raw: self.raw.spread(),
+            trimmed: self.trimmed.spread(),
+            in_pauses: self.in_pauses,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Packets on their way to the pacing thread: one buffer that is filled while another is emptied, so
+//! that nothing is allocated per packet and the lock is taken once for many.
+
+use packet::Departure;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Packets that may wait in one buffer.
+const PACKETS: usize = 4096;
+/// Bytes that may wait in one buffer.
+const BYTES: usize = 4 << 20;
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// When it is to leave.
+    pub departure: Departure,
+    /// When that was asked for, ns.
+    pub asked: u64,
+    /// Where its bytes end; they begin where its predecessor's end.
+    end: usize,
+}
+
+/// Packets in the order in which they came.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    entries: Vec<Entry>,
+    bytes: Vec<u8>,
+}
+
+impl Chunk {
+    /// The packets.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The frame of a packet.
+    pub fn frame(&self, index: usize) -> &[u8] {
+        let start = match index {
+            0 => 0,
+            _ => self.entries[index - 1].end,
+        };
+        &self.bytes[start..self.entries[index].end]
+    }
+
+    fn push(&mut self, departure: Departure, asked: u64, frame: &[u8]) {
+        self.bytes.extend_from_slice(frame);
+        self.entries.push(Entry {
+            departure,
+            asked,
+            end: self.bytes.len(),
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries.len() >= PACKETS || self.bytes.len() >= BYTES
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.bytes.clear();
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    filling: Chunk,
+    /// The reader waits for something to come.
+    idle: bool,
+    /// The writer is done: what is there is sent at its time.
+    finishing: bool,
+    /// What is not due yet is not sent.
+    stopping: bool,
+    /// The reader is done: nothing is taken any more.
+    closed: bool,
+}
+
+/// A bounded queue between any number of writers and one reader.
+#[derive(Debug, Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    something: Condvar,
+    room: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves the state whole: every change to it is a single step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a packet in, waiting for room; `false` when the reader is done.
+    pub fn put(&self, departure: Departure, asked: u64, frame: &[u8]) -> bool {
+        let mut state = self.lock();
+        while state.filling.is_full() && !state.closed {
+            state = self
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return false;
+        }
+        state.filling.push(departure, asked, frame);
+        if state.idle {
+            state.idle = false;
+            self.something.notify_one();
+        }
+        true
+    }
+
+    /// Swaps an emptied chunk for the filled one, waiting for it; `false` when nothing more will come.
+    pub fn take(&self, chunk: &mut Chunk) -> bool {
+        chunk.clear();
+        let mut state = self.lock();
+        while state.filling.entries.is_empty() {
+            if state.finishing || state.stopping {
+                return false;
+            }
+            state.idle = true;
+            state = self
+                .something
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.idle = false;
+        std::mem::swap(chunk, &mut state.filling);
+        self.room.notify_all();
+        true
+    }
+
+    /// Sleeps so long at most; `false` when the queue is to be left at once.
+    pub fn sleep(&self, time: Duration) -> bool {
+        let state = self.lock();
+        let state = match state.stopping {
+            true => state,
+            // Wakes up now and then, since Ctrl-C does not come by this queue.
+            false => {
+                self.something
+                    .wait_timeout(state, time.min(Duration::from_millis(50)))
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+        };
+        !state.stopping
+    }
+
+    /// Nothing more will be put in; with `at_once` nothing that is not due is sent.
+    pub fn finish(&self, at_once: bool) {
+        let mut state = self.lock();
+        state.finishing = true;
+        state.stopping |= at_once;
+        self.something.notify_all();
+    }
+
+    /// The reader is done; returns how many packets were still there.
+    pub fn close(&self) -> usize {
+        let mut state = self.lock();
+        state.closed = true;
+        let left = state.filling.entries.len();
+        state.filling.clear();
+        self.room.notify_all();
+        left
+    }
+}

@@ -10,6 +10,9 @@
 //! | [`generator`] | frames at exact times, made or replayed | 1 |
 //! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
 //! | [`meter`] | loss, gaps and delays | 1, or 2 in line |
+//! | [`mirror`] | passes frames on and copies them to others | 2 + n |
+//! | [`filter`] | lets matching frames pass | 2 |
+//! | [`vlan`] | tags, untags, translates | 2 |
 //! | [`sink`] | counts frames and takes them in | n |
 //! | [`echo`] | sends frames back with their addresses swapped | n |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames | |
@@ -38,11 +41,14 @@ pub mod capture;
 mod config;
 pub mod delay;
 pub mod echo;
+pub mod filter;
 pub mod generator;
 pub mod meter;
+pub mod mirror;
 pub mod probe;
 pub mod sink;
 pub mod switch;
+pub mod vlan;
 mod wire;
 
 pub use config::{ConfigError, mac_from_text};

@@ -1,0 +1,364 @@
+//! The classic BSD packet filter: a verified program and its interpreter.
+//!
+//! The machine of McCanne and Jacobson (1993): accumulator, index register, 16 words of memory, and
+//! jumps that only go forward. So a program of n instructions ends within n steps.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::str::FromStr;
+
+/// The longest program, in instructions, as in the BSD and Linux kernels.
+pub const MOST_INSTRUCTIONS: usize = 4096;
+/// Words of scratch memory.
+const MEMORY: usize = 16;
+
+/// One instruction, with the fields of `struct bpf_insn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// What it does.
+    pub code: u16,
+    /// Instructions to skip if a condition holds.
+    pub jt: u8,
+    /// Instructions to skip if it does not.
+    pub jf: u8,
+    /// Its constant: an offset, an operand, a distance or a result.
+    pub k: u32,
+}
+
+/// Why instructions are no program. Instructions are counted from 0, as in `tcpdump -d`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// None, or too many.
+    #[error("a filter program has 1 to 4096 instructions, not {0}")]
+    Length(usize),
+    /// No such instruction.
+    #[error("instruction {at}: there is no operation {code:#04x}")]
+    Unknown {
+        /// Which instruction.
+        at: usize,
+        /// Its code.
+        code: u16,
+    },
+    /// A jump that leaves the program.
+    #[error("instruction {at} jumps behind the end of the program")]
+    Jump {
+        /// Which instruction.
+        at: usize,
+    },
+    /// The last instruction lets the program run on.
+    #[error("the last instruction must be a return")]
+    NoReturn,
+    /// A scratch word that does not exist, a division by zero, a shift by more than 31.
+    #[error("instruction {at}: its constant must be {allowed}, not {k}")]
+    Constant {
+        /// Which instruction.
+        at: usize,
+        /// What it may be.
+        allowed: &'static str,
+        /// What it is.
+        k: u32,
+    },
+    /// A text that is not what `tcpdump -ddd` prints.
+    #[error("line {line} of the program: wanted {wanted}, as `tcpdump -ddd EXPRESSION` prints it")]
+    Text {
+        /// Which line, from 1.
+        line: usize,
+        /// What should stand there.
+        wanted: &'static str,
+    },
+}
+
+/// Instructions that have been verified: they read nothing that is not there, and end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    instructions: Vec<Instruction>,
+}
+
+impl Program {
+    /// A program that matches every frame.
+    pub fn everything() -> Program {
+        let all = Instruction {
+            code: op::RET_K,
+            jt: 0,
+            jf: 0,
+            k: u32::MAX,
+        };
+        Program {
+            instructions: vec![all],
+        }
+    }
+
+    /// Verifies instructions.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub fn new(instructions: Vec<Instruction>) -> Result<Program, ProgramError> {
+        let len = instructions.len();
+        if !(1..=MOST_INSTRUCTIONS).contains(&len) {
+            return Err(ProgramError::Length(len));
+        }
+        for (at, instruction) in instructions.iter().enumerate() {
+            verify(at, instruction, len)?;
+        }
+        match instructions[len - 1].code {
+            op::RET_K | op::RET_A => Ok(Program { instructions }),
+            _ => Err(ProgramError::NoReturn),
+        }
+    }
+
+    /// The instructions.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// Runs the program on a frame. 0 means no match; a match gives how many bytes to keep.
+    ///
+    /// A read beyond the end of the frame, or a division by an index of zero, is no match.
+    pub fn run(&self, frame: &[u8]) -> u32 {
+        self.steps(frame).unwrap_or(0)
+    }
+
+    /// `None` for what ends a program early.
+    fn steps(&self, frame: &[u8]) -> Option<u32> {
+        let (mut a, mut x, mut memory) = (0u32, 0u32, [0u32; MEMORY]);
+        let mut rest = self.instructions.iter();
+        // Verification has seen to it that the last instruction returns.
+        while let Some(&Instruction { code, jt, jf, k }) = rest.next() {
+            let branch = |holds: bool| usize::from(if holds { jt } else { jf });
+            let skip = match code {
+                op::RET_K => return Some(k),
+                op::RET_A => return Some(a),
+                op::JMP => k as usize,
+                op::JEQ_K => branch(a == k),
+                op::JGT_K => branch(a > k),
+                op::JGE_K => branch(a >= k),
+                op::JSET_K => branch(a & k != 0),
+                op::JEQ_X => branch(a == x),
+                op::JGT_X => branch(a > x),
+                op::JGE_X => branch(a >= x),
+                op::JSET_X => branch(a & x != 0),
+                _ => {
+                    match code {
+                        op::LD_ABS_W => a = word(frame, k as usize)?,
+                        op::LD_ABS_H => a = half(frame, k as usize)?,
+                        op::LD_ABS_B => a = byte(frame, k as usize)?,
+                        op::LD_IND_W => a = word(frame, index(x, k)?)?,
+                        op::LD_IND_H => a = half(frame, index(x, k)?)?,
+                        op::LD_IND_B => a = byte(frame, index(x, k)?)?,
+                        op::LD_LEN => a = frame.len() as u32,
+                        op::LD_IMM => a = k,
+                        op::LD_MEM => a = memory[k as usize % MEMORY],
+                        op::LDX_IMM => x = k,
+                        op::LDX_MEM => x = memory[k as usize % MEMORY],
+                        op::LDX_LEN => x = frame.len() as u32,
+                        op::LDX_MSH => x = (byte(frame, k as usize)? & 15) * 4,
+                        op::ST => memory[k as usize % MEMORY] = a,
+                        op::STX => memory[k as usize % MEMORY] = x,
+                        op::TAX => x = a,
+                        op::TXA => a = x,
+                        op::NEG => a = a.wrapping_neg(),
+                        _ => a = arithmetic(code, a, if code & op::BY_X != 0 { x } else { k })?,
+                    }
+                    continue;
+                }
+            };
+            if skip > 0 {
+                rest.nth(skip - 1);
+            }
+        }
+        None
+    }
+}
+
+fn arithmetic(code: u16, a: u32, by: u32) -> Option<u32> {
+    Some(match code & !op::BY_X {
+        op::ADD => a.wrapping_add(by),
+        op::SUB => a.wrapping_sub(by),
+        op::MUL => a.wrapping_mul(by),
+        op::DIV => a.checked_div(by)?,
+        op::MOD => a.checked_rem(by)?,
+        op::OR => a | by,
+        op::AND => a & by,
+        op::XOR => a ^ by,
+        op::LSH => a.checked_shl(by).unwrap_or(0),
+        op::RSH => a.checked_shr(by).unwrap_or(0),
+        _ => return None,
+    })
+}
+
+fn index(x: u32, k: u32) -> Option<usize> {
+    // Beyond 32 bits there is no frame.
+    x.checked_add(k).map(|at| at as usize)
+}
+
+fn byte(frame: &[u8], at: usize) -> Option<u32> {
+    frame.get(at).map(|&byte| byte.into())
+}
+
+fn half(frame: &[u8], at: usize) -> Option<u32> {
+    let bytes = frame.get(at..)?.first_chunk()?;
+    Some(u16::from_be_bytes(*bytes).into())
+}
+
+fn word(frame: &[u8], at: usize) -> Option<u32> {
+    frame
+        .get(at..)?
+        .first_chunk()
+        .map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+fn verify(at: usize, instruction: &Instruction, len: usize) -> Result<(), ProgramError> {
+    let Instruction { code, jt, jf, k } = *instruction;
+    // Instructions behind this one; a jump over all of them would leave the program.
+    let behind = len - 1 - at;
+    let constant = |allowed| Err(ProgramError::Constant { at, allowed, k });
+    match code {
+        op::LD_ABS_W
+        | op::LD_ABS_H
+        | op::LD_ABS_B
+        | op::LD_IND_W
+        | op::LD_IND_H
+        | op::LD_IND_B
+        | op::LD_LEN
+        | op::LD_IMM
+        | op::LDX_IMM
+        | op::LDX_LEN
+        | op::LDX_MSH
+        | op::TAX
+        | op::TXA
+        | op::NEG
+        | op::RET_K
+        | op::RET_A => Ok(()),
+        op::LD_MEM | op::LDX_MEM | op::ST | op::STX if k as usize >= MEMORY => {
+            constant("a word of memory, 0 to 15")
+        }
+        op::LD_MEM | op::LDX_MEM | op::ST | op::STX => Ok(()),
+        op::JMP if k as usize >= behind => Err(ProgramError::Jump { at }),
+        op::JMP => Ok(()),
+        op::JEQ_K
+        | op::JGT_K
+        | op::JGE_K
+        | op::JSET_K
+        | op::JEQ_X
+        | op::JGT_X
+        | op::JGE_X
+        | op::JSET_X => {
+            if usize::from(jt.max(jf)) >= behind {
+                return Err(ProgramError::Jump { at });
+            }
+            Ok(())
+        }
+        op::DIV | op::MOD if k == 0 => constant("1 or more"),
+        op::LSH | op::RSH if k > 31 => constant("0 to 31"),
+        _ => match code & !op::BY_X {
+            op::ADD
+            | op::SUB
+            | op::MUL
+            | op::DIV
+            | op::MOD
+            | op::OR
+            | op::AND
+            | op::XOR
+            | op::LSH
+            | op::RSH => Ok(()),
+            _ => Err(ProgramError::Unknown { at, code }),
+        },
+    }
+}
+
+impl FromStr for Program {
+    type Err = ProgramError;
+
+    /// Reads what `tcpdump -ddd` prints: how many instructions, and on each further line code, jt, jf
+    /// and k of one, in decimal.
+    fn from_str(text: &str) -> Result<Program, ProgramError> {
+        let mut lines = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty());
+        let wrong = |line: usize, wanted| ProgramError::Text {
+            line: line + 1,
+            wanted,
+        };
+        let (first, count) = lines.next().ok_or(wrong(0, "the number of instructions"))?;
+        let count: usize = count
+            .trim()
+            .parse()
+            .map_err(|_| wrong(first, "the number of instructions"))?;
+        let mut instructions = Vec::new();
+        for (line, text) in lines {
+            if instructions.len() >= count.min(MOST_INSTRUCTIONS) {
+                return Err(wrong(line, "no more instructions than the first line says"));
+            }
+            let mut numbers = text
+                .split_whitespace()
+                .map(|number| number.parse::<u32>().ok());
+            let mut number = || numbers.next().flatten();
+            let instruction = (|| {
+                Some(Instruction {
+                    code: number()?.try_into().ok()?,
+                    jt: number()?.try_into().ok()?,
+                    jf: number()?.try_into().ok()?,
+                    k: number()?,
+                })
+            })();
+            match instruction.filter(|_| numbers.next().is_none()) {
+                Some(instruction) => instructions.push(instruction),
+                None => return Err(wrong(line, "four numbers: code, jt, jf and k")),
+            }
+        }
+        if instructions.len() != count {
+            return Err(wrong(first, "the number of the instructions that follow"));
+        }
+        Program::new(instructions)
+    }
+}
+
+/// The codes of instructions, as BSD numbers them.
+mod op {
+    pub const LD_IMM: u16 = 0x00;
+    pub const LD_ABS_W: u16 = 0x20;
+    pub const LD_ABS_H: u16 = 0x28;
+    pub const LD_ABS_B: u16 = 0x30;
+    pub const LD_IND_W: u16 = 0x40;
+    pub const LD_IND_H: u16 = 0x48;
+    pub const LD_IND_B: u16 = 0x50;
+    pub const LD_MEM: u16 = 0x60;
+    pub const LD_LEN: u16 = 0x80;
+    pub const LDX_IMM: u16 = 0x01;
+    pub const LDX_MEM: u16 = 0x61;
+    pub const LDX_LEN: u16 = 0x81;
+    /// Four times the low half of a byte: the length of an IPv4 header.
+    pub const LDX_MSH: u16 = 0xB1;
+    pub const ST: u16 = 0x02;
+    pub const STX: u16 = 0x03;
+    /// In arithmetic: the operand is the index register, not the constant.
+    pub const BY_X: u16 = 0x08;
+    pub const ADD: u16 = 0x04;
+    pub const SUB: u16 = 0x14;
+    pub const MUL: u16 = 0x24;
+    pub const DIV: u16 = 0x34;
+    pub const OR: u16 = 0x44;
+    pub const AND: u16 = 0x54;
+    pub const LSH: u16 = 0x64;
+    pub const RSH: u16 = 0x74;
+    pub const NEG: u16 = 0x84;
+    pub const MOD: u16 = 0x94;
+    pub const XOR: u16 = 0xA4;
+    pub const JMP: u16 = 0x05;
+    pub const JEQ_K: u16 = 0x15;
+    pub const JGT_K: u16 = 0x25;
+    pub const JGE_K: u16 = 0x35;
+    pub const JSET_K: u16 = 0x45;
+    pub const JEQ_X: u16 = 0x1D;
+    pub const JGT_X: u16 = 0x2D;
+    pub const JGE_X: u16 = 0x3D;
+    pub const JSET_X: u16 = 0x4D;
+    pub const RET_K: u16 = 0x06;
+    pub const RET_A: u16 = 0x16;
+    pub const TAX: u16 = 0x07;
+    pub const TXA: u16 = 0x87;
+}
+
+#[cfg(test)]
+mod tests;

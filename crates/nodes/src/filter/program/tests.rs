@@ -1,0 +1,120 @@
+use super::*;
+use std::string::ToString;
+
+const fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
+    Instruction { code, jt, jf, k }
+}
+
+fn error(instructions: &[Instruction]) -> ProgramError {
+    Program::new(instructions.into()).unwrap_err()
+}
+
+const RETURN: Instruction = instruction(op::RET_A, 0, 0, 0);
+
+/// Runs arithmetic on `a` with `k`, by the constant and by the index register.
+fn calculate(code: u16, a: u32, k: u32) -> [Option<u32>; 2] {
+    let load = instruction(op::LD_IMM, 0, 0, a);
+    let by_k = Program::new(vec![load, instruction(code, 0, 0, k), RETURN]);
+    let index = instruction(op::LDX_IMM, 0, 0, k);
+    let by_x = instruction(code | op::BY_X, 0, 0, 0);
+    let by_x = Program::new(vec![load, index, by_x, RETURN]).unwrap();
+    [
+        by_k.ok().map(|program| program.run(&[])),
+        Some(by_x.run(&[])),
+    ]
+}
+
+#[test]
+fn arithmetic_wraps_and_never_traps() {
+    assert_eq!(calculate(op::ADD, u32::MAX, 2), [Some(1); 2]);
+    assert_eq!(calculate(op::SUB, 1, 2), [Some(u32::MAX); 2]);
+    assert_eq!(calculate(op::MUL, 1 << 31, 2), [Some(0); 2]);
+    assert_eq!(calculate(op::DIV, 7, 2), [Some(3); 2]);
+    assert_eq!(calculate(op::MOD, 7, 4), [Some(3); 2]);
+    assert_eq!(calculate(op::XOR, 6, 3), [Some(5); 2]);
+    assert_eq!(calculate(op::LSH, 1, 31), [Some(1 << 31); 2]);
+    // By a constant it is refused, by the index register it is no match, or all bits are gone.
+    assert_eq!(calculate(op::DIV, 7, 0), [None, Some(0)]);
+    assert_eq!(calculate(op::RSH, 7, 32), [None, Some(0)]);
+}
+
+#[test]
+fn a_read_beyond_the_frame_is_no_match() {
+    for (code, last) in [(op::LD_ABS_W, 0), (op::LD_ABS_H, 2), (op::LD_ABS_B, 3)] {
+        let reads = |k| {
+            let load = instruction(code, 0, 0, k);
+            let yes = instruction(op::RET_K, 0, 0, 1);
+            Program::new(vec![load, yes]).unwrap().run(&[9; 4])
+        };
+        assert_eq!((reads(last), reads(last + 1), reads(u32::MAX)), (1, 0, 0));
+    }
+    let index = instruction(op::LDX_IMM, 0, 0, u32::MAX);
+    let load = instruction(op::LD_IND_B, 0, 0, 2);
+    let wraps = Program::new(vec![index, load, RETURN]).unwrap();
+    assert_eq!(wraps.run(&[9; 4]), 0);
+}
+
+#[test]
+fn memory_and_the_length_of_an_ip_header_are_kept() {
+    let program = Program::new(vec![
+        instruction(op::LDX_MSH, 0, 0, 1),
+        instruction(op::STX, 0, 0, 15),
+        instruction(op::LD_LEN, 0, 0, 0),
+        instruction(op::ST, 0, 0, 0),
+        instruction(op::LDX_MEM, 0, 0, 15),
+        instruction(op::ADD | op::BY_X, 0, 0, 0),
+        RETURN,
+    ]);
+    assert_eq!(program.unwrap().run(&[0, 0x45]), 20 + 2);
+}
+
+#[test]
+fn what_could_run_astray_is_refused() {
+    assert_eq!(error(&[]), ProgramError::Length(0));
+    assert_eq!(error(&vec![RETURN; 4097]), ProgramError::Length(4097));
+    assert_eq!(
+        error(&[instruction(op::LD_IMM, 0, 0, 0)]),
+        ProgramError::NoReturn
+    );
+    assert_eq!(
+        error(&[instruction(0x99, 0, 0, 0), RETURN]),
+        ProgramError::Unknown { at: 0, code: 0x99 }
+    );
+    for jump in [
+        instruction(op::JEQ_K, 1, 0, 0),
+        instruction(op::JSET_X, 0, 255, 0),
+        instruction(op::JMP, 0, 0, 1),
+        instruction(op::JMP, 0, 0, u32::MAX),
+    ] {
+        assert_eq!(error(&[jump, RETURN]), ProgramError::Jump { at: 0 });
+    }
+    let memory = error(&[RETURN, instruction(op::ST, 0, 0, 16), RETURN]);
+    assert_eq!(
+        memory.to_string(),
+        "instruction 1: its constant must be a word of memory, 0 to 15, not 16"
+    );
+}
+
+#[test]
+fn the_compiled_form_reads_as_tcpdump_prints_it() {
+    // `ip`, by tcpdump -ddd.
+    let ip: Program = "4\n40 0 0 12\n21 0 1 2048\n6 0 0 262144\n6 0 0 0\n"
+        .parse()
+        .unwrap();
+    let mut frame = [0; 60];
+    assert_eq!(ip.run(&frame), 0);
+    frame[12] = 8;
+    assert_eq!(ip.run(&frame), 262_144);
+
+    let line = |text: &str| match text.parse::<Program>() {
+        Err(ProgramError::Text { line, .. }) => Some(line),
+        _ => None,
+    };
+    assert_eq!(line(""), Some(1));
+    assert_eq!(line("x"), Some(1));
+    assert_eq!(line("2\n6 0 0 0"), Some(1));
+    assert_eq!(line("1\n6 0 0"), Some(2));
+    assert_eq!(line("1\n6 0 256 0"), Some(2));
+    assert_eq!(line("1\n6 0 0 0 0"), Some(2));
+    assert_eq!(line("1\n\n6 0 0 0\n6 0 0 0"), Some(4));
+}

@@ -28,6 +28,9 @@ impl Direction {
     }
 }
 
+/// Looks at a frame, at the time when its last bit is in.
+pub type See = dyn FnMut(Time, &Frame) + Send;
+
 /// Somebody who looks at every frame that one direction of a link delivers.
 pub struct Tap {
     /// The link's index in its graph.
@@ -35,7 +38,7 @@ pub struct Tap {
     /// Which way.
     pub direction: Direction,
     /// Called when the frame's last bit is in; [`Frame::arrived`] is when its first bit was.
-    pub see: Box<dyn FnMut(Time, &Frame) + Send>,
+    pub see: Box<See>,
 }
 
 /// Why a run ended.

@@ -1,0 +1,199 @@
+//! What is wrong with a lab file, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// How many faults are told at once; those behind them often follow from them.
+const MOST: usize = 40;
+
+/// A fault: where it is, what it is, and what mends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Bytes of the lab file.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it, if the message does not say.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
+        Fault {
+            span,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Fault {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Everything that is wrong with a lab file; never empty.
+///
+/// Shown, each fault has its file, line and column, the line itself, and a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faults {
+    /// What the file is called.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// In order of place.
+    pub list: Vec<Fault>,
+}
+
+impl std::error::Error for Faults {}
+
+impl Faults {
+    pub(crate) fn new(text: &str, mut list: Vec<Fault>) -> Faults {
+        list.sort_by_key(|fault| (fault.span.start, fault.span.end));
+        list.dedup();
+        list.truncate(MOST);
+        Faults {
+            file: "lab.toml".into(),
+            text: text.into(),
+            list,
+        }
+    }
+
+    /// The same faults, of a file by this name.
+    pub fn of_file(mut self, name: impl Into<String>) -> Faults {
+        self.file = name.into();
+        self
+    }
+
+    /// Line and column of a byte, both counted from 1; columns are characters.
+    pub fn place(&self, byte: usize) -> (usize, usize) {
+        let before = &self.text[..self.boundary(byte)];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
+        (line, before[line_start..].chars().count() + 1)
+    }
+
+    /// The last place for a character at or before `byte`.
+    fn boundary(&self, byte: usize) -> usize {
+        let mut byte = byte.min(self.text.len());
+        while !self.text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        byte
+    }
+
+    fn show(&self, fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = self.place(fault.span.start);
+        let source = self.text.lines().nth(line - 1).unwrap_or("");
+        // A tab is as wide here as in the line, so that the caret stands right.
+        let indent: String = source
+            .chars()
+            .take(column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let end = self.boundary(fault.span.end);
+        let start = self.boundary(fault.span.start);
+        let marked = self.text.get(start..end).unwrap_or("");
+        let marked = marked.lines().next().unwrap_or("").chars().count();
+        let carets = "^".repeat(marked.clamp(1, 200));
+        let margin = " ".repeat(line.to_string().len());
+        writeln!(f, "error: {}", fault.message)?;
+        writeln!(f, "{margin}--> {}:{line}:{column}", self.file)?;
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{line} | {source}")?;
+        writeln!(f, "{margin} | {indent}{carets}")?;
+        match &fault.help {
+            Some(help) => writeln!(f, "{margin} = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.list.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            self.show(fault, f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The known word that is most like `word`, if one is like it at all.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Longer ones are no typing errors, and comparing them would cost time by the square.
+    if word.len() > 40 {
+        return None;
+    }
+    known
+        .into_iter()
+        .map(|known| (distance(word, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+        .min()
+        .map(|(_, known)| known)
+}
+
+/// How many letters must be added, taken away or changed to make one word of another.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Says what a word might have been, or which there are.
+pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_shown_with_its_line_and_a_caret() {
+        let text = "[lab]\nnäme = 'é' # x\n";
+        let start = text.find("'é'").unwrap();
+        let fault = Fault::new(start..start + 4, "wrong").help("mend it");
+        let shown = Faults::new(text, vec![fault]).to_string();
+        let expected = "\
+error: wrong
+ --> lab.toml:2:8
+  |
+2 | näme = 'é' # x
+  |        ^^^
+  = help: mend it
+";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_fault_anywhere_can_be_shown() {
+        for text in ["", "é", "a\n"] {
+            for at in 0..5 {
+                let faults = Faults::new(text, vec![Fault::new(at..at + 1, "wrong")]);
+                assert!(faults.to_string().contains("wrong"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_typing_error_finds_its_word_and_nonsense_does_not() {
+        let known = ["rate", "delay", "duplicate"];
+        assert_eq!(nearest("dealy", known), Some("delay"));
+        assert_eq!(nearest("raet", known), Some("rate"));
+        assert_eq!(nearest("colour", known), None);
+    }
+}

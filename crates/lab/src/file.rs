@@ -1,0 +1,535 @@
+//! A lab file, read and checked.
+
+use crate::channel;
+use crate::each::{copies, fill};
+use crate::fault::{Fault, Faults, nearest};
+use crate::fields::{Fields, OneOrMore, Text};
+use crate::kinds::{Context, Kind};
+use crate::plan::{CapturePlan, Lab, LinkPlan, NodePlan, Place, PlotPlan, View};
+use crate::tree::{self, Entry, Value, What};
+use node::outcome::Direction;
+use node::{Channel, End, Graph, GraphError, Link, NodeId, Port, Time};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The longest lab file, in bytes.
+pub const LONGEST: usize = 1 << 20;
+/// The most nodes, and the most links, of one lab.
+pub const MOST: usize = 100_000;
+
+/// Reads and checks a lab file.
+///
+/// # Errors
+/// Everything that was found to be wrong with it.
+pub fn parse(text: &str) -> Result<Lab, Faults> {
+    let mut faults = Vec::new();
+    if text.len() > LONGEST {
+        let message = format!(
+            "a lab file has at most {LONGEST} bytes, this one {}",
+            text.len()
+        );
+        faults.push(Fault::new(0..0, message).help("write repeated sections with `each`"));
+        return Err(Faults::new("", faults));
+    }
+    let entries = tree::parse(text, &mut faults);
+    if !faults.is_empty() {
+        // What follows from a broken syntax is no help.
+        return Err(Faults::new(text, faults));
+    }
+    let lab = Reader::default().lab(&entries, text.len());
+    lab.map_err(|faults| Faults::new(text, faults))
+}
+
+/// Faults after which no more are looked for.
+const ENOUGH: usize = 100;
+
+/// A lab file being read.
+#[derive(Default)]
+struct Reader {
+    faults: Vec<Fault>,
+    /// Nodes by name.
+    names: BTreeMap<String, usize>,
+    /// The first link at a port, and which of its ends that is.
+    ends: BTreeMap<End, (usize, usize)>,
+    /// Views by place.
+    places: BTreeMap<Place, usize>,
+}
+
+impl Reader {
+    fn lab(mut self, entries: &[Entry], end: usize) -> Result<Lab, Vec<Fault>> {
+        let root = Value {
+            span: end..end,
+            what: What::Table(entries.to_vec()),
+        };
+        let mut sections = Fields::of(&root, "a lab file", &mut self.faults);
+        let mut lab = self.head(sections.value("lab"));
+        let base = self.default_channel(sections.value("default"));
+        for (name, name_span, section) in self.node_sections(sections.value("node")) {
+            if self.faults.len() < ENOUGH {
+                self.node(&mut lab, name, name_span, section);
+            }
+        }
+        for section in self.list(sections.value("link"), "[[link]]") {
+            if self.faults.len() < ENOUGH {
+                self.link(&mut lab, &base, &section);
+            }
+        }
+        for section in self.list(sections.value("capture"), "[[capture]]") {
+            self.capture(&mut lab, &section);
+        }
+        for section in self.list(sections.value("measure"), "[[measure]]") {
+            let mut fields = Fields::of(&section, "a table", &mut self.faults);
+            self.views(&mut lab, &mut fields);
+            fields.finish(&mut self.faults);
+        }
+        for section in self.list(sections.value("plot"), "[[plot]]") {
+            self.plot(&mut lab, &section);
+        }
+        sections.finish(&mut self.faults);
+        if lab.nodes.is_empty() && self.faults.is_empty() {
+            let fault = Fault::new(0..0, "the lab has no node");
+            self.faults
+                .push(fault.help("add one: `[node.a]` and `kind = \"generator\"`"));
+        }
+        if self.faults.is_empty() {
+            self.check(&lab);
+        }
+        if self.faults.is_empty() {
+            self.measure_all(&mut lab);
+            Ok(lab)
+        } else {
+            Err(self.faults)
+        }
+    }
+
+    fn head(&mut self, section: Option<&Value>) -> Lab {
+        let mut lab = Lab {
+            name: "lab".into(),
+            about: String::new(),
+            seed: 0,
+            duration: None,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            captures: Vec::new(),
+            plots: Vec::new(),
+            views: Vec::new(),
+        };
+        let Some(section) = section else { return lab };
+        let faults = &mut self.faults;
+        let mut fields = Fields::of(section, "a table", faults);
+        lab.name = fields.optional("name", faults).unwrap_or(lab.name);
+        lab.about = fields.optional("about", faults).unwrap_or_default();
+        lab.seed = fields.optional("seed", faults).unwrap_or_default();
+        let duration = fields.optional::<Text<Time>>("duration", faults);
+        lab.duration = duration.map(|Text(duration)| duration);
+        fields.finish(faults);
+        lab
+    }
+
+    fn default_channel(&mut self, section: Option<&Value>) -> Channel {
+        let mut channel = Channel::default();
+        let Some(section) = section else {
+            return channel;
+        };
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        if let Some(link) = fields.value("link") {
+            let mut fields = Fields::of(link, "a table", &mut self.faults);
+            channel = channel::read(&mut fields, &channel, &mut self.faults);
+            fields.finish(&mut self.faults);
+        }
+        fields.finish(&mut self.faults);
+        channel
+    }
+
+    /// The sections of a `[[name]]`, each repeated as often as it says.
+    fn list(&mut self, value: Option<&Value>, name: &str) -> Vec<Value> {
+        let Some(value) = value else {
+            return Vec::new();
+        };
+        let What::List(sections) = &value.what else {
+            let fault = Fault::new(
+                value.span.clone(),
+                "this section can be there several times",
+            );
+            self.faults
+                .push(fault.help(format!("write {name} with double brackets")));
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for section in sections {
+            for (number, mut copy) in copies(section, &mut self.faults) {
+                if number.is_some() {
+                    copy.take("each");
+                }
+                all.push(copy);
+            }
+            if !self.limit(all.len(), &section.span, "sections") {
+                return Vec::new();
+            }
+        }
+        all
+    }
+
+    /// Whether there are still not too many.
+    fn limit(&mut self, count: usize, span: &Range<usize>, what: &str) -> bool {
+        if count > MOST {
+            let message = format!("a lab has at most {MOST} {what}");
+            let fault = Fault::new(span.clone(), message);
+            self.faults.push(fault.help("make `each` smaller"));
+        }
+        count <= MOST
+    }
+
+    fn node_sections(&mut self, value: Option<&Value>) -> Vec<(String, Range<usize>, Value)> {
+        let mut sections = Vec::new();
+        let Some(value) = value else { return sections };
+        let What::Table(entries) = &value.what else {
+            let fault = Fault::new(value.span.clone(), "a node has a name");
+            self.faults.push(fault.help("write `[node.NAME]`"));
+            return sections;
+        };
+        for Entry {
+            key,
+            key_span,
+            value,
+        } in entries
+        {
+            for (number, mut section) in copies(value, &mut self.faults) {
+                let name = match number {
+                    Some(n) => fill(key, n),
+                    None => Ok(key.clone()),
+                };
+                section.take("each");
+                match name {
+                    Ok(name) => sections.push((name, key_span.clone(), section)),
+                    Err(message) => {
+                        self.faults.push(Fault::new(key_span.clone(), message));
+                        break;
+                    }
+                }
+            }
+            if !self.limit(sections.len(), key_span, "nodes") {
+                return Vec::new();
+            }
+        }
+        sections
+    }
+
+    fn node(&mut self, lab: &mut Lab, name: String, span: Range<usize>, mut section: Value) {
+        let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || !name.chars().all(plain) {
+            let fault = Fault::new(span, format!("`{name}` cannot be the name of a node"));
+            self.faults.push(fault.help(
+                "a name has letters, digits, `-` and `_`; `{n}` in it needs `each` in the section",
+            ));
+            return;
+        }
+        if let Some(first) = self.names.insert(name.clone(), lab.nodes.len()) {
+            let error = GraphError::DuplicateName(name).to_string();
+            self.faults.push(Fault::new(span, error));
+            self.names.insert(lab.nodes[first].name.clone(), first);
+            return;
+        }
+        if !matches!(section.what, What::Table(_)) {
+            let fault = Fault::new(section.span, "a node is a table");
+            self.faults
+                .push(fault.help(format!("write `[node.{name}]`")));
+            return;
+        }
+        let Some(kind) = section.take("kind") else {
+            let fault = Fault::new(span, format!("the node `{name}` does not say what it is"));
+            self.faults
+                .push(fault.help("add `kind = \"switch\"`, or another kind"));
+            return;
+        };
+        match Kind::find(&kind.value) {
+            Ok(kind) => {
+                let index = lab.nodes.len();
+                if kind.records {
+                    let view = self.view(lab, name.clone(), Place::Node(index));
+                    self.node_capture(lab, view, &mut section);
+                }
+                lab.nodes.push(NodePlan {
+                    name,
+                    kind,
+                    config: section,
+                    span,
+                });
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    /// The keys by which a recording node keeps what it sees.
+    fn node_capture(&mut self, lab: &mut Lab, view: usize, section: &mut Value) {
+        let resolution = section.take("resolution").map(|entry| entry.value.read());
+        let resolution = match resolution.transpose() {
+            Ok(resolution) => resolution,
+            Err(fault) => return self.faults.push(fault),
+        };
+        let Some(entry) = section.take("file") else {
+            return;
+        };
+        match entry.value.read::<String>() {
+            Ok(file) => {
+                self.file_name(&file, &entry.value, CAPTURES);
+                lab.captures.push(CapturePlan {
+                    file,
+                    views: vec![view],
+                    resolution,
+                });
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    /// Refuses a name whose ending does not tell the format.
+    fn file_name(&mut self, file: &str, value: &Value, endings: &[&str]) {
+        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+        if !endings.contains(&ending) {
+            let message = format!("the ending of \"{file}\" tells no format");
+            let known = endings.join(", .");
+            self.faults
+                .push(Fault::new(value.span.clone(), message).help(format!("use .{known}")));
+        }
+    }
+
+    fn link(&mut self, lab: &mut Lab, base: &Channel, section: &Value) {
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let names: Option<Vec<String>> =
+            fields.required("ends", "[\"a.0\", \"sw.1\"]", &mut self.faults);
+        let ends_value = fields.value("ends");
+        let both = channel::read(&mut fields, base, &mut self.faults);
+        let channels = ["forth", "back"].map(|key| match fields.value(key) {
+            None => both.clone(),
+            Some(value) => {
+                let mut fields = Fields::of(value, "a table", &mut self.faults);
+                let channel = channel::read(&mut fields, &both, &mut self.faults);
+                fields.finish(&mut self.faults);
+                channel
+            }
+        });
+        fields.finish(&mut self.faults);
+        let (Some(names), Some(value)) = (names, ends_value) else {
+            return;
+        };
+        let Ok(names) = <[String; 2]>::try_from(names) else {
+            let fault = Fault::new(value.span.clone(), "a link has two ends");
+            self.faults
+                .push(fault.help("write `ends = [\"a.0\", \"sw.1\"]`"));
+            return;
+        };
+        let spans = match &value.what {
+            What::List(ends) => [ends[0].span.clone(), ends[1].span.clone()],
+            _ => return,
+        };
+        let found = [0, 1].map(|end| {
+            let found = end_of(&names[end], &self.names);
+            found.map_err(|mut fault| {
+                fault.span = spans[end].clone();
+                self.faults.push(fault);
+            })
+        });
+        if let [Ok(a), Ok(b)] = found {
+            let link = Link {
+                ends: [a, b],
+                channels,
+            };
+            for (end, at) in link.ends.iter().enumerate() {
+                self.ends.entry(*at).or_insert((lab.links.len(), end));
+            }
+            lab.links.push(LinkPlan { names, link, spans });
+        }
+    }
+
+    /// The places that a section looks at.
+    fn views(&mut self, lab: &mut Lab, fields: &mut Fields<'_>) -> Vec<usize> {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Ways {
+            #[default]
+            In,
+            Out,
+            Both,
+        }
+        let at = fields.required::<OneOrMore<String>>("at", "\"a.0\"", &mut self.faults);
+        let span = fields.value("at").map_or(0..0, |value| value.span.clone());
+        let ways = fields
+            .optional("direction", &mut self.faults)
+            .unwrap_or(Ways::In);
+        let mut views = Vec::new();
+        for name in at.map(OneOrMore::into_vec).unwrap_or_default() {
+            if let Some(&node) = self.names.get(&name) {
+                if lab.nodes[node].kind.records {
+                    views.push(self.view(lab, name, Place::Node(node)));
+                } else {
+                    let message = format!("`{name}` is a node, and has to be looked at by a port");
+                    let fault = Fault::new(span.clone(), message);
+                    self.faults.push(fault.help(format!("write `{name}.0`")));
+                }
+                continue;
+            }
+            let end = end_of(&name, &self.names).and_then(|end| {
+                self.link_at(end).ok_or_else(|| {
+                    let fault = Fault::new(0..0, format!("no link ends at `{name}`"));
+                    fault.help("look at a port that a [[link]] names")
+                })
+            });
+            match end {
+                Err(mut fault) => {
+                    fault.span = span.clone();
+                    self.faults.push(fault);
+                }
+                Ok((link, arriving, leaving)) => {
+                    if matches!(ways, Ways::In | Ways::Both) {
+                        views.push(self.view(lab, name.clone(), Place::Link(link, arriving)));
+                    }
+                    if matches!(ways, Ways::Out | Ways::Both) {
+                        views.push(self.view(
+                            lab,
+                            format!("{name} out"),
+                            Place::Link(link, leaving),
+                        ));
+                    }
+                }
+            }
+        }
+        views
+    }
+
+    fn capture(&mut self, lab: &mut Lab, section: &Value) {
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let views = self.views(lab, &mut fields);
+        let file: Option<String> = fields.required("file", "\"out/a.pcapng\"", &mut self.faults);
+        let resolution = fields.optional("resolution", &mut self.faults);
+        if let (Some(file), Some(value)) = (file, fields.value("file")) {
+            self.file_name(&file, value, CAPTURES);
+            lab.captures.push(CapturePlan {
+                file,
+                views,
+                resolution,
+            });
+        }
+        fields.finish(&mut self.faults);
+    }
+
+    fn plot(&mut self, lab: &mut Lab, section: &Value) {
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let views = self.views(lab, &mut fields);
+        let file: Option<String> = fields.required("file", "\"out/a.png\"", &mut self.faults);
+        let title = fields.optional("title", &mut self.faults);
+        if let (Some(file), Some(value)) = (file, fields.value("file")) {
+            self.file_name(&file, value, &["png", "svg"]);
+            let title = title.unwrap_or_else(|| lab.name.clone());
+            lab.plots.push(PlotPlan { file, title, views });
+        }
+        fields.finish(&mut self.faults);
+    }
+
+    /// The index of a view, which is made if it is not there yet.
+    fn view(&mut self, lab: &mut Lab, label: String, place: Place) -> usize {
+        *self.places.entry(place).or_insert_with(|| {
+            lab.views.push(View { label, place });
+            lab.views.len() - 1
+        })
+    }
+
+    /// The link at a port, the direction that arrives there, and the one that leaves.
+    fn link_at(&self, end: End) -> Option<(usize, Direction, Direction)> {
+        let &(link, end) = self.ends.get(&end)?;
+        let [forth, back] = Direction::BOTH;
+        Some(if end == 0 {
+            (link, back, forth)
+        } else {
+            (link, forth, back)
+        })
+    }
+
+    /// A small lab that does not say what it measures measures what arrives at each port.
+    fn measure_all(&mut self, lab: &mut Lab) {
+        if !lab.views.is_empty() || lab.links.len() > 8 {
+            return;
+        }
+        for link in 0..lab.links.len() {
+            for direction in Direction::BOTH {
+                let label = lab.links[link].names[1 - direction.index()].clone();
+                self.view(lab, label, Place::Link(link, direction));
+            }
+        }
+    }
+
+    /// Makes the graph once, to find what is wrong with nodes and ports.
+    fn check(&mut self, lab: &Lab) {
+        let mut graph = Graph::default();
+        for plan in &lab.nodes {
+            match plan.kind.make(&plan.config, Context { recorder: None }) {
+                Ok(node) => _ = graph.add(plan.name.clone(), node),
+                Err(mut fault) => {
+                    if fault.span == plan.config.span {
+                        fault.span = plan.span.clone();
+                    }
+                    self.faults.push(fault);
+                }
+            }
+        }
+        if !self.faults.is_empty() {
+            return;
+        }
+        graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
+        for error in graph.check().err().unwrap_or_default() {
+            let span = match &error {
+                GraphError::NoSuchPort { link, node, .. } => {
+                    let plan = &lab.links[*link];
+                    let end = plan.link.ends.iter().position(|end| {
+                        lab.nodes[end.node.0].name == *node
+                            && end.port.index() >= graph.members[end.node.0].node.ports()
+                    });
+                    plan.spans[end.unwrap_or(0)].clone()
+                }
+                GraphError::PortUsedTwice {
+                    second, node, port, ..
+                } => {
+                    let plan = &lab.links[*second];
+                    let end =
+                        plan.link.ends.iter().rposition(|end| {
+                            lab.nodes[end.node.0].name == *node && end.port == *port
+                        });
+                    plan.spans[end.unwrap_or(0)].clone()
+                }
+                GraphError::Unconnected { member, .. } => lab.nodes[*member].span.clone(),
+                GraphError::NoQueue { link } => lab.links[*link].spans[0].clone(),
+                // Found when the node was read.
+                GraphError::DuplicateName(_) => 0..0,
+            };
+            self.faults.push(Fault::new(span, error.to_string()));
+        }
+    }
+}
+
+const CAPTURES: &[&str] = &["pcapng", "pcap"];
+
+/// Finds `sw.1`. A fault has no place yet.
+fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End, Fault> {
+    let wrong = |message: String| Fault::new(0..0, message);
+    let Some((name, port)) = text.rsplit_once('.') else {
+        let fault = wrong(format!("`{text}` is no port"));
+        return Err(fault.help("a port is a node's name, a dot, and a number from 0: `sw.1`"));
+    };
+    let Some(&node) = index.get(name) else {
+        let fault = wrong(format!("there is no node called `{name}`"));
+        let near = nearest(name, index.keys().map(String::as_str));
+        return Err(match near {
+            Some(near) => fault.help(format!("did you mean `{near}.{port}`?")),
+            None => fault.help(format!("add `[node.{name}]`")),
+        });
+    };
+    let port = port.parse().map(Port).map_err(|_| {
+        let fault = wrong(format!("`{port}` is no number of a port"));
+        fault.help("ports are counted from 0, up to 65535")
+    })?;
+    Ok(End {
+        node: NodeId(node),
+        port,
+    })
+}

@@ -11,6 +11,7 @@
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
+//! | [`bpf`] | filter expressions, compiled by libpcap |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //!
 //! ```no_run
@@ -24,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bpf;
 pub mod clock;
 pub mod interface;
 pub mod pace;

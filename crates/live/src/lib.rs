@@ -7,6 +7,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`port`] | what a port is, how it is named, and opening one |
+//! | [`file`] | anything that packets come from: captures, lines and records, compressed too |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
 //! | [`pace`] | scheduled departures, and what they were worth |
@@ -27,6 +28,7 @@
 
 pub mod bpf;
 pub mod clock;
+pub mod file;
 pub mod interface;
 pub mod pace;
 pub mod port;

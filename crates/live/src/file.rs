@@ -1,0 +1,507 @@
+//! Anything that packets come from: pcap, pcapng, lines and records, plain or gzip or zstd, from a
+//! path or standard input, told apart by content (FORMATS section 6).
+//!
+//! A packet is given in place, in a buffer of bounded size. What makes no sense is counted, told to
+//! whoever wants to know, and skipped; a [strict](Source::strict) source stops at it instead.
+//!
+//! ```no_run
+//! let mut source = live::file::Source::open("trace.pcapng.zst")?;
+//! while let Some(item) = source.next()? {
+//!     println!("{} bytes", item.bytes.len());
+//! }
+//! # Ok::<(), live::file::FileError>(())
+//! ```
+
+mod input;
+mod window;
+
+use input::Input;
+use packet::capture::{self, Block, Reader};
+use packet::line::{self, Lines};
+use packet::{LONGEST, SHORTEST, record};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+use window::Window;
+
+/// What a stream holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// pcap or pcapng.
+    Capture,
+    /// Lines of text.
+    Lines,
+    /// Binary records.
+    Records,
+}
+
+/// A packet from a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    /// The timestamp word: lines and records.
+    pub word: Option<u64>,
+    /// Arrival in ps since 1970: captures.
+    pub at_ps: Option<u128>,
+    /// The five-tuple hash: records, and lines that have it.
+    pub hash: Option<u32>,
+    /// The length before the capture cut the packet short; more than `bytes` has.
+    pub original_len: u32,
+    /// The frame, 14 to 16,000 bytes without FCS.
+    pub bytes: &'a [u8],
+}
+
+/// Something in the input that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// Where: `line 7`, or `byte 1234`.
+    pub place: String,
+    /// What is wrong, and the mend.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Complaint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)
+    }
+}
+
+/// Why a file gives no more packets.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be opened.
+    #[error("{name}: {source}")]
+    Open {
+        /// The file.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be read any further: the system's refusal, or damaged compression.
+    #[error("{name}: after {bytes} bytes of content: {source}")]
+    Read {
+        /// The file.
+        name: String,
+        /// Bytes that were read, after decompression.
+        bytes: u64,
+        /// What was said.
+        source: io::Error,
+    },
+    /// A capture that is damaged so that nothing behind the place can be found.
+    #[error("{name}: {source}")]
+    Capture {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        source: capture::CaptureError,
+    },
+    /// Something that makes no sense, in a strict source.
+    #[error("{name}: {complaint}")]
+    Strict {
+        /// The file.
+        name: String,
+        /// What it is.
+        complaint: Complaint,
+    },
+}
+
+/// What was read so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets given.
+    pub packets: u64,
+    /// Lines, blocks and packets that made no sense.
+    pub skipped: u64,
+    /// Bytes between records that were no record.
+    pub skipped_bytes: u64,
+    /// Packets that the capture had cut short.
+    pub cut: u64,
+}
+
+/// A stream of packets.
+pub struct Source {
+    name: String,
+    window: Window<Input>,
+    parser: Parser,
+    frame: Vec<u8>,
+    strict: bool,
+    complain: Option<Listener>,
+    counters: Counters,
+}
+
+/// Whoever wants to know what makes no sense.
+type Listener = Box<dyn FnMut(&Complaint) + Send>;
+
+enum Parser {
+    /// Nothing seen yet.
+    Unknown,
+    Lines(Lines),
+    Records,
+    Capture {
+        reader: Box<Reader>,
+        /// Interfaces whose packets are no Ethernet frames.
+        foreign: BTreeSet<u32>,
+        interfaces: u32,
+    },
+}
+
+/// Where the bytes of a packet are.
+enum Place {
+    Window(Range<usize>),
+    Frame,
+}
+
+/// What a look at the window found.
+enum Found {
+    Packet(Place, Head),
+    Complaint(Complaint),
+    Nothing,
+    More,
+}
+
+#[derive(Default)]
+struct Head {
+    word: Option<u64>,
+    at_ps: Option<u128>,
+    hash: Option<u32>,
+    original_len: u32,
+}
+
+impl Source {
+    /// Opens a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Source, FileError> {
+        let path = path.as_ref();
+        let standard = path.as_os_str() == "-";
+        let name = if standard {
+            "standard input".into()
+        } else {
+            path.display().to_string()
+        };
+        let file = match standard {
+            true => std::os::fd::AsFd::as_fd(&io::stdin())
+                .try_clone_to_owned()
+                .map(File::from),
+            false => File::open(path).and_then(|file| match file.metadata()?.is_dir() {
+                true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+                false => Ok(file),
+            }),
+        };
+        match file.and_then(Input::open) {
+            Ok(input) => Ok(Source::over(name, input)),
+            Err(source) => Err(FileError::Open { name, source }),
+        }
+    }
+
+    /// Takes packets from any stream; `name` stands in messages.
+    ///
+    /// # Errors
+    /// When its first bytes cannot be read.
+    pub fn from_reader(
+        name: impl Into<String>,
+        stream: Box<dyn Read + Send>,
+    ) -> Result<Source, FileError> {
+        let name = name.into();
+        match Input::new(stream) {
+            Ok(input) => Ok(Source::over(name, input)),
+            Err(source) => Err(FileError::Open { name, source }),
+        }
+    }
+
+    fn over(name: String, input: Input) -> Source {
+        Source {
+            name,
+            window: Window::new(input),
+            parser: Parser::Unknown,
+            frame: Vec::with_capacity(LONGEST),
+            strict: false,
+            complain: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Stops at the first thing that makes no sense.
+    pub fn strict(mut self) -> Source {
+        self.strict = true;
+        self
+    }
+
+    /// Tells of each thing that makes no sense.
+    pub fn on_complaint(mut self, complain: impl FnMut(&Complaint) + Send + 'static) -> Source {
+        self.complain = Some(Box::new(complain));
+        self
+    }
+
+    /// What the stream holds; `None` before the first [`next`](Source::next).
+    pub fn kind(&self) -> Option<Kind> {
+        match self.parser {
+            Parser::Unknown => None,
+            Parser::Lines(_) => Some(Kind::Lines),
+            Parser::Records => Some(Kind::Records),
+            Parser::Capture { .. } => Some(Kind::Capture),
+        }
+    }
+
+    /// The file's name, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was read so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The next packet; `None` at the end, and when the end was asked for by a
+    /// [signal](crate::signal) while waiting.
+    ///
+    /// # Errors
+    /// When nothing more can be read. Packets before that place have all been given.
+    #[expect(clippy::should_implement_trait, reason = "the item borrows the buffer")]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, FileError> {
+        loop {
+            match self.look()? {
+                Found::Nothing => {}
+                Found::Complaint(complaint) => self.complain(complaint)?,
+                Found::More if self.window.at_end() => return Ok(None),
+                Found::More => {
+                    let limit = capture::LONGEST_BLOCK + 64;
+                    self.window.fill(limit).map_err(|source| FileError::Read {
+                        name: self.name.clone(),
+                        bytes: self.window.place(),
+                        source,
+                    })?;
+                }
+                Found::Packet(place, head) => {
+                    self.counters.packets += 1;
+                    let bytes = match place {
+                        Place::Window(range) => self.window.taken(range),
+                        Place::Frame => &self.frame,
+                    };
+                    self.counters.cut += u64::from(head.original_len as usize > bytes.len());
+                    return Ok(Some(Item {
+                        word: head.word,
+                        at_ps: head.at_ps,
+                        hash: head.hash,
+                        original_len: head.original_len,
+                        bytes,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn complain(&mut self, complaint: Complaint) -> Result<(), FileError> {
+        self.counters.skipped += 1;
+        if let Some(complain) = &mut self.complain {
+            complain(&complaint);
+        }
+        if self.strict {
+            return Err(FileError::Strict {
+                name: self.name.clone(),
+                complaint,
+            });
+        }
+        Ok(())
+    }
+
+    /// Looks at what is there, and takes it.
+    fn look(&mut self) -> Result<Found, FileError> {
+        match &mut self.parser {
+            Parser::Unknown => {
+                match sniff(self.window.bytes(), self.window.at_end()) {
+                    None => return Ok(Found::More),
+                    Some(Kind::Lines) => self.parser = Parser::Lines(Lines::default()),
+                    Some(Kind::Records) => self.parser = Parser::Records,
+                    Some(Kind::Capture) => {
+                        self.parser = Parser::Capture {
+                            reader: Box::default(),
+                            foreign: BTreeSet::new(),
+                            interfaces: 0,
+                        }
+                    }
+                }
+                Ok(Found::Nothing)
+            }
+            Parser::Lines(lines) => Ok(look_at_line(&mut self.window, lines, &mut self.frame)),
+            Parser::Records => Ok(look_at_record(&mut self.window, &mut self.counters)),
+            Parser::Capture {
+                reader,
+                foreign,
+                interfaces,
+            } => look_at_block(&mut self.window, reader, foreign, interfaces).map_err(|source| {
+                FileError::Capture {
+                    name: self.name.clone(),
+                    source,
+                }
+            }),
+        }
+    }
+}
+
+/// Tells the kinds apart by the first bytes; `None` when there are too few yet.
+fn sniff(bytes: &[u8], end: bool) -> Option<Kind> {
+    const CAPTURES: [[u8; 4]; 5] = [
+        [0x0A, 0x0D, 0x0D, 0x0A],
+        [0xA1, 0xB2, 0xC3, 0xD4],
+        [0xD4, 0xC3, 0xB2, 0xA1],
+        [0xA1, 0xB2, 0x3C, 0x4D],
+        [0x4D, 0x3C, 0xB2, 0xA1],
+    ];
+    let magic = record::MAGIC.to_be_bytes();
+    if bytes.starts_with(&magic) {
+        return Some(Kind::Records);
+    }
+    if CAPTURES.iter().any(|capture| bytes.starts_with(capture)) {
+        return Some(Kind::Capture);
+    }
+    let may_become = |magic: &[u8]| bytes.len() < magic.len() && magic.starts_with(bytes);
+    let undecided = may_become(&magic) || CAPTURES.iter().any(|capture| may_become(capture));
+    (end || !undecided).then_some(Kind::Lines)
+}
+
+fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u8>) -> Found {
+    let complaint = |number: u64, reason: String| {
+        Found::Complaint(Complaint {
+            place: format!("line {number}"),
+            reason,
+        })
+    };
+    let (used, found) = match lines.next(window.bytes(), window.at_end()) {
+        line::Step::More => return Found::More,
+        line::Step::Skip { used } => (used, Found::Nothing),
+        line::Step::TooLong { used, number } => (
+            used,
+            complaint(
+                number,
+                format!(
+                    "longer than {} characters; no packet's line is, so it was skipped",
+                    line::LONGEST_LINE
+                ),
+            ),
+        ),
+        line::Step::Line { used, number, line } => match line::decode(line, frame) {
+            Ok(None) => (used, Found::Nothing),
+            Err(error) => (used, complaint(number, error.to_string())),
+            Ok(Some(head)) => {
+                let head = Head {
+                    word: head.word,
+                    hash: head.hash,
+                    at_ps: None,
+                    original_len: frame.len() as u32,
+                };
+                (used, Found::Packet(Place::Frame, head))
+            }
+        },
+    };
+    window.take(used);
+    found
+}
+
+fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found {
+    match record::next(window.bytes(), window.at_end()) {
+        record::Step::More => Found::More,
+        record::Step::Skip { bytes } => {
+            let complaint = Complaint {
+                place: format!("byte {}", window.place()),
+                reason: format!("{bytes} bytes are no record (magic 3776); they were skipped"),
+            };
+            window.take(bytes);
+            counters.skipped_bytes += bytes as u64;
+            Found::Complaint(complaint)
+        }
+        record::Step::Packet { used, packet } => {
+            let head = Head {
+                word: packet.word,
+                hash: packet.hash,
+                at_ps: None,
+                original_len: packet.bytes.len() as u32,
+            };
+            let taken = window.take(used);
+            Found::Packet(Place::Window(taken.start + record::HEADER..taken.end), head)
+        }
+    }
+}
+
+fn look_at_block(
+    window: &mut Window<Input>,
+    reader: &mut Reader,
+    foreign: &mut BTreeSet<u32>,
+    interfaces: &mut u32,
+) -> Result<Found, capture::CaptureError> {
+    let place = format_place(window.place());
+    let input = window.bytes();
+    let front = input.as_ptr() as usize;
+    let (used, block) = match reader.next(input, window.at_end())? {
+        capture::Step::More => return Ok(Found::More),
+        capture::Step::Block { used, block } => (used, block),
+    };
+    let complaint = |reason| {
+        let place = place();
+        Found::Complaint(Complaint { place, reason })
+    };
+    let mut within = None;
+    let found = match block {
+        Block::Packet {
+            interface,
+            at_ps,
+            original_len,
+            bytes,
+            ..
+        } => {
+            if foreign.contains(&interface) {
+                complaint("a packet of an interface without Ethernet was skipped".into())
+            } else if !(SHORTEST..=LONGEST).contains(&bytes.len()) {
+                complaint(format!(
+                    "a packet of {} bytes was skipped; a frame has {SHORTEST} to {LONGEST}",
+                    bytes.len()
+                ))
+            } else {
+                let start = bytes.as_ptr() as usize - front;
+                within = Some(start..start + bytes.len());
+                Found::Packet(
+                    Place::Frame,
+                    Head {
+                        at_ps,
+                        original_len,
+                        ..Head::default()
+                    },
+                )
+            }
+        }
+        Block::Interface(interface) => {
+            let number = *interfaces;
+            *interfaces += 1;
+            if interface.link_type == capture::ETHERNET {
+                Found::Nothing
+            } else {
+                foreign.insert(number);
+                complaint(format!(
+                    "interface {number} has link type {}; only Ethernet (1) has frames for a wire, so its packets are skipped",
+                    interface.link_type
+                ))
+            }
+        }
+        Block::Damaged(error) => complaint(error.to_string()),
+        Block::Statistics(_) | Block::Other => Found::Nothing,
+    };
+    let taken = window.take(used);
+    Ok(match (found, within) {
+        (Found::Packet(_, head), Some(within)) => {
+            let range = taken.start + within.start..taken.start + within.end;
+            Found::Packet(Place::Window(range), head)
+        }
+        (found, _) => found,
+    })
+}
+
+/// Formats a place only where it is wanted: in a complaint.
+fn format_place(byte: u64) -> impl Fn() -> String {
+    move || format!("byte {byte}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,21 +4,71 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`ethernet`], [`vlan`], [`arp`], [`mpls`] | headers below and beside IP: views, and builders into a `Vec` |
+//! | [`ipv4`], [`ipv6`], [`icmp`], [`icmpv6`] | IP with its options and extension headers |
+//! | [`udp`], [`tcp`], [`vxlan`], [`gre`] | what IP carries |
+//! | [`checksum`] | the Internet checksum, its incremental update, pseudo headers |
+//! | [`describe`] | a frame in one line, for people |
 //! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
-//! | [`line`] | one packet as one text line (FORMATS section 1) |
+//! | [`line`](mod@line) | one packet as one text line (FORMATS section 1) |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
+//! | [`sniff`] | tells what a file of packets is by its first bytes |
 //! | [`word`] | the 64-bit timestamp word: received stamps and departures (FORMATS section 3) |
+//!
+//! A view (`Ipv4View`) borrows bytes whose header it has checked; then no method panics. A builder
+//! (`Ipv4`) appends a header and whatever a closure appends behind it, and fills in lengths and
+//! checksums:
+//!
+//! ```
+//! use packet::ethernet::{Ethernet, Mac, ethertype};
+//! use packet::ipv4::{Ipv4, Ipv4View, protocol};
+//! use packet::udp::{Udp, UdpView};
+//!
+//! let (destination, source) = (Mac([2, 0, 0, 0, 0, 2]), Mac([2, 0, 0, 0, 0, 1]));
+//! let eth = Ethernet { destination, source, tags: &[], ethertype: ethertype::IPV4 };
+//! let ip = Ipv4::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol::UDP);
+//! let udp = Udp { source_port: 4000, destination_port: 53 };
+//!
+//! let mut frame = Vec::new();
+//! eth.build(&mut frame, |out| {
+//!     ip.build(out, |out| udp.build(ip.pseudo(), out, |out| out.extend(b"a question")))
+//! });
+//!
+//! let ip = Ipv4View::new(&frame[14..])?;
+//! let udp = UdpView::new(ip.payload())?;
+//! assert!(ip.is_checksum_valid() && udp.is_checksum_valid(ip.pseudo()));
+//! assert_eq!(udp.payload(), b"a question");
+//! let told = packet::describe::Description(&frame).to_string();
+//! assert_eq!(told, "10.0.0.1:4000 > 10.0.0.2:53 UDP, 10 bytes");
+//! # Ok::<(), packet::BadHeader>(())
+//! ```
 #![no_std]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod arp;
 pub mod capture;
+pub mod checksum;
+pub mod describe;
+pub mod ethernet;
+mod field;
 pub mod flow;
+pub mod gre;
+pub mod icmp;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
 pub mod line;
+pub mod mpls;
 pub mod record;
+pub mod sniff;
+pub mod tcp;
+pub mod udp;
+pub mod vlan;
+pub mod vxlan;
 pub mod word;
 
 pub use word::{BadWord, Departure, Tick};
@@ -56,3 +106,8 @@ impl Packet<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {0} bytes: lines and records carry {SHORTEST} to {LONGEST} bytes")]
 pub struct BadLength(pub usize);
+
+/// A header that is cut off or makes no sense, and why: a short phrase, fit for counting drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadHeader(pub &'static str);

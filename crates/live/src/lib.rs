@@ -10,6 +10,7 @@
 //! | [`file`] | anything that packets come from: captures, lines and records, compressed too |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
+//! | [`netns`] | network namespaces and veth pairs |
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
@@ -30,6 +31,7 @@ pub mod bpf;
 pub mod clock;
 pub mod file;
 pub mod interface;
+pub mod netns;
 pub mod pace;
 pub mod port;
 pub mod raw;

@@ -1,0 +1,309 @@
+//! Network namespaces and the veth pairs between them, made and removed without any other program.
+//!
+//! A namespace has no name and lives as long as somebody holds it: when the process ends, however it
+//! ends, the kernel removes it with all its interfaces. One that other programs are to find
+//! (`ip netns exec NAME`) is given a name, and its guard takes that away again.
+
+mod netlink;
+
+use crate::interface;
+use netlink::{Netlink, Request};
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Where named namespaces are kept, by the custom of ip-netns(8).
+const NAMES: &str = "/run/netns";
+
+/// What was tried with a namespace, and why it did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum NetnsError {
+    /// The process may not do this.
+    #[error(
+        "{doing} needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root, or in a user namespace: unshare -rn COMMAND"
+    )]
+    Permission {
+        /// What was tried.
+        doing: String,
+    },
+    /// Any other refusal.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl NetnsError {
+    fn new(doing: impl Into<String>, source: io::Error) -> NetnsError {
+        let doing = doing.into();
+        match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => NetnsError::Permission { doing },
+            _ => NetnsError::Io { doing, source },
+        }
+    }
+}
+
+/// A network namespace, empty but for its loopback.
+#[derive(Debug)]
+pub struct Namespace {
+    fd: OwnedFd,
+    name: Option<PathBuf>,
+}
+
+impl Namespace {
+    /// Makes a namespace that nobody else can see. IPv6 is off in it, so that no interface says
+    /// anything of its own accord.
+    ///
+    /// # Errors
+    /// When the process may not, or the system has no room.
+    pub fn new() -> Result<Namespace, NetnsError> {
+        let doing = "making a network namespace";
+        // A thread of its own is in the new namespace, and ends with this call.
+        let made = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // SAFETY: a plain system call on this thread.
+                if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                quiet_ipv6(true);
+                Ok(OwnedFd::from(File::open("/proc/thread-self/ns/net")?))
+            });
+            thread.join().expect("making a namespace does not panic")
+        });
+        let fd = made.map_err(|source| NetnsError::new(doing, source))?;
+        let namespace = Namespace { fd, name: None };
+        namespace.set_up("lo")?;
+        Ok(namespace)
+    }
+
+    /// Makes a namespace that `ip netns exec NAME` finds, as long as this value lives.
+    ///
+    /// # Errors
+    /// As [`new`](Namespace::new); and when there is one of that name already.
+    pub fn named(name: &str) -> Result<Namespace, NetnsError> {
+        let mut namespace = Namespace::new()?;
+        let path = PathBuf::from(NAMES).join(name);
+        let failed = |source| NetnsError::new(format!("naming namespace {name}"), source);
+        std::fs::create_dir_all(NAMES).map_err(failed)?;
+        File::create_new(&path).map_err(failed)?;
+        let from = format!("/proc/self/fd/{}", namespace.fd.as_raw_fd());
+        let (from, to) = (c_string(&from), c_string(&path.to_string_lossy()));
+        // SAFETY: both are C strings; the other arguments are not used for a bind mount.
+        let result = unsafe {
+            libc::mount(
+                from.as_ptr(),
+                to.as_ptr(),
+                std::ptr::null(),
+                libc::MS_BIND,
+                std::ptr::null(),
+            )
+        };
+        // From here on the guard takes the file away, whether or not something is mounted on it.
+        namespace.name = Some(path);
+        match result {
+            0 => Ok(namespace),
+            _ => Err(failed(io::Error::last_os_error())),
+        }
+    }
+
+    /// Runs `body` on a thread of its own inside the namespace, and returns what it returns. Sockets
+    /// and threads that are made in it stay inside.
+    ///
+    /// # Errors
+    /// When the thread may not enter.
+    ///
+    /// # Panics
+    /// When `body` does.
+    pub fn enter<T: Send>(&self, body: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+        let joined = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| self.enter_here().map(|()| body()));
+            thread.join()
+        });
+        joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Moves this thread into the namespace for good.
+    ///
+    /// # Errors
+    /// When it may not enter.
+    pub fn enter_here(&self) -> Result<(), NetnsError> {
+        set_namespace(self.fd.as_raw_fd())
+            .map_err(|source| NetnsError::new("entering a network namespace", source))
+    }
+
+    /// A program that runs inside.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: between fork and exec the closure makes one system call and allocates nothing. The
+        // descriptor is closed at exec only; the caller runs the command while the namespace lives.
+        unsafe {
+            command.pre_exec(move || set_namespace(fd));
+        }
+        command
+    }
+
+    /// Sets an interface of the namespace up.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the process may not.
+    pub fn set_up(&self, name: &str) -> Result<(), NetnsError> {
+        self.change(name, "setting up", |index| {
+            let up = libc::IFF_UP as u32;
+            Request::new(libc::RTM_NEWLINK, 0).link(index, up, up)
+        })
+    }
+
+    /// Sets an interface of the namespace down.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the process may not.
+    pub fn set_down(&self, name: &str) -> Result<(), NetnsError> {
+        self.change(name, "setting down", |index| {
+            Request::new(libc::RTM_NEWLINK, 0).link(index, 0, libc::IFF_UP as u32)
+        })
+    }
+
+    /// Removes an interface of the namespace; a veth pair goes with either end.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the process may not.
+    pub fn remove(&self, name: &str) -> Result<(), NetnsError> {
+        self.change(name, "removing", |index| {
+            Request::new(libc::RTM_DELLINK, 0).link(index, 0, 0)
+        })
+    }
+
+    /// Gives an interface of the namespace an address, and lets IPv6 speak on it if that is of IPv6.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the process may not.
+    pub fn add_address(&self, name: &str, address: IpAddr, prefix: u8) -> Result<(), NetnsError> {
+        if address.is_ipv6() {
+            self.enter(|| quiet_ipv6(false))?;
+        }
+        let (family, bytes) = match address {
+            IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+            IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+        };
+        self.change(name, "giving an address to", |index| {
+            Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+                .address(family as u8, prefix, index)
+                .with(netlink::IFA_LOCAL, &bytes)
+                .with(netlink::IFA_ADDRESS, &bytes)
+        })
+    }
+
+    fn change(
+        &self,
+        name: &str,
+        doing: &str,
+        request: impl FnOnce(u32) -> Request + Send,
+    ) -> Result<(), NetnsError> {
+        let result = self.enter(|| {
+            let found = interface::find(name)?;
+            let found = found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
+            Netlink::open()?.ask(request(found.index))
+        })?;
+        result.map_err(|source| NetnsError::new(format!("{doing} {name}"), source))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if let Some(path) = &self.name {
+            let target = c_string(&path.to_string_lossy());
+            // SAFETY: a C string. That nothing may be mounted there is no harm.
+            unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// One end of a veth pair.
+#[derive(Clone, Copy, Debug)]
+pub struct VethEnd<'a> {
+    /// Where it is.
+    pub namespace: &'a Namespace,
+    /// What it is called there.
+    pub name: &'a str,
+    /// Its address; `None` for one that the kernel makes up.
+    pub mac: Option<[u8; 6]>,
+}
+
+/// Makes a veth pair and sets both ends up. It goes with either of its namespaces.
+///
+/// # Errors
+/// When a name is taken, or the process may not.
+pub fn veth(ends: [VethEnd<'_>; 2], mtu: u32) -> Result<(), NetnsError> {
+    let describe = |request: Request, end: &VethEnd<'_>| {
+        let fd = end.namespace.fd.as_raw_fd();
+        let request = request
+            .with_text(netlink::IFLA_IFNAME, end.name)
+            .with(netlink::IFLA_MTU, &mtu.to_ne_bytes())
+            .with(netlink::IFLA_NET_NS_FD, &fd.to_ne_bytes());
+        match end.mac {
+            Some(mac) => request.with(netlink::IFLA_ADDRESS, &mac),
+            None => request,
+        }
+    };
+    let [a, b] = &ends;
+    let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let request = describe(Request::new(libc::RTM_NEWLINK, create).link(0, 0, 0), a).nest(
+        netlink::IFLA_LINKINFO,
+        |info| {
+            info.with(netlink::IFLA_INFO_KIND, b"veth")
+                .nest(netlink::IFLA_INFO_DATA, |data| {
+                    data.nest(netlink::VETH_INFO_PEER, |peer| {
+                        describe(peer.link(0, 0, 0), b)
+                    })
+                })
+        },
+    );
+    // From inside, so that nothing of it is ever seen in the namespace of the caller.
+    a.namespace
+        .enter(|| Netlink::open()?.ask(request))?
+        .map_err(|source| {
+            NetnsError::new(
+                format!("making the veth pair {}, {}", a.name, b.name),
+                source,
+            )
+        })?;
+    a.namespace.set_up(a.name)?;
+    b.namespace.set_up(b.name)
+}
+
+fn set_namespace(fd: RawFd) -> io::Result<()> {
+    // SAFETY: a plain system call on this thread, with a descriptor that the caller holds.
+    match unsafe { libc::setns(fd, libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Turns IPv6 of this thread's namespace off or on, for the interfaces there are and those to come.
+/// Without it no interface sends router solicitations and multicast reports of its own accord.
+fn quiet_ipv6(quiet: bool) {
+    let value = if quiet { "1" } else { "0" };
+    for scope in ["default", "all"] {
+        // Where the kernel has no IPv6 there is nothing to be quiet; where /proc/sys is read-only the
+        // frames are merely seen.
+        let _ = std::fs::write(
+            format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"),
+            value,
+        );
+    }
+}
+
+fn c_string(text: &str) -> CString {
+    let bytes = text.bytes().filter(|&byte| byte != 0).collect::<Vec<u8>>();
+    CString::new(bytes).expect("the zeros were taken out")
+}

@@ -1,0 +1,230 @@
+//! Ports on veth pairs between namespaces that these tests make. Without the rights to make them each
+//! test says that it was skipped.
+
+use live::netns::{Namespace, NetnsError, VethEnd, veth};
+use live::port::{self, Options, Port, PortError};
+use std::time::Duration;
+
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Two namespaces with a veth pair: `a` in the first, `b` in the second.
+struct Pair {
+    a: Namespace,
+    b: Namespace,
+}
+
+/// A pair, or `None` and a word on why.
+fn pair(mtu: u32) -> Option<Pair> {
+    match make_pair(mtu) {
+        Ok(pair) => Some(pair),
+        Err(NetnsError::Permission { doing }) => {
+            println!("skipped: {doing} is not allowed here");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn make_pair(mtu: u32) -> Result<Pair, NetnsError> {
+    let (a, b) = (Namespace::new()?, Namespace::new()?);
+    let end = |namespace, name| VethEnd {
+        namespace,
+        name,
+        mac: None,
+    };
+    veth([end(&a, "a"), end(&b, "b")], mtu)?;
+    Ok(Pair { a, b })
+}
+
+impl Pair {
+    fn open(&self) -> (Port, Port) {
+        let open = |namespace: &Namespace, name: &str| {
+            namespace
+                .enter(|| port::open(&name.parse().unwrap(), &Options::default()))
+                .unwrap()
+                .unwrap()
+        };
+        (open(&self.a, "a"), open(&self.b, "b"))
+    }
+}
+
+fn frame(n: u16) -> Vec<u8> {
+    let mut frame = b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x88\xb5".to_vec();
+    frame.extend(n.to_be_bytes());
+    frame.resize(60 + usize::from(n % 1000), n as u8);
+    frame
+}
+
+/// Receives until there are `count` frames, or nothing comes any more.
+fn receive(port: &mut Port, count: usize) -> Vec<(u64, Vec<u8>)> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        let got = port
+            .rx
+            .receive(WAIT, &mut |packet| {
+                frames.push((packet.at_ns, packet.bytes.to_vec()));
+            })
+            .unwrap();
+        if got == 0 {
+            break;
+        }
+    }
+    frames
+}
+
+#[test]
+fn what_goes_in_at_one_end_comes_out_at_the_other_in_order_and_stamped() {
+    let Some(pair) = pair(1500) else { return };
+    let (mut a, mut b) = pair.open();
+    let frames: Vec<_> = (0..200).map(frame).collect();
+    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+    let before = live::clock::now_ns();
+    assert_eq!(a.tx.send(&slices).unwrap(), 200);
+    let got = receive(&mut b, 200);
+    let after = live::clock::now_ns();
+    assert!(got.iter().map(|(_, bytes)| bytes).eq(&frames));
+    assert!(got.is_sorted_by_key(|(at, _)| *at));
+    // The offset between the clocks is read to within some 100 ns.
+    assert!(
+        got.iter()
+            .all(|(at, _)| *at + 1000 >= before && *at <= after)
+    );
+    assert_eq!(b.rx.counters().received, 200);
+    assert_eq!(a.tx.counters().sent, 200);
+}
+
+#[test]
+fn what_this_machine_sends_is_not_received() {
+    let Some(pair) = pair(1500) else { return };
+    let (mut a, mut b) = pair.open();
+    a.tx.send(&[&frame(1)]).unwrap();
+    b.tx.send(&[&frame(2)]).unwrap();
+    assert_eq!(receive(&mut a, 1)[0].1, frame(2));
+    let nothing = a.rx.receive(Duration::ZERO, &mut |_| {}).unwrap();
+    assert_eq!(nothing, 0);
+}
+
+#[test]
+fn a_tag_that_the_kernel_takes_off_is_put_back() {
+    let Some(pair) = pair(1500) else { return };
+    let (mut a, mut b) = pair.open();
+    for tags in [
+        &b"\x81\x00\x20\x05"[..],
+        b"\x88\xa8\x00\x07\x81\x00\x20\x05",
+    ] {
+        let mut tagged = frame(9);
+        tagged.splice(12..12, tags.iter().copied());
+        a.tx.send(&[&tagged]).unwrap();
+        assert_eq!(receive(&mut b, 1)[0].1, tagged);
+    }
+}
+
+#[test]
+fn a_frame_too_long_for_the_interface_is_refused_with_its_mtu() {
+    let Some(pair) = pair(1200) else { return };
+    let (mut a, mut b) = pair.open();
+    let (short, long) = (vec![1; 1214], vec![2; 1219]);
+    assert_eq!(a.tx.send(&[&short, &long, &short]).unwrap(), 1);
+    let error = a.tx.send(&[&long, &short]).unwrap_err();
+    assert!(!error.is_end());
+    assert!(error.to_string().contains("MTU of 1200"), "{error}");
+    assert!(matches!(
+        a.tx.send(&[&long[..13]]),
+        Err(PortError::TooShort { len: 13 })
+    ));
+    assert_eq!(a.tx.send(&[&short]).unwrap(), 1);
+    assert_eq!(receive(&mut b, 2).len(), 2);
+    assert_eq!(a.tx.counters().refused, 2);
+}
+
+#[test]
+fn an_interface_that_vanishes_ends_the_port_after_what_it_had_received() {
+    let Some(pair) = pair(1500) else { return };
+    let (mut a, mut b) = pair.open();
+    a.tx.send(&[&frame(1), &frame(2)]).unwrap();
+    pair.b.remove("b").unwrap();
+    let mut frames = 0;
+    let error = loop {
+        match b.rx.receive(WAIT, &mut |_| frames += 1) {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(frames, 2);
+    assert!(matches!(error, PortError::Gone { .. }), "{error}");
+    assert!(error.to_string().contains("was removed"), "{error}");
+    let error = a.tx.send(&[&frame(3)]).unwrap_err();
+    assert!(error.is_end(), "{error}");
+    // Asked again it says the same, and does not wait.
+    assert!(b.rx.receive(WAIT, &mut |_| {}).is_err());
+}
+
+#[test]
+fn an_interface_that_is_set_down_ends_the_port() {
+    let Some(pair) = pair(1500) else { return };
+    let (mut a, mut b) = pair.open();
+    a.tx.send(&[&frame(1)]).unwrap();
+    pair.b.set_down("b").unwrap();
+    assert_eq!(receive(&mut b, 1).len(), 1);
+    let error = b.rx.receive(WAIT, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("was set down"), "{error}");
+    let reopened = pair
+        .b
+        .enter(|| port::open(&"b".parse().unwrap(), &Options::default()))
+        .unwrap();
+    assert!(matches!(reopened, Err(PortError::Down { .. })));
+}
+
+#[test]
+fn a_checksum_that_the_sending_stack_left_open_is_completed() {
+    let Some(pair) = pair(1500) else { return };
+    let (_, mut b) = pair.open();
+    let address = "192.0.2.1".parse().unwrap();
+    pair.a.add_address("a", address, 24).unwrap();
+    pair.a
+        .enter(|| {
+            let socket = std::net::UdpSocket::bind("192.0.2.1:4000").unwrap();
+            socket.set_broadcast(true).unwrap();
+            socket.send_to(b"odd", "192.0.2.255:4001").unwrap();
+        })
+        .unwrap();
+    let frames = receive(&mut b, 1);
+    let ip = &frames[0].1[14..];
+    assert_eq!((ip[0], ip[9]), (0x45, 17));
+    let mut sum = 17 + 8 + 3;
+    for half in ip[12..31].chunks(2) {
+        sum += u32::from(half[0]) << 8 | half.get(1).map_or(0, |&byte| byte.into());
+    }
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    assert_eq!(sum, 0xFFFF, "over the pseudo-header and all of UDP");
+    assert_eq!(b.rx.counters().completed, 1);
+}
+
+#[test]
+fn nothing_is_left_of_a_namespace_whose_body_panicked() {
+    let name = format!("wl-live-{}", std::process::id());
+    let namespace = match Namespace::named(&name) {
+        Ok(namespace) => namespace,
+        Err(error @ NetnsError::Permission { .. }) => {
+            println!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let path = std::path::Path::new("/run/netns").join(&name);
+    assert!(path.exists());
+    assert!(Namespace::named(&name).is_err(), "the name is taken");
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        namespace.enter(|| panic!("as a test may")).unwrap();
+    }));
+    assert!(result.is_err());
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_told_with_those_that_are() {
+    let error = port::open(&"no-such-if".parse().unwrap(), &Options::default())
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("there are: lo"), "{error}");
+}

@@ -15,6 +15,7 @@
 //! | [`vlan`] | tags, untags, translates | 2 |
 //! | [`sink`] | counts frames and takes them in | n |
 //! | [`echo`] | sends frames back with their addresses swapped | n |
+//! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames | |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
@@ -43,6 +44,7 @@ pub mod delay;
 pub mod echo;
 pub mod filter;
 pub mod generator;
+pub mod host;
 pub mod meter;
 pub mod mirror;
 pub mod probe;

@@ -9,7 +9,10 @@ pub(crate) const TPID_SERVICE: u16 = 0x88A8;
 /// Addresses that end in 0 to F here are for bridges themselves and are never forwarded (802.1Q 8.6.3).
 pub(crate) const RESERVED_GROUP: u64 = 0x0180_C200_0000;
 pub(crate) const TYPE_IPV4: u16 = 0x0800;
+pub(crate) const TYPE_ARP: u16 = 0x0806;
 pub(crate) const TYPE_IPV6: u16 = 0x86DD;
+pub(crate) const PROTOCOL_ICMP: u8 = 1;
+pub(crate) const PROTOCOL_ICMPV6: u8 = 58;
 pub(crate) const PROTOCOL_TCP: u8 = 6;
 pub(crate) const PROTOCOL_UDP: u8 = 17;
 

@@ -1,0 +1,295 @@
+//! A host with one address that answers: ARP and IPv6 neighbour discovery, ping, UDP echo.
+//!
+//! A real kernel on the other end of the link can `ping` it.
+//!
+//! - **Ports:** 1.
+//! - **Parameters:** `mac`, 02:00:00:00:00:02. `ipv4`, none; `ipv6`, none: its addresses. `udp_echo`,
+//!   true: whether what comes to UDP port 7 (RFC 862) goes back.
+//! - **Counters:** `packets`; `arp`, `neighbours`: requests answered; `pings`: ICMP and ICMPv6 echo
+//!   requests answered; `echoes`: UDP datagrams sent back; `ignored`: what is for others, or of no
+//!   kind that it answers.
+//!
+//! An answer leaves when its request's last bit is in, made in the request's own buffer. Fragments are
+//! not put together: a ping longer than the sender's MTU is ignored. Tagged frames are ignored too; a
+//! [`vlan`](crate::vlan) node in front takes tags off.
+
+use crate::wire;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use node::{Frame, Node, Out, Port, Time};
+
+/// Where the IP header begins.
+const IP: usize = wire::ETHERNET;
+const IPV6_HEADER: usize = 40;
+const UDP_HEADER: usize = 8;
+const ECHO_PORT: u16 = 7;
+/// What hosts send, RFC 1122 and RFC 8200's usual choice.
+const TTL: u8 = 64;
+/// Neighbour discovery is only heard from the same link: a router would have lowered it (RFC 4861).
+const ON_LINK: u8 = 255;
+
+/// What a host is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Its MAC address.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::mac")
+    )]
+    pub mac: [u8; 6],
+    /// Its IPv4 address.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse_some")
+    )]
+    pub ipv4: Option<Ipv4Addr>,
+    /// Its IPv6 address.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse_some")
+    )]
+    pub ipv6: Option<Ipv6Addr>,
+    /// Whether what comes to UDP port 7 goes back.
+    pub udp_echo: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mac: [2, 0, 0, 0, 0, 2],
+            ipv4: None,
+            ipv6: None,
+            udp_echo: true,
+        }
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Host {
+    config: Config,
+    packets: u64,
+    arp: u64,
+    neighbours: u64,
+    pings: u64,
+    echoes: u64,
+    ignored: u64,
+}
+
+/// What was answered.
+enum Answer {
+    Arp,
+    Neighbour,
+    Ping,
+    Echo,
+}
+
+impl Host {
+    /// A host.
+    pub fn new(config: Config) -> Host {
+        Host {
+            config,
+            packets: 0,
+            arp: 0,
+            neighbours: 0,
+            pings: 0,
+            echoes: 0,
+            ignored: 0,
+        }
+    }
+
+    /// Turns a request into its answer; `None`, and the frame is as it was or worthless, if there is
+    /// no answer to it.
+    fn answer(&self, frame: &mut Frame) -> Option<Answer> {
+        let to = frame.get(..6)?;
+        if to != self.config.mac && to[0] & 1 == 0 {
+            return None;
+        }
+        let answer = match wire::u16_at(frame, 12)? {
+            wire::TYPE_ARP => self.arp(frame),
+            wire::TYPE_IPV4 => self.ipv4(frame),
+            wire::TYPE_IPV6 => self.ipv6(frame),
+            _ => None,
+        }?;
+        frame.copy_within(6..12, 0);
+        frame[6..12].copy_from_slice(&self.config.mac);
+        Some(answer)
+    }
+
+    /// RFC 826: "who has my address?"
+    fn arp(&self, frame: &mut Frame) -> Option<Answer> {
+        let mine = self.config.ipv4?.octets();
+        let arp: &mut [u8; 28] = frame.get_mut(IP..)?.first_chunk_mut()?;
+        // Ethernet and IPv4, a request.
+        if arp[..8] != [0, 1, 8, 0, 6, 4, 0, 1] || arp[24..28] != mine {
+            return None;
+        }
+        arp[7] = 2;
+        arp.copy_within(8..18, 18);
+        arp[8..14].copy_from_slice(&self.config.mac);
+        arp[14..18].copy_from_slice(&mine);
+        Some(Answer::Arp)
+    }
+
+    fn ipv4(&self, frame: &mut Frame) -> Option<Answer> {
+        let mine = self.config.ipv4?.octets();
+        let packet = frame.get_mut(IP..)?;
+        let (len, header) = (wire::u16_at(packet, 2)?, usize::from(packet[0] & 15) * 4);
+        // Without padding. What is broken, or a fragment of something, is not answered.
+        let packet = packet.get_mut(..len.into())?;
+        let whole = wire::u16_at(packet, 6)? & 0x3FFF == 0;
+        if packet[0] >> 4 != 4 || header < 20 || header > packet.len() || !whole {
+            return None;
+        }
+        if packet[16..20] != mine || wire::checksum(wire::sum(&packet[..header])) != 0 {
+            return None;
+        }
+        let (ip, data) = packet.split_at_mut(header);
+        let answer = match ip[9] {
+            wire::PROTOCOL_ICMP => ping(data, 8, 0, 0)?,
+            wire::PROTOCOL_UDP => self.udp(data)?,
+            _ => return None,
+        };
+        ip.copy_within(12..16, 16);
+        ip[12..16].copy_from_slice(&mine);
+        ip[8] = TTL;
+        ip[10..12].fill(0);
+        let checksum = wire::checksum(wire::sum(ip));
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        Some(answer)
+    }
+
+    fn ipv6(&self, frame: &mut Frame) -> Option<Answer> {
+        let mine = self.config.ipv6?.octets();
+        let packet = frame.get(IP..)?;
+        let len = usize::from(wire::u16_at(packet, 4)?);
+        let packet = packet.get(..IPV6_HEADER + len)?;
+        let next = packet[6];
+        if packet[0] >> 4 != 6 {
+            return None;
+        }
+        if next == wire::PROTOCOL_ICMPV6 && packet.get(IPV6_HEADER) == Some(&135) {
+            return self.neighbour(frame, len, mine);
+        }
+        if packet[24..40] != mine {
+            return None;
+        }
+        let pseudo = pseudo_sum(packet);
+        let (ip, data) = frame[IP..IP + IPV6_HEADER + len].split_at_mut(IPV6_HEADER);
+        let answer = match next {
+            wire::PROTOCOL_ICMPV6 => ping(data, 128, 129, pseudo)?,
+            wire::PROTOCOL_UDP => self.udp(data)?,
+            _ => return None,
+        };
+        ip.copy_within(8..24, 24);
+        ip[8..24].copy_from_slice(&mine);
+        ip[7] = TTL;
+        Some(answer)
+    }
+
+    /// RFC 4861: a neighbour solicitation for the host's address becomes an advertisement.
+    fn neighbour(&self, frame: &mut Frame, len: usize, mine: [u8; 16]) -> Option<Answer> {
+        // Type, code, checksum, reserved, target; then the option with the sender's MAC address.
+        const SOLICITATION: usize = 24;
+        const ADVERTISEMENT: usize = 32;
+        let packet = &frame[IP..IP + IPV6_HEADER + len];
+        let data = packet.get(IPV6_HEADER..)?;
+        let from_link = packet[7] == ON_LINK && data.len() >= SOLICITATION && data[1] == 0;
+        if !from_link || data[8..24] != mine {
+            return None;
+        }
+        if wire::checksum(pseudo_sum(packet) + wire::sum(data)) != 0 {
+            return None;
+        }
+        // An unspecified sender asks whether the address is taken; the answer goes to all nodes.
+        let asks_all = packet[8..24] == [0; 16];
+        frame.resize(IP + IPV6_HEADER + ADVERTISEMENT);
+        let (ip, data) = frame[IP..].split_at_mut(IPV6_HEADER);
+        ip[4..6].copy_from_slice(&(ADVERTISEMENT as u16).to_be_bytes());
+        ip.copy_within(8..24, 24);
+        ip[8..24].copy_from_slice(&mine);
+        if asks_all {
+            ip[24..40].copy_from_slice(&Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1).octets());
+        }
+        // Override, and solicited if somebody in particular asked.
+        let flags = if asks_all { 0x20 } else { 0x60 };
+        data[..8].copy_from_slice(&[136, 0, 0, 0, flags, 0, 0, 0]);
+        data[24..26].copy_from_slice(&[2, 1]);
+        data[26..32].copy_from_slice(&self.config.mac);
+        let checksum =
+            wire::checksum(pseudo_sum(&frame[IP..]) + wire::sum(&frame[IP + IPV6_HEADER..]));
+        let at = IP + IPV6_HEADER + 2;
+        frame[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+        if asks_all {
+            // Where the answer's destination address is taken from.
+            frame[6..12].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 1]);
+        }
+        Some(Answer::Neighbour)
+    }
+
+    /// Sends a datagram back. Addresses and ports change places, which leaves the checksum right.
+    fn udp(&self, datagram: &mut [u8]) -> Option<Answer> {
+        let whole = usize::from(wire::u16_at(datagram, 4)?) == datagram.len();
+        let to_echo = wire::u16_at(datagram, 2)? == ECHO_PORT;
+        // Two echo services would never let go of each other.
+        let from_echo = wire::u16_at(datagram, 0)? == ECHO_PORT;
+        if datagram.len() < UDP_HEADER || !whole || !to_echo || from_echo || !self.config.udp_echo {
+            return None;
+        }
+        datagram[..4].rotate_left(2);
+        Some(Answer::Echo)
+    }
+}
+
+/// Turns an echo request, if it is a good one, into its reply.
+fn ping(message: &mut [u8], request: u8, reply: u8, pseudo: u64) -> Option<Answer> {
+    let good = message.len() >= 8 && message[..2] == [request, 0];
+    if !good || wire::checksum(pseudo + wire::sum(message)) != 0 {
+        return None;
+    }
+    message[0] = reply;
+    message[2..4].fill(0);
+    let checksum = wire::checksum(pseudo + wire::sum(message));
+    message[2..4].copy_from_slice(&checksum.to_be_bytes());
+    Some(Answer::Ping)
+}
+
+/// The sum over the pseudo-header of an IPv6 packet: addresses, length and protocol.
+fn pseudo_sum(packet: &[u8]) -> u64 {
+    wire::sum(&packet[8..40]) + wire::sum(&packet[4..6]) + u64::from(packet[6])
+}
+
+impl Node for Host {
+    fn ports(&self) -> usize {
+        1
+    }
+
+    fn frame(&mut self, _now: Time, port: Port, mut frame: Frame, out: &mut Out) {
+        self.packets += 1;
+        match self.answer(&mut frame) {
+            Some(Answer::Arp) => self.arp += 1,
+            Some(Answer::Neighbour) => self.neighbours += 1,
+            Some(Answer::Ping) => self.pings += 1,
+            Some(Answer::Echo) => self.echoes += 1,
+            None => {
+                self.ignored += 1;
+                out.done(frame);
+                return;
+            }
+        }
+        out.send(port, frame);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("packets", self.packets);
+        visit("arp", self.arp);
+        visit("neighbours", self.neighbours);
+        visit("pings", self.pings);
+        visit("echoes", self.echoes);
+        visit("ignored", self.ignored);
+    }
+}

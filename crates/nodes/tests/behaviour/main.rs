@@ -1,0 +1,10 @@
+//! What nodes do, told as stories: frames go in at times that the test moves by hand.
+
+mod capture;
+mod echo;
+mod filter;
+mod hand;
+mod host;
+mod meter;
+mod mirror;
+mod switch;

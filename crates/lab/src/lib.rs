@@ -1,13 +1,60 @@
-//! Lab files.
+//! Lab files: a network and what is to be looked at in it, as data, run in any world.
+//!
+//! A lab file is TOML. It is checked as a whole: everything that is wrong with it is told at once,
+//! each fault with its line and column. The same file runs in every [`World`], and the [`Report`] has
+//! the same form.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `file` | start here: [`parse`], section by section |
+//! | `tree`, `fields` | TOML as values that know their places; the keys of a section |
+//! | `each` | sections that stand for many |
+//! | `channel` | what a link is like |
+//! | `kinds` | the registry: which kinds of nodes there are |
+//! | `fault` | [`Faults`], and how they are shown |
+//! | `plan` | [`Lab`]: what a file says, as data |
+//! | `run` | [`run`]: a lab in a world |
+//! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
+//! | `report`, `plot` | what comes of it |
+//!
+//! ```
+//! let lab = lab::parse(r#"
+//!     [node.a]
+//!     kind = "generator"
+//!     count = 100
+//!     gap = "1 us"
+//!
+//!     [node.b]
+//!     kind = "sink"
+//!
+//!     [[link]]
+//!     ends = ["a.0", "b.0"]
+//!     delay = "5 us"
+//! "#)?;
+//! let report = lab::run(&lab, lab::World::Sim, &lab::Options::default())?;
+//! let at_b = report.rows.iter().find(|row| row.at == "b.0").unwrap();
+//! assert_eq!(at_b.statistics.gaps().mean, 1_000_000.0);
+//! assert_eq!(at_b.statistics.delays().min, 5_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
 mod channel;
 mod each;
 mod fault;
 mod fields;
 mod file;
+mod keep;
 mod kinds;
 mod plan;
+mod plot;
+mod report;
+mod run;
 mod tree;
+mod watch;
 
 pub use fault::{Fault, Faults};
-pub use file::parse;
+pub use file::{LONGEST, MOST, parse};
 pub use plan::Lab;
+pub use report::{Report, Row, SCHEMA};
+pub use run::{LabError, Options, ReadError, World, read, run};

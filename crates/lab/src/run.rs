@@ -1,0 +1,295 @@
+//! Running a lab in a world.
+
+use crate::keep::{Era, Keep};
+use crate::kinds::{Context, stream_of};
+use crate::plan::{Lab, Place, Resolution};
+use crate::report::{Report, Row};
+use crate::watch::{Arrivals, Shared, Watch, lock};
+use crate::{Fault, plot};
+use node::outcome::Tap;
+use node::{Graph, Outcome, Rate, Time};
+use nodes::meter::Statistics;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Where a lab runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum World {
+    /// In exact virtual time.
+    #[default]
+    Sim,
+}
+
+impl World {
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            World::Sim => "sim",
+        }
+    }
+}
+
+/// How to run a lab.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The folder to which the lab's file names belong.
+    pub folder: PathBuf,
+    /// In place of the lab file's seed.
+    pub seed: Option<u64>,
+    /// In place of the lab file's duration.
+    pub duration: Option<Time>,
+    /// Writes no captures and no plots.
+    pub dry: bool,
+    /// Asked now and then whether the run shall end now.
+    pub stop: Option<fn() -> bool>,
+}
+
+/// Why a lab did not run, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A node could not be made after all.
+    #[error("node `{node}`: {}", .fault.message)]
+    Node {
+        /// Its name.
+        node: String,
+        /// What is wrong, and where in the lab file.
+        fault: Fault,
+    },
+    /// The simulation could not go on.
+    #[error(transparent)]
+    Sim(#[from] sim::SimError),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A plot could not be drawn.
+    #[error("cannot draw {}: {reason}", .path.display())]
+    Draw {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Runs a lab, writes its captures and plots, and tells what came of it.
+///
+/// # Errors
+/// When a node cannot be made, the world cannot run it, or a file cannot be written. What was
+/// captured before is in its file all the same.
+pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
+    let era = match world {
+        World::Sim => Era {
+            zero_ps: 0,
+            resolution: Resolution::Picosecond,
+        },
+    };
+    let seed = options.seed.unwrap_or(lab.seed);
+    let until = options.duration.or(lab.duration);
+    let stage = Stage::new(lab, options, era)?;
+    let graph = stage.graph(lab)?;
+    let ran = match world {
+        World::Sim => {
+            let taps = stage.taps(lab);
+            sim::run(
+                graph,
+                sim::Options {
+                    seed,
+                    until,
+                    taps,
+                    stop: options.stop,
+                },
+            )
+        }
+    };
+    // Captures are brought to their end whatever happened.
+    let mut ended = ran.as_ref().map_or(Time::ZERO, |outcome| outcome.ended);
+    ended = ended.max(Time::ZERO);
+    let kept = stage.finish(ended);
+    let outcome = ran?;
+    let mut files = kept?;
+    if !options.dry {
+        for plan in &lab.plots {
+            let path = options.folder.join(&plan.file);
+            plot::draw(lab, plan, &stage.watches, &path)?;
+            files.push(path);
+        }
+    }
+    Ok(report(lab, world, seed, outcome, stage, files))
+}
+
+/// Everything around the graph of a run.
+struct Stage {
+    /// By view.
+    watches: Vec<Shared>,
+    keeps: Vec<Arc<Mutex<Keep>>>,
+}
+
+impl Stage {
+    fn new(lab: &Lab, options: &Options, era: Era) -> Result<Stage, LabError> {
+        let mut watches: Vec<Watch> = lab.views.iter().map(|_| Watch::default()).collect();
+        for (watch, view) in watches.iter_mut().zip(&lab.views) {
+            if let Place::Node(node) = view.place {
+                watch.statistics = Statistics::new(stream_of(&lab.nodes[node].config));
+            }
+        }
+        let mut keeps = Vec::new();
+        if !options.dry {
+            for view in lab.plots.iter().flat_map(|plan| &plan.views) {
+                watches[*view].arrivals = Some(Arrivals::default());
+            }
+            for plan in &lab.captures {
+                let keep = Keep::create(lab, plan, &options.folder, era);
+                let keep = keep.map_err(|source| LabError::Write {
+                    path: options.folder.join(&plan.file),
+                    source,
+                })?;
+                let keep = Arc::new(Mutex::new(keep));
+                for (interface, view) in plan.views.iter().enumerate() {
+                    watches[*view].keeps.push((keep.clone(), interface));
+                }
+                keeps.push(keep);
+            }
+        }
+        let share = |watch| Shared(Arc::new(Mutex::new(watch)));
+        Ok(Stage {
+            watches: watches.into_iter().map(share).collect(),
+            keeps,
+        })
+    }
+
+    fn graph(&self, lab: &Lab) -> Result<Graph, LabError> {
+        let mut graph = Graph::default();
+        for (index, plan) in lab.nodes.iter().enumerate() {
+            let view = lab
+                .views
+                .iter()
+                .position(|view| view.place == Place::Node(index));
+            let recorder = view.filter(|_| plan.kind.records).map(|view| {
+                let recorder: Box<dyn nodes::capture::Recorder> =
+                    Box::new(self.watches[view].clone());
+                recorder
+            });
+            let node = plan.kind.make(&plan.config, Context { recorder });
+            let node = node.map_err(|fault| LabError::Node {
+                node: plan.name.clone(),
+                fault,
+            })?;
+            graph.add(plan.name.clone(), node);
+        }
+        graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
+        Ok(graph)
+    }
+
+    fn taps(&self, lab: &Lab) -> Vec<Tap> {
+        let views = lab.views.iter().zip(&self.watches);
+        let taps = views.filter_map(|(view, watch)| {
+            let Place::Link(link, direction) = view.place else {
+                return None;
+            };
+            let watch = watch.clone();
+            let see = Box::new(move |_: Time, frame: &node::Frame| watch.see(frame));
+            Some(Tap {
+                link,
+                direction,
+                see,
+            })
+        });
+        taps.collect()
+    }
+
+    /// Ends all capture files, even if one fails.
+    fn finish(&self, ended: Time) -> Result<Vec<PathBuf>, LabError> {
+        let ends: Vec<_> = self
+            .keeps
+            .iter()
+            .map(|keep| lock(keep).finish(ended))
+            .collect();
+        let paths: Result<_, _> = ends.into_iter().collect();
+        paths.map_err(|(path, source)| LabError::Write { path, source })
+    }
+}
+
+fn report(
+    lab: &Lab,
+    world: World,
+    seed: u64,
+    outcome: Outcome,
+    stage: Stage,
+    files: Vec<PathBuf>,
+) -> Report {
+    let rows = lab
+        .views
+        .iter()
+        .zip(&stage.watches)
+        .map(|(view, watch)| Row {
+            at: view.label.clone(),
+            statistics: lock(&watch.0).statistics.clone(),
+        });
+    Report {
+        lab: lab.name.clone(),
+        about: lab.about.clone(),
+        world,
+        seed,
+        rows: rows.collect(),
+        links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
+        outcome,
+        files,
+    }
+}
+
+impl Lab {
+    /// The rate of the link at a view, if there is one.
+    pub(crate) fn rate_at(&self, view: usize) -> Option<Rate> {
+        match self.views[view].place {
+            Place::Link(link, direction) => self.links[link].link.channels[direction.index()].rate,
+            Place::Node(_) => None,
+        }
+    }
+}
+
+/// Reads a lab file.
+///
+/// # Errors
+/// When it cannot be read, or is wrong.
+pub fn read(path: &Path) -> Result<Lab, ReadError> {
+    let bytes = std::fs::read(path).map_err(|source| ReadError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    let name = path.display().to_string();
+    let text = String::from_utf8(bytes).map_err(|error| ReadError::NotText {
+        path: path.to_path_buf(),
+        at: error.utf8_error().valid_up_to(),
+    })?;
+    crate::parse(&text).map_err(|faults| ReadError::Wrong(faults.of_file(name)))
+}
+
+/// Why a lab file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is not UTF-8.
+    #[error("{}: byte {at} is not UTF-8 text; a lab file is TOML", .path.display())]
+    NotText {
+        /// Which.
+        path: PathBuf,
+        /// The first byte that is wrong.
+        at: usize,
+    },
+    /// It has faults.
+    #[error("{0}")]
+    Wrong(crate::Faults),
+}

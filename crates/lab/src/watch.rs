@@ -1,0 +1,125 @@
+//! What is seen at one place: statistics, times for a plot, and what goes into a capture file.
+
+use crate::keep::Keep;
+use node::{Frame, Port};
+use nodes::capture::Recorder;
+use nodes::meter::Statistics;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Arrivals that are kept for a plot; of more, every second, fourth, ... is.
+const MOST: usize = 1 << 17;
+
+/// One frame in a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Which frame at this place, from 0.
+    pub number: u64,
+    /// First bit, in picoseconds of the run.
+    pub at_ps: u64,
+    /// Since the frame before it.
+    pub gap_ps: Option<u64>,
+}
+
+/// Arrivals of evenly spread frames, in a bounded space.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    pub list: Vec<Arrival>,
+    every: u64,
+    count: u64,
+    last_ps: Option<u64>,
+}
+
+impl Arrivals {
+    fn add(&mut self, at_ps: u64) {
+        let gap_ps = self
+            .last_ps
+            .replace(at_ps)
+            .map(|last| at_ps.saturating_sub(last));
+        let number = self.count;
+        self.count += 1;
+        self.every = self.every.max(1);
+        if !number.is_multiple_of(self.every) {
+            return;
+        }
+        self.list.push(Arrival {
+            number,
+            at_ps,
+            gap_ps,
+        });
+        if self.list.len() >= MOST {
+            self.every *= 2;
+            let every = self.every;
+            self.list
+                .retain(|arrival| arrival.number.is_multiple_of(every));
+        }
+    }
+}
+
+/// What is seen at one place.
+#[derive(Default)]
+pub(crate) struct Watch {
+    pub statistics: Statistics,
+    /// If the place is in a plot.
+    pub arrivals: Option<Arrivals>,
+    /// The capture files that the place is in, and as which of their interfaces.
+    pub keeps: Vec<(Arc<Mutex<Keep>>, usize)>,
+}
+
+impl Watch {
+    pub fn see(&mut self, frame: &Frame) {
+        self.statistics.observe(frame.arrived(), frame);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.add(frame.arrived().as_ps());
+        }
+        for (keep, interface) in &self.keeps {
+            lock(keep).frame(*interface, frame);
+        }
+    }
+}
+
+/// A watch that the graph's side and the report's side share.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(pub Arc<Mutex<Watch>>);
+
+impl Shared {
+    pub fn see(&self, frame: &Frame) {
+        lock(&self.0).see(frame);
+    }
+}
+
+impl Recorder for Shared {
+    fn record(&mut self, _port: Port, frame: &Frame) {
+        self.see(frame);
+    }
+}
+
+/// Locks; what a thread that panicked left behind is still a count of frames.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_are_thinned_evenly_and_keep_their_own_gaps() {
+        let mut arrivals = Arrivals::default();
+        for n in 0..1_000_000 {
+            arrivals.add(n * 100);
+        }
+        assert!(arrivals.list.len() < MOST && arrivals.list.len() > MOST / 4);
+        assert!(
+            arrivals.list[1..]
+                .iter()
+                .all(|arrival| arrival.gap_ps == Some(100))
+        );
+        let step = arrivals.list[1].number - arrivals.list[0].number;
+        assert!(
+            arrivals
+                .list
+                .windows(2)
+                .all(|pair| pair[1].number - pair[0].number == step)
+        );
+    }
+}

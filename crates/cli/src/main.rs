@@ -10,6 +10,7 @@ mod completions;
 mod cut;
 mod fields;
 mod input;
+mod lab;
 mod layout;
 mod man;
 mod r#match;
@@ -36,6 +37,7 @@ pub struct Wire {
 enum Command {
     Cut(cut::Cut),
     Match(r#match::Match),
+    Lab(lab::Lab),
     Completions(completions::Completions),
     #[command(hide = true)]
     Man(man::Man),
@@ -46,6 +48,7 @@ impl Command {
         match self {
             Command::Cut(command) => command.run(),
             Command::Match(command) => command.run(),
+            Command::Lab(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
         }

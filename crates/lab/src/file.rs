@@ -463,7 +463,7 @@ impl Reader {
     fn check(&mut self, lab: &Lab) {
         let mut graph = Graph::default();
         for plan in &lab.nodes {
-            match plan.kind.make(&plan.config, Context { recorder: None }) {
+            match plan.kind.make(&plan.config, Context::default()) {
                 Ok(node) => _ = graph.add(plan.name.clone(), node),
                 Err(mut fault) => {
                     if fault.span == plan.config.span {

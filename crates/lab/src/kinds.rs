@@ -1,17 +1,27 @@
 //! The kinds of nodes that a lab file can name.
 
 use crate::fault::{Fault, did_you_mean};
+use crate::replay::{Notes, Replayed};
 use crate::tree::{Entry, Value, What};
 use node::{Frame, Node, Port};
 use nodes::ConfigError;
 use nodes::capture::{Capture, Recorder};
+use nodes::filter::Program;
+use nodes::generator::{Frames, Generator, Source};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::path::Path;
 
-/// What is at hand when a node is made.
-pub(crate) struct Context {
+/// What is at hand when a node is made. By default nothing: a node that is only checked reads no file
+/// and compiles no expression.
+#[derive(Default)]
+pub(crate) struct Context<'a> {
     /// Takes down what a node of a recording kind sees.
     pub recorder: Option<Box<dyn Recorder>>,
+    /// The folder in which files are looked for.
+    pub folder: Option<&'a Path>,
+    /// Where to say what goes wrong during the run.
+    pub notes: Notes,
 }
 
 /// A kind of node.
@@ -19,8 +29,11 @@ pub(crate) struct Kind {
     pub name: &'static str,
     /// Whether what it sees is measured, and can be plotted and kept.
     pub records: bool,
-    make: fn(&Value, Context) -> Result<Box<dyn Node>, Fault>,
+    make: Make,
 }
+
+/// Makes a node from its own keys.
+type Make = fn(&Value, Context<'_>) -> Result<Box<dyn Node>, Fault>;
 
 pub(crate) static KINDS: &[Kind] = &[
     plain("switch", |config, _| {
@@ -29,9 +42,12 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("delay", |config, _| {
         node(config, |config| Ok(nodes::delay::Delay::new(config)))
     }),
-    plain("generator", |config, _| {
-        node(config, nodes::generator::Generator::new)
+    plain("generator", generator),
+    plain("mirror", |config, _| {
+        node(config, nodes::mirror::Mirror::new)
     }),
+    plain("filter", filter),
+    plain("vlan", |config, _| node(config, nodes::vlan::Vlan::new)),
     plain("sink", |config, _| node(config, nodes::sink::Sink::new)),
     plain("echo", |config, _| node(config, nodes::echo::Echo::new)),
     recording("capture", |config, context| {
@@ -46,10 +62,7 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
 ];
 
-const fn plain(
-    name: &'static str,
-    make: fn(&Value, Context) -> Result<Box<dyn Node>, Fault>,
-) -> Kind {
+const fn plain(name: &'static str, make: Make) -> Kind {
     Kind {
         name,
         records: false,
@@ -57,10 +70,7 @@ const fn plain(
     }
 }
 
-const fn recording(
-    name: &'static str,
-    make: fn(&Value, Context) -> Result<Box<dyn Node>, Fault>,
-) -> Kind {
+const fn recording(name: &'static str, make: Make) -> Kind {
     Kind {
         name,
         records: true,
@@ -79,6 +89,56 @@ fn node<C: DeserializeOwned, N: Node + 'static>(
     }
 }
 
+/// A generator of made frames, or with `replay` of those in a file.
+fn generator(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let mut config = config.clone();
+    let Some(replay) = config.take("replay") else {
+        return node(&config, Generator::new);
+    };
+    let source: Box<dyn Source> = match context.folder {
+        None => Box::new(Frames::default()),
+        Some(folder) => {
+            let path = folder.join(replay.value.read::<String>()?);
+            let replayed = Replayed::open(path, context.notes);
+            Box::new(replayed.map_err(|error| Fault::new(replay.value.span, error))?)
+        }
+    };
+    node(&config, |config| Generator::replay(config, source))
+}
+
+/// A filter, whose expression libpcap compiles.
+fn filter(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let read: nodes::filter::Config = config.read()?;
+    let at = |key, message: String| {
+        let span = config.get(key).unwrap_or(config).span.clone();
+        Err(Fault::new(span, message))
+    };
+    let program = match &read.program {
+        Some(_) if !read.expression.is_empty() => {
+            return at(
+                "program",
+                "either `expression` or `program`, not both".into(),
+            );
+        }
+        Some(text) => match text.parse::<Program>() {
+            Ok(program) => program,
+            Err(error) => return at("program", error.to_string()),
+        },
+        None if read.expression.is_empty() || context.folder.is_none() => Program::everything(),
+        None => match live::bpf::compile(&read.expression, WHOLE) {
+            Err(error) => return at("expression", error.to_string()),
+            Ok(instructions) => match Program::new(instructions) {
+                Err(error) => return at("expression", error.to_string()),
+                Ok(program) => program,
+            },
+        },
+    };
+    Ok(Box::new(nodes::filter::Filter::new(read, program)))
+}
+
+/// What a matching program returns: the whole frame.
+const WHOLE: u32 = 262_144;
+
 /// A fault at the key that it is about, or at the section if that key was left out.
 fn at_key(config: &Value, error: ConfigError) -> Fault {
     let value = config.get(error.key);
@@ -86,7 +146,7 @@ fn at_key(config: &Value, error: ConfigError) -> Fault {
     Fault::new(span, error.to_string())
 }
 
-impl Context {
+impl Context<'_> {
     fn recorder(self) -> Box<dyn Recorder> {
         self.recorder.unwrap_or(Box::new(Nobody))
     }
@@ -111,7 +171,7 @@ impl Kind {
     }
 
     /// Makes a node of this kind from its own keys.
-    pub fn make(&self, config: &Value, context: Context) -> Result<Box<dyn Node>, Fault> {
+    pub fn make(&self, config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
         (self.make)(config, context)
     }
 }

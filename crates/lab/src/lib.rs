@@ -15,6 +15,7 @@
 //! | `plan` | [`Lab`]: what a file says, as data |
 //! | `run` | [`run`]: a lab in a world |
 //! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
+//! | `replay` | files that generators replay |
 //! | `report`, `plot` | what comes of it |
 //!
 //! ```
@@ -48,6 +49,7 @@ mod keep;
 mod kinds;
 mod plan;
 mod plot;
+mod replay;
 mod report;
 mod run;
 mod tree;

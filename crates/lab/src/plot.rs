@@ -117,6 +117,7 @@ fn panels<DB: DrawingBackend>(
 ) -> Drawn<DB> {
     fonts();
     root.fill(&WHITE)?;
+    let root = root.margin(14, 0, 0, 0);
     let root = root.titled(title, (FONT, 28).into_font().style(FontStyle::Bold))?;
     let (upper, lower) = root.split_vertically(HEIGHT * 45 / 100);
     let of_all = || series.iter().flat_map(|series| &series.arrivals);
@@ -198,7 +199,9 @@ impl Panel {
             .draw()?;
         for (index, of_place) in series.iter().enumerate() {
             let colour = COLOURS[index % COLOURS.len()];
-            let circle = |point| Circle::new(point, 2, colour.filled());
+            // Where places coincide, the first is seen as a rim round the later ones.
+            let size = 2 + (series.len() - 1 - index).min(4) as i32;
+            let circle = |point| Circle::new(point, size, colour.filled());
             let (count, name) = (of_place.arrivals.len(), &of_place.label);
             let name = if count == 0 {
                 format!("{name} (no frame)")

@@ -38,6 +38,8 @@ pub struct Report {
     pub links: Vec<[String; 2]>,
     /// Counters of nodes and links.
     pub outcome: Outcome,
+    /// What went wrong on the way without ending the run.
+    pub notes: Vec<String>,
     /// Captures and plots that were written.
     pub files: Vec<PathBuf>,
 }
@@ -78,22 +80,62 @@ fn number(n: u64) -> String {
 }
 
 /// Lines of cells, each column as wide as it must be; the first is on the left, others on the right.
-struct Table(Vec<Vec<String>>);
+#[derive(Default)]
+struct Table {
+    lines: Vec<Vec<String>>,
+    /// Headings over several columns: the first of them, how many, and the text.
+    groups: Vec<(usize, usize, &'static str)>,
+}
+
+/// Blanks between two columns.
+const BETWEEN: usize = 2;
+
+impl Table {
+    fn new(lines: impl IntoIterator<Item = Vec<String>>) -> Table {
+        Table {
+            lines: lines.into_iter().collect(),
+            groups: Vec::new(),
+        }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.lines.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.lines.iter().filter_map(|line| line.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..columns).map(width).collect();
+        for &(first, count, text) in &self.groups {
+            let wide: usize = widths[first..first + count].iter().sum();
+            let wide = wide + BETWEEN * (count - 1);
+            // A blank and a dash on either side of the text.
+            widths[first] += (text.len() + 4).saturating_sub(wide);
+        }
+        widths
+    }
+}
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.0.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for line in &self.0 {
+        let widths = self.widths();
+        let mut heading = String::new();
+        for &(first, count, text) in &self.groups {
+            let start: usize = widths[..first].iter().map(|width| width + BETWEEN).sum();
+            let wide: usize = widths[first..first + count].iter().sum();
+            let wide = wide + BETWEEN * (count - 1);
+            let text = format!(" {text} ");
+            write!(heading, "{:start$}", "", start = start - heading.len())?;
+            write!(heading, "{text:-^wide$}")?;
+        }
+        if !heading.is_empty() {
+            writeln!(f, "{heading}")?;
+        }
+        for line in &self.lines {
             let mut text = String::new();
             for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
                 match column {
                     0 => write!(text, "{cell:<width$}")?,
-                    _ => write!(text, "  {cell:>width$}")?,
+                    _ => write!(text, "{:BETWEEN$}{cell:>width$}", "")?,
                 }
             }
             writeln!(f, "{}", text.trim_end())?;
@@ -108,12 +150,11 @@ fn cells(texts: &[&str]) -> Vec<String> {
 
 impl Report {
     fn measured(&self) -> Table {
-        let mut table = Table(vec![
-            cells(&["", "", "", "gap", "", "", "", "delay", ""]),
-            cells(&[
-                "at", "packets", "lost", "mean", "sd", "min", "max", "mean", "sd",
-            ]),
-        ]);
+        let head = [
+            "at", "packets", "lost", "mean", "sd", "min", "max", "mean", "sd",
+        ];
+        let mut table = Table::new([cells(&head)]);
+        table.groups = vec![(3, 4, "inter-packet delay"), (7, 2, "delay")];
         for Row { at, statistics } in &self.rows {
             let (gaps, delays) = (statistics.gaps(), statistics.delays());
             let mut line = vec![at.clone(), number(statistics.packets())];
@@ -123,7 +164,7 @@ impl Report {
             });
             line.extend(times(&gaps));
             line.extend(times(&delays).into_iter().take(2));
-            table.0.push(line);
+            table.lines.push(line);
         }
         table
     }
@@ -185,6 +226,9 @@ impl Report {
                     "reordered": counters.reordered,
                 }));
             }
+        }
+        for note in &self.notes {
+            lines.push(json!({ "type": "note", "note": note }));
         }
         for file in &self.files {
             lines.push(json!({ "type": "file", "path": file.display().to_string() }));
@@ -292,7 +336,7 @@ impl fmt::Display for Report {
             let head = cells(&["timing error of departures", "p50", "p99", "p99.9", "max"]);
             let raw = line("  all", &timing.raw);
             let trimmed = line("  without the machine's pauses", &timing.trimmed);
-            write!(f, "{}", Table(vec![head, raw, trimmed]))?;
+            write!(f, "{}", Table::new([head, raw, trimmed]))?;
             let (frames, late) = (number(timing.frames), number(timing.late));
             let in_pauses = number(timing.in_pauses);
             writeln!(
@@ -306,14 +350,13 @@ impl fmt::Display for Report {
             let lines = losses
                 .into_iter()
                 .map(|(at, what, count)| vec![at, what, number(count)]);
-            write!(
-                f,
-                "\n{}",
-                Table(std::iter::once(head).chain(lines).collect())
-            )?;
+            write!(f, "\n{}", Table::new(std::iter::once(head).chain(lines)))?;
         }
         let (frames, events) = (number(outcome.frames), number(outcome.events));
         writeln!(f, "\n{frames} frames delivered in {events} events")?;
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
         for file in &self.files {
             writeln!(f, "wrote {}", file.display())?;
         }

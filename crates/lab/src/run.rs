@@ -3,9 +3,10 @@
 use crate::keep::{Era, Keep};
 use crate::kinds::{Context, stream_of};
 use crate::plan::{Lab, Place, Resolution};
+use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
-use crate::{Fault, plot};
+use crate::{Fault, Faults, plot};
 use node::outcome::Tap;
 use node::{Graph, Outcome, Rate, Time};
 use nodes::meter::Statistics;
@@ -33,8 +34,10 @@ impl World {
 /// How to run a lab.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The folder to which the lab's file names belong.
+    /// The folder of the lab file, to which its file names belong.
     pub folder: PathBuf,
+    /// The folder for what the run writes, if it is another one.
+    pub out: Option<PathBuf>,
     /// In place of the lab file's seed.
     pub seed: Option<u64>,
     /// In place of the lab file's duration.
@@ -86,13 +89,14 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let era = match world {
         World::Sim => Era {
             zero_ps: 0,
-            resolution: Resolution::Picosecond,
+            resolution: Resolution::Nanosecond,
         },
     };
+    let out = options.out.as_ref().unwrap_or(&options.folder);
     let seed = options.seed.unwrap_or(lab.seed);
     let until = options.duration.or(lab.duration);
-    let stage = Stage::new(lab, options, era)?;
-    let graph = stage.graph(lab)?;
+    let stage = Stage::new(lab, out, options.dry, era)?;
+    let graph = stage.graph(lab, &options.folder)?;
     let ran = match world {
         World::Sim => {
             let taps = stage.taps(lab);
@@ -115,7 +119,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let mut files = kept?;
     if !options.dry {
         for plan in &lab.plots {
-            let path = options.folder.join(&plan.file);
+            let path = out.join(&plan.file);
             plot::draw(lab, plan, &stage.watches, &path)?;
             files.push(path);
         }
@@ -128,10 +132,11 @@ struct Stage {
     /// By view.
     watches: Vec<Shared>,
     keeps: Vec<Arc<Mutex<Keep>>>,
+    notes: Notes,
 }
 
 impl Stage {
-    fn new(lab: &Lab, options: &Options, era: Era) -> Result<Stage, LabError> {
+    fn new(lab: &Lab, out: &Path, dry: bool, era: Era) -> Result<Stage, LabError> {
         let mut watches: Vec<Watch> = lab.views.iter().map(|_| Watch::default()).collect();
         for (watch, view) in watches.iter_mut().zip(&lab.views) {
             if let Place::Node(node) = view.place {
@@ -139,14 +144,14 @@ impl Stage {
             }
         }
         let mut keeps = Vec::new();
-        if !options.dry {
+        if !dry {
             for view in lab.plots.iter().flat_map(|plan| &plan.views) {
                 watches[*view].arrivals = Some(Arrivals::default());
             }
             for plan in &lab.captures {
-                let keep = Keep::create(lab, plan, &options.folder, era);
+                let keep = Keep::create(lab, plan, out, era);
                 let keep = keep.map_err(|source| LabError::Write {
-                    path: options.folder.join(&plan.file),
+                    path: out.join(&plan.file),
                     source,
                 })?;
                 let keep = Arc::new(Mutex::new(keep));
@@ -160,10 +165,11 @@ impl Stage {
         Ok(Stage {
             watches: watches.into_iter().map(share).collect(),
             keeps,
+            notes: Notes::default(),
         })
     }
 
-    fn graph(&self, lab: &Lab) -> Result<Graph, LabError> {
+    fn graph(&self, lab: &Lab, folder: &Path) -> Result<Graph, LabError> {
         let mut graph = Graph::default();
         for (index, plan) in lab.nodes.iter().enumerate() {
             let view = lab
@@ -175,7 +181,14 @@ impl Stage {
                     Box::new(self.watches[view].clone());
                 recorder
             });
-            let node = plan.kind.make(&plan.config, Context { recorder });
+            let node = plan.kind.make(
+                &plan.config,
+                Context {
+                    recorder,
+                    folder: Some(folder),
+                    notes: self.notes.clone(),
+                },
+            );
             let node = node.map_err(|fault| LabError::Node {
                 node: plan.name.clone(),
                 fault,
@@ -239,6 +252,7 @@ fn report(
         rows: rows.collect(),
         links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
         outcome,
+        notes: lock(&stage.notes.0).clone(),
         files,
     }
 }
@@ -253,7 +267,7 @@ impl Lab {
     }
 }
 
-/// Reads a lab file.
+/// Reads a lab file, and checks what it refers to: files to replay, filter expressions.
 ///
 /// # Errors
 /// When it cannot be read, or is wrong.
@@ -267,7 +281,25 @@ pub fn read(path: &Path) -> Result<Lab, ReadError> {
         path: path.to_path_buf(),
         at: error.utf8_error().valid_up_to(),
     })?;
-    crate::parse(&text).map_err(|faults| ReadError::Wrong(faults.of_file(name)))
+    let wrong = |faults: Faults| ReadError::Wrong(faults.of_file(name));
+    let lab = match crate::parse(&text) {
+        Ok(lab) => lab,
+        Err(faults) => return Err(wrong(faults)),
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let made = lab.nodes.iter().map(|plan| {
+        let folder = Some(folder);
+        let context = Context {
+            folder,
+            ..Context::default()
+        };
+        plan.kind.make(&plan.config, context)
+    });
+    let faults: Vec<Fault> = made.filter_map(Result::err).collect();
+    match faults.is_empty() {
+        true => Ok(lab),
+        false => Err(wrong(Faults::new(&text, faults))),
+    }
 }
 
 /// Why a lab file could not be used.

@@ -44,6 +44,7 @@
 //! # Ok::<(), packet::BadHeader>(())
 //! ```
 #![no_std]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 #[cfg(test)]

@@ -22,15 +22,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod codec;
 mod error;
 mod read;
+#[allow(unsafe_code)]
+mod simd;
 mod split;
 mod write;
 
+pub use codec::Codec;
 pub use error::{LineError, Reason};
 pub use split::{Lines, Step};
 
-use crate::{BadLength, Packet, flow};
+use crate::{BadLength, Packet};
 use alloc::vec::Vec;
 
 /// The longest line that is read, in bytes without its end. The longest packet written in full
@@ -93,13 +97,7 @@ impl Head {
 /// # Errors
 /// When the frame is not 14 to 16,000 bytes long; `out` is as it was.
 pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), BadLength> {
-    packet.check()?;
-    let word = form.time.then(|| packet.word.unwrap_or(0));
-    let hash = form
-        .hash
-        .then(|| packet.hash.unwrap_or_else(|| flow::hash(packet.bytes)));
-    write::line(word, hash, packet.bytes, out);
-    Ok(())
+    Codec::best().encode(packet, form, out)
 }
 
 /// Reads one line into `frame`, whose former content is lost.
@@ -110,10 +108,7 @@ pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), 
 /// # Errors
 /// The first place on the line that is wrong, with the mend; `frame` then holds nothing of use.
 pub fn decode(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
-    frame.clear();
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    read::line(line, frame)
+    Codec::best().decode(line, frame)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ struct Field<'a> {
     bytes: &'a [u8],
 }
 
-fn is_blank(byte: u8) -> bool {
+pub(super) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
@@ -104,6 +104,7 @@ impl Field<'_> {
 
 /// Reads a line without its end.
 pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
+    frame.clear();
     let mut fields = Fields { line, at: 0 };
     let Some(mut field) = fields.next() else {
         return Ok(None);
@@ -131,12 +132,13 @@ pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, Lin
     let wanted = "the EtherType (4 digits)";
     let ethertype = fields.expect(wanted)?.exactly(4, wanted)?;
     frame.extend_from_slice(&ethertype.to_be_bytes()[6..]);
-    payload(&mut fields, frame)?;
+    payload(line, fields.at, frame)?;
     Ok(Some(head))
 }
 
-/// Reads payload bytes up to the line's end.
-fn payload(fields: &mut Fields<'_>, frame: &mut Vec<u8>) -> Result<(), LineError> {
+/// Reads payload bytes from `at`, where a blank or the line's end is, and appends them to `frame`.
+pub(super) fn payload(line: &[u8], at: usize, frame: &mut Vec<u8>) -> Result<(), LineError> {
+    let mut fields = Fields { line, at };
     while let Some(field) = fields.next() {
         let byte = field.exactly(2, "a payload byte (2 digits)")?;
         if frame.len() == LONGEST {

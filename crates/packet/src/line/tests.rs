@@ -1,4 +1,5 @@
 use super::*;
+use crate::flow;
 use alloc::vec;
 use std::string::{String, ToString};
 

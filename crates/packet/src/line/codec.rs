@@ -1,0 +1,82 @@
+//! The ways of reading and writing a line, which all give the same.
+
+use super::simd::Path;
+use super::{Form, Head, LineError, read, write};
+use crate::{BadLength, Packet, flow};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// One way of reading and writing lines that this machine has. All give the same bytes, heads and
+/// errors; [`encode`](super::encode) and [`decode`](super::decode) take the best.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Codec(Option<Path>);
+
+impl Codec {
+    /// The portable one.
+    pub const PORTABLE: Codec = Codec(None);
+
+    /// The fastest that this machine has.
+    #[inline]
+    pub fn best() -> Codec {
+        Codec(Path::best())
+    }
+
+    /// All that this machine has, the fastest first.
+    pub fn available() -> impl Iterator<Item = Codec> {
+        Path::all()
+            .map(|path| Codec(Some(path)))
+            .chain([Codec::PORTABLE])
+    }
+
+    /// As [`line::encode`](super::encode).
+    ///
+    /// # Errors
+    /// When the frame is not 14 to 16,000 bytes long; `out` is as it was.
+    #[inline]
+    pub fn encode(
+        self,
+        packet: &Packet<'_>,
+        form: Form,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadLength> {
+        packet.check()?;
+        let word = form.time.then(|| packet.word.unwrap_or(0));
+        let hash = form
+            .hash
+            .then(|| packet.hash.unwrap_or_else(|| flow::hash(packet.bytes)));
+        match self.0 {
+            Some(path) => path.encode(word, hash, packet.bytes, out),
+            None => write::line(word, hash, packet.bytes, out),
+        }
+        Ok(())
+    }
+
+    /// As [`line::decode`](super::decode).
+    ///
+    /// # Errors
+    /// The first place on the line that is wrong, with the mend; `frame` then holds nothing of use.
+    #[inline]
+    pub fn decode(self, line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Some(path) = self.0
+            && let Some((head, at)) = path.decode(line, frame)
+        {
+            if at == line.len() {
+                return Ok(Some(head));
+            }
+            if read::is_blank(line[at]) {
+                read::payload(line, at, frame)?;
+                return Ok(Some(head));
+            }
+            // The last field read goes on: the portable code finds the place and the reason.
+        }
+        read::line(line, frame)
+    }
+}
+
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or("portable", Path::name))
+    }
+}

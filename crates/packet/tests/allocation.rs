@@ -1,0 +1,90 @@
+//! In steady state no packet costs an allocation, however many pass.
+
+use packet::Packet;
+use packet::line::{Codec, Form, Lines, Step};
+use packet::record;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    // Of this thread alone: the test harness allocates when it likes.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// How often `round` allocates, once it has run.
+fn allocations(mut round: impl FnMut()) -> u64 {
+    round();
+    let before = ALLOCATIONS.get();
+    for _ in 0..100 {
+        round();
+    }
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn lines_are_written_and_read_without_allocating() {
+    let frames: Vec<Vec<u8>> = [14, 60, 64, 590, 1514, 16_000].map(|n| vec![0xA5; n]).into();
+    for codec in Codec::available() {
+        let (mut text, mut frame) = (Vec::new(), Vec::new());
+        let count = allocations(|| {
+            text.clear();
+            for (index, bytes) in frames.iter().enumerate() {
+                let packet = Packet { word: Some(1), hash: None, bytes };
+                let form = Form { time: index % 2 == 0, hash: index % 3 == 0 };
+                codec.encode(&packet, form, &mut text).unwrap();
+            }
+            let (mut lines, mut rest, mut seen) = (Lines::default(), &text[..], 0);
+            while let Step::Line { used, line, .. } = lines.next(rest, true) {
+                codec.decode(line, &mut frame).unwrap().unwrap();
+                rest = &rest[used..];
+                seen += 1;
+            }
+            assert_eq!(seen, frames.len());
+            assert!(codec.decode(b"00 not a line", &mut frame).is_err());
+        });
+        assert_eq!(count, 0, "{codec:?}");
+    }
+}
+
+#[test]
+fn records_are_written_and_read_without_allocating() {
+    let frame = [0x5A; 1514];
+    let mut bytes = Vec::new();
+    let count = allocations(|| {
+        bytes.clear();
+        for _ in 0..10 {
+            let packet = Packet { word: Some(1), hash: None, bytes: &frame };
+            record::encode(&packet, &mut bytes).unwrap();
+        }
+        let (mut rest, mut seen) = (&bytes[..], 0);
+        while let record::Step::Packet { used, .. } = record::next(rest, true) {
+            rest = &rest[used..];
+            seen += 1;
+        }
+        assert_eq!(seen, 10);
+    });
+    assert_eq!(count, 0);
+}

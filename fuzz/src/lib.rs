@@ -3,10 +3,16 @@
 //! A target asserts what holds for every input (what is read writes back the same), not only that nothing panics.
 //! Add a target: a module with `pub fn target(data: &[u8])`, and a line in [`TARGETS`].
 
+mod line;
+mod record;
 mod word;
 
 /// A fuzz target: one input.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder.
-pub const TARGETS: &[(&str, Target)] = &[("word", word::target)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("line", line::target),
+    ("record", record::target),
+    ("word", word::target),
+];

@@ -19,11 +19,16 @@ pub fn target(data: &[u8]) {
             assert!(read.is_err() || other == frame);
         }
         let Ok(Some(head)) = read else { continue };
-        let form = Form { time: head.word.is_some(), hash: head.hash.is_some() };
+        let form = Form {
+            time: head.word.is_some(),
+            hash: head.hash.is_some(),
+        };
         text.clear();
         for codec in Codec::available() {
             let start = text.len();
-            codec.encode(&head.packet(&frame), form, &mut text).expect("a frame that was read");
+            codec
+                .encode(&head.packet(&frame), form, &mut text)
+                .expect("a frame that was read");
             assert_eq!(codec.decode(&text[start..], &mut other), Ok(Some(head)));
             assert_eq!(other, frame);
             assert_eq!(text[start..], text[..text.len() - start]);

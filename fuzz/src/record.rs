@@ -24,7 +24,10 @@ fn walk(data: &[u8], piece: usize) -> (Vec<(usize, usize)>, usize) {
             Step::More => seen = (seen + piece).min(data.len()),
         }
     }
-    assert_eq!(found.iter().map(|(_, used)| used).sum::<usize>() + skipped, data.len());
+    assert_eq!(
+        found.iter().map(|(_, used)| used).sum::<usize>() + skipped,
+        data.len()
+    );
     (found, skipped)
 }
 

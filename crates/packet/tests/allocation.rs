@@ -46,14 +46,23 @@ fn allocations(mut round: impl FnMut()) -> u64 {
 
 #[test]
 fn lines_are_written_and_read_without_allocating() {
-    let frames: Vec<Vec<u8>> = [14, 60, 64, 590, 1514, 16_000].map(|n| vec![0xA5; n]).into();
+    let frames: Vec<Vec<u8>> = [14, 60, 64, 590, 1514, 16_000]
+        .map(|n| vec![0xA5; n])
+        .into();
     for codec in Codec::available() {
         let (mut text, mut frame) = (Vec::new(), Vec::new());
         let count = allocations(|| {
             text.clear();
             for (index, bytes) in frames.iter().enumerate() {
-                let packet = Packet { word: Some(1), hash: None, bytes };
-                let form = Form { time: index % 2 == 0, hash: index % 3 == 0 };
+                let packet = Packet {
+                    word: Some(1),
+                    hash: None,
+                    bytes,
+                };
+                let form = Form {
+                    time: index % 2 == 0,
+                    hash: index % 3 == 0,
+                };
                 codec.encode(&packet, form, &mut text).unwrap();
             }
             let (mut lines, mut rest, mut seen) = (Lines::default(), &text[..], 0);
@@ -76,7 +85,11 @@ fn records_are_written_and_read_without_allocating() {
     let count = allocations(|| {
         bytes.clear();
         for _ in 0..10 {
-            let packet = Packet { word: Some(1), hash: None, bytes: &frame };
+            let packet = Packet {
+                word: Some(1),
+                hash: None,
+                bytes: &frame,
+            };
             record::encode(&packet, &mut bytes).unwrap();
         }
         let (mut rest, mut seen) = (&bytes[..], 0);

@@ -15,7 +15,12 @@ fn read(codec: Codec, line: &[u8]) -> Read {
 fn read_alike(line: &[u8]) -> Read {
     let portable = read(Codec::PORTABLE, line);
     for codec in Codec::available() {
-        assert_eq!(read(codec, line), portable, "{codec:?}: {}", line.escape_ascii());
+        assert_eq!(
+            read(codec, line),
+            portable,
+            "{codec:?}: {}",
+            line.escape_ascii()
+        );
     }
     portable
 }
@@ -27,15 +32,23 @@ fn write(codec: Codec, head: Head, form: Form, frame: &[u8]) -> Vec<u8> {
 }
 
 fn form(number: u8) -> Form {
-    Form { time: number & 1 != 0, hash: number & 2 != 0 }
+    Form {
+        time: number & 1 != 0,
+        hash: number & 2 != 0,
+    }
 }
 
 /// A byte for each place, so that no two bytes of a vector are the same by chance.
 fn frame(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * 151 + at / 256 * 7 + 0x9C) as u8).collect()
+    (0..length)
+        .map(|at| (at * 151 + at / 256 * 7 + 0x9C) as u8)
+        .collect()
 }
 
-const HEAD: Head = Head { word: Some(0x0123_4567_89AB_CDEF), hash: Some(0xFEDC_BA98) };
+const HEAD: Head = Head {
+    word: Some(0x0123_4567_89AB_CDEF),
+    hash: Some(0xFEDC_BA98),
+};
 
 #[test]
 fn every_length_and_form_is_written_alike_and_read_back() {
@@ -46,7 +59,11 @@ fn every_length_and_form_is_written_alike_and_read_back() {
             let line = write(Codec::PORTABLE, HEAD, form, &frame);
             assert_eq!(line.len(), form.length(length));
             for codec in Codec::available() {
-                assert_eq!(write(codec, HEAD, form, &frame), line, "{codec:?}, {length}");
+                assert_eq!(
+                    write(codec, HEAD, form, &frame),
+                    line,
+                    "{codec:?}, {length}"
+                );
             }
             let (head, back) = read_alike(&line).unwrap().unwrap();
             assert_eq!(head.word, HEAD.word.filter(|_| form.time));
@@ -108,19 +125,26 @@ fn change() -> impl Strategy<Value = Change> {
         prop::sample::select(b" \t\r\n#0fFgG`@:/".to_vec()),
         any::<u8>()
     ];
-    let index = any::<prop::sample::Index>();
+    let index = any::<prop::sample::Index>;
     prop_oneof![
-        (index, byte.clone()).prop_map(|(at, byte)| Change::Replace(at, byte)),
-        (index, byte).prop_map(|(at, byte)| Change::Insert(at, byte)),
-        index.prop_map(Change::Remove),
+        (index(), byte.clone()).prop_map(|(at, byte)| Change::Replace(at, byte)),
+        (index(), byte).prop_map(|(at, byte)| Change::Insert(at, byte)),
+        index().prop_map(Change::Remove),
     ]
 }
 
 fn packets() -> impl Strategy<Value = (Head, Vec<u8>)> {
     let length = prop_oneof![14..130usize, 14..2_000usize];
     let frame = length.prop_flat_map(|length| prop::collection::vec(any::<u8>(), length));
-    (any::<u64>(), any::<u32>(), frame)
-        .prop_map(|(word, hash, frame)| (Head { word: Some(word), hash: Some(hash) }, frame))
+    (any::<u64>(), any::<u32>(), frame).prop_map(|(word, hash, frame)| {
+        (
+            Head {
+                word: Some(word),
+                hash: Some(hash),
+            },
+            frame,
+        )
+    })
 }
 
 proptest! {

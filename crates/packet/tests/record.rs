@@ -6,7 +6,11 @@ use proptest::prelude::*;
 
 fn write(word: u64, hash: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let packet = Packet { word: Some(word), hash: Some(hash), bytes };
+    let packet = Packet {
+        word: Some(word),
+        hash: Some(hash),
+        bytes,
+    };
     record::encode(&packet, &mut out).unwrap();
     out
 }

@@ -28,8 +28,6 @@ pub enum Reason {
     Missing(&'static str),
     /// The frame is longer than [`LONGEST`](crate::LONGEST).
     TooManyBytes,
-    /// The line is longer than [`LONGEST_LINE`](super::LONGEST_LINE).
-    TooLong,
 }
 
 impl fmt::Display for Reason {
@@ -53,11 +51,6 @@ impl fmt::Display for Reason {
                 f,
                 "the frame is longer than {} bytes; cut it or split it",
                 crate::LONGEST
-            ),
-            Reason::TooLong => write!(
-                f,
-                "the line is longer than {} bytes, which no packet needs; is this a file of lines?",
-                super::LONGEST_LINE
             ),
         }
     }

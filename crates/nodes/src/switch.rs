@@ -146,12 +146,11 @@ impl Node for Switch {
     }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        if frame.len() < wire::ETHERNET {
+        let Some((destination, source)) = wire::addresses(&frame) else {
             out.drop(frame, "shorter than an Ethernet header");
             return;
-        }
+        };
         self.packets += 1;
-        let (destination, source) = (wire::mac_number(&frame), wire::mac_number(&frame[6..]));
         let vlan = self.vlan_key(&frame);
         if !wire::is_group(source) {
             self.learn(now, vlan | source, port);

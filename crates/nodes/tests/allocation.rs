@@ -1,0 +1,167 @@
+//! In steady state no node allocates for a frame.
+//!
+//! One test in a binary of its own: the allocator counts for the whole process.
+
+use node::{Departure, Frame, Node, Out, Port, Rate, Time};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is handed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(place, layout) }
+    }
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// As a world does: a frame from the pool in, what comes out back into the pool, and wakes.
+fn turn(
+    node: &mut dyn Node,
+    out: &mut Out,
+    sent: &mut Vec<Departure>,
+    round: u64,
+    template: &[u8],
+) {
+    let now = Time::from_us(10 * round);
+    while let Some(at) = node.next_wake().filter(|at| *at <= now) {
+        node.wake(at.max(now - Time::from_us(10)), out);
+        give_back(out, sent);
+    }
+    let mut frame = out.pool().take_with(template);
+    // Eight stations at ports 0 and 1.
+    frame[11] = (round % 8) as u8;
+    frame[5] = (round / 3 % 8) as u8;
+    frame.set_arrived(now);
+    let port = Port((round % 2) as u16);
+    let port = if port.index() < node.ports() {
+        port
+    } else {
+        Port(0)
+    };
+    node.frame(now, port, frame, out);
+    give_back(out, sent);
+}
+
+fn give_back(out: &mut Out, sent: &mut Vec<Departure>) {
+    sent.extend(out.sends());
+    sent.drain(..)
+        .for_each(|departure| out.pool().give(departure.frame));
+}
+
+fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
+    let generator = |size| {
+        Box::new(
+            nodes::generator::Generator::new(nodes::generator::Config {
+                rate: Some(Rate::TEN_GIGABIT),
+                size,
+                ..Default::default()
+            })
+            .unwrap(),
+        )
+    };
+    let replay = {
+        let frames = (0..10).map(|n| (Time::from_us(n), vec![n as u8; 60 + n as usize]));
+        let source = nodes::generator::Frames::new(frames.collect());
+        let config = nodes::generator::Config {
+            loops: 0,
+            ..Default::default()
+        };
+        nodes::generator::Generator::replay(config, Box::new(source)).unwrap()
+    };
+    let vlan = nodes::vlan::Config {
+        others: nodes::vlan::Others::Pass,
+        ..Default::default()
+    };
+    let delay = nodes::delay::Config {
+        delay: Time::from_ms(1),
+        ..Default::default()
+    };
+    let echo = nodes::echo::Config {
+        swap: nodes::echo::Swap::Transport,
+        ports: 1,
+    };
+    let host = nodes::host::Config {
+        ipv4: Some([198, 18, 0, 2].into()),
+        ..Default::default()
+    };
+    let filter = nodes::filter::Program::everything();
+    vec![
+        (
+            "switch",
+            Box::new(nodes::switch::Switch::new(Default::default()).unwrap()),
+        ),
+        ("delay", Box::new(nodes::delay::Delay::new(delay))),
+        (
+            "mirror",
+            Box::new(nodes::mirror::Mirror::new(Default::default()).unwrap()),
+        ),
+        (
+            "filter",
+            Box::new(nodes::filter::Filter::new(Default::default(), filter)),
+        ),
+        ("vlan", Box::new(nodes::vlan::Vlan::new(vlan).unwrap())),
+        ("echo", Box::new(nodes::echo::Echo::new(echo).unwrap())),
+        ("host", Box::new(nodes::host::Host::new(host))),
+        (
+            "sink",
+            Box::new(nodes::sink::Sink::new(Default::default()).unwrap()),
+        ),
+        (
+            "meter",
+            Box::new(nodes::meter::Meter::new(Default::default())),
+        ),
+        (
+            "capture",
+            Box::new(nodes::capture::Capture::new(
+                Default::default(),
+                Box::new(nodes::meter::Statistics::default()),
+            )),
+        ),
+        ("generator", generator(nodes::generator::Sizes::One(64))),
+        (
+            "generator of IMIX",
+            generator(nodes::generator::Sizes::Imix),
+        ),
+        ("generator that replays", Box::new(replay)),
+    ]
+}
+
+/// A probe in a UDP datagram, untagged.
+fn template() -> Vec<u8> {
+    let mut generator = nodes::generator::Generator::new(Default::default()).unwrap();
+    let mut out = Out::default();
+    generator.wake(Time::ZERO, &mut out);
+    let departure = out.sends().next();
+    let frame: Frame = departure.unwrap().frame;
+    frame.to_vec()
+}
+
+#[test]
+fn in_steady_state_no_frame_costs_an_allocation() {
+    let template = template();
+    for (name, mut node) in nodes() {
+        let (mut out, mut sent) = (Out::default(), Vec::new());
+        (0..1_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        (1_000..20_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
+        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(allocations, 0, "{name}: in 19,000 rounds");
+    }
+}

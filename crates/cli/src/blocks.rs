@@ -2,25 +2,17 @@
 //! never need the packet.
 
 use crate::complaints::Complaints;
+use crate::stream::{self, Source, Stream};
 use anyhow::Context;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
 
 /// Bytes read at a time: large beside a pipe's 64 KiB, small beside a second-level cache.
 const BLOCK: usize = 512 * 1024;
 /// The longest line, in bytes, that is taken for one: a frame of 16,000 bytes with all its fields
 /// needs 48,040. What is longer is skipped and counted, so that memory is bounded.
 const LONGEST_LINE: usize = 64 * 1024;
-/// How long to wait for input before looking whether to stop.
-const WAIT: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
 
 /// Whole lines out of a file, pipe or terminal.
-pub struct Blocks<R = File> {
+pub struct Blocks<R = Stream> {
     source: R,
     name: String,
     buffer: Vec<u8>,
@@ -43,42 +35,15 @@ pub struct Block<'a> {
     pub line: u64,
 }
 
-/// Where bytes come from, and whether some can be had without waiting.
-pub trait Source: Read {
-    /// Waits for input for a short while; false if none came.
-    ///
-    /// # Errors
-    /// Those of poll(2).
-    fn ready(&mut self, wait: bool) -> io::Result<bool>;
-}
-
-impl Source for File {
-    fn ready(&mut self, wait: bool) -> io::Result<bool> {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let fd = self.as_fd();
-        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-        match poll(&mut fds, Some(if wait { &WAIT } else { &now })) {
-            Ok(n) => Ok(n > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
 impl<R: Source> Blocks<R> {
-    /// Lines of `source`, called `name` in messages; `begun` is what was read of it already.
-    pub fn new(source: R, name: impl Into<String>, begun: &[u8]) -> Blocks<R> {
-        let mut buffer = vec![0; (BLOCK + LONGEST_LINE).max(begun.len())];
-        buffer[..begun.len()].copy_from_slice(begun);
+    /// Lines of `source`, called `name` in messages.
+    pub fn new(source: R, name: impl Into<String>) -> Blocks<R> {
         Blocks {
             source,
             name: name.into(),
-            buffer,
+            buffer: vec![0; BLOCK + LONGEST_LINE],
             used: 0,
-            filled: begun.len(),
+            filled: 0,
             line: 1,
             skipping: false,
             ended: false,
@@ -99,8 +64,8 @@ impl<R: Source> Blocks<R> {
     ) -> anyhow::Result<Option<Block<'_>>> {
         loop {
             if self.ended && self.used < self.filled && self.buffer[self.filled - 1] != b'\n' {
-                self.buffer.truncate(self.filled);
-                self.buffer.push(b'\n');
+                // The last read, which found the end, had room for a byte.
+                self.buffer[self.filled] = b'\n';
                 self.filled += 1;
             }
             let unused = &self.buffer[self.used..self.filled];
@@ -153,25 +118,11 @@ impl<R: Source> Blocks<R> {
         self.buffer.copy_within(self.used..self.filled, 0);
         self.filled -= self.used;
         self.used = 0;
-        let place = || format!("cannot read {}", self.name);
-        if !self.source.ready(false).with_context(place)? {
-            idle()?;
-            while !self.source.ready(true).with_context(place)? {
-                if live::signal::stop_requested() {
-                    return Ok(false);
-                }
-            }
-        }
-        if live::signal::stop_requested() {
-            return Ok(false);
-        }
-        match self.source.read(&mut self.buffer[self.filled..]) {
-            Ok(0) => self.ended = true,
-            Ok(n) => self.filled += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error).with_context(place),
-        }
-        Ok(true)
+        let read = stream::fill(&mut self.source, &mut self.buffer[self.filled..], idle);
+        let read = read.with_context(|| format!("cannot read {}", self.name))?;
+        self.filled += read.unwrap_or(0);
+        self.ended = read == Some(0);
+        Ok(read.is_some())
     }
 }
 
@@ -218,6 +169,7 @@ pub fn is_blank(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{self, Read};
 
     /// Gives at most `step` bytes a read, and is never ready at once.
     struct Drip<'a>(&'a [u8], usize);
@@ -236,7 +188,7 @@ mod tests {
     }
 
     fn lines(text: &[u8], step: usize) -> (Vec<(u64, String)>, u64) {
-        let mut blocks = Blocks::new(Drip(text, step), "test", b"");
+        let mut blocks = Blocks::new(Drip(text, step), "test");
         let (mut lines, mut complaints) = (Vec::new(), Complaints::quiet());
         while let Some(block) = blocks.next(&mut complaints, &mut || Ok(())).unwrap() {
             let text = |(n, line): (u64, &[u8])| (n, String::from_utf8(line.to_vec()).unwrap());

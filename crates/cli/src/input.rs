@@ -2,18 +2,49 @@
 
 use crate::blocks::{Block, Blocks};
 use crate::complaints::Complaints;
-use anyhow::Context;
-use std::fs::File;
-use std::os::fd::AsFd;
+use crate::packets::{Consumer, Item, Packets};
+use crate::stream::{Format, Stream, name};
+use crate::zero::Zero;
+use packet::line;
 use std::path::Path;
 
 /// What is wrong with text that is no line, and how a line looks.
 pub const NO_LINE: &str =
     "not a packet line: [TIMESTAMP ][HASH ]DST SRC TYPE XX XX ..., fields told by their widths";
 
-/// A file's packets as lines.
-pub struct Input {
-    blocks: Blocks,
+/// A file's packets as lines: the text itself where it is that already.
+pub enum Input {
+    /// Lines.
+    Text(Blocks),
+    /// Something else, and the lines made of it.
+    Made(Box<Made>),
+}
+
+/// Packets that are turned into lines.
+pub struct Made {
+    packets: Packets,
+    zero: Zero,
+    text: Vec<u8>,
+    line: u64,
+    ended: bool,
+}
+
+/// Appends packets as lines.
+struct Typist<'a, F> {
+    zero: &'a mut Zero,
+    text: &'a mut Vec<u8>,
+    idle: F,
+}
+
+impl<F: FnMut() -> anyhow::Result<()>> Consumer for Typist<'_, F> {
+    fn packet(&mut self, item: Item<'_>) -> anyhow::Result<bool> {
+        line::encode(&self.zero.stamped(&item), line::Form::default(), self.text)?;
+        Ok(true)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        (self.idle)()
+    }
 }
 
 impl Input {
@@ -22,20 +53,17 @@ impl Input {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &Path) -> anyhow::Result<Input> {
-        let place = || format!("cannot open {}", name(path));
-        let file = if path == Path::new("-") {
-            File::from(
-                std::io::stdin()
-                    .as_fd()
-                    .try_clone_to_owned()
-                    .with_context(place)?,
-            )
-        } else {
-            File::open(path).with_context(place)?
-        };
-        Ok(Input {
-            blocks: Blocks::new(file, name(path), b""),
-        })
+        let stream = Stream::open(path)?;
+        if stream.format == Format::Lines {
+            return Ok(Input::Text(Blocks::new(stream, name(path))));
+        }
+        Ok(Input::Made(Box::new(Made {
+            packets: Packets::new(stream, name(path)),
+            zero: Zero::default(),
+            text: Vec::new(),
+            line: 1,
+            ended: false,
+        })))
     }
 
     /// The next lines; see [`Blocks::next`].
@@ -47,16 +75,31 @@ impl Input {
         complaints: &mut Complaints,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Block<'_>>> {
-        self.blocks.next(complaints, idle)
+        match self {
+            Input::Text(blocks) => blocks.next(complaints, idle),
+            Input::Made(made) => made.next(complaints, idle),
+        }
     }
 }
 
-/// A path as messages name it.
-pub fn name(path: &Path) -> String {
-    if path == Path::new("-") {
-        "standard input".into()
-    } else {
-        path.display().to_string()
+impl Made {
+    fn next(
+        &mut self,
+        complaints: &mut Complaints,
+        idle: &mut dyn FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<Option<Block<'_>>> {
+        self.text.clear();
+        while self.text.is_empty() && !self.ended {
+            let mut typist = Typist {
+                zero: &mut self.zero,
+                text: &mut self.text,
+                idle: &mut *idle,
+            };
+            self.ended = !self.packets.read(complaints, &mut typist)?;
+        }
+        let (text, line) = (&self.text[..], self.line);
+        self.line += memchr::memchr_iter(b'\n', text).count() as u64;
+        Ok((!text.is_empty()).then_some(Block { text, line }))
     }
 }
 

@@ -4,17 +4,23 @@
 //! and in [`Command::run`]. Help, man pages and completions come from the same definition.
 
 mod blocks;
+mod cat;
 mod columns;
 mod complaints;
 mod completions;
 mod cut;
 mod fields;
+mod form;
 mod input;
 mod lab;
 mod layout;
 mod man;
 mod r#match;
+mod packets;
+mod ports;
 mod stdout;
+mod stream;
+mod zero;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -35,6 +41,8 @@ pub struct Wire {
 /// The subcommands.
 #[derive(Subcommand)]
 enum Command {
+    Ports(ports::Ports),
+    Cat(cat::Cat),
     Cut(cut::Cut),
     Match(r#match::Match),
     Lab(lab::Lab),
@@ -46,6 +54,8 @@ enum Command {
 impl Command {
     fn run(self) -> anyhow::Result<Verdict> {
         match self {
+            Command::Ports(command) => command.run(),
+            Command::Cat(command) => command.run(),
             Command::Cut(command) => command.run(),
             Command::Match(command) => command.run(),
             Command::Lab(command) => command.run(),

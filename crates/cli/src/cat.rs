@@ -1,0 +1,165 @@
+//! `wire cat`: packets of ports and files as lines, records, text or JSON.
+
+mod ports;
+
+use crate::Verdict;
+use crate::complaints::{Complaints, Strictness};
+use crate::form::{Form, FormOptions};
+use crate::packets::{Consumer, Item, Packets};
+use crate::stdout::{Buffering, Stdout};
+use crate::zero::Zero;
+use anyhow::bail;
+use live::port::PortSpec;
+use packet::{Packet, Tick};
+use std::path::{Path, PathBuf};
+
+/// Write the packets of ports or files as lines
+///
+/// PORT is an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT or `-` for standard input; a FILE may hold
+/// lines, records, pcap or pcapng, plain or compressed by gzip or zstd. Files come one after the
+/// other, ports all at once, until Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire cat trace.pcapng | grep ' 0806 ' | head -3
+  wire cat eth0 --count 10 --text")]
+pub struct Cat {
+    /// What to read
+    #[arg(value_name = "PORT|FILE", default_value = "-")]
+    sources: Vec<String>,
+    /// Stop after this many packets
+    #[arg(long, short, value_name = "N")]
+    count: Option<u64>,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", value_parser = tick)]
+    tick: Option<Tick>,
+    #[command(flatten)]
+    form: FormOptions,
+    #[command(flatten)]
+    buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+/// Reads a tick: a time from 1 ps to 4 ms.
+pub fn tick(text: &str) -> Result<Tick, String> {
+    let time: node::Time = text.parse().map_err(|error| format!("{error}"))?;
+    let ps = u32::try_from(time.as_ps()).ok();
+    ps.and_then(Tick::from_ps)
+        .ok_or_else(|| "a tick is 1 ps to 4.29 ms".into())
+}
+
+/// Where packets come from.
+enum Origin {
+    File(PathBuf),
+    Port(PortSpec),
+}
+
+/// Tells a file from a port: an interface of that name comes first, then a file of that name.
+fn origin(text: &str) -> anyhow::Result<Origin> {
+    if let Some(path) = text.strip_prefix("pcap:").filter(|path| !path.is_empty()) {
+        return Ok(Origin::File(path.into()));
+    }
+    let file = |path: &str| Path::new(path).exists().then(|| Origin::File(path.into()));
+    match text.parse() {
+        Ok(PortSpec::Standard) => Ok(Origin::File("-".into())),
+        Ok(PortSpec::Path(path)) => Ok(Origin::File(path)),
+        Ok(PortSpec::Interface(name)) => {
+            let known = live::interface::find(&name)?.is_some();
+            match file(text).filter(|_| !known) {
+                Some(origin) => Ok(origin),
+                None if known => Ok(Origin::Port(PortSpec::Interface(name))),
+                None => bail!(
+                    "there is no interface and no file `{text}` here; `wire ports` lists the interfaces"
+                ),
+            }
+        }
+        Ok(spec) => Ok(Origin::Port(spec)),
+        Err(error) => match file(text) {
+            Some(origin) => Ok(origin),
+            None => Err(error.into()),
+        },
+    }
+}
+
+impl Cat {
+    /// Writes everything, files before ports.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        let mut files = Vec::new();
+        let mut ports = Vec::new();
+        for source in &self.sources {
+            match origin(source)? {
+                Origin::File(path) => files.push(path),
+                Origin::Port(spec) => ports.push(spec),
+            }
+        }
+        let mut out = Writer {
+            stdout: Stdout::open(&self.buffering)?,
+            form: self.form.form(),
+            left: self.count.unwrap_or(u64::MAX),
+        };
+        let mut complaints = self.strictness.complaints();
+        // Ports are opened first, so that nothing they receive meanwhile is lost.
+        let ports = ports::open(&ports, self.tick)?;
+        for path in &files {
+            self.file(path, &mut out, &mut complaints)?;
+        }
+        let result = ports::copy(ports, &mut out);
+        out.stdout.finish()?;
+        complaints.finish();
+        result?;
+        Ok(Verdict::Good)
+    }
+
+    fn file(
+        &self,
+        path: &Path,
+        out: &mut Writer,
+        complaints: &mut Complaints,
+    ) -> anyhow::Result<()> {
+        let mut reader = FileReader {
+            out,
+            zero: Zero::new(self.tick, None),
+            tick: self.tick.unwrap_or(Tick::EIGHT_NS),
+        };
+        Packets::open(path)?.copy(complaints, &mut reader)
+    }
+}
+
+/// Where packets go to, and how many more of them.
+struct Writer {
+    stdout: Stdout,
+    form: Form,
+    left: u64,
+}
+
+impl Writer {
+    /// Writes a packet; false if it was the last that is wanted.
+    #[inline]
+    fn packet(&mut self, packet: &Packet<'_>, tick: Tick) -> anyhow::Result<bool> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        self.form.append(packet, tick, self.stdout.buffer())?;
+        self.stdout.relieve()?;
+        self.left -= 1;
+        Ok(self.left > 0)
+    }
+}
+
+/// Writes the packets of one file.
+struct FileReader<'a> {
+    out: &'a mut Writer,
+    zero: Zero,
+    tick: Tick,
+}
+
+impl Consumer for FileReader<'_> {
+    fn packet(&mut self, item: Item<'_>) -> anyhow::Result<bool> {
+        self.out.packet(&self.zero.stamped(&item), self.tick)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        self.out.stdout.flush()
+    }
+}

@@ -1,0 +1,115 @@
+//! Packets from live ports.
+
+use super::Writer;
+use live::clock;
+use live::port::{self, Options, Port, PortError, PortSpec};
+use packet::{Packet, Tick};
+use std::time::Duration;
+
+/// How long to wait for a packet before looking whether to stop.
+const WAIT: Duration = Duration::from_millis(100);
+/// The same where several ports are asked in turn; the kernel keeps what comes to the others.
+const TURN: Duration = Duration::from_millis(1);
+/// The longest that a packet stays in the buffer while others keep coming, ns.
+const DELAY: u64 = 10_000_000;
+
+/// Opens the ports.
+///
+/// # Errors
+/// When one of them cannot be opened.
+pub fn open(specs: &[PortSpec], tick: Option<Tick>) -> Result<Vec<Port>, PortError> {
+    let options = Options {
+        tick: tick.unwrap_or(Tick::EIGHT_NS),
+        ..Options::default()
+    };
+    specs
+        .iter()
+        .map(|spec| port::open(spec, &options))
+        .collect()
+}
+
+/// Writes what the ports receive, until Ctrl-C, or until each has ended or enough has come.
+///
+/// # Errors
+/// Those of standard output; and of a port that has gone, once what it gave has been written.
+pub fn copy(mut ports: Vec<Port>, out: &mut Writer) -> anyhow::Result<()> {
+    let wait = if ports.len() > 1 { TURN } else { WAIT };
+    let mut failed = None;
+    let mut open: Vec<bool> = vec![true; ports.len()];
+    let mut flushed = clock::now_ns();
+    let mut turn = 0;
+    while open.contains(&true) && out.left > 0 && !live::signal::stop_requested() {
+        let mut came = 0;
+        let waiting = !out.stdout.buffer().is_empty();
+        for (index, port) in ports.iter_mut().enumerate() {
+            if !open[index] {
+                continue;
+            }
+            // One port at most is waited for, and that only when everything has been written.
+            let wait = if waiting || index != turn {
+                Duration::ZERO
+            } else {
+                wait
+            };
+            match receive(port, wait, out)? {
+                Ok(n) => came += n,
+                Err(error) => {
+                    open[index] = false;
+                    if !matches!(error, PortError::Ended { .. }) {
+                        failed = failed.or(Some(error));
+                    }
+                }
+            }
+        }
+        turn = next_open(&open, turn);
+        if came == 0 || clock::now_ns() - flushed > DELAY {
+            out.stdout.flush()?;
+            flushed = clock::now_ns();
+        }
+    }
+    out.stdout.flush()?;
+    for port in &ports {
+        report(port);
+    }
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The next port that is open.
+fn next_open(open: &[bool], turn: usize) -> usize {
+    let after = (1..=open.len()).map(|step| (turn + step) % open.len());
+    after.into_iter().find(|index| open[*index]).unwrap_or(turn)
+}
+
+/// Receives once; the outer error is that of the output.
+fn receive(
+    port: &mut Port,
+    wait: Duration,
+    out: &mut Writer,
+) -> anyhow::Result<Result<usize, PortError>> {
+    let tick = port.info.tick;
+    let mut written = Ok(true);
+    let received = port.rx.receive(wait, &mut |frame| {
+        if matches!(written, Ok(true)) {
+            let packet = Packet {
+                word: Some(tick.count(u128::from(frame.at_ns) * 1_000)),
+                hash: None,
+                bytes: frame.bytes,
+            };
+            written = out.packet(&packet, tick);
+        }
+    });
+    written?;
+    Ok(received)
+}
+
+/// Says what was lost, if anything was.
+fn report(port: &Port) {
+    let (name, counters) = (&port.info.name, port.rx.counters());
+    if counters.dropped > 0 || counters.refused > 0 {
+        eprintln!(
+            "wire: {name}: {} packets received, {} lost because they were not read in time, \
+             {} refused because of their length",
+            counters.received, counters.dropped, counters.refused
+        );
+    }
+}

@@ -59,7 +59,7 @@ impl<R: Source> Blocks<R> {
     /// When reading fails, or `idle` does, or a line is too long and `complaints` is strict.
     pub fn next(
         &mut self,
-        complaints: &mut Complaints,
+        complaints: &Complaints,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Block<'_>>> {
         loop {
@@ -189,8 +189,8 @@ mod tests {
 
     fn lines(text: &[u8], step: usize) -> (Vec<(u64, String)>, u64) {
         let mut blocks = Blocks::new(Drip(text, step), "test");
-        let (mut lines, mut complaints) = (Vec::new(), Complaints::quiet());
-        while let Some(block) = blocks.next(&mut complaints, &mut || Ok(())).unwrap() {
+        let (mut lines, complaints) = (Vec::new(), Complaints::quiet());
+        while let Some(block) = blocks.next(&complaints, &mut || Ok(())).unwrap() {
             let text = |(n, line): (u64, &[u8])| (n, String::from_utf8(line.to_vec()).unwrap());
             lines.extend(block.lines().map(text));
         }

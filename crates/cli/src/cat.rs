@@ -5,12 +5,14 @@ mod ports;
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
 use crate::form::{Form, FormOptions};
-use crate::packets::{Consumer, Item, Packets};
-use crate::stdout::{Buffering, Stdout};
+use crate::output::{Buffering, Output};
+use crate::packets::{Consumer, Packets};
 use crate::zero::Zero;
 use anyhow::bail;
+use live::file::Item;
 use live::port::PortSpec;
-use packet::{Packet, Tick};
+use nodes::filter::Program;
+use packet::{LONGEST, Packet, Tick};
 use std::path::{Path, PathBuf};
 
 /// Write the packets of ports or files as lines
@@ -29,6 +31,9 @@ pub struct Cat {
     /// Stop after this many packets
     #[arg(long, short, value_name = "N")]
     count: Option<u64>,
+    /// Only packets that fit a BPF expression, such as 'udp port 53'
+    #[arg(long, short, value_name = "EXPRESSION")]
+    filter: Option<String>,
     /// The unit of timestamps, such as 8ns (the default) or 6.4ns
     #[arg(long, value_name = "TIME", value_parser = tick)]
     tick: Option<Tick>,
@@ -94,15 +99,16 @@ impl Cat {
             }
         }
         let mut out = Writer {
-            stdout: Stdout::open(&self.buffering)?,
+            stdout: Output::open(&self.buffering)?,
             form: self.form.form(),
+            filter: self.filter.as_deref().map(compile).transpose()?,
             left: self.count.unwrap_or(u64::MAX),
         };
-        let mut complaints = self.strictness.complaints();
+        let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
         let ports = ports::open(&ports, self.tick)?;
         for path in &files {
-            self.file(path, &mut out, &mut complaints)?;
+            self.file(path, &mut out, &complaints)?;
         }
         let result = ports::copy(ports, &mut out);
         out.stdout.finish()?;
@@ -111,26 +117,30 @@ impl Cat {
         Ok(Verdict::Good)
     }
 
-    fn file(
-        &self,
-        path: &Path,
-        out: &mut Writer,
-        complaints: &mut Complaints,
-    ) -> anyhow::Result<()> {
+    fn file(&self, path: &Path, out: &mut Writer, complaints: &Complaints) -> anyhow::Result<()> {
         let mut reader = FileReader {
             out,
             zero: Zero::new(self.tick, None),
             tick: self.tick.unwrap_or(Tick::EIGHT_NS),
         };
-        Packets::open(path)?.copy(complaints, &mut reader)
+        Packets::open(path, complaints)?.copy(&mut reader)
     }
 }
 
-/// Where packets go to, and how many more of them.
-struct Writer {
-    stdout: Stdout,
-    form: Form,
-    left: u64,
+/// Compiles a BPF expression.
+pub fn compile(expression: &str) -> anyhow::Result<Program> {
+    Ok(Program::new(live::bpf::compile(
+        expression,
+        LONGEST as u32,
+    )?)?)
+}
+
+/// Where packets go to, which, and how many more of them.
+pub struct Writer {
+    pub stdout: Output,
+    pub form: Form,
+    pub filter: Option<Program>,
+    pub left: u64,
 }
 
 impl Writer {
@@ -140,6 +150,11 @@ impl Writer {
         if self.left == 0 {
             return Ok(false);
         }
+        if let Some(filter) = &self.filter
+            && filter.run(packet.bytes) == 0
+        {
+            return Ok(true);
+        }
         self.form.append(packet, tick, self.stdout.buffer())?;
         self.stdout.relieve()?;
         self.left -= 1;
@@ -148,15 +163,15 @@ impl Writer {
 }
 
 /// Writes the packets of one file.
-struct FileReader<'a> {
-    out: &'a mut Writer,
-    zero: Zero,
-    tick: Tick,
+pub struct FileReader<'a> {
+    pub out: &'a mut Writer,
+    pub zero: Zero,
+    pub tick: Tick,
 }
 
 impl Consumer for FileReader<'_> {
-    fn packet(&mut self, item: Item<'_>) -> anyhow::Result<bool> {
-        self.out.packet(&self.zero.stamped(&item), self.tick)
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        self.out.packet(&self.zero.stamped(item), self.tick)
     }
 
     fn idle(&mut self) -> anyhow::Result<()> {

@@ -2,15 +2,18 @@
 //! command, where `--strict` asks for that.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Complaints that are told one by one; later ones are only counted.
 const TOLD: u64 = 20;
 
-/// What was wrong with the input so far.
+/// What was wrong with the input so far; every clone counts for all.
+#[derive(Clone)]
 pub struct Complaints {
     strict: bool,
     quiet: bool,
-    count: u64,
+    count: Arc<AtomicU64>,
 }
 
 /// What to do with bad input.
@@ -27,7 +30,7 @@ impl Strictness {
         Complaints {
             strict: self.strict,
             quiet: false,
-            count: 0,
+            count: Arc::default(),
         }
     }
 }
@@ -39,38 +42,55 @@ impl Complaints {
         Complaints {
             strict: false,
             quiet: true,
-            count: 0,
+            count: Arc::default(),
         }
+    }
+
+    /// Whether the first complaint is to be the end.
+    pub fn strict(&self) -> bool {
+        self.strict
     }
 
     /// Tells what is wrong at `place`.
     ///
     /// # Errors
     /// The same, when strict.
-    pub fn bad(&mut self, place: impl Display, reason: impl Display) -> anyhow::Result<()> {
+    pub fn bad(&self, place: impl Display, reason: impl Display) -> anyhow::Result<()> {
         if self.strict {
             anyhow::bail!("{place}: {reason}");
         }
-        self.count += 1;
-        if self.count <= TOLD && !self.quiet {
-            eprintln!("wire: {place}: {reason}");
-            if self.count == TOLD {
-                eprintln!("wire: further bad packets are counted, not shown");
-            }
-        }
+        self.tell(place, reason);
         Ok(())
     }
 
+    /// Tells what is wrong at `place`, and counts it.
+    pub fn tell(&self, place: impl Display, reason: impl Display) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        if count <= TOLD && !self.quiet {
+            eprintln!("wire: {place}: {reason}");
+            if count == TOLD {
+                eprintln!("wire: what else is bad is counted, not shown");
+            }
+        }
+    }
+
+    /// Tells something that is not to be counted.
+    pub fn note(&self, what: impl Display) {
+        if !self.quiet {
+            eprintln!("wire: {what}");
+        }
+    }
+
     /// How many there were.
-    #[cfg(test)]
     pub fn count(&self) -> u64 {
-        self.count
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Says how many were skipped, if any were.
     pub fn finish(&self) {
-        if self.count > 0 && !self.quiet {
-            eprintln!("wire: skipped {} bad packet(s) or line(s)", self.count);
+        match self.count() {
+            0 => {}
+            count => self.note(format_args!("{count} bad packets or lines were skipped")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `wire completions`: what a shell needs to complete `wire`'s arguments.
 
-use crate::{Verdict, Wire, stdout};
+use crate::{Verdict, Wire, output};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
@@ -19,7 +19,7 @@ impl Completions {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Wire::command(), "wire", &mut text);
-        let mut out = stdout::Stdout::open(&stdout::Buffering::default())?;
+        let mut out = output::Output::open(&output::Buffering::default())?;
         out.write(&text)?;
         out.finish()?;
         Ok(Verdict::Good)

@@ -9,7 +9,7 @@ use crate::complaints::{Complaints, Strictness};
 use crate::fields::{Field, Line};
 use crate::input::{Input, NO_LINE, place};
 use crate::layout;
-use crate::stdout::{Buffering, Stdout};
+use crate::output::{Buffering, Output};
 use filter::Filter;
 use std::path::PathBuf;
 
@@ -64,13 +64,13 @@ impl Cut {
             }
         };
         live::signal::install();
-        let mut stdout = Stdout::open(&self.buffering)?;
-        let mut complaints = self.strictness.complaints();
+        let mut stdout = Output::open(&self.buffering)?;
+        let complaints = self.strictness.complaints();
         match &self.command {
-            None => self.extract(&selection, &mut stdout, &mut complaints)?,
+            None => self.extract(&selection, &mut stdout, &complaints)?,
             Some(command) => {
                 let filter = Filter::new(command, self.once);
-                self.choose(&selection, filter, &mut stdout, &mut complaints)?;
+                self.choose(&selection, filter, &mut stdout, &complaints)?;
             }
         }
         stdout.finish()?;
@@ -82,12 +82,12 @@ impl Cut {
     fn extract(
         &self,
         selection: &Selection,
-        stdout: &mut Stdout,
-        complaints: &mut Complaints,
+        stdout: &mut Output,
+        complaints: &Complaints,
     ) -> anyhow::Result<()> {
         let mut scratch = Vec::new();
         for path in &self.files {
-            let mut input = Input::open(path)?;
+            let mut input = Input::open(path, complaints)?;
             while let Some(block) = input.next(complaints, &mut || stdout.flush())? {
                 if let Selection::Columns(columns) = selection {
                     columns.cut(block.text, stdout.buffer());
@@ -112,12 +112,12 @@ impl Cut {
         &self,
         selection: &Selection,
         mut filter: Filter,
-        stdout: &mut Stdout,
-        complaints: &mut Complaints,
+        stdout: &mut Output,
+        complaints: &Complaints,
     ) -> anyhow::Result<()> {
         let mut scratch = Vec::new();
         for path in &self.files {
-            let mut input = Input::open(path)?;
+            let mut input = Input::open(path, complaints)?;
             while let Some(block) = input.next(complaints, &mut || filter.idle(stdout))? {
                 for (number, line) in block.lines() {
                     let found =

@@ -2,12 +2,15 @@
 
 use crate::blocks::{Block, Blocks};
 use crate::complaints::Complaints;
-use crate::packets::{Consumer, Item, Packets};
-use crate::stream::{Format, Stream, name};
+use crate::packets::{Consumer, Packets};
+use crate::stream::{Content, Stream, name};
 use crate::zero::Zero;
+use live::file::Item;
 use packet::line;
 use std::path::Path;
 
+/// Packets that become one block.
+const PACKETS: usize = 1024;
 /// What is wrong with text that is no line, and how a line looks.
 pub const NO_LINE: &str =
     "not a packet line: [TIMESTAMP ][HASH ]DST SRC TYPE XX XX ..., fields told by their widths";
@@ -37,8 +40,8 @@ struct Typist<'a, F> {
 }
 
 impl<F: FnMut() -> anyhow::Result<()>> Consumer for Typist<'_, F> {
-    fn packet(&mut self, item: Item<'_>) -> anyhow::Result<bool> {
-        line::encode(&self.zero.stamped(&item), line::Form::default(), self.text)?;
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        line::encode(&self.zero.stamped(item), line::Form::default(), self.text)?;
         Ok(true)
     }
 
@@ -52,13 +55,13 @@ impl Input {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn open(path: &Path) -> anyhow::Result<Input> {
+    pub fn open(path: &Path, complaints: &Complaints) -> anyhow::Result<Input> {
         let stream = Stream::open(path)?;
-        if stream.format == Format::Lines {
+        if stream.content() == Content::Text {
             return Ok(Input::Text(Blocks::new(stream, name(path))));
         }
         Ok(Input::Made(Box::new(Made {
-            packets: Packets::new(stream, name(path)),
+            packets: Packets::new(stream, name(path), complaints)?,
             zero: Zero::default(),
             text: Vec::new(),
             line: 1,
@@ -72,12 +75,12 @@ impl Input {
     /// Those of reading, of `idle` and of strict complaints.
     pub fn next(
         &mut self,
-        complaints: &mut Complaints,
+        complaints: &Complaints,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Block<'_>>> {
         match self {
             Input::Text(blocks) => blocks.next(complaints, idle),
-            Input::Made(made) => made.next(complaints, idle),
+            Input::Made(made) => made.next(idle),
         }
     }
 }
@@ -85,7 +88,6 @@ impl Input {
 impl Made {
     fn next(
         &mut self,
-        complaints: &mut Complaints,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Block<'_>>> {
         self.text.clear();
@@ -95,7 +97,7 @@ impl Made {
                 text: &mut self.text,
                 idle: &mut *idle,
             };
-            self.ended = !self.packets.read(complaints, &mut typist)?;
+            self.ended = !self.packets.read(PACKETS, &mut typist)?;
         }
         let (text, line) = (&self.text[..], self.line);
         self.line += memchr::memchr_iter(b'\n', text).count() as u64;

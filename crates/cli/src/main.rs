@@ -9,6 +9,7 @@ mod columns;
 mod complaints;
 mod completions;
 mod cut;
+mod dump;
 mod fields;
 mod form;
 mod input;
@@ -16,10 +17,11 @@ mod lab;
 mod layout;
 mod man;
 mod r#match;
+mod output;
 mod packets;
 mod ports;
-mod stdout;
 mod stream;
+mod undump;
 mod zero;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +45,8 @@ pub struct Wire {
 enum Command {
     Ports(ports::Ports),
     Cat(cat::Cat),
+    Dump(dump::Dump),
+    Undump(undump::Undump),
     Cut(cut::Cut),
     Match(r#match::Match),
     Lab(lab::Lab),
@@ -56,6 +60,8 @@ impl Command {
         match self {
             Command::Ports(command) => command.run(),
             Command::Cat(command) => command.run(),
+            Command::Dump(command) => command.run(),
+            Command::Undump(command) => command.run(),
             Command::Cut(command) => command.run(),
             Command::Match(command) => command.run(),
             Command::Lab(command) => command.run(),
@@ -81,12 +87,27 @@ fn main() -> ExitCode {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         // A reader that has seen enough, as `head` does, is a normal end.
-        Err(error) if error.is::<stdout::ReaderGone>() => ExitCode::SUCCESS,
+        Err(error) if error.is::<output::ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("wire: {error:#}");
+            eprintln!("wire: {}", message(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// An error and its causes, each once: many libraries repeat the cause in their own message.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if message.is_empty() {
+            message = cause;
+        } else if !message.ends_with(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    message
 }
 
 #[cfg(test)]

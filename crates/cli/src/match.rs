@@ -5,7 +5,7 @@ mod rules;
 use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::input::{Input, NO_LINE, place};
-use crate::stdout::{Buffering, Stdout};
+use crate::output::{Buffering, Output};
 use rules::{Rule, Rules};
 use std::path::PathBuf;
 
@@ -44,14 +44,14 @@ impl Match {
     /// Goes through every file in turn.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let mut stdout = Stdout::open(&self.buffering)?;
-        let mut complaints = self.strictness.complaints();
+        let mut stdout = Output::open(&self.buffering)?;
+        let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules, self.all, self.invert);
         let mut scratch = Vec::new();
         let mut found = 0;
         for path in &self.file {
-            let mut input = Input::open(path)?;
-            while let Some(block) = input.next(&mut complaints, &mut || stdout.flush())? {
+            let mut input = Input::open(path, &complaints)?;
+            while let Some(block) = input.next(&complaints, &mut || stdout.flush())? {
                 // Neighbours that all fit are one copy.
                 let mut run = 0..0;
                 let mut at = 0;

@@ -1,7 +1,7 @@
 //! `wire ports`: what ports there are, and what their stamps are worth.
 
 use crate::Verdict;
-use crate::stdout::{Buffering, Stdout};
+use crate::output::{Buffering, Output};
 use anyhow::Context;
 use live::interface::{self, Interface};
 use live::port::{Options, PortInfo};
@@ -72,7 +72,7 @@ impl Ports {
         if !self.json {
             table(&rows, &mut text)?;
         }
-        let mut stdout = Stdout::open(&Buffering::default())?;
+        let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(text.as_bytes())?;
         stdout.finish()?;
         Ok(Verdict::Good)

@@ -67,98 +67,60 @@ pub fn fill<R: Source>(
     }
 }
 
-/// What packets are written as.
+/// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text, a packet a line.
-    Lines,
-    /// Binary records.
-    Records,
-    /// pcap or pcapng.
-    Capture,
+pub enum Content {
+    /// Text as it is, which may be lines.
+    Text,
+    /// Records, a capture, or anything compressed.
+    Binary,
 }
 
-/// An open file.
+/// An open file, of which the first bytes have been looked at.
 pub struct Stream {
-    /// What was read to tell the format, and how much of it has been given on.
     begin: Vec<u8>,
     given: usize,
-    rest: Rest,
-    /// What its packets are written as.
-    pub format: Format,
-}
-
-/// A file with its first bytes put back.
-type Whole = io::Chain<io::Cursor<Vec<u8>>, File>;
-
-/// Where the bytes behind the first ones come from.
-enum Rest {
-    Plain(File),
-    Gzip(Box<flate2::read::MultiGzDecoder<Whole>>),
-    Zstd(Box<zstd::Decoder<'static, io::BufReader<Whole>>>),
+    file: File,
 }
 
 impl Stream {
-    /// Opens a file, or standard input for `-`, and tells by its first bytes what it is.
+    /// Opens a file, or standard input for `-`.
     ///
     /// # Errors
     /// When it cannot be opened or read.
     pub fn open(path: &Path) -> anyhow::Result<Stream> {
         let place = || format!("cannot open {}", name(path));
-        let file = if path == Path::new("-") {
+        let mut file = if path == Path::new("-") {
             let stdin = io::stdin().as_fd().try_clone_to_owned();
             File::from(stdin.with_context(place)?)
         } else {
             File::open(path).with_context(place)?
         };
-        Stream::new(file).with_context(|| format!("cannot read {}", name(path)))
-    }
-
-    fn new(mut file: File) -> io::Result<Stream> {
-        let begin = first_bytes(&mut file)?;
-        let whole = |begin, file| io::Cursor::new(begin).chain(file);
-        let mut rest = match begin[..] {
-            [0x1F, 0x8B, ..] => {
-                let decoder = flate2::read::MultiGzDecoder::new(whole(begin, file));
-                Rest::Gzip(Box::new(decoder))
-            }
-            [0x28, 0xB5, 0x2F, 0xFD] => {
-                let decoder = zstd::Decoder::new(whole(begin, file))?;
-                Rest::Zstd(Box::new(decoder))
-            }
-            _ => return Ok(Stream::with(begin, Rest::Plain(file))),
-        };
-        let begin = first_bytes(&mut rest)?;
-        Ok(Stream::with(begin, rest))
-    }
-
-    fn with(begin: Vec<u8>, rest: Rest) -> Stream {
-        Stream {
-            format: tell(&begin),
+        let begin = first_bytes(&mut file);
+        let begin = begin.with_context(|| format!("cannot read {}", name(path)))?;
+        Ok(Stream {
             begin,
             given: 0,
-            rest,
+            file,
+        })
+    }
+
+    /// What it holds, told by its first bytes.
+    pub fn content(&self) -> Content {
+        match self.begin[..] {
+            [0x0A, 0x0D, 0x0D, 0x0A]
+            | [0xA1, 0xB2, 0xC3 | 0x3C, 0xD4 | 0x4D]
+            | [0xD4 | 0x4D, 0xC3 | 0x3C, 0xB2, 0xA1]
+            | [0x28, 0xB5, 0x2F, 0xFD]
+            | [0x37, 0x76, ..]
+            | [0x1F, 0x8B, ..] => Content::Binary,
+            _ => Content::Text,
         }
     }
-}
 
-impl Read for Rest {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Rest::Plain(file) => file.read(buffer),
-            Rest::Gzip(decoder) => decoder.read(buffer),
-            Rest::Zstd(decoder) => decoder.read(buffer),
-        }
-    }
-}
-
-impl Source for Rest {
-    fn ready(&mut self, wait: bool) -> io::Result<bool> {
-        match self {
-            Rest::Plain(file) => file.ready(wait),
-            // What a decoder holds cannot be seen from here.
-            Rest::Gzip(_) | Rest::Zstd(_) => Ok(true),
-        }
+    /// Whether it is compressed.
+    fn compressed(&self) -> bool {
+        matches!(self.begin[..], [0x1F, 0x8B, ..] | [0x28, 0xB5, 0x2F, 0xFD])
     }
 }
 
@@ -166,7 +128,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let begin = &self.begin[self.given..];
         if begin.is_empty() {
-            return self.rest.read(buffer);
+            return self.file.read(buffer);
         }
         let n = begin.len().min(buffer.len());
         buffer[..n].copy_from_slice(&begin[..n]);
@@ -177,7 +139,44 @@ impl Read for Stream {
 
 impl Source for Stream {
     fn ready(&mut self, wait: bool) -> io::Result<bool> {
-        Ok(self.given < self.begin.len() || self.rest.ready(wait)?)
+        Ok(self.given < self.begin.len() || self.file.ready(wait)?)
+    }
+}
+
+/// A stream that says [`WouldBlock`](io::ErrorKind::WouldBlock) once before it waits, so that its
+/// reader can write what it has; and that ends when somebody asks to stop.
+///
+/// A compressed one does not say it: not every decoder goes on behind an error.
+pub struct Pausing {
+    stream: Stream,
+    /// It has been said, or is not to be.
+    said: bool,
+}
+
+impl Pausing {
+    /// A stream as it is.
+    pub fn new(stream: Stream) -> Pausing {
+        let said = stream.compressed();
+        Pausing { stream, said }
+    }
+}
+
+impl Read for Pausing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.stream.ready(self.said)? {
+            if live::signal::stop_requested() {
+                return Ok(0);
+            }
+            if !self.said {
+                self.said = true;
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        self.said = self.stream.compressed();
+        match live::signal::stop_requested() {
+            true => Ok(0),
+            false => self.stream.read(buffer),
+        }
     }
 }
 
@@ -198,17 +197,6 @@ fn first_bytes(source: &mut impl Source) -> io::Result<Vec<u8>> {
     }
     begin.truncate(len);
     Ok(begin)
-}
-
-/// What a file is that begins so.
-fn tell(begin: &[u8]) -> Format {
-    match *begin {
-        [0x0A, 0x0D, 0x0D, 0x0A]
-        | [0xA1, 0xB2, 0xC3 | 0x3C, 0xD4 | 0x4D]
-        | [0xD4 | 0x4D, 0xC3 | 0x3C, 0xB2, 0xA1] => Format::Capture,
-        [0x37, 0x76, ..] => Format::Records,
-        _ => Format::Lines,
-    }
 }
 
 /// A path as messages name it.

@@ -5,8 +5,7 @@
 //! description where that zero was. For others the last whole second before the first packet is
 //! taken.
 
-use crate::packets::Item;
-use packet::capture::Interface;
+use live::file::Item;
 use packet::{Packet, Tick};
 
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -32,31 +31,27 @@ impl Zero {
 
     /// The packet with its word: its own, or one made from its stamp.
     pub fn stamped<'a>(&mut self, item: &Item<'a>) -> Packet<'a> {
-        let word = match (item.packet.word, item.at_ps) {
-            (None, Some(at)) => Some(self.word(at, item.interface)),
+        let word = match (item.word, item.at_ps) {
+            (None, Some(at)) => Some(self.word(at, item.description)),
             (word, _) => word,
         };
         Packet {
             word,
-            ..item.packet
+            hash: item.hash,
+            bytes: item.bytes,
         }
     }
 
     /// The word for a stamp; zero for what came before the zero.
-    fn word(&mut self, at_ps: u128, interface: Option<&Interface>) -> u64 {
+    fn word(&mut self, at_ps: u128, description: &str) -> u64 {
         if self.tick.is_none() || self.epoch.is_none() {
-            let told = interface.and_then(|interface| read(&interface.description));
+            let told = read(description);
             let (tick, epoch) = told.unwrap_or((Tick::EIGHT_NS, at_ps - at_ps % PS_PER_SECOND));
             self.tick.get_or_insert(tick);
             self.epoch.get_or_insert(epoch);
         }
         let since = at_ps.saturating_sub(self.epoch.unwrap_or(0));
         self.tick.unwrap_or(Tick::EIGHT_NS).count(since)
-    }
-
-    /// The zero that has been given or found, in ns since 1970.
-    pub fn epoch_ns(&self) -> Option<u64> {
-        self.epoch.map(|epoch| (epoch / 1_000) as u64)
     }
 }
 
@@ -96,8 +91,8 @@ mod tests {
     #[test]
     fn a_foreign_capture_counts_from_the_second_before() {
         let mut zero = Zero::default();
-        assert_eq!(zero.word(5_000_000_008_000, None), 1);
-        assert_eq!(zero.word(6_000_000_000_000, None), 125_000_000);
-        assert_eq!(zero.word(4_000_000_000_000, None), 0);
+        assert_eq!(zero.word(5_000_000_008_000, ""), 1);
+        assert_eq!(zero.word(6_000_000_000_000, ""), 125_000_000);
+        assert_eq!(zero.word(4_000_000_000_000, ""), 0);
     }
 }

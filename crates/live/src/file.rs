@@ -26,6 +26,9 @@ use std::ops::Range;
 use std::path::Path;
 use window::Window;
 
+/// The longest description of an interface that is kept, in bytes.
+const LONGEST_DESCRIPTION: usize = 256;
+
 /// What a stream holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -48,6 +51,9 @@ pub struct Item<'a> {
     pub hash: Option<u32>,
     /// The length before the capture cut the packet short; more than `bytes` has.
     pub original_len: u32,
+    /// How the capture describes its first interface that carries Ethernet (`if_description`), up to
+    /// 256 bytes; or empty.
+    pub description: &'a str,
     /// The frame, 14 to 16,000 bytes without FCS.
     pub bytes: &'a [u8],
 }
@@ -143,6 +149,7 @@ enum Parser {
         /// Interfaces whose packets are no Ethernet frames.
         foreign: BTreeSet<u32>,
         interfaces: u32,
+        description: Option<String>,
     },
 }
 
@@ -282,7 +289,12 @@ impl Source {
                         Place::Frame => &self.frame,
                     };
                     self.counters.cut += u64::from(head.original_len as usize > bytes.len());
+                    let description = match &self.parser {
+                        Parser::Capture { description, .. } => description.as_deref(),
+                        _ => None,
+                    };
                     return Ok(Some(Item {
+                        description: description.unwrap_or_default(),
                         word: head.word,
                         at_ps: head.at_ps,
                         hash: head.hash,
@@ -321,6 +333,7 @@ impl Source {
                             reader: Box::default(),
                             foreign: BTreeSet::new(),
                             interfaces: 0,
+                            description: None,
                         }
                     }
                 }
@@ -332,12 +345,15 @@ impl Source {
                 reader,
                 foreign,
                 interfaces,
-            } => look_at_block(&mut self.window, reader, foreign, interfaces).map_err(|source| {
-                FileError::Capture {
+                description,
+            } => {
+                let window = &mut self.window;
+                let found = look_at_block(window, reader, foreign, interfaces, description);
+                found.map_err(|source| FileError::Capture {
                     name: self.name.clone(),
                     source,
-                }
-            }),
+                })
+            }
         }
     }
 }
@@ -431,6 +447,7 @@ fn look_at_block(
     reader: &mut Reader,
     foreign: &mut BTreeSet<u32>,
     interfaces: &mut u32,
+    description: &mut Option<String>,
 ) -> Result<Found, capture::CaptureError> {
     let place = format_place(window.place());
     let input = window.bytes();
@@ -476,6 +493,11 @@ fn look_at_block(
             let number = *interfaces;
             *interfaces += 1;
             if interface.link_type == capture::ETHERNET {
+                let short = interface.description.len() <= LONGEST_DESCRIPTION;
+                description.get_or_insert_with(|| match short {
+                    true => interface.description,
+                    false => String::new(),
+                });
                 Found::Nothing
             } else {
                 foreign.insert(number);

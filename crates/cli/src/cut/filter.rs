@@ -1,6 +1,6 @@
 //! A line filter that sees extracts, and the packets that go with what it lets through.
 
-use crate::stdout::Stdout;
+use crate::output::Output;
 use anyhow::{Context, bail, ensure};
 use std::io::{ErrorKind, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -50,7 +50,7 @@ impl Filter {
     ///
     /// # Errors
     /// Those of the filter and of standard output.
-    pub fn idle(&mut self, stdout: &mut Stdout) -> anyhow::Result<()> {
+    pub fn idle(&mut self, stdout: &mut Output) -> anyhow::Result<()> {
         if !self.once {
             self.judge(stdout)?;
         }
@@ -61,7 +61,7 @@ impl Filter {
     ///
     /// # Errors
     /// Those of the filter and of standard output; more than fits for a filter that is run once.
-    pub fn relieve(&mut self, stdout: &mut Stdout) -> anyhow::Result<()> {
+    pub fn relieve(&mut self, stdout: &mut Output) -> anyhow::Result<()> {
         if !self.once && self.whole.len() >= BATCH {
             return self.judge(stdout);
         }
@@ -77,12 +77,12 @@ impl Filter {
     ///
     /// # Errors
     /// Those of the filter and of standard output.
-    pub fn finish(mut self, stdout: &mut Stdout) -> anyhow::Result<()> {
+    pub fn finish(mut self, stdout: &mut Output) -> anyhow::Result<()> {
         self.judge(stdout)
     }
 
     /// Runs the filter over the extracts and writes the packets whose lines come out.
-    fn judge(&mut self, stdout: &mut Stdout) -> anyhow::Result<()> {
+    fn judge(&mut self, stdout: &mut Output) -> anyhow::Result<()> {
         if self.ends.is_empty() {
             return Ok(());
         }

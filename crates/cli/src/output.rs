@@ -1,10 +1,12 @@
 //! Standard output as `cat` and `grep` have it: blocks in a pipe, lines on a terminal, a reader
 //! that goes away is a normal end, and an error says how much had been written.
 
+use anyhow::Context;
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 
 /// Bytes gathered before they are written, where nobody waits for the single line.
 const BLOCK: usize = 256 * 1024;
@@ -26,15 +28,17 @@ pub struct ReaderGone;
 
 /// Output could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to standard output after {written} bytes: {source}")]
+#[error("cannot write to {name} after {written} bytes")]
 pub struct WriteError {
+    name: String,
     /// Bytes that were written before.
     written: u64,
     source: io::Error,
 }
 
-/// A buffer before standard output.
-pub struct Stdout {
+/// A buffer before standard output, or before a file.
+pub struct Output {
+    name: String,
     file: File,
     buffer: Vec<u8>,
     /// Write whenever a whole packet is there.
@@ -42,21 +46,41 @@ pub struct Stdout {
     written: u64,
 }
 
-impl Stdout {
+impl Output {
     /// Standard output: eager if asked to be, or on a terminal.
     ///
     /// # Errors
     /// When it is closed.
-    pub fn open(buffering: &Buffering) -> io::Result<Stdout> {
+    pub fn open(buffering: &Buffering) -> io::Result<Output> {
         let stdout = io::stdout();
         let file = File::from(stdout.as_fd().try_clone_to_owned()?);
         // Fails where it is no pipe, or over the user's limit: then it stays as it is.
         let _ = fcntl_setpipe_size(&file, PIPE);
-        Ok(Stdout {
+        Ok(Output {
+            name: "standard output".into(),
             eager: buffering.line_buffered || stdout.is_terminal(),
             file,
             buffer: Vec::with_capacity(4 * BLOCK),
             written: 0,
+        })
+    }
+
+    /// A new file at `path`, which takes the place of an old one; standard output for `-`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(path: &Path, buffering: &Buffering) -> anyhow::Result<Output> {
+        let output = Output::open(buffering)?;
+        if path == Path::new("-") {
+            return Ok(output);
+        }
+        let name = path.display().to_string();
+        let file = File::create(path).with_context(|| format!("cannot create {name}"))?;
+        Ok(Output {
+            name,
+            eager: buffering.line_buffered,
+            file,
+            ..output
         })
     }
 
@@ -69,7 +93,7 @@ impl Stdout {
         self.relieve()
     }
 
-    /// The buffer, to append to; to be followed by [`relieve`](Stdout::relieve).
+    /// The buffer, to append to; to be followed by [`relieve`](Output::relieve).
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -109,6 +133,11 @@ impl Stdout {
         Ok(())
     }
 
+    /// Whether it is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.file.is_terminal()
+    }
+
     /// Writes what is left.
     ///
     /// # Errors
@@ -119,6 +148,7 @@ impl Stdout {
 
     fn failed(&self, source: io::Error) -> anyhow::Error {
         WriteError {
+            name: self.name.clone(),
             written: self.written,
             source,
         }

@@ -1,0 +1,190 @@
+//! `wire dump`: lines, records or captures as a capture with nanosecond stamps (`ethdump`, paper 001
+//! section 6.1).
+
+use crate::Verdict;
+use crate::cat::tick;
+use crate::complaints::Strictness;
+use crate::output::{Buffering, Output};
+use crate::packets::{Consumer, Packets};
+use crate::zero;
+use anyhow::bail;
+use live::file::Item;
+use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
+use packet::{Departure, LONGEST, Tick};
+use std::path::PathBuf;
+
+/// Write packets as a pcapng or pcap file with nanosecond stamps
+///
+/// Lines and records become absolute in time by the machine's epoch, or by that of --epoch; the file
+/// says which, so that `wire undump` gives the same timestamps back. The stamps of captures are kept.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire cat eth0 --count 100 | wire dump -o eth0.pcapng")]
+pub struct Dump {
+    /// Files to read, `-` for standard input
+    #[arg(default_value = "-")]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Write the older pcap format, with nanosecond stamps
+    #[arg(long)]
+    pcap: bool,
+    /// The time at which timestamps are zero, in ns since 1970
+    #[arg(long, value_name = "NS")]
+    epoch: Option<u64>,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    #[command(flatten)]
+    buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+/// A capture being written.
+struct Writer {
+    out: Output,
+    format: Format,
+    tick: Tick,
+    epoch_ns: u64,
+    begun: bool,
+    packets: u64,
+    /// Packets whose word is a departure, not a time.
+    departures: u64,
+}
+
+enum Format {
+    Pcap(PcapWriter),
+    Pcapng(PcapngWriter),
+}
+
+impl Dump {
+    /// Writes every packet of every file.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        let mut writer = Writer {
+            out: Output::create(&self.output, &self.buffering)?,
+            format: match self.pcap {
+                true => Format::Pcap(PcapWriter::NANO),
+                false => Format::Pcapng(PcapngWriter::default()),
+            },
+            tick: self.tick,
+            epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
+            begun: false,
+            packets: 0,
+            departures: 0,
+        };
+        if writer.out.is_terminal() {
+            bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
+        }
+        let complaints = self.strictness.complaints();
+        let copy = |writer: &mut Writer| -> anyhow::Result<()> {
+            for path in &self.files {
+                Packets::open(path, &complaints)?.copy(writer)?;
+            }
+            Ok(())
+        };
+        let result = copy(&mut writer);
+        let departures = writer.departures;
+        writer.finish()?;
+        if departures > 0 {
+            complaints.note(format_args!(
+                "{departures} packets to be sent at a time relative to a timer got the stamp of the epoch"
+            ));
+        }
+        complaints.finish();
+        result?;
+        Ok(Verdict::Good)
+    }
+}
+
+impl Consumer for Writer {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        self.begin(item.description);
+        let at_ps = match item.at_ps {
+            Some(at_ps) => at_ps,
+            None => self.time(item.word.unwrap_or(0)),
+        };
+        let out = self.out.buffer();
+        match &mut self.format {
+            Format::Pcap(pcap) => pcap.cut_packet(at_ps, item.original_len, item.bytes, out),
+            Format::Pcapng(pcapng) => {
+                pcapng.cut_packet(0, at_ps, item.original_len, item.bytes, out);
+            }
+        }
+        self.packets += 1;
+        self.out.relieve()?;
+        Ok(true)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Writer {
+    /// Writes the header, once. `description` is that of a capture which is being converted.
+    fn begin(&mut self, description: &str) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        let out = self.out.buffer();
+        match &mut self.format {
+            Format::Pcap(pcap) => pcap.header(ETHERNET, LONGEST as u32, out),
+            Format::Pcapng(pcapng) => {
+                // A word of whole nanoseconds is exact in nanoseconds. Picoseconds reach 213 days
+                // from the epoch, which no other tick of a running machine exceeds by much.
+                let whole = self.tick.as_ps().is_multiple_of(1_000);
+                let description = match description {
+                    "" => zero::describe(self.tick, self.epoch_ns),
+                    known => known.into(),
+                };
+                let epoch_s = (self.epoch_ns / 1_000_000_000) as i64;
+                let interface = Interface {
+                    resolution: if whole {
+                        Resolution::NANO
+                    } else {
+                        Resolution::PICO
+                    },
+                    offset_s: if whole { 0 } else { epoch_s },
+                    description,
+                    name: "wire".into(),
+                    ..Interface::default()
+                };
+                pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
+                pcapng.interface(&interface, out);
+            }
+        }
+    }
+
+    /// The time of a word, in ps since 1970.
+    fn time(&mut self, word: u64) -> u128 {
+        let epoch_ps = u128::from(self.epoch_ns) * 1_000;
+        match Departure::from_word(word) {
+            Ok(Departure::Now) => epoch_ps,
+            Ok(Departure::At(ticks)) => epoch_ps + self.tick.ps(ticks),
+            Ok(Departure::Mark(_) | Departure::After(..)) | Err(_) => {
+                self.departures += 1;
+                epoch_ps
+            }
+        }
+    }
+
+    /// Writes the header if nothing has been, the statistics, and what is left.
+    fn finish(mut self) -> anyhow::Result<()> {
+        self.begin("");
+        if let Format::Pcapng(pcapng) = &self.format {
+            let now_ns = live::clock::epoch_ns() + live::clock::now_ns();
+            let statistics = Statistics {
+                interface: 0,
+                at_ps: u128::from(now_ns) * 1_000,
+                accepted: Some(self.packets),
+                ..Statistics::default()
+            };
+            pcapng.statistics(&statistics, self.out.buffer());
+        }
+        self.out.finish()
+    }
+}

@@ -1,7 +1,7 @@
 //! `wire lab`: a graph from a lab file.
 
 use crate::Verdict;
-use crate::stdout::{Buffering, Stdout};
+use crate::output::{Buffering, Output};
 use lab::{Options, ReadError, World};
 use node::Time;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Lab {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut stdout = Stdout::open(&Buffering::default())?;
+        let mut stdout = Output::open(&Buffering::default())?;
         if self.check {
             stdout.write(format!("{}: good\n", self.file.display()).as_bytes())?;
             stdout.finish()?;

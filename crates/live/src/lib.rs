@@ -12,6 +12,7 @@
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`pace`] | scheduled departures, and what they were worth |
+//! | [`world`] | graphs over veth pairs, and nodes on ports |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
@@ -36,3 +37,4 @@ pub mod pace;
 pub mod port;
 pub mod raw;
 pub mod signal;
+pub mod world;

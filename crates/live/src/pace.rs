@@ -206,8 +206,8 @@ impl Worker {
     fn wait(&mut self, chunk: &Chunk, index: usize) -> Option<u64> {
         let at = self.wanted(chunk.entries()[index].departure).unwrap_or(0);
         let queue = &self.shared.queue;
-        self.waiter
-            .until(at, |nap| !signal::stop_requested() && queue.sleep(nap))
+        let sleep = |nap| !signal::stop_requested() && queue.sleep(nap);
+        self.waiter.until(at, sleep, || false)
     }
 
     /// Sends the packet at `first`, and those behind it that are due as well; returns what is next.

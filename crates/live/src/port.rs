@@ -10,6 +10,7 @@ pub use spec::{PortSpec, SpecError};
 
 use crate::raw;
 use packet::Tick;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 /// What the stamps of a port are.
@@ -140,6 +141,11 @@ pub trait Receive: Send {
 
     /// What happened so far.
     fn counters(&self) -> RxCounters;
+
+    /// A descriptor that polls as readable when there are frames; `None` where there is none.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
 }
 
 /// The sending half of a port.

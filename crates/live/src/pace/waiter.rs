@@ -26,8 +26,14 @@ pub struct Waiter {
 
 impl Waiter {
     /// Waits until the counter is at `at` ns, and returns what it is then: never earlier. `sleep`
-    /// sleeps so long or shorter, and says whether to go on; `None` when it says no.
-    pub fn until(&mut self, at: u64, mut sleep: impl FnMut(Duration) -> bool) -> Option<u64> {
+    /// sleeps so long or shorter, and says whether to go on; `leave` is asked while spinning whether not
+    /// to. `None` when the wait was left.
+    pub fn until(
+        &mut self,
+        at: u64,
+        mut sleep: impl FnMut(Duration) -> bool,
+        mut leave: impl FnMut() -> bool,
+    ) -> Option<u64> {
         let mut now = now_ns();
         if now >= at {
             return Some(now);
@@ -44,6 +50,9 @@ impl Waiter {
                 self.note(woken.saturating_sub(now + nap), OVERSLEPT_NS);
                 now = woken;
             } else {
+                if leave() {
+                    return None;
+                }
                 std::hint::spin_loop();
                 let looked = now_ns();
                 self.note(looked - now, PAUSE_NS);
@@ -107,11 +116,12 @@ mod tests {
         let mut waiter = Waiter::default();
         for ahead in [0, 1, 10_000, 59_999, 60_001, 300_000] {
             let at = now_ns() + ahead;
-            let end = waiter.until(at, |nap| {
+            let nap = |nap| {
                 // Wakes up early at times, as a condition variable does.
                 std::thread::park_timeout(nap / 2);
                 true
-            });
+            };
+            let end = waiter.until(at, nap, || false);
             assert!(end.unwrap() >= at);
         }
     }
@@ -119,7 +129,7 @@ mod tests {
     #[test]
     fn a_wait_ends_when_sleep_says_so() {
         let mut waiter = Waiter::default();
-        assert_eq!(waiter.until(u64::MAX, |_| false), None);
+        assert_eq!(waiter.until(u64::MAX, |_| false, || false), None);
     }
 
     #[test]
@@ -129,7 +139,7 @@ mod tests {
         assert!(!waiter.behind && waiter.pauses == 0);
         waiter.note(100_000_000, PAUSE_NS);
         assert!(waiter.behind && waiter.longest_pause == 100_000_000);
-        waiter.until(now_ns().saturating_sub(5), |_| true);
+        waiter.until(now_ns().saturating_sub(5), |_| true, || false);
         assert!(waiter.behind, "a time already past is caught up with");
     }
 }

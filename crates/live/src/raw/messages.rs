@@ -6,6 +6,7 @@ use crate::clock::Converter;
 use crate::interface::Interface;
 use crate::port::{Options, PortError, Receive, Received, RxCounters};
 use std::io;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 /// Frames a call.
@@ -208,6 +209,10 @@ impl Receive for Receiver {
             dropped: self.socket.dropped(),
             ..self.counters
         }
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.socket.raw())
     }
 }
 

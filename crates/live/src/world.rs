@@ -1,0 +1,372 @@
+//! World 2: a graph on real interfaces.
+//!
+//! [`run`] puts each node on a thread and in a network namespace of its own, and makes each link of
+//! its graph a veth pair, all of which go with the run. [`node::Transmitter`] decides for each frame
+//! when it leaves, when it arrives and whether at all, as in simulated time; one thread hands the
+//! frames to the kernel when their last bit shall be in. Frames cross the kernel for real, and their
+//! stamps are the kernel's. How exact the departures were that nodes asked for stands in the outcome.
+//!
+//! [`on_ports`] runs one node on ports that are there already.
+//!
+//! Nodes are woken 0.5 ms before the time they asked for and told that time, so that what they send
+//! then leaves at that time, not some thread's wake-up later.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `host` | a node and its ports on a thread |
+//! | `schedule` | the thread of departures |
+//! | `wires` | namespaces and veth pairs for a graph |
+
+mod host;
+mod schedule;
+mod wires;
+
+use crate::netns::NetnsError;
+use crate::port::{Port, PortError, RxCounters, TxCounters};
+use crate::{clock, signal};
+use host::{Host, HostPort, HostReport, Run};
+use node::link::seed_of;
+use node::outcome::Finish;
+use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
+use schedule::{Lane, Schedule, ScheduleReport};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// From when everything is ready to time zero: threads have started by then.
+const PREPARATION_NS: u64 = 20_000_000;
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(5);
+/// Nothing to come and all frames accounted for, at so many looks in a row: the end.
+const QUIET_LOOKS: u32 = 4;
+/// Nothing to come, but frames missing that the kernel may have lost: the end after so many looks.
+const SILENT_LOOKS: u32 = 60;
+
+/// Frames that the system would not take, in a node's drops.
+const REFUSED: &str = "refused by the port";
+
+/// How to run a graph.
+#[derive(Default)]
+pub struct Options {
+    /// Everything that links draw by lot comes from this. Default 0.
+    pub seed: u64,
+    /// What happens later than this does not happen; default none: until nothing is left to happen.
+    pub until: Option<Time>,
+    /// Who looks at which link.
+    pub taps: Vec<Tap>,
+    /// Asked every few milliseconds whether the run shall end now, beside Ctrl-C; default none.
+    pub stop: Option<fn() -> bool>,
+}
+
+/// Why a graph cannot be run, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The graph is wrong; everything that was found.
+    #[error("the graph has {} fault(s); the first: {}", .0.len(), .0[0])]
+    Graph(Vec<GraphError>),
+    /// A tap on a link that is not there.
+    #[error("a tap is on link {link}, but the graph has {links}, counted from 0")]
+    NoSuchLink {
+        /// The link asked for.
+        link: usize,
+        /// How many there are.
+        links: usize,
+    },
+    /// Namespaces or veth pairs cannot be made.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
+    /// A port cannot be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A node has not as many ports as it was given.
+    #[error("the node has {node} port(s), but {given} were given; give it one for each")]
+    Ports {
+        /// Those of the node.
+        node: usize,
+        /// Those that were given.
+        given: usize,
+    },
+}
+
+/// What came of a node on ports.
+#[derive(Debug)]
+pub struct PortsOutcome {
+    /// The node's figures; there are no links.
+    pub outcome: Outcome,
+    /// What each port received.
+    pub received: Vec<RxCounters>,
+    /// What each port sent.
+    pub sent: Vec<TxCounters>,
+    /// What went wrong first with a port, such as its interface vanishing; the run ended with it.
+    pub trouble: Option<PortError>,
+}
+
+/// Runs `graph` over veth pairs between namespaces, both made for it, in real time. Needs the rights
+/// to make them. Ends when the time is up, when nothing is left to happen - no node wants to be woken,
+/// no frame waits or is on its way - or by Ctrl-C.
+///
+/// # Errors
+/// When the graph or a tap is wrong, or the wires cannot be made.
+///
+/// # Panics
+/// When a node or a tap does.
+pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
+    graph.check().map_err(WorldError::Graph)?;
+    let links = graph.links.len();
+    if let Some(tap) = options.taps.iter().find(|tap| tap.link >= links) {
+        let link = tap.link;
+        return Err(WorldError::NoSuchLink { link, links });
+    }
+    let wires = wires::Wires::make(&graph)?;
+    let mut ports: Vec<Vec<Option<HostPort>>> = graph
+        .members
+        .iter()
+        .map(|member| (0..member.node.ports()).map(|_| None).collect())
+        .collect();
+    let mut lanes = Vec::with_capacity(2 * links);
+    let mut taps = options.taps;
+    // Lane `2 * link + direction`, as everywhere.
+    for (index, link) in graph.links.iter().enumerate() {
+        for direction in 0..2 {
+            let (end, far) = (link.ends[direction], 1 - direction);
+            let port = wires.open(end)?;
+            lanes.push(lane(port.tx, end.node.0));
+            let seed = seed_of(options.seed, index, direction);
+            let mine = |tap: &mut Tap| tap.link == index && tap.direction.index() == far;
+            ports[end.node.0][end.port.index()] = Some(HostPort {
+                rx: port.rx,
+                lane: 2 * index + direction,
+                link: Some(Transmitter::new(link.channels[direction].clone(), seed)),
+                from: Some(link.channels[far].clone()),
+                taps: taps.extract_if(.., mine).collect(),
+                open: true,
+            });
+        }
+    }
+    let nodes = graph.members.into_iter().zip(ports).map(|(member, ports)| {
+        // The graph was checked: each port has its link.
+        (
+            member.name,
+            member.node,
+            ports.into_iter().flatten().collect(),
+        )
+    });
+    let ended = conduct(nodes.collect(), lanes, options.until, options.stop, false);
+    let mut counters = vec![[Default::default(); 2]; links];
+    let mut outcome = ended.outcome;
+    for report in ended.hosts {
+        for (lane, link) in report.links {
+            counters[lane / 2][lane % 2] = link.map(|link| link.counters()).unwrap_or_default();
+        }
+    }
+    outcome.links = counters;
+    match ended.trouble {
+        Some(error) => Err(error.into()),
+        None => Ok(outcome),
+    }
+}
+
+/// Runs one node on ports, in real time. Ends when the time is up, when all ports have ended and
+/// nothing is left to happen, when an interface vanishes, or by Ctrl-C.
+///
+/// # Errors
+/// When the ports are not as many as the node's.
+///
+/// # Panics
+/// When the node does.
+pub fn on_ports(
+    name: &str,
+    node: Box<dyn Node>,
+    ports: Vec<Port>,
+    until: Option<Time>,
+) -> Result<PortsOutcome, WorldError> {
+    let (wanted, given) = (node.ports(), ports.len());
+    if wanted != given {
+        return Err(WorldError::Ports {
+            node: wanted,
+            given,
+        });
+    }
+    let (mut lanes, mut hosted) = (Vec::new(), Vec::new());
+    for (index, port) in ports.into_iter().enumerate() {
+        lanes.push(lane(port.tx, 0));
+        hosted.push(HostPort {
+            rx: port.rx,
+            lane: index,
+            link: None,
+            from: None,
+            taps: Vec::new(),
+            open: true,
+        });
+    }
+    let mut ended = conduct(vec![(name.into(), node, hosted)], lanes, until, None, true);
+    Ok(PortsOutcome {
+        outcome: ended.outcome,
+        received: ended.hosts.remove(0).received,
+        sent: ended.sent,
+        trouble: ended.trouble,
+    })
+}
+
+fn lane(tx: Box<dyn crate::port::Transmit>, owner: usize) -> Lane {
+    Lane {
+        tx: Mutex::new(tx),
+        owner,
+        waiting: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
+    }
+}
+
+/// A run that is over.
+struct Ended {
+    outcome: Outcome,
+    hosts: Vec<HostReport>,
+    sent: Vec<TxCounters>,
+    trouble: Option<PortError>,
+}
+
+/// Runs nodes to the end. `outside`: frames come from elsewhere too, as long as a port is open.
+fn conduct(
+    nodes: Vec<(String, Box<dyn Node>, Vec<HostPort>)>,
+    lanes: Vec<Lane>,
+    until: Option<Time>,
+    stop: Option<fn() -> bool>,
+    outside: bool,
+) -> Ended {
+    let count = nodes.len();
+    let run = Run {
+        open: AtomicU64::new(nodes.iter().map(|(_, _, ports)| ports.len() as u64).sum()),
+        schedule: Schedule::new(lanes, count),
+        start: clock::now_ns() + PREPARATION_NS,
+        until: until.unwrap_or(Time::MAX),
+        stop: AtomicBool::new(false),
+        trouble: AtomicBool::new(false),
+        received: AtomicU64::new(0),
+        // Not yet asked: nobody may take the run for idle.
+        wakes: (0..count).map(|_| AtomicU64::new(0)).collect(),
+    };
+    let (hosts, departures, finish, ended) = std::thread::scope(|scope| {
+        // Should a thread panic, the others still end.
+        let _guard = StopGuard(&run);
+        let departures = spawn(scope, "departures", || run.schedule.run());
+        let hosts: Vec<_> = nodes
+            .into_iter()
+            .enumerate()
+            .map(|(index, (name, node, ports))| {
+                let thread = format!("node {name}");
+                let host = Host::new(&run, index, name, node, ports);
+                spawn(scope, &thread, move || {
+                    let guard = StopGuard(host.world());
+                    let report = host.run();
+                    drop(guard);
+                    report
+                })
+            })
+            .collect();
+        let (finish, ended) = watch(&run, stop, outside);
+        run.stop.store(true, Ordering::SeqCst);
+        let join = |thread: std::thread::ScopedJoinHandle<'_, HostReport>| match thread.join() {
+            Ok(report) => report,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        let hosts: Vec<HostReport> = hosts.into_iter().map(join).collect();
+        run.schedule.stop();
+        let departures: ScheduleReport = match departures.join() {
+            Ok(report) => report,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        (hosts, departures, finish, ended)
+    });
+    let mut hosts = hosts;
+    let mut outcome = Outcome {
+        ended,
+        finish,
+        timing: Some(departures.timing),
+        ..Outcome::default()
+    };
+    let mut trouble = departures.trouble;
+    for lane in run.schedule.lanes() {
+        let refused = lane.refused.load(Ordering::SeqCst);
+        let drops = &mut hosts[lane.owner].outcome.drops;
+        if refused > 0 {
+            match drops.iter_mut().find(|(reason, _)| reason == REFUSED) {
+                Some((_, count)) => *count += refused,
+                None => drops.push((REFUSED.into(), refused)),
+            }
+        }
+    }
+    for host in &mut hosts {
+        outcome.frames += host.frames;
+        outcome.events += host.events;
+        outcome.nodes.push(std::mem::take(&mut host.outcome));
+        if trouble.is_none() {
+            trouble = host.trouble.take();
+        }
+    }
+    Ended {
+        outcome,
+        hosts,
+        sent: run.schedule.counters(),
+        trouble,
+    }
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> std::thread::ScopedJoinHandle<'scope, T> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn_scoped(scope, body)
+        .expect("the system has room for one more thread")
+}
+
+/// Ends the run when it goes out of scope, by a panic too.
+struct StopGuard<'a>(&'a Run);
+
+impl Drop for StopGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop.store(true, Ordering::SeqCst);
+            self.0.schedule.stop();
+        }
+    }
+}
+
+/// Waits for the end of the run; why it ended, and when.
+fn watch(run: &Run, stop: Option<fn() -> bool>, outside: bool) -> (Finish, Time) {
+    let (mut quiet, mut last, mut active) = (0, (0, 0), Time::ZERO);
+    loop {
+        std::thread::park_timeout(LOOK);
+        let now = run.now();
+        if signal::stop_requested() || stop.is_some_and(|stop| stop()) {
+            return (Finish::Stopped, now);
+        }
+        if now >= run.until {
+            return (Finish::Duration, run.until);
+        }
+        if run.stop.load(Ordering::SeqCst)
+            || run.trouble.load(Ordering::SeqCst)
+            || run.schedule.failed()
+        {
+            return (Finish::Stopped, now);
+        }
+        let counts = (run.schedule.sent(), run.received.load(Ordering::SeqCst));
+        let nothing_to_come = run
+            .wakes
+            .iter()
+            .all(|at| at.load(Ordering::SeqCst) == u64::MAX)
+            && run.schedule.waiting() == 0
+            && !(outside && run.open.load(Ordering::SeqCst) > 0);
+        if !nothing_to_come || counts != last {
+            (quiet, last, active) = (0, counts, now);
+            continue;
+        }
+        quiet += 1;
+        let all_there = outside || counts.0 == counts.1;
+        if quiet >= if all_there { QUIET_LOOKS } else { SILENT_LOOKS } {
+            return (Finish::Idle, active);
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! One thread for all departures of a world: whatever is due next, on any port, leaves next.
+
+use crate::clock::now_ns;
+use crate::pace::{ErrorMeter, Waiter, hurry};
+use crate::port::{PortError, Transmit, TxCounters};
+use node::Frame;
+use node::outcome::TimingError;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Frames that go out in one call.
+const BATCH: usize = 64;
+/// Behind time and with so many frames waiting, nodes are kept waiting too.
+const CROWD: u64 = 65_536;
+/// Frames that may be under way at all; at 100 bytes each half a gigabyte.
+const MOST: u64 = 1 << 22;
+
+/// A frame that is to leave.
+pub struct Item {
+    /// When, ns on the counter.
+    pub at: u64,
+    /// Those due at one time leave in this order.
+    pub order: u64,
+    /// The lane that it leaves by.
+    pub lane: usize,
+    /// The time from which its error counts, ns, where a node asked for one; and whether that was past
+    /// when it asked.
+    pub wanted: Option<(u64, bool)>,
+    /// The frame.
+    pub frame: Frame,
+}
+
+// `BinaryHeap` gives the greatest first, so the earliest is the greatest.
+impl Ord for Item {
+    fn cmp(&self, other: &Item) -> Ordering {
+        (other.at, other.order, other.lane).cmp(&(self.at, self.order, self.lane))
+    }
+}
+
+impl PartialOrd for Item {
+    fn partial_cmp(&self, other: &Item) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Item) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Item {}
+
+/// A way out, shared by the thread of departures and its node's own thread.
+pub struct Lane {
+    /// The port.
+    pub tx: Mutex<Box<dyn Transmit>>,
+    /// The node whose buffers the frames come from.
+    pub owner: usize,
+    /// Frames of this lane that wait for their time.
+    pub waiting: AtomicU64,
+    /// Frames that the port would not take.
+    pub refused: AtomicU64,
+}
+
+/// What the thread of departures tells in the end.
+#[derive(Debug, Default)]
+pub struct ScheduleReport {
+    /// The error of departures that nodes asked for at a time.
+    pub timing: TimingError,
+    /// Why a port was of no more use.
+    pub trouble: Option<PortError>,
+}
+
+#[derive(Default)]
+struct State {
+    incoming: Vec<Item>,
+    /// The earliest of those.
+    earliest: u64,
+    /// What the thread sleeps for: nothing later need wake it.
+    asleep_for: u64,
+    stop: bool,
+}
+
+/// Departures of all nodes, in the order of time.
+pub struct Schedule {
+    lanes: Vec<Lane>,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// As in [`State`], for a look without the lock.
+    earliest: AtomicU64,
+    waiting: AtomicU64,
+    sent: AtomicU64,
+    behind: AtomicBool,
+    failed: AtomicBool,
+    /// Frames that have left, by the node whose buffers they are.
+    spent: Vec<Mutex<Vec<Frame>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole after every single step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Schedule {
+    /// Nothing to do yet, for so many nodes.
+    pub fn new(lanes: Vec<Lane>, nodes: usize) -> Schedule {
+        Schedule {
+            lanes,
+            state: Mutex::new(State {
+                earliest: u64::MAX,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+            earliest: AtomicU64::new(u64::MAX),
+            waiting: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            behind: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            spent: (0..nodes).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// The ways out.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// What each port has sent.
+    pub fn counters(&self) -> Vec<TxCounters> {
+        self.lanes
+            .iter()
+            .map(|lane| lock(&lane.tx).counters())
+            .collect()
+    }
+
+    /// Frames that wait for their time.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(SeqCst)
+    }
+
+    /// Frames that have left.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(SeqCst)
+    }
+
+    /// Whether a port is of no more use.
+    pub fn failed(&self) -> bool {
+        self.failed.load(SeqCst)
+    }
+
+    /// Whether there is room for more frames; waits while departures are behind time anyway.
+    pub fn has_room(&self) -> bool {
+        while self.behind.load(Relaxed) && self.waiting() > CROWD && !lock(&self.state).stop {
+            std::thread::park_timeout(Duration::from_micros(100));
+        }
+        self.waiting() < MOST
+    }
+
+    /// Takes all of `items`.
+    pub fn submit(&self, items: &mut Vec<Item>) {
+        let Some(earliest) = items.iter().map(|item| item.at).min() else {
+            return;
+        };
+        self.waiting.fetch_add(items.len() as u64, SeqCst);
+        for item in items.iter() {
+            self.lanes[item.lane].waiting.fetch_add(1, SeqCst);
+        }
+        let mut state = lock(&self.state);
+        state.incoming.append(items);
+        if earliest < state.earliest {
+            state.earliest = earliest;
+            self.earliest.store(earliest, SeqCst);
+            if earliest < state.asleep_for {
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Sends frames that are not to wait, in order, from the thread of their node. Only while none of
+    /// the lane [waits](Lane::waiting).
+    pub fn send_now(&self, lane: usize, frames: &[Frame], trouble: &mut Option<PortError>) {
+        let mut tx = lock(&self.lanes[lane].tx);
+        for frames in frames.chunks(BATCH) {
+            let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
+            for (slice, frame) in slices.iter_mut().zip(frames) {
+                *slice = frame;
+            }
+            self.send(lane, &mut **tx, &slices[..frames.len()], trouble);
+        }
+    }
+
+    /// Gives back the buffers of a node.
+    pub fn reclaim(&self, node: usize, into: &mut Vec<Frame>) {
+        std::mem::swap(&mut *lock(&self.spent[node]), into);
+    }
+
+    /// Ends the thread of departures; what is not due stays.
+    pub fn stop(&self) {
+        lock(&self.state).stop = true;
+        self.earliest.store(0, SeqCst);
+        self.changed.notify_all();
+    }
+
+    /// The thread of departures.
+    pub fn run(&self) -> ScheduleReport {
+        hurry();
+        let mut report = ScheduleReport::default();
+        let (mut heap, mut batch) = (BinaryHeap::new(), Vec::with_capacity(BATCH));
+        let (mut waiter, mut errors) = (Waiter::default(), ErrorMeter::default());
+        while self.take(&mut heap) {
+            let at = heap.peek().map_or(u64::MAX, |item: &Item| item.at);
+            let waited = waiter.until(
+                at,
+                |nap| self.sleep(at, nap),
+                || self.earliest.load(Relaxed) < at,
+            );
+            let Some(now) = waited else { continue };
+            self.behind.store(now > at + 1_000_000, Relaxed);
+            while let Some(first) = heap.peek().filter(|item| item.at <= now) {
+                let lane = first.lane;
+                while batch.len() < BATCH
+                    && let Some(item) = heap.peek_mut()
+                    && item.at <= now
+                    && item.lane == lane
+                {
+                    batch.push(std::collections::binary_heap::PeekMut::pop(item));
+                }
+                self.leave(lane, &mut batch, &mut report, &mut errors, waiter.behind);
+            }
+        }
+        report.timing = errors.report();
+        report
+    }
+
+    /// Takes what has come in; `false` at the end.
+    fn take(&self, heap: &mut BinaryHeap<Item>) -> bool {
+        let mut state = lock(&self.state);
+        heap.extend(state.incoming.drain(..));
+        state.earliest = u64::MAX;
+        if !state.stop {
+            self.earliest.store(u64::MAX, SeqCst);
+        }
+        !state.stop
+    }
+
+    /// Sleeps, unless something earlier has come in; says whether to go on waiting for `at`.
+    fn sleep(&self, at: u64, nap: Duration) -> bool {
+        let mut state = lock(&self.state);
+        if state.stop || state.earliest < at {
+            return false;
+        }
+        state.asleep_for = at;
+        let slept = self.changed.wait_timeout(state, nap);
+        let (mut state, _) = slept.unwrap_or_else(PoisonError::into_inner);
+        state.asleep_for = 0;
+        !state.stop && state.earliest >= at
+    }
+
+    /// Sends a batch, measures it, and gives its buffers back.
+    fn leave(
+        &self,
+        lane: usize,
+        batch: &mut Vec<Item>,
+        report: &mut ScheduleReport,
+        errors: &mut ErrorMeter,
+        paused: bool,
+    ) {
+        let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
+        for (slice, item) in slices.iter_mut().zip(batch.iter()) {
+            *slice = &item.frame;
+        }
+        let mut tx = lock(&self.lanes[lane].tx);
+        let began = now_ns();
+        self.send(lane, &mut **tx, &slices[..batch.len()], &mut report.trouble);
+        let took = now_ns() - began;
+        drop(tx);
+        let count = batch.len() as u64;
+        let mut spent = lock(&self.spent[self.lanes[lane].owner]);
+        for (place, item) in batch.drain(..).enumerate() {
+            if let Some((wanted, late)) = item.wanted {
+                let left = began + took * place as u64 / count;
+                errors.record(wanted, left, late, paused);
+            }
+            spent.push(item.frame);
+        }
+        drop(spent);
+        self.lanes[lane].waiting.fetch_sub(count, SeqCst);
+        self.waiting.fetch_sub(count, SeqCst);
+    }
+
+    fn send(
+        &self,
+        lane: usize,
+        tx: &mut dyn Transmit,
+        frames: &[&[u8]],
+        trouble: &mut Option<PortError>,
+    ) {
+        let mut done = 0;
+        while done < frames.len() {
+            match tx.send(&frames[done..]) {
+                Ok(sent) => {
+                    done += sent;
+                    self.sent.fetch_add(sent as u64, SeqCst);
+                }
+                Err(error) => {
+                    let mut lost = 1;
+                    if error.is_end() {
+                        lost = frames.len() - done;
+                        trouble.get_or_insert(error);
+                        self.failed.store(true, SeqCst);
+                    }
+                    self.lanes[lane].refused.fetch_add(lost as u64, SeqCst);
+                    done += lost;
+                }
+            }
+        }
+    }
+}

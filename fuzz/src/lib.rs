@@ -3,7 +3,10 @@
 //! A target asserts what holds for every input (what is read writes back the same), not only that nothing panics.
 //! Add a target: a module with `pub fn target(data: &[u8])`, and a line in [`TARGETS`].
 
+mod bpf;
 mod line;
+mod nodes_alone;
+mod probe;
 mod record;
 mod word;
 
@@ -12,7 +15,10 @@ pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("bpf", bpf::target),
     ("line", line::target),
+    ("nodes", nodes_alone::target),
+    ("probe", probe::target),
     ("record", record::target),
     ("word", word::target),
 ];

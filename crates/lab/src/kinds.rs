@@ -50,6 +50,9 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("vlan", |config, _| node(config, nodes::vlan::Vlan::new)),
     plain("sink", |config, _| node(config, nodes::sink::Sink::new)),
     plain("echo", |config, _| node(config, nodes::echo::Echo::new)),
+    plain("host", |config, _| {
+        node(config, |config| Ok(nodes::host::Host::new(config)))
+    }),
     recording("capture", |config, context| {
         let recorder = context.recorder();
         node(config, |config| Ok(Capture::new(config, recorder)))

@@ -4,6 +4,8 @@
 //! functions that need instructions whose presence has been found.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod layout;
@@ -11,6 +13,8 @@ mod layout;
 use super::Head;
 use alloc::vec::Vec;
 
+#[cfg(target_arch = "x86_64")]
+cpufeatures::new!(has_avx2, "avx2");
 #[cfg(target_arch = "x86_64")]
 cpufeatures::new!(
     has_avx512,
@@ -63,13 +67,18 @@ pub(super) struct Path(Kind);
 enum Kind {
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
 }
 
 impl Path {
     /// The paths that this machine has, the fastest first.
     pub(super) fn all() -> impl Iterator<Item = Path> {
         #[cfg(target_arch = "x86_64")]
-        let kinds = [has_avx512::get().then_some(Kind::Avx512)];
+        let kinds = [
+            has_avx512::get().then_some(Kind::Avx512),
+            has_avx2::get().then_some(Kind::Avx2),
+        ];
         #[cfg(not(target_arch = "x86_64"))]
         let kinds: [Option<Kind>; 0] = [];
         kinds.into_iter().flatten().map(Path)
@@ -86,6 +95,8 @@ impl Path {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => "AVX-512",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "AVX2",
         }
     }
 
@@ -104,6 +115,9 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a path is only made where its instructions are.
             Kind::Avx512 => unsafe { avx512::encode(form, word, hash, frame, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Kind::Avx2 => unsafe { avx2::encode(form, word, hash, frame, out) },
         }
     }
 
@@ -116,6 +130,9 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a path is only made where its instructions are.
             Kind::Avx512 => unsafe { avx512::decode(line, frame) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Kind::Avx2 => unsafe { avx2::decode(line, frame) },
         };
         decoded.open()
     }

@@ -138,6 +138,7 @@ pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, Lin
 
 /// Reads payload bytes from `at`, where a blank or the line's end is, and appends them to `frame`.
 pub(super) fn payload(line: &[u8], at: usize, frame: &mut Vec<u8>) -> Result<(), LineError> {
+    let at = at + written(&line[at..], frame);
     let mut fields = Fields { line, at };
     while let Some(field) = fields.next() {
         let byte = field.exactly(2, "a payload byte (2 digits)")?;
@@ -150,4 +151,30 @@ pub(super) fn payload(line: &[u8], at: usize, frame: &mut Vec<u8>) -> Result<(),
         frame.push(byte as u8);
     }
     Ok(())
+}
+
+/// Reads payload bytes as far as they stand in the written form, each behind one space, and
+/// returns how many characters they took. The next character is a blank, or none is left.
+fn written(text: &[u8], frame: &mut Vec<u8>) -> usize {
+    /// Bytes read before their faults are looked at.
+    const BLOCK: usize = 8;
+    let mut at = 0;
+    for block in text.chunks_exact(3 * BLOCK) {
+        let (mut bytes, mut faults) = ([0; BLOCK], 0);
+        for (byte, group) in bytes.iter_mut().zip(block.chunks_exact(3)) {
+            let (upper, lower) = (VALUES[group[1] as usize], VALUES[group[2] as usize]);
+            faults |= group[0] ^ b' ' | (upper | lower) & 0xF0;
+            *byte = upper << 4 | lower & 0x0F;
+        }
+        if faults != 0 || frame.len() + BLOCK > LONGEST {
+            break;
+        }
+        frame.extend_from_slice(&bytes);
+        at += block.len();
+    }
+    if at > 0 && text.get(at).is_some_and(|&next| !is_blank(next)) {
+        at -= 3;
+        frame.pop();
+    }
+    at
 }

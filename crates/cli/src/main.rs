@@ -17,6 +17,7 @@ mod lab;
 mod layout;
 mod man;
 mod r#match;
+mod mount;
 mod output;
 mod packets;
 mod ports;
@@ -50,6 +51,7 @@ enum Command {
     Cut(cut::Cut),
     Match(r#match::Match),
     Lab(lab::Lab),
+    Mount(mount::MountCommand),
     Completions(completions::Completions),
     #[command(hide = true)]
     Man(man::Man),
@@ -65,6 +67,7 @@ impl Command {
             Command::Cut(command) => command.run(),
             Command::Match(command) => command.run(),
             Command::Lab(command) => command.run(),
+            Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
         }

@@ -13,6 +13,7 @@
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`world`] | graphs over veth pairs, and nodes on ports |
+//! | [`mount`] | ports as files |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
@@ -32,6 +33,7 @@ pub mod bpf;
 pub mod clock;
 pub mod file;
 pub mod interface;
+pub mod mount;
 pub mod netns;
 pub mod pace;
 pub mod port;

@@ -49,6 +49,35 @@ struct Shared {
     queue: Queue,
     /// In ticks; 1 to 7 are in use.
     timers: [AtomicU64; 8],
+    sent: AtomicU64,
+    refused: AtomicU64,
+    late: AtomicU64,
+}
+
+/// A look at a pacing thread from elsewhere, while it works and afterwards.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// The port's timers, in ticks; number 0 is not in use.
+    pub fn timers(&self) -> [u64; 8] {
+        std::array::from_fn(|timer| self.0.timers[timer].load(Ordering::Acquire))
+    }
+
+    /// Packets that the port has taken.
+    pub fn sent(&self) -> u64 {
+        self.0.sent.load(Ordering::Relaxed)
+    }
+
+    /// Packets that the port would not take.
+    pub fn refused(&self) -> u64 {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+
+    /// Packets whose departure was past already when it was asked for.
+    pub fn late(&self) -> u64 {
+        self.0.late.load(Ordering::Relaxed)
+    }
 }
 
 /// What a pacing thread has done.
@@ -116,7 +145,12 @@ impl Pacer {
 
     /// The port's timers, in ticks; number 0 is not in use.
     pub fn timers(&self) -> [u64; 8] {
-        std::array::from_fn(|timer| self.shared.timers[timer].load(Ordering::Acquire))
+        self.watch().timers()
+    }
+
+    /// For whoever looks on from another thread.
+    pub fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
     }
 
     /// Waits until everything submitted has left at its time, or somebody has asked for the end; then
@@ -239,6 +273,7 @@ impl Worker {
             if let Some(wanted) = self.wanted(entry.departure) {
                 let at = began + took * offset as u64 / count as u64;
                 let late = wanted < entry.asked;
+                self.shared.late.fetch_add(late.into(), Ordering::Relaxed);
                 self.errors.record(wanted, at, late, self.waiter.behind);
             }
         }
@@ -253,6 +288,7 @@ impl Worker {
                 Ok(sent) => {
                     done += sent;
                     self.report.sent += sent as u64;
+                    self.shared.sent.store(self.report.sent, Ordering::Relaxed);
                 }
                 Err(error) if error.is_end() => {
                     self.report.error = Some(error);
@@ -261,6 +297,9 @@ impl Worker {
                 Err(error) => {
                     done += 1;
                     self.report.refused += 1;
+                    self.shared
+                        .refused
+                        .store(self.report.refused, Ordering::Relaxed);
                     self.report.refusal.get_or_insert(error);
                 }
             }

@@ -38,6 +38,11 @@ pub enum Form {
 }
 
 impl FormOptions {
+    /// Whether it is to be JSON.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
     /// The form that was asked for.
     pub fn form(&self) -> Form {
         match self {

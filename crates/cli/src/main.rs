@@ -12,6 +12,7 @@ mod cut;
 mod dump;
 mod fields;
 mod form;
+mod generate;
 mod input;
 mod lab;
 mod layout;
@@ -21,6 +22,8 @@ mod mount;
 mod output;
 mod packets;
 mod ports;
+mod report;
+mod send;
 mod stream;
 mod undump;
 mod zero;
@@ -46,6 +49,9 @@ pub struct Wire {
 enum Command {
     Ports(ports::Ports),
     Cat(cat::Cat),
+    Send(send::Send),
+    #[command(name = "gen")]
+    Generate(generate::Generate),
     Dump(dump::Dump),
     Undump(undump::Undump),
     Cut(cut::Cut),
@@ -62,6 +68,8 @@ impl Command {
         match self {
             Command::Ports(command) => command.run(),
             Command::Cat(command) => command.run(),
+            Command::Send(command) => command.run(),
+            Command::Generate(command) => command.run(),
             Command::Dump(command) => command.run(),
             Command::Undump(command) => command.run(),
             Command::Cut(command) => command.run(),

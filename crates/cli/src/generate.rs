@@ -1,0 +1,210 @@
+//! `wire gen`: made packets at exact times, to a port or as lines, records or a capture.
+
+use crate::Verdict;
+use crate::cat::tick;
+use crate::form::{Form, FormOptions};
+use crate::output::{Buffering, Output};
+use crate::report;
+use anyhow::Context;
+use live::clock;
+use live::pace::Pacer;
+use live::port::{self, Options, PortSpec};
+use node::{Node, Out, Rate, Time};
+use nodes::generator::{Config, Generator, Sizes};
+use packet::{Departure, Packet, Tick, word::Timer};
+use std::net::IpAddr;
+
+/// From the start to the first departure on a port, in ns: time to make packets meanwhile.
+const LEAD: u64 = 10_000_000;
+
+/// Make UDP packets with an exact schedule, for a port or as lines
+///
+/// Without PORT they are written with departures for `wire send` or a port's file: the first marks
+/// timer 1, the others leave so long after it. Each carries a stream and a sequence number by which
+/// a meter knows it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire gen --count 100 --gap 10ms > /dev/ethpipe/1
+  wire gen eth0 --rate 1Gb/s --imix --count 100000")]
+pub struct Generate {
+    /// Where to: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
+    port: Option<PortSpec>,
+    /// Stop after this many packets; without it or --duration they never end
+    #[arg(long, short, value_name = "N")]
+    count: Option<u64>,
+    /// Stop after this time, such as 10s
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Time>,
+    /// From the beginning of a packet to that of the next, such as 10us (default 1ms)
+    #[arg(long, value_name = "TIME", group = "pace")]
+    gap: Option<Time>,
+    /// Bits a second, such as 100Mb/s, preamble and gap between frames counted
+    #[arg(long, value_name = "RATE", group = "pace")]
+    rate: Option<Rate>,
+    /// Packets a second
+    #[arg(long, value_name = "N", group = "pace")]
+    pps: Option<u64>,
+    /// Bytes of a frame with FCS; several with commas are taken in turn
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "64",
+        value_delimiter = ','
+    )]
+    size: Vec<u16>,
+    /// Sizes of the Internet mix: 64, 594 and 1518 bytes, 7 to 4 to 1
+    #[arg(long, conflicts_with = "size")]
+    imix: bool,
+    /// Source MAC address
+    #[arg(long, value_name = "MAC", value_parser = mac)]
+    src: Option<[u8; 6]>,
+    /// Destination MAC address
+    #[arg(long, value_name = "MAC", value_parser = mac)]
+    dst: Option<[u8; 6]>,
+    /// Source IP address
+    #[arg(long, value_name = "ADDRESS")]
+    ip_src: Option<IpAddr>,
+    /// Destination IP address
+    #[arg(long, value_name = "ADDRESS")]
+    ip_dst: Option<IpAddr>,
+    /// UDP source port
+    #[arg(long, value_name = "PORT")]
+    sport: Option<u16>,
+    /// UDP destination port
+    #[arg(long, value_name = "PORT")]
+    dport: Option<u16>,
+    /// Use so many UDP source ports in turn
+    #[arg(long, value_name = "N")]
+    flows: Option<u16>,
+    /// VLAN identifier of an 802.1Q tag
+    #[arg(long, value_name = "ID")]
+    vlan: Option<u16>,
+    /// The stream's number, 0 to 65535
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stream: u16,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    #[command(flatten)]
+    form: FormOptions,
+    #[command(flatten)]
+    buffering: Buffering,
+}
+
+fn mac(text: &str) -> Result<[u8; 6], String> {
+    let wrong = "not a MAC address such as 02:00:00:00:00:01";
+    nodes::mac_from_text(text).ok_or_else(|| wrong.into())
+}
+
+impl Generate {
+    /// Makes them all.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        match &self.port {
+            None => self.write(),
+            Some(spec) => self.send(spec),
+        }
+    }
+
+    /// To standard output.
+    fn write(&self) -> anyhow::Result<Verdict> {
+        let mut stdout = Output::open(&self.buffering)?;
+        let form = self.form.form();
+        // A word with a mode is for a port; where words are times, they count from zero.
+        let departures = matches!(form, Form::Lines(_) | Form::Records);
+        let mut first = None;
+        self.make(Time::from_us(1), |at, bytes| {
+            let since = at - *first.get_or_insert(at);
+            let ticks = self.tick.count(since.as_ps().into());
+            let departure = match Timer::new(1) {
+                Some(timer) if departures && ticks == 0 => Departure::Mark(timer),
+                Some(timer) if departures => Departure::After(timer, ticks),
+                _ => Departure::At(ticks),
+            };
+            let packet = Packet {
+                word: Some(departure.to_word()),
+                hash: None,
+                bytes,
+            };
+            form.append(&packet, self.tick, stdout.buffer())?;
+            stdout.relieve()
+        })?;
+        stdout.finish()?;
+        Ok(Verdict::Good)
+    }
+
+    /// To a port.
+    fn send(&self, spec: &PortSpec) -> anyhow::Result<Verdict> {
+        let options = Options {
+            tick: self.tick,
+            ..Options::default()
+        };
+        let port = port::open(spec, &options)?;
+        drop(port.rx);
+        let pacer = Pacer::start(port.tx, self.tick);
+        let start = Time::from_ns(clock::now_ns() + LEAD);
+        let made = self.make(start, |at, bytes| {
+            let departure = Departure::At(self.tick.count(at.as_ps().into()));
+            Ok(pacer.submit(departure, bytes)?)
+        });
+        let verdict = report::tell(&port.info.name, pacer.finish(), self.form.json());
+        match made {
+            Err(error) if !error.is::<live::pace::Stopped>() => Err(error),
+            _ => verdict,
+        }
+    }
+
+    /// Makes packets, the first to leave at `start`, until there are enough or somebody asks to stop.
+    fn make(
+        &self,
+        start: Time,
+        mut take: impl FnMut(Time, &[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut generator = Generator::new(self.config(start)).context("cannot generate")?;
+        let mut out = Out::default();
+        let mut left = Vec::new();
+        while let Some(at) = generator.next_wake() {
+            if live::signal::stop_requested() {
+                break;
+            }
+            generator.wake(at, &mut out);
+            left.extend(out.sends());
+            for departure in left.drain(..) {
+                let at = match departure.when {
+                    node::When::At(at) => at,
+                    node::When::Now => start,
+                };
+                take(at, &departure.frame)?;
+                out.done(departure.frame);
+            }
+        }
+        Ok(())
+    }
+
+    fn config(&self, start: Time) -> Config {
+        let defaults = Config::default();
+        Config {
+            start,
+            gap: self.gap,
+            rate: self.rate,
+            packets_per_second: self.pps,
+            count: self.count,
+            duration: self.duration,
+            size: match self.size[..] {
+                _ if self.imix => Sizes::Imix,
+                [one] => Sizes::One(one),
+                _ => Sizes::List(self.size.clone()),
+            },
+            source: self.src.unwrap_or(defaults.source),
+            destination: self.dst.unwrap_or(defaults.destination),
+            ip_source: self.ip_src.unwrap_or(defaults.ip_source),
+            ip_destination: self.ip_dst.unwrap_or(defaults.ip_destination),
+            udp_source: self.sport.unwrap_or(defaults.udp_source),
+            udp_destination: self.dport.unwrap_or(defaults.udp_destination),
+            flows: self.flows.unwrap_or(defaults.flows),
+            vlan: self.vlan,
+            stream: self.stream,
+            ..defaults
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! When each packet of a file is to leave.
+
+use live::clock;
+use live::file::Item;
+use node::{Rate, Time};
+use packet::{BadWord, Departure, Tick};
+
+/// From the first packet's being read to its departure, in ps: time to read on meanwhile.
+const LEAD: u128 = 10_000_000_000;
+/// From the last departure of a loop to the first of the next, in ps, where nothing else says.
+const PAUSE: u128 = 1_000_000;
+const SECOND: u64 = 1_000_000_000_000;
+
+/// The timing that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    /// What the words say; a capture's own timing.
+    Said,
+    /// As soon as possible.
+    AtOnce,
+    /// The packets' own timing, so many times as fast.
+    Own(f64),
+    /// From first bit to first bit.
+    Gap(Time),
+    /// Bits a second on the wire, and what the last packet left of a picosecond.
+    Rate(Rate, u64),
+    /// Packets a second, and what the last packet left of a picosecond.
+    PerSecond(u32, u64),
+}
+
+/// Turns packets into departures.
+pub struct Schedule {
+    pace: Pace,
+    replay: bool,
+    /// The departure of the first packet of this loop, in ps on the counter.
+    base: Option<u128>,
+    /// The first packet's own time.
+    first: u128,
+    /// The last departure.
+    last: u128,
+}
+
+impl Schedule {
+    /// `replay`: words are times to be repeated, not departures.
+    pub fn new(pace: Pace, replay: bool) -> Schedule {
+        Schedule {
+            pace,
+            replay,
+            base: None,
+            first: 0,
+            last: 0,
+        }
+    }
+
+    /// The next packet is the file's first again.
+    pub fn again(&mut self) {
+        if matches!(self.pace, Pace::Said | Pace::Own(_)) && self.base.is_some() {
+            self.base = Some(self.last + PAUSE);
+            self.first = u128::MAX;
+        }
+    }
+
+    /// When the next packet leaves.
+    ///
+    /// # Errors
+    /// When its word is none.
+    pub fn departure(&mut self, item: &Item<'_>, tick: Tick) -> Result<Departure, BadWord> {
+        let word = item.word.unwrap_or(0);
+        let scale = match self.pace {
+            Pace::AtOnce => return Ok(Departure::Now),
+            Pace::Gap(_) | Pace::Rate(..) | Pace::PerSecond(..) => {
+                return Ok(Departure::At(tick.count(self.paced(item.bytes.len()))));
+            }
+            Pace::Said if item.at_ps.is_none() && !self.replay => {
+                return Departure::from_word(word);
+            }
+            Pace::Said => 1.0,
+            Pace::Own(scale) => scale,
+        };
+        let own = item.at_ps.unwrap_or_else(|| tick.ps(word));
+        Ok(Departure::At(tick.count(self.own(own, scale))))
+    }
+
+    /// The departure of a packet that came at `own`; never before the one before it.
+    fn own(&mut self, own: u128, scale: f64) -> u128 {
+        let base = *self.base.get_or_insert_with(|| {
+            self.first = u128::MAX;
+            now_ps() + LEAD
+        });
+        if self.first == u128::MAX {
+            self.first = own;
+        }
+        let since = own.saturating_sub(self.first);
+        let since = if scale == 1.0 {
+            since
+        } else {
+            (since as f64 / scale) as u128
+        };
+        self.last = self.last.max(base + since);
+        self.last
+    }
+
+    /// The departure of a frame of `len` bytes at the pace asked for.
+    fn paced(&mut self, len: usize) -> u128 {
+        let at = self.base.unwrap_or_else(|| now_ps() + LEAD);
+        let gap = match &mut self.pace {
+            Pace::Gap(gap) => gap.as_ps(),
+            Pace::Rate(rate, carry) => {
+                let (time, rest) = rate.time_of(wire_bits(len), *carry);
+                *carry = rest;
+                time.as_ps()
+            }
+            Pace::PerSecond(pps, carry) => {
+                let (pps, whole) = (u64::from(*pps), SECOND + *carry);
+                *carry = whole % pps;
+                whole / pps
+            }
+            Pace::Said | Pace::AtOnce | Pace::Own(_) => 0,
+        };
+        self.base = Some(at + u128::from(gap));
+        at
+    }
+}
+
+/// Bits that a frame takes on the wire, with preamble, FCS and the gap behind it.
+fn wire_bits(len: usize) -> u64 {
+    use node::link::{FCS, GAP, PREAMBLE, SHORTEST};
+    8 * (len.max(SHORTEST) + PREAMBLE + FCS + GAP) as u64
+}
+
+fn now_ps() -> u128 {
+    u128::from(clock::now_ns()) * 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn departures(pace: Pace, replay: bool, items: &[(Option<u64>, Option<u128>)]) -> Vec<u64> {
+        let mut schedule = Schedule::new(pace, replay);
+        let mut ticks = items.iter().map(|(word, at_ps)| {
+            let item = Item {
+                word: *word,
+                at_ps: *at_ps,
+                hash: None,
+                original_len: 60,
+                description: "",
+                bytes: &[0; 60],
+            };
+            match schedule.departure(&item, Tick::EIGHT_NS).unwrap() {
+                Departure::At(ticks) => ticks,
+                Departure::Now => 0,
+                _ => u64::MAX,
+            }
+        });
+        let first = ticks.next().unwrap();
+        [0].into_iter()
+            .chain(ticks.map(|tick| tick - first))
+            .collect()
+    }
+
+    #[test]
+    fn a_capture_keeps_its_own_timing_or_a_scaled_one() {
+        let items = [1_000_000, 1_800_000, 1_600_000, 5_000_000].map(|at| (None, Some(at)));
+        // What went back in time leaves right behind the packet before it.
+        assert_eq!(departures(Pace::Said, false, &items), [0, 100, 100, 500]);
+        assert_eq!(
+            departures(Pace::Own(0.5), false, &items),
+            [0, 200, 200, 1000]
+        );
+    }
+
+    #[test]
+    fn words_are_departures_unless_they_are_to_be_replayed() {
+        let items = [(Some(7_000), None), (Some(7_010), None)];
+        assert_eq!(departures(Pace::Said, false, &items), [0, 10]);
+        assert_eq!(departures(Pace::Said, true, &items), [0, 10]);
+        assert_eq!(departures(Pace::Own(0.1), true, &items), [0, 100]);
+        assert_eq!(departures(Pace::AtOnce, true, &items), [0, 0]);
+    }
+
+    #[test]
+    fn a_rate_that_is_no_whole_tick_does_not_drift() {
+        let items = [(None, None); 1_001];
+        let rate = Pace::Rate(Rate::TEN_GIGABIT, 0);
+        // 67.2 ns each.
+        assert_eq!(departures(rate, false, &items)[1_000].abs_diff(8_400), 0);
+        let third = departures(Pace::PerSecond(3, 0), false, &items);
+        assert_eq!(
+            third[3..=6]
+                .iter()
+                .map(|tick| tick / 125_000_000)
+                .collect::<Vec<_>>(),
+            [1, 1, 1, 2]
+        );
+    }
+}

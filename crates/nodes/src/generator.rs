@@ -193,7 +193,10 @@ impl Node for Generator {
         }
         // One batch is on its way while the next one is made: it is made when the first frame of
         // the one before leaves, or when it comes within sight, whichever is later.
-        let in_sight = self.next - self.ahead;
+        let Some(next) = self.upcoming(out) else {
+            return;
+        };
+        let in_sight = next - self.ahead;
         self.wake_at = Some(first.map_or(in_sight, |first| in_sight.max(first)));
     }
 

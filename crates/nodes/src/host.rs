@@ -16,6 +16,7 @@
 use crate::wire;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use node::{Frame, Node, Out, Port, Time};
+use packet::checksum::{self, Sum};
 
 /// Where the IP header begins.
 const IP: usize = wire::ETHERNET;
@@ -145,12 +146,12 @@ impl Host {
         if packet[0] >> 4 != 4 || header < 20 || header > packet.len() || !whole {
             return None;
         }
-        if packet[16..20] != mine || wire::checksum(wire::sum(&packet[..header])) != 0 {
+        if packet[16..20] != mine || !Sum::default().plus(&packet[..header]).is_valid() {
             return None;
         }
         let (ip, data) = packet.split_at_mut(header);
         let answer = match ip[9] {
-            wire::PROTOCOL_ICMP => ping(data, 8, 0, 0)?,
+            wire::PROTOCOL_ICMP => ping(data, 8, 0, Sum::default())?,
             wire::PROTOCOL_UDP => self.udp(data)?,
             _ => return None,
         };
@@ -158,7 +159,7 @@ impl Host {
         ip[12..16].copy_from_slice(&mine);
         ip[8] = TTL;
         ip[10..12].fill(0);
-        let checksum = wire::checksum(wire::sum(ip));
+        let checksum = checksum::checksum(ip);
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());
         Some(answer)
     }
@@ -202,7 +203,7 @@ impl Host {
         if !from_link || data[8..24] != mine {
             return None;
         }
-        if wire::checksum(pseudo_sum(packet) + wire::sum(data)) != 0 {
+        if !pseudo_sum(packet).plus(data).is_valid() {
             return None;
         }
         // An unspecified sender asks whether the address is taken; the answer goes to all nodes.
@@ -220,10 +221,9 @@ impl Host {
         data[..8].copy_from_slice(&[136, 0, 0, 0, flags, 0, 0, 0]);
         data[24..26].copy_from_slice(&[2, 1]);
         data[26..32].copy_from_slice(&self.config.mac);
-        let checksum =
-            wire::checksum(pseudo_sum(&frame[IP..]) + wire::sum(&frame[IP + IPV6_HEADER..]));
+        let sum = pseudo_sum(&frame[IP..]).plus(&frame[IP + IPV6_HEADER..]);
         let at = IP + IPV6_HEADER + 2;
-        frame[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+        frame[at..at + 2].copy_from_slice(&sum.checksum().to_be_bytes());
         if asks_all {
             // Where the answer's destination address is taken from.
             frame[6..12].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 1]);
@@ -246,21 +246,24 @@ impl Host {
 }
 
 /// Turns an echo request, if it is a good one, into its reply.
-fn ping(message: &mut [u8], request: u8, reply: u8, pseudo: u64) -> Option<Answer> {
+fn ping(message: &mut [u8], request: u8, reply: u8, pseudo: Sum) -> Option<Answer> {
     let good = message.len() >= 8 && message[..2] == [request, 0];
-    if !good || wire::checksum(pseudo + wire::sum(message)) != 0 {
+    if !good || !pseudo.plus(message).is_valid() {
         return None;
     }
     message[0] = reply;
     message[2..4].fill(0);
-    let checksum = wire::checksum(pseudo + wire::sum(message));
+    let checksum = pseudo.plus(message).checksum();
     message[2..4].copy_from_slice(&checksum.to_be_bytes());
     Some(Answer::Ping)
 }
 
-/// The sum over the pseudo-header of an IPv6 packet: addresses, length and protocol.
-fn pseudo_sum(packet: &[u8]) -> u64 {
-    wire::sum(&packet[8..40]) + wire::sum(&packet[4..6]) + u64::from(packet[6])
+/// The sum over the pseudo-header of an IPv6 packet without extension headers.
+fn pseudo_sum(packet: &[u8]) -> Sum {
+    Sum::default()
+        .plus(&packet[8..40])
+        .plus(&packet[4..6])
+        .plus(&[0, packet[6]])
 }
 
 impl Node for Host {

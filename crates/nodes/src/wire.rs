@@ -67,26 +67,3 @@ pub(crate) fn transport(frame: &[u8]) -> Option<(u8, usize)> {
         _ => None,
     }
 }
-
-/// The Internet checksum's sum of 16-bit words (RFC 1071), not yet folded; an odd last byte counts
-/// as if a zero followed.
-pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(2);
-    let whole: u64 = words
-        .by_ref()
-        .map(|w| u64::from(u16::from_be_bytes([w[0], w[1]])))
-        .sum();
-    whole
-        + words
-            .remainder()
-            .first()
-            .map_or(0, |&last| u64::from(last) << 8)
-}
-
-/// Folds a sum and complements it: what stands in a header.
-pub(crate) fn checksum(mut sum: u64) -> u16 {
-    while sum > 0xFFFF {
-        sum = (sum >> 16) + (sum & 0xFFFF);
-    }
-    !(sum as u16)
-}

@@ -6,6 +6,7 @@ use crate::{ConfigError, wire};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use node::{Frame, Time};
+use packet::checksum::Sum;
 
 /// Ethernet, perhaps a VLAN tag, IPv4 or IPv6, and UDP.
 #[derive(Clone, Debug)]
@@ -15,9 +16,9 @@ pub(super) struct Template {
     udp: usize,
     is_v4: bool,
     /// Sum over the IPv4 header but for its length.
-    ip_sum: u64,
+    ip_sum: Sum,
     /// Sum over pseudo-header and UDP header but for lengths and source port.
-    udp_sum: u64,
+    udp_sum: Sum,
     udp_source: u16,
     flows: u16,
     stream: u16,
@@ -83,8 +84,10 @@ impl Template {
         headers.extend_from_slice(&config.udp_destination.to_be_bytes());
         headers.extend_from_slice(&[0; 4]);
         Ok(Template {
-            ip_sum: wire::sum(&headers[ip..udp]),
-            udp_sum: wire::sum(&headers[addresses..]) + u64::from(wire::PROTOCOL_UDP),
+            ip_sum: Sum::default().plus(&headers[ip..udp]),
+            udp_sum: Sum::default()
+                .plus(&headers[addresses..])
+                .plus(&[0, wire::PROTOCOL_UDP]),
             headers,
             ip,
             udp,
@@ -131,20 +134,18 @@ impl Template {
         write(self.udp, source);
         write(self.udp + 4, udp_len);
         // The length counts twice, in the header and in the pseudo-header.
-        let sum = self.udp_sum + u64::from(source) + 2 * u64::from(udp_len) + wire::sum(&payload);
-        // Zero means "no checksum" (RFC 768), its other form means the same sum.
-        let checksum = match wire::checksum(sum) {
-            0 => 0xFFFF,
-            checksum => checksum,
-        };
-        write(self.udp + 6, checksum);
+        let sum = self
+            .udp_sum
+            .plus(&source.to_be_bytes())
+            .plus(&udp_len.to_be_bytes())
+            .plus(&udp_len.to_be_bytes())
+            .plus(&payload);
+        write(self.udp + 6, sum.udp_checksum());
         if self.is_v4 {
             let ip_len = (len - self.ip) as u16;
             write(self.ip + 2, ip_len);
-            write(
-                self.ip + 10,
-                wire::checksum(self.ip_sum + u64::from(ip_len)),
-            );
+            let sum = self.ip_sum.plus(&ip_len.to_be_bytes());
+            write(self.ip + 10, sum.checksum());
         } else {
             write(self.ip + 4, udp_len);
         }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::probe;
 use node::{Rate, When};
+use packet::checksum::Sum;
 use std::vec;
 
 /// Wakes a generator when it asks for it, and takes down what it sends.
@@ -107,12 +108,13 @@ fn a_frame_carries_its_probe_and_right_checksums() {
             assert_eq!(probe.departure, *time);
             let udp = template.udp_start() - 8;
             if version == 4 {
-                assert_eq!(crate::wire::checksum(crate::wire::sum(&frame[18..udp])), 0);
+                assert!(Sum::default().plus(&frame[18..udp]).is_valid());
             }
             let addresses = if version == 4 { udp - 8 } else { udp - 32 };
-            let pseudo = 17 + (frame.len() - udp) as u64;
-            let sum = crate::wire::sum(&frame[addresses..]) + pseudo;
-            assert_eq!(crate::wire::checksum(sum), 0, "IPv{version}");
+            let sum = Sum::default()
+                .plus(&[0, 17])
+                .plus(&((frame.len() - udp) as u16).to_be_bytes());
+            assert!(sum.plus(&frame[addresses..]).is_valid(), "IPv{version}");
         }
     }
 }
@@ -181,6 +183,22 @@ fn a_spurious_wake_sends_nothing() {
     generator.wake(Time::from_ms(1), &mut out);
     assert_eq!(out.sends().count(), 0);
     assert_eq!(generator.next_wake(), Some(start - Time::from_us(100)));
+}
+
+#[test]
+fn after_the_last_frame_nobody_is_woken() {
+    let config = Config {
+        gap: Some(Time::from_secs(10)),
+        count: Some(1),
+        ..Config::default()
+    };
+    let mut made = Generator::new(config.clone()).unwrap();
+    let frames = Frames::new(vec![(Time::ZERO, vec![1; 60])]);
+    let mut replayed = Generator::replay(config, Box::new(frames)).unwrap();
+    for generator in [&mut made, &mut replayed] {
+        generator.wake(Time::ZERO, &mut Out::default());
+        assert_eq!(generator.next_wake(), None);
+    }
 }
 
 #[test]

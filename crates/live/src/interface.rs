@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
+const ETHTOOL_GLINK: u32 = 0x0A;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 /// SOF_TIMESTAMPING_RX_HARDWARE and SOF_TIMESTAMPING_RAW_HARDWARE: both are needed for use.
 const RX_HARDWARE: u32 = 1 << 2 | 1 << 6;
@@ -107,6 +108,31 @@ pub fn find(name: &str) -> io::Result<Option<Interface>> {
     }))
 }
 
+/// Sets an interface in this thread's namespace up.
+///
+/// # Errors
+/// When there is none of that name, or the process lacks CAP_NET_ADMIN.
+pub fn set_up(name: &str) -> io::Result<()> {
+    let socket = socket()?;
+    let mut ask = Ask::new(std::os::fd::AsFd::as_fd(&socket), name);
+    ask.request.ifr_ifru.ifru_flags = (ask.flags()? | libc::IFF_UP) as i16;
+    ask.call(libc::SIOCSIFFLAGS).map(|_| ())
+}
+
+/// Whether an interface in this thread's namespace has a link and takes frames. Asking makes the
+/// kernel deal at once with a change of the link that it has put off.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn is_ready(name: &str) -> io::Result<bool> {
+    let socket = socket()?;
+    let ask = Ask::new(std::os::fd::AsFd::as_fd(&socket), name);
+    // struct ethtool_value: the command, and its answer. Not every driver has one.
+    let mut words = [ETHTOOL_GLINK, 0];
+    let _ = ask.ethtool(&mut words);
+    Ok(ask.flags()? & libc::IFF_RUNNING != 0)
+}
+
 /// Questions about one interface, by a socket of its namespace.
 pub(crate) struct Ask<'a> {
     socket: BorrowedFd<'a>,
@@ -145,6 +171,17 @@ impl Ask<'_> {
         // SAFETY: the kernel has filled in the union's MTU.
         let mtu = unsafe { self.call(libc::SIOCGIFMTU)?.ifr_ifru.ifru_mtu };
         Ok(mtu as u32)
+    }
+
+    /// Attaches a descriptor of /dev/net/tun to the interface, making it if need be.
+    pub(crate) fn attach(&self, flags: i16) -> io::Result<()> {
+        let mut request = self.request;
+        request.ifr_ifru.ifru_flags = flags;
+        // SAFETY: TUNSETIFF reads and writes one ifreq.
+        match unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TUNSETIFF, &mut request) } {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn address(&self) -> io::Result<(u16, Option<[u8; 6]>)> {

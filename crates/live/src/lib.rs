@@ -14,6 +14,7 @@
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`world`] | graphs over veth pairs, and nodes on ports |
 //! | [`mount`] | ports as files |
+//! | [`tap`], [`udp`], [`stream`] | other ports: TAP, datagrams, files and pipes |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
@@ -39,4 +40,8 @@ pub mod pace;
 pub mod port;
 pub mod raw;
 pub mod signal;
+pub mod stream;
+pub mod tap;
+pub mod udp;
+mod wait;
 pub mod world;

@@ -16,6 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// Where named namespaces are kept, by the custom of ip-netns(8).
 const NAMES: &str = "/run/netns";
@@ -277,8 +278,25 @@ pub fn veth(ends: [VethEnd<'_>; 2], mtu: u32) -> Result<(), NetnsError> {
                 source,
             )
         })?;
-    a.namespace.set_up(a.name)?;
-    b.namespace.set_up(b.name)
+    for end in &ends {
+        end.namespace.set_up(end.name)?;
+    }
+    ends.iter().try_for_each(wait_until_ready)
+}
+
+/// Waits until an end takes frames: the kernel starts its queue some time after the link is there, and
+/// until then loses without a word what is sent.
+fn wait_until_ready(end: &VethEnd<'_>) -> Result<(), NetnsError> {
+    let result = end.namespace.enter(|| {
+        for _ in 0..2000 {
+            if interface::is_ready(end.name)? {
+                return Ok(());
+            }
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        Err(io::Error::from(io::ErrorKind::TimedOut))
+    })?;
+    result.map_err(|source| NetnsError::new(format!("waiting for a link on {}", end.name), source))
 }
 
 fn set_namespace(fd: RawFd) -> io::Result<()> {

@@ -209,6 +209,9 @@ impl Worker {
                     None => break,
                 }
             }
+            if let Err(error) = self.tx.flush() {
+                self.report.error.get_or_insert(error);
+            }
             let left = chunk.entries().len() - next;
             self.report.unsent += left as u64;
             if left > 0 || self.report.error.is_some() {

@@ -8,7 +8,7 @@ mod spec;
 pub use error::PortError;
 pub use spec::{PortSpec, SpecError};
 
-use crate::raw;
+use crate::{raw, stream, tap, udp};
 use packet::Tick;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -58,6 +58,9 @@ pub struct PortInfo {
     pub link: bool,
     /// Whether the card offers stamps of its own for received frames, which are not used.
     pub hardware_stamps: bool,
+    /// The wall-clock time of the stamps' zero, ns since 1970: [`clock::epoch_ns`](crate::clock::epoch_ns),
+    /// but for a capture from before the boot.
+    pub epoch_ns: u64,
 }
 
 /// How to open a port.
@@ -158,6 +161,14 @@ pub trait Transmit: Send {
     /// [`PortError::is_end`].
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError>;
 
+    /// Writes out what the port has taken and keeps, where it keeps anything: a file does.
+    ///
+    /// # Errors
+    /// What the system says, such as that the disk is full.
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
     /// What happened so far.
     fn counters(&self) -> TxCounters;
 }
@@ -179,9 +190,14 @@ pub struct Port {
 pub fn open(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
     match spec {
         PortSpec::Interface(name) => raw::open(name, options),
-        other => Err(PortError::Unsupported {
-            name: other.to_string(),
-            why: "this kind of port is not built in yet",
+        PortSpec::Tap(name) => tap::open(name, options),
+        PortSpec::Udp { host, port, listen } => udp::open(host, *port, *listen, options),
+        PortSpec::Capture(path) => stream::open_capture(path, options),
+        PortSpec::Path(path) => stream::open_path(path, options),
+        PortSpec::Standard => stream::open_path("-".as_ref(), options),
+        PortSpec::Xdp(name) => Err(PortError::Unsupported {
+            name: name.clone(),
+            why: "AF_XDP is not built in; leave `xdp:` out to use the interface over AF_PACKET",
         }),
     }
 }

@@ -13,6 +13,7 @@ mod messages;
 mod send;
 mod socket;
 
+use crate::clock;
 use crate::interface::{self, Interface};
 use crate::port::{Options, Port, PortError, PortInfo, Stamps};
 
@@ -67,5 +68,6 @@ pub fn info(interface: &Interface, options: &Options, method: &'static str) -> P
         driver: interface.driver.clone(),
         link: interface.link,
         hardware_stamps: interface.hardware_stamps,
+        epoch_ns: clock::epoch_ns(),
     }
 }

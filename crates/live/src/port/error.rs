@@ -83,6 +83,14 @@ pub enum PortError {
         /// What it does not do, and what does.
         why: &'static str,
     },
+    /// A file that cannot be read, or not to its end.
+    #[error("`{name}`: {source}")]
+    File {
+        /// The port.
+        name: String,
+        /// What is wrong with it.
+        source: crate::file::FileError,
+    },
     /// Any other refusal of the system.
     #[error("`{name}`: {doing}: {source}")]
     Io {

@@ -2,6 +2,7 @@
 
 use crate::interface::{Ask, Interface};
 use crate::port::PortError;
+use crate::wait;
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -105,24 +106,7 @@ impl Socket {
 
     /// Waits until the socket has something to say. Comes back early on a signal.
     pub fn wait(&self, events: i16, wait: Duration) -> Result<(), PortError> {
-        let mut poll = libc::pollfd {
-            fd: self.fd.as_raw_fd(),
-            events,
-            revents: 0,
-        };
-        let timeout = libc::timespec {
-            tv_sec: wait.as_secs().min(1 << 30) as libc::time_t,
-            tv_nsec: wait.subsec_nanos().into(),
-        };
-        // SAFETY: one valid pollfd, and a valid timeout.
-        let result = unsafe { libc::ppoll(&mut poll, 1, &timeout, std::ptr::null()) };
-        if result < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(self.error("waiting", error));
-            }
-        }
-        Ok(())
+        wait::for_event(self.raw(), events, wait).map_err(|error| self.error("waiting", error))
     }
 
     /// Frames that the kernel has lost for want of room since the socket was made.

@@ -232,6 +232,11 @@ impl Schedule {
                 self.leave(lane, &mut batch, &mut report, &mut errors, waiter.behind);
             }
         }
+        for lane in &self.lanes {
+            if let Err(error) = lock(&lane.tx).flush() {
+                report.trouble.get_or_insert(error);
+            }
+        }
         report.timing = errors.report();
         report
     }

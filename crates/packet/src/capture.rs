@@ -83,7 +83,9 @@ impl Default for Interface {
     }
 }
 
-/// What a capture says about an interface at its end. Times are picoseconds since 1970.
+/// What a capture says about an interface at its end. Times are picoseconds since 1970, as the
+/// interface's resolution has them; dumpcap 4.0 writes microseconds whatever the resolution, and so
+/// seems a thousand times too early where that is nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Which interface, as in [`Block::Packet`].

@@ -120,7 +120,10 @@ fn ns3() -> Result<(u64, u64, u64, Duration), String> {
             return Err(said.lines().last().unwrap_or("no reason given").to_string());
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        let numbers: Vec<f64> = text
+            .split_whitespace()
+            .filter_map(|n| n.parse().ok())
+            .collect();
         let [sent, delivered, events, seconds] = numbers[..] else {
             return Err(format!("it said: {text}"));
         };

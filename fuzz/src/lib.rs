@@ -4,6 +4,7 @@
 //! Add a target: a module with `pub fn target(data: &[u8])`, and a line in [`TARGETS`].
 
 mod bpf;
+mod lab_file;
 mod line;
 mod nodes_alone;
 mod probe;
@@ -16,6 +17,7 @@ pub type Target = fn(&[u8]);
 /// Every target, by the name of its corpus folder.
 pub const TARGETS: &[(&str, Target)] = &[
     ("bpf", bpf::target),
+    ("lab", lab_file::target),
     ("line", line::target),
     ("nodes", nodes_alone::target),
     ("probe", probe::target),

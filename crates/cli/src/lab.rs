@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Lab {
     /// The lab file (docs/book/src/labs.md describes it)
     file: PathBuf,
-    /// Where to run it: sim is exact virtual time
+    /// Where to run it
     #[arg(long, value_enum, default_value_t = Place::Sim)]
     world: Place,
     /// What everything drawn by lot comes from, instead of the file's seed
@@ -42,7 +42,10 @@ pub struct Lab {
 /// The worlds, as the command line has them.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Place {
+    /// In exact virtual time, as any user
     Sim,
+    /// In real time over veth pairs and namespaces made for the run, as root
+    Live,
 }
 
 impl Lab {
@@ -66,6 +69,7 @@ impl Lab {
         }
         let world = match self.world {
             Place::Sim => World::Sim,
+            Place::Live => World::Live,
         };
         let parent = self.file.parent().unwrap_or(Path::new(""));
         let options = Options {

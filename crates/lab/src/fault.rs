@@ -123,8 +123,8 @@ impl fmt::Display for Faults {
 
 /// The known word that is most like `word`, if one is like it at all.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer ones are no typing errors, and comparing them would cost time by the square.
-    if word.len() > 40 {
+    // Of two letters one is not like another. Long ones would cost time by the square.
+    if !(3..=40).contains(&word.len()) {
         return None;
     }
     known

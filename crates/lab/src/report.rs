@@ -162,11 +162,25 @@ impl Report {
                 0 => "-".into(),
                 _ => number(statistics.order().lost),
             });
-            line.extend(times(&gaps));
-            line.extend(times(&delays).into_iter().take(2));
+            line.extend(self.times(&gaps));
+            line.extend(self.times(&delays).into_iter().take(2));
             table.lines.push(line);
         }
         table
+    }
+
+    /// Mean, deviation, least and greatest, as finely as the world's stamps are.
+    fn times(&self, summary: &Summary) -> Vec<String> {
+        if summary.count == 0 {
+            return vec!["-".into(); 4];
+        }
+        let (min, max) = (summary.min as f64, summary.max as f64);
+        let ps = [summary.mean, summary.sd, min, max];
+        let ps = ps.map(|ps| match self.world {
+            World::Sim => ps,
+            World::Live => (ps / 1e3).round() * 1e3,
+        });
+        ps.map(time).into()
     }
 
     /// Each thing that went wrong: where, what, how often.
@@ -262,21 +276,6 @@ impl Report {
             });
         }
         line
-    }
-}
-
-fn times(summary: &Summary) -> Vec<String> {
-    match summary.count {
-        0 => vec!["-".into(); 4],
-        _ => {
-            let ps = [
-                summary.mean,
-                summary.sd,
-                summary.min as f64,
-                summary.max as f64,
-            ];
-            ps.map(time).into()
-        }
     }
 }
 

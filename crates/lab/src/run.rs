@@ -7,6 +7,7 @@ use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
 use crate::{Fault, Faults, plot};
+use live::clock;
 use node::outcome::Tap;
 use node::{Graph, Outcome, Rate, Time};
 use nodes::meter::Statistics;
@@ -20,6 +21,9 @@ pub enum World {
     /// In exact virtual time.
     #[default]
     Sim,
+    /// On this machine, in real time: over veth pairs between network namespaces, both made for the
+    /// run. Needs root.
+    Live,
 }
 
 impl World {
@@ -27,6 +31,7 @@ impl World {
     pub fn name(self) -> &'static str {
         match self {
             World::Sim => "sim",
+            World::Live => "live",
         }
     }
 }
@@ -62,6 +67,9 @@ pub enum LabError {
     /// The simulation could not go on.
     #[error(transparent)]
     Sim(#[from] sim::SimError),
+    /// The machine could not run it.
+    #[error(transparent)]
+    Live(#[from] live::world::WorldError),
     /// A file could not be written.
     #[error("cannot write {}: {source}", .path.display())]
     Write {
@@ -86,34 +94,42 @@ pub enum LabError {
 /// When a node cannot be made, the world cannot run it, or a file cannot be written. What was
 /// captured before is in its file all the same.
 pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
-    let era = match world {
-        World::Sim => Era {
-            zero_ps: 0,
-            resolution: Resolution::Nanosecond,
+    let era = Era {
+        zero_ps: match world {
+            World::Sim => 0,
+            // Good to the time it takes to make the wires, some milliseconds.
+            World::Live => 1_000 * u128::from(clock::epoch_ns() + clock::now_ns()),
         },
+        resolution: Resolution::Nanosecond,
     };
     let out = options.out.as_ref().unwrap_or(&options.folder);
     let seed = options.seed.unwrap_or(lab.seed);
     let until = options.duration.or(lab.duration);
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder)?;
+    let (taps, stop) = (stage.taps(lab), options.stop);
     let ran = match world {
         World::Sim => {
-            let taps = stage.taps(lab);
-            sim::run(
-                graph,
-                sim::Options {
-                    seed,
-                    until,
-                    taps,
-                    stop: options.stop,
-                },
-            )
+            let options = sim::Options {
+                seed,
+                until,
+                taps,
+                stop,
+            };
+            sim::run(graph, options).map_err(LabError::from)
+        }
+        World::Live => {
+            let options = live::world::Options {
+                seed,
+                until,
+                taps,
+                stop,
+            };
+            live::world::run(graph, options).map_err(LabError::from)
         }
     };
     // Captures are brought to their end whatever happened.
-    let mut ended = ran.as_ref().map_or(Time::ZERO, |outcome| outcome.ended);
-    ended = ended.max(Time::ZERO);
+    let ended = ran.as_ref().map_or(Time::ZERO, |outcome| outcome.ended);
     let kept = stage.finish(ended);
     let outcome = ran?;
     let mut files = kept?;

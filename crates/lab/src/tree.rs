@@ -1,8 +1,11 @@
 //! A lab file as a tree of values that know their places, and reading it into structs.
 
 use crate::fault::{Fault, did_you_mean};
-use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
-use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
+    Visitor,
+};
 use serde::forward_to_deserialize_any;
 use std::fmt;
 use std::ops::Range;
@@ -179,10 +182,8 @@ impl<'de> Deserializer<'de> for &Value {
             What::Integer(number) => visitor.visit_i64(*number),
             What::Float(number) => visitor.visit_f64(*number),
             What::Flag(flag) => visitor.visit_bool(*flag),
-            What::List(list) => visitor.visit_seq(SeqDeserializer::new(list.iter())),
-            What::Table(entries) => visitor.visit_map(MapDeserializer::new(
-                entries.iter().map(|e| (Key(e), &e.value)),
-            )),
+            What::List(list) => visitor.visit_seq(Items(list.iter())),
+            What::Table(entries) => visitor.visit_map(Entries(entries.iter(), None)),
         };
         result.map_err(|wrong| wrong.at(&self.span))
     }
@@ -225,37 +226,52 @@ impl<'de> Deserializer<'de> for &Value {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Wrong> for &Value {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
+/// The values of a list, each of which places what is wrong with it.
+struct Items<'a>(std::slice::Iter<'a, Value>);
 
-/// A key; a fault that it causes is at its own place.
-struct Key<'a>(&'a Entry);
-
-impl<'de> Deserializer<'de> for Key<'_> {
+impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = Wrong;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        let result = visitor.visit_str(&self.0.key);
-        result.map_err(|wrong: Wrong| wrong.at(&self.0.key_span))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
-        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-impl<'de> IntoDeserializer<'de, Wrong> for Key<'_> {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Wrong> {
+        let Some(value) = self.0.next() else {
+            return Ok(None);
+        };
+        let element = seed.deserialize(value).map(Some);
+        element.map_err(|wrong| wrong.at(&value.span))
     }
 }
 
+/// The keys and values of a table, likewise, and the value that is next.
+struct Entries<'a>(std::slice::Iter<'a, Entry>, Option<&'a Value>);
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = Wrong;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Wrong> {
+        let Some(entry) = self.0.next() else {
+            return Ok(None);
+        };
+        self.1 = Some(&entry.value);
+        let key: StrDeserializer<'_, Wrong> = entry.key.as_str().into_deserializer();
+        let key = seed.deserialize(key).map(Some);
+        key.map_err(|wrong| wrong.at(&entry.key_span))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+        let value = self
+            .1
+            .take()
+            .expect("serde asks for a value behind its key");
+        let read = seed.deserialize(value);
+        read.map_err(|wrong| wrong.at(&value.span))
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 //! turns that the contenders take by rotation, and each contender's ratio to `faster-hex`.
 #![allow(clippy::disallowed_methods)] // a benchmark reads the clock
 
-use packet::line::{Codec, Form, Head};
+use packet::line::{Codec, Form, Head, Lines, Step};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -122,7 +122,7 @@ fn decode(length: usize) {
         packet::line::encode(&head.packet(frame), Form::default(), &mut text).unwrap();
         ends.push(text.len());
     }
-    let mut back = vec![0; length];
+    let (mut back, mut frame) = (vec![0; length], Vec::new());
     let mut contenders: Vec<Contender<'_>> = vec![(
         "faster-hex, no spaces".into(),
         Box::new(|| {
@@ -154,6 +154,18 @@ fn decode(length: usize) {
             }),
         ));
     }
+    contenders.push((
+        "lines of a stream, best".into(),
+        Box::new(|| {
+            let (mut lines, mut rest, mut words) = (Lines::default(), &text[..], 0u64);
+            while let Step::Line { used, line, .. } = lines.next(rest, false) {
+                let head = packet::line::decode(line, &mut frame).unwrap().unwrap();
+                words = head.word.unwrap().wrapping_add(words);
+                rest = &rest[used..];
+            }
+            black_box((words, &mut frame));
+        }),
+    ));
     print(&format!("decode, {length} B"), bytes, count, contenders);
 }
 

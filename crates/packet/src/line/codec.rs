@@ -57,8 +57,7 @@ impl Codec {
     /// The first place on the line that is wrong, with the mend; `frame` then holds nothing of use.
     #[inline]
     pub fn decode(self, line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = without_end(line);
         if let Some(path) = self.0
             && let Some((head, at)) = path.decode(line, frame)
         {
@@ -73,6 +72,16 @@ impl Codec {
         }
         read::line(line, frame)
     }
+}
+
+/// The line without `\n` or `\r\n`.
+#[inline(always)]
+fn without_end(line: &[u8]) -> &[u8] {
+    // Only the length depends on the last bytes, so that reading the first need not wait for them.
+    let mut end = line.len();
+    end -= usize::from(end > 0 && line[end - 1] == b'\n');
+    end -= usize::from(end > 0 && line[end - 1] == b'\r');
+    &line[..end]
 }
 
 impl fmt::Debug for Codec {

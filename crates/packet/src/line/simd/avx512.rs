@@ -55,4 +55,8 @@ mod logic {
     pub(super) const DIFFER_FROM_PART: i32 = A ^ (B & C);
     /// `a | (b & c)`.
     pub(super) const OR_PART: i32 = A | (B & C);
+    /// `a | b | c`.
+    pub(super) const ANY: i32 = A | B | C;
+    /// `(a | b) & c`.
+    pub(super) const ANY_WITHIN: i32 = (A | B) & C;
 }

@@ -54,6 +54,41 @@ static GROUPS: Gather = {
     gather
 };
 
+/// 64 groups " XX" in three vectors.
+struct Wide {
+    upper: Bytes,
+    lower: Bytes,
+    /// The groups whose digits are in the second, and in the third vector.
+    upper_in: [u64; 2],
+    lower_in: [u64; 2],
+    blanks: [Bytes; 3],
+}
+
+static WIDE: Wide = {
+    let mut wide = Wide {
+        upper: Bytes::ZERO,
+        lower: Bytes::ZERO,
+        upper_in: [0; 2],
+        lower_in: [0; 2],
+        blanks: [Bytes::ZERO; 3],
+    };
+    let mut group = 0;
+    while group < 64 {
+        let (blank, upper, lower) = (3 * group, 3 * group + 1, 3 * group + 2);
+        wide.blanks[blank / 64].0[blank % 64] = 0xFF;
+        wide.upper.0[group] = (upper % 64) as u8;
+        wide.lower.0[group] = (lower % 64) as u8;
+        if upper >= 64 {
+            wide.upper_in[upper / 64 - 1] |= 1 << group;
+        }
+        if lower >= 64 {
+            wide.lower_in[lower / 64 - 1] |= 1 << group;
+        }
+        group += 1;
+    }
+    wide
+};
+
 /// Where word and hash stand in the 32 bytes of a front, least byte first, behind the frame.
 const WORD: usize = 24;
 const fn hash_at(form: usize) -> usize {
@@ -124,6 +159,47 @@ impl Reader {
         let lower = _mm512_extracti64x4_epi64::<1>(values);
         let high = _mm512_castsi512_si256(self.high);
         _mm256_ternarylogic_epi64::<{ logic::SELECT }>(high, upper, lower)
+    }
+
+    /// The 64 bytes of 64 groups in three vectors.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    #[inline]
+    fn read_wide(&mut self, text: [__m512i; 3]) -> __m512i {
+        let [a, b, c] = text;
+        let differ = |text, blanks: &Bytes| {
+            let blanks = blanks.load();
+            _mm512_ternarylogic_epi64::<{ logic::DIFFER_WITHIN }>(text, self.blank, blanks)
+        };
+        let [in_a, in_b, in_c] = &WIDE.blanks;
+        let no_blank = _mm512_ternarylogic_epi64::<{ logic::ANY }>(
+            differ(a, in_a),
+            differ(b, in_b),
+            differ(c, in_c),
+        );
+        let gather = |places: &Bytes, [in_b, in_c]: [u64; 2]| {
+            let places = places.load();
+            let digits = _mm512_permutexvar_epi8(places, a);
+            let digits = _mm512_mask_permutexvar_epi8(digits, in_b, places, b);
+            _mm512_mask_permutexvar_epi8(digits, in_c, places, c)
+        };
+        let upper = gather(&WIDE.upper, WIDE.upper_in);
+        let lower = gather(&WIDE.lower, WIDE.lower_in);
+        let upper_values = _mm512_permutexvar_epi8(upper, self.values);
+        let lower_values = _mm512_permutexvar_epi8(lower, self.values);
+        let upper = _mm512_ternarylogic_epi64::<{ logic::DIFFER_FROM_PART }>(
+            upper_values,
+            upper,
+            self.kind,
+        );
+        let lower = _mm512_ternarylogic_epi64::<{ logic::DIFFER_FROM_PART }>(
+            lower_values,
+            lower,
+            self.kind,
+        );
+        let no_digit = _mm512_ternarylogic_epi64::<{ logic::ANY_WITHIN }>(upper, lower, self.high);
+        self.faults = _mm512_ternarylogic_epi64::<{ logic::ANY }>(self.faults, no_blank, no_digit);
+        let upper = _mm512_slli_epi16::<4>(upper_values);
+        _mm512_ternarylogic_epi64::<{ logic::SELECT }>(self.high, upper, lower_values)
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
@@ -209,10 +285,17 @@ unsafe fn payload(reader: &mut Reader, text: &[u8], mut to: *mut u8) {
     let (digits, blanks) = (GROUPS.digits.load(), GROUPS.blanks.load());
     // SAFETY: loads of whole vectors while there are some, then masked.
     unsafe {
-        while rest >= 64 {
-            let text = _mm512_loadu_si512(from.cast());
-            _mm256_storeu_si256(to.cast(), reader.read(text, digits, blanks));
-            (from, to, rest) = (from.add(63), to.add(21), rest - 63);
+        while rest >= 192 {
+            let text = [0, 64, 128].map(|at| _mm512_loadu_si512(from.add(at).cast()));
+            _mm512_storeu_si512(to.cast(), reader.read_wide(text));
+            (from, to, rest) = (from.add(192), to.add(64), rest - 192);
+        }
+        for _ in 0..2 {
+            if rest >= 64 {
+                let text = _mm512_loadu_si512(from.cast());
+                _mm256_storeu_si256(to.cast(), reader.read(text, digits, blanks));
+                (from, to, rest) = (from.add(63), to.add(21), rest - 63);
+            }
         }
         if rest > 0 {
             // Groups that are not there read as " 00".

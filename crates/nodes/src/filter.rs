@@ -11,6 +11,7 @@
 //! A node has no compiler: whoever makes the filter turns the expression into a [`Program`]. It is
 //! verified when it is made, so that running it always ends, within its length in steps.
 
+mod machine;
 mod program;
 
 pub use program::{Instruction, MOST_INSTRUCTIONS, Program, ProgramError};

@@ -1,8 +1,9 @@
-//! The classic BSD packet filter: a verified program and its interpreter.
+//! The classic BSD packet filter: instructions, and what makes them a program.
 //!
 //! The machine of McCanne and Jacobson (1993): accumulator, index register, 16 words of memory, and
 //! jumps that only go forward. So a program of n instructions ends within n steps.
 
+use super::machine::{self, Step};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
@@ -10,7 +11,7 @@ use core::str::FromStr;
 /// The longest program, in instructions, as in the BSD and Linux kernels.
 pub const MOST_INSTRUCTIONS: usize = 4096;
 /// Words of scratch memory.
-const MEMORY: usize = 16;
+pub(super) const MEMORY: usize = 16;
 
 /// One instruction, with the fields of `struct bpf_insn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,7 @@ pub enum ProgramError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     instructions: Vec<Instruction>,
+    steps: Vec<Step>,
 }
 
 impl Program {
@@ -85,6 +87,7 @@ impl Program {
         };
         Program {
             instructions: vec![all],
+            steps: machine::prepare(&[all]),
         }
     }
 
@@ -101,7 +104,10 @@ impl Program {
             verify(at, instruction, len)?;
         }
         match instructions[len - 1].code {
-            op::RET_K | op::RET_A => Ok(Program { instructions }),
+            op::RET_K | op::RET_A => Ok(Program {
+                steps: machine::prepare(&instructions),
+                instructions,
+            }),
             _ => Err(ProgramError::NoReturn),
         }
     }
@@ -115,96 +121,8 @@ impl Program {
     ///
     /// A read beyond the end of the frame, or a division by an index of zero, is no match.
     pub fn run(&self, frame: &[u8]) -> u32 {
-        self.steps(frame).unwrap_or(0)
+        machine::run(&self.steps, frame).unwrap_or(0)
     }
-
-    /// `None` for what ends a program early.
-    fn steps(&self, frame: &[u8]) -> Option<u32> {
-        let (mut a, mut x, mut memory) = (0u32, 0u32, [0u32; MEMORY]);
-        let mut rest = self.instructions.iter();
-        // Verification has seen to it that the last instruction returns.
-        while let Some(&Instruction { code, jt, jf, k }) = rest.next() {
-            let branch = |holds: bool| usize::from(if holds { jt } else { jf });
-            let skip = match code {
-                op::RET_K => return Some(k),
-                op::RET_A => return Some(a),
-                op::JMP => k as usize,
-                op::JEQ_K => branch(a == k),
-                op::JGT_K => branch(a > k),
-                op::JGE_K => branch(a >= k),
-                op::JSET_K => branch(a & k != 0),
-                op::JEQ_X => branch(a == x),
-                op::JGT_X => branch(a > x),
-                op::JGE_X => branch(a >= x),
-                op::JSET_X => branch(a & x != 0),
-                _ => {
-                    match code {
-                        op::LD_ABS_W => a = word(frame, k as usize)?,
-                        op::LD_ABS_H => a = half(frame, k as usize)?,
-                        op::LD_ABS_B => a = byte(frame, k as usize)?,
-                        op::LD_IND_W => a = word(frame, index(x, k)?)?,
-                        op::LD_IND_H => a = half(frame, index(x, k)?)?,
-                        op::LD_IND_B => a = byte(frame, index(x, k)?)?,
-                        op::LD_LEN => a = frame.len() as u32,
-                        op::LD_IMM => a = k,
-                        op::LD_MEM => a = memory[k as usize % MEMORY],
-                        op::LDX_IMM => x = k,
-                        op::LDX_MEM => x = memory[k as usize % MEMORY],
-                        op::LDX_LEN => x = frame.len() as u32,
-                        op::LDX_MSH => x = (byte(frame, k as usize)? & 15) * 4,
-                        op::ST => memory[k as usize % MEMORY] = a,
-                        op::STX => memory[k as usize % MEMORY] = x,
-                        op::TAX => x = a,
-                        op::TXA => a = x,
-                        op::NEG => a = a.wrapping_neg(),
-                        _ => a = arithmetic(code, a, if code & op::BY_X != 0 { x } else { k })?,
-                    }
-                    continue;
-                }
-            };
-            if skip > 0 {
-                rest.nth(skip - 1);
-            }
-        }
-        None
-    }
-}
-
-fn arithmetic(code: u16, a: u32, by: u32) -> Option<u32> {
-    Some(match code & !op::BY_X {
-        op::ADD => a.wrapping_add(by),
-        op::SUB => a.wrapping_sub(by),
-        op::MUL => a.wrapping_mul(by),
-        op::DIV => a.checked_div(by)?,
-        op::MOD => a.checked_rem(by)?,
-        op::OR => a | by,
-        op::AND => a & by,
-        op::XOR => a ^ by,
-        op::LSH => a.checked_shl(by).unwrap_or(0),
-        op::RSH => a.checked_shr(by).unwrap_or(0),
-        _ => return None,
-    })
-}
-
-fn index(x: u32, k: u32) -> Option<usize> {
-    // Beyond 32 bits there is no frame.
-    x.checked_add(k).map(|at| at as usize)
-}
-
-fn byte(frame: &[u8], at: usize) -> Option<u32> {
-    frame.get(at).map(|&byte| byte.into())
-}
-
-fn half(frame: &[u8], at: usize) -> Option<u32> {
-    let bytes = frame.get(at..)?.first_chunk()?;
-    Some(u16::from_be_bytes(*bytes).into())
-}
-
-fn word(frame: &[u8], at: usize) -> Option<u32> {
-    frame
-        .get(at..)?
-        .first_chunk()
-        .map(|bytes| u32::from_be_bytes(*bytes))
 }
 
 fn verify(at: usize, instruction: &Instruction, len: usize) -> Result<(), ProgramError> {
@@ -315,7 +233,7 @@ impl FromStr for Program {
 }
 
 /// The codes of instructions, as BSD numbers them.
-mod op {
+pub(super) mod op {
     pub const LD_IMM: u16 = 0x00;
     pub const LD_ABS_W: u16 = 0x20;
     pub const LD_ABS_H: u16 = 0x28;

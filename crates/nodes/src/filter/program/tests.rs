@@ -118,3 +118,122 @@ fn the_compiled_form_reads_as_tcpdump_prints_it() {
     assert_eq!(line("1\n6 0 0 0 0"), Some(2));
     assert_eq!(line("1\n\n6 0 0 0\n6 0 0 0"), Some(4));
 }
+
+/// The machine as McCanne and Jacobson describe it, one instruction after the other: what the prepared
+/// steps must agree with.
+fn plainly(instructions: &[Instruction], frame: &[u8]) -> Option<u32> {
+    let (mut a, mut x, mut memory, mut at) = (0u32, 0u32, [0u32; 16], 0);
+    let load = |at: u64, len: usize| {
+        let bytes = frame.get(at as usize..at as usize + len)?;
+        Some(
+            bytes
+                .iter()
+                .fold(0, |all, &byte| all << 8 | u32::from(byte)),
+        )
+    };
+    loop {
+        let Instruction { code, jt, jf, k } = instructions[at];
+        at += 1;
+        let operand = if code & op::BY_X == 0 { k } else { x };
+        match code & 7 {
+            0 | 1 => {
+                let len = [4, 2, 1][usize::from(code >> 3 & 3) % 3];
+                let value = match code >> 5 {
+                    0 => k,
+                    1 => load(k.into(), len)?,
+                    2 => load(u64::from(x) + u64::from(k), len)?,
+                    3 => memory[k as usize],
+                    4 => frame.len() as u32,
+                    _ => (load(k.into(), 1)? & 15) * 4,
+                };
+                *(if code & 1 == 0 { &mut a } else { &mut x }) = value;
+            }
+            2 => memory[k as usize] = a,
+            3 => memory[k as usize] = x,
+            4 => {
+                a = match code >> 4 {
+                    0 => a.wrapping_add(operand),
+                    1 => a.wrapping_sub(operand),
+                    2 => a.wrapping_mul(operand),
+                    3 => a.checked_div(operand)?,
+                    4 => a | operand,
+                    5 => a & operand,
+                    6 => u32::try_from(u64::from(a) << operand.min(32) & 0xFFFF_FFFF).unwrap(),
+                    7 => (u64::from(a) >> operand.min(32)) as u32,
+                    8 => 0u32.wrapping_sub(a),
+                    9 => a.checked_rem(operand)?,
+                    _ => a ^ operand,
+                }
+            }
+            5 => {
+                let holds = match code >> 4 {
+                    0 => {
+                        at += k as usize;
+                        continue;
+                    }
+                    1 => a == operand,
+                    2 => a > operand,
+                    3 => a >= operand,
+                    _ => a & operand != 0,
+                };
+                at += usize::from(if holds { jt } else { jf });
+            }
+            6 => return Some(if code == op::RET_K { k } else { a }),
+            _ => {
+                if code == op::TAX {
+                    x = a
+                } else {
+                    a = x
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn prepared_steps_agree_with_the_plain_machine_on_random_programs() {
+    let codes: Vec<u16> = (0..256)
+        .filter(|&code| {
+            let alone = instruction(code, 0, 0, 1);
+            Program::new(vec![alone, RETURN, RETURN, RETURN]).is_ok()
+        })
+        .collect();
+    assert_eq!(codes.len(), 49, "{codes:#04x?}");
+    let mut random = 1u64;
+    let mut draw = |below: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % below
+    };
+    let (mut ran, mut matched) = (0, 0);
+    while ran < 50_000 {
+        let len = 2 + draw(12);
+        let mut instructions: Vec<_> = (0..len)
+            .map(|_| {
+                let code = codes[draw(codes.len() as u64) as usize];
+                // Few values, so that comparisons hold now and then.
+                instruction(
+                    code,
+                    draw(4) as u8,
+                    draw(4) as u8,
+                    [0, 1, 2, 3, 14, 31][draw(6) as usize],
+                )
+            })
+            .collect();
+        instructions.push(instruction(op::RET_A, 0, 0, 0));
+        let Ok(program) = Program::new(instructions.clone()) else {
+            continue;
+        };
+        let frame: Vec<u8> = (0..draw(20)).map(|_| draw(4) as u8).collect();
+        let expected = plainly(&instructions, &frame).unwrap_or(0);
+        assert_eq!(
+            program.run(&frame),
+            expected,
+            "{instructions:?} on {frame:?}"
+        );
+        ran += 1;
+        matched += u32::from(expected != 0);
+    }
+    assert!(matched > 10_000, "{matched} matches: a test of nothing");
+}

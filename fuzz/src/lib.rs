@@ -4,6 +4,9 @@
 //! Add a target: a module with `pub fn target(data: &[u8])`, and a line in [`TARGETS`].
 
 mod bpf;
+mod capture;
+mod flow;
+mod headers;
 mod lab_file;
 mod line;
 mod nodes_alone;
@@ -17,6 +20,9 @@ pub type Target = fn(&[u8]);
 /// Every target, by the name of its corpus folder.
 pub const TARGETS: &[(&str, Target)] = &[
     ("bpf", bpf::target),
+    ("capture", capture::target),
+    ("flow", flow::target),
+    ("headers", headers::target),
     ("lab", lab_file::target),
     ("line", line::target),
     ("nodes", nodes_alone::target),

@@ -3,7 +3,9 @@
 use packet::Departure;
 
 pub fn target(data: &[u8]) {
-    let Some(word) = data.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)) else { return };
+    let Some(word) = data.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)) else {
+        return;
+    };
     if let Ok(departure) = Departure::from_word(word) {
         assert_eq!(Departure::from_word(departure.to_word()), Ok(departure));
     }

@@ -5,17 +5,23 @@
 //! |---|---|
 //! | `socket` | makes and binds sockets, asks for drops and for what became of the interface |
 //! | `messages` | receives by recvmmsg: least latency |
+//! | `ring` | receives by a TPACKET_V3 ring: least cost |
+//! | `deliver` | from what the kernel hands over to frames as they are on a wire |
+//! | `split` | takes super-frames apart |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
 //! | `send` | sends by sendmmsg |
 
+mod deliver;
 mod mend;
 mod messages;
+mod ring;
 mod send;
 mod socket;
+mod split;
 
 use crate::clock;
 use crate::interface::{self, Interface};
-use crate::port::{Options, Port, PortError, PortInfo, Stamps};
+use crate::port::{Options, Port, PortError, PortInfo, Receive, Stamps};
 
 /// Opens an interface of this thread's network namespace.
 ///
@@ -23,11 +29,20 @@ use crate::port::{Options, Port, PortError, PortInfo, Stamps};
 /// When it does not exist, is down or is not Ethernet, or the process lacks CAP_NET_RAW.
 pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
     let interface = usable(name)?;
-    let rx = messages::Receiver::open(&interface, options)?;
+    let (rx, method): (Box<dyn Receive>, _) = match options.latency {
+        true => {
+            let rx = messages::Receiver::open(&interface, options)?;
+            (Box::new(rx), "recvmmsg")
+        }
+        false => (
+            Box::new(ring::Ring::open(&interface, options)?),
+            "tpacket v3",
+        ),
+    };
     let tx = send::Sender::open(&interface)?;
     Ok(Port {
-        info: info(&interface, options, "recvmmsg"),
-        rx: Box::new(rx),
+        info: info(&interface, options, method),
+        rx,
         tx: Box::new(tx),
     })
 }

@@ -38,9 +38,18 @@ fn make_pair(mtu: u32) -> Result<Pair, NetnsError> {
 
 impl Pair {
     fn open(&self) -> (Port, Port) {
+        self.open_by(true)
+    }
+
+    /// By messages, or by a ring.
+    fn open_by(&self, latency: bool) -> (Port, Port) {
+        let options = Options {
+            latency,
+            ..Options::default()
+        };
         let open = |namespace: &Namespace, name: &str| {
             namespace
-                .enter(|| port::open(&name.parse().unwrap(), &Options::default()))
+                .enter(|| port::open(&name.parse().unwrap(), &options))
                 .unwrap()
                 .unwrap()
         };
@@ -74,48 +83,54 @@ fn receive(port: &mut Port, count: usize) -> Vec<(u64, Vec<u8>)> {
 
 #[test]
 fn what_goes_in_at_one_end_comes_out_at_the_other_in_order_and_stamped() {
-    let Some(pair) = pair(1500) else { return };
-    let (mut a, mut b) = pair.open();
-    let frames: Vec<_> = (0..200).map(frame).collect();
-    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
-    let before = live::clock::now_ns();
-    assert_eq!(a.tx.send(&slices).unwrap(), 200);
-    let got = receive(&mut b, 200);
-    let after = live::clock::now_ns();
-    assert!(got.iter().map(|(_, bytes)| bytes).eq(&frames));
-    assert!(got.is_sorted_by_key(|(at, _)| *at));
-    // The offset between the clocks is read to within some 100 ns.
-    assert!(
-        got.iter()
-            .all(|(at, _)| *at + 1000 >= before && *at <= after)
-    );
-    assert_eq!(b.rx.counters().received, 200);
-    assert_eq!(a.tx.counters().sent, 200);
+    for latency in [true, false] {
+        let Some(pair) = pair(1500) else { return };
+        let (mut a, mut b) = pair.open_by(latency);
+        let frames: Vec<_> = (0..200).map(frame).collect();
+        let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+        let before = live::clock::now_ns();
+        assert_eq!(a.tx.send(&slices).unwrap(), 200);
+        let got = receive(&mut b, 200);
+        let after = live::clock::now_ns();
+        assert!(got.iter().map(|(_, bytes)| bytes).eq(&frames));
+        assert!(got.is_sorted_by_key(|(at, _)| *at));
+        // The offset between the clocks is read to within some 100 ns.
+        assert!(
+            got.iter()
+                .all(|(at, _)| *at + 1000 >= before && *at <= after)
+        );
+        assert_eq!(b.rx.counters().received, 200);
+        assert_eq!(a.tx.counters().sent, 200);
+    }
 }
 
 #[test]
 fn what_this_machine_sends_is_not_received() {
-    let Some(pair) = pair(1500) else { return };
-    let (mut a, mut b) = pair.open();
-    a.tx.send(&[&frame(1)]).unwrap();
-    b.tx.send(&[&frame(2)]).unwrap();
-    assert_eq!(receive(&mut a, 1)[0].1, frame(2));
-    let nothing = a.rx.receive(Duration::ZERO, &mut |_| {}).unwrap();
-    assert_eq!(nothing, 0);
+    for latency in [true, false] {
+        let Some(pair) = pair(1500) else { return };
+        let (mut a, mut b) = pair.open_by(latency);
+        a.tx.send(&[&frame(1)]).unwrap();
+        b.tx.send(&[&frame(2)]).unwrap();
+        assert_eq!(receive(&mut a, 1)[0].1, frame(2));
+        let nothing = a.rx.receive(Duration::ZERO, &mut |_| {}).unwrap();
+        assert_eq!(nothing, 0);
+    }
 }
 
 #[test]
 fn a_tag_that_the_kernel_takes_off_is_put_back() {
-    let Some(pair) = pair(1500) else { return };
-    let (mut a, mut b) = pair.open();
-    for tags in [
-        &b"\x81\x00\x20\x05"[..],
-        b"\x88\xa8\x00\x07\x81\x00\x20\x05",
-    ] {
-        let mut tagged = frame(9);
-        tagged.splice(12..12, tags.iter().copied());
-        a.tx.send(&[&tagged]).unwrap();
-        assert_eq!(receive(&mut b, 1)[0].1, tagged);
+    for latency in [true, false] {
+        let Some(pair) = pair(1500) else { return };
+        let (mut a, mut b) = pair.open_by(latency);
+        for tags in [
+            &b"\x81\x00\x20\x05"[..],
+            b"\x88\xa8\x00\x07\x81\x00\x20\x05",
+        ] {
+            let mut tagged = frame(9);
+            tagged.splice(12..12, tags.iter().copied());
+            a.tx.send(&[&tagged]).unwrap();
+            assert_eq!(receive(&mut b, 1)[0].1, tagged);
+        }
     }
 }
 
@@ -139,24 +154,26 @@ fn a_frame_too_long_for_the_interface_is_refused_with_its_mtu() {
 
 #[test]
 fn an_interface_that_vanishes_ends_the_port_after_what_it_had_received() {
-    let Some(pair) = pair(1500) else { return };
-    let (mut a, mut b) = pair.open();
-    a.tx.send(&[&frame(1), &frame(2)]).unwrap();
-    pair.b.remove("b").unwrap();
-    let mut frames = 0;
-    let error = loop {
-        match b.rx.receive(WAIT, &mut |_| frames += 1) {
-            Ok(_) => {}
-            Err(error) => break error,
-        }
-    };
-    assert_eq!(frames, 2);
-    assert!(matches!(error, PortError::Gone { .. }), "{error}");
-    assert!(error.to_string().contains("was removed"), "{error}");
-    let error = a.tx.send(&[&frame(3)]).unwrap_err();
-    assert!(error.is_end(), "{error}");
-    // Asked again it says the same, and does not wait.
-    assert!(b.rx.receive(WAIT, &mut |_| {}).is_err());
+    for latency in [true, false] {
+        let Some(pair) = pair(1500) else { return };
+        let (mut a, mut b) = pair.open_by(latency);
+        a.tx.send(&[&frame(1), &frame(2)]).unwrap();
+        pair.b.remove("b").unwrap();
+        let mut frames = 0;
+        let error = loop {
+            match b.rx.receive(WAIT, &mut |_| frames += 1) {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(frames, 2);
+        assert!(matches!(error, PortError::Gone { .. }), "{error}");
+        assert!(error.to_string().contains("was removed"), "{error}");
+        let error = a.tx.send(&[&frame(3)]).unwrap_err();
+        assert!(error.is_end(), "{error}");
+        // Asked again it says the same, and does not wait.
+        assert!(b.rx.receive(WAIT, &mut |_| {}).is_err());
+    }
 }
 
 #[test]
@@ -177,27 +194,90 @@ fn an_interface_that_is_set_down_ends_the_port() {
 
 #[test]
 fn a_checksum_that_the_sending_stack_left_open_is_completed() {
-    let Some(pair) = pair(1500) else { return };
-    let (_, mut b) = pair.open();
-    let address = "192.0.2.1".parse().unwrap();
-    pair.a.add_address("a", address, 24).unwrap();
-    pair.a
-        .enter(|| {
-            let socket = std::net::UdpSocket::bind("192.0.2.1:4000").unwrap();
-            socket.set_broadcast(true).unwrap();
-            socket.send_to(b"odd", "192.0.2.255:4001").unwrap();
-        })
-        .unwrap();
-    let frames = receive(&mut b, 1);
-    let ip = &frames[0].1[14..];
-    assert_eq!((ip[0], ip[9]), (0x45, 17));
-    let mut sum = 17 + 8 + 3;
-    for half in ip[12..31].chunks(2) {
-        sum += u32::from(half[0]) << 8 | half.get(1).map_or(0, |&byte| byte.into());
+    for latency in [true, false] {
+        let Some(pair) = pair(1500) else { return };
+        let (_, mut b) = pair.open_by(latency);
+        let address = "192.0.2.1".parse().unwrap();
+        pair.a.add_address("a", address, 24).unwrap();
+        pair.a
+            .enter(|| {
+                let socket = std::net::UdpSocket::bind("192.0.2.1:4000").unwrap();
+                socket.set_broadcast(true).unwrap();
+                socket.send_to(b"odd", "192.0.2.255:4001").unwrap();
+            })
+            .unwrap();
+        let frames = receive(&mut b, 1);
+        let ip = &frames[0].1[14..];
+        assert_eq!((ip[0], ip[9]), (0x45, 17));
+        let mut sum = 17 + 8 + 3;
+        for half in ip[12..31].chunks(2) {
+            sum += u32::from(half[0]) << 8 | half.get(1).map_or(0, |&byte| byte.into());
+        }
+        let sum = (sum & 0xFFFF) + (sum >> 16);
+        assert_eq!(sum, 0xFFFF, "over the pseudo-header and all of UDP");
+        assert_eq!(b.rx.counters().completed, 1);
     }
-    let sum = (sum & 0xFFFF) + (sum >> 16);
-    assert_eq!(sum, 0xFFFF, "over the pseudo-header and all of UDP");
-    assert_eq!(b.rx.counters().completed, 1);
+}
+
+#[test]
+fn a_super_frame_is_given_as_the_frames_that_a_wire_would_carry() {
+    for latency in [true, false] {
+        let Some(pair) = pair(1500) else { return };
+        let (_, mut b) = pair.open_by(latency);
+        for (namespace, name, address) in [(&pair.a, "a", "192.0.2.1"), (&pair.b, "b", "192.0.2.2")]
+        {
+            let address = address.parse().unwrap();
+            namespace.add_address(name, address, 24).unwrap();
+        }
+        let listener = pair
+            .b
+            .enter(|| std::net::TcpListener::bind("192.0.2.2:5000"))
+            .unwrap()
+            .unwrap();
+        let sent: Vec<u8> = (0..200_000u32).map(|n| (n / 7) as u8).collect();
+        pair.a
+            .enter(|| {
+                use std::io::Write;
+                let mut stream = std::net::TcpStream::connect("192.0.2.2:5000").unwrap();
+                let reader = std::thread::spawn(move || {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    std::io::copy(&mut stream, &mut std::io::sink()).unwrap()
+                });
+                stream.write_all(&sent).unwrap();
+                drop(stream);
+                assert_eq!(reader.join().unwrap(), 200_000);
+            })
+            .unwrap();
+        let mut data = std::collections::BTreeMap::new();
+        let mut first = None;
+        let wait = Duration::from_millis(100);
+        while b
+            .rx
+            .receive(wait, &mut |packet| {
+                let frame = packet.bytes;
+                assert!(frame.len() <= 1514, "{}", frame.len());
+                if frame[12..14] != [8, 0]
+                    || frame[23] != 6
+                    || frame[36..38] != 5000u16.to_be_bytes()
+                {
+                    return;
+                }
+                let header = 34 + usize::from(frame[46] >> 4) * 4;
+                let end = 14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+                let number = u32::from_be_bytes(frame[38..42].try_into().unwrap());
+                let first = *first.get_or_insert(number.wrapping_add(1));
+                data.insert(number.wrapping_sub(first), frame[header..end].to_vec());
+            })
+            .unwrap()
+            > 0
+        {}
+        data.retain(|_, bytes| !bytes.is_empty());
+        let got: Vec<u8> = data.into_values().flatten().collect();
+        assert_eq!(got.len(), sent.len());
+        assert!(got == sent);
+        assert!(b.rx.counters().split > 0);
+        assert_eq!(b.rx.counters().refused, 0);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Receiving by recvmmsg: each frame as soon as it is there.
 
+use super::deliver::{Delivery, OFFLOAD, Offload, Raw, tag};
 use super::mend;
 use super::socket::{Socket, says_gone};
 use crate::clock::Converter;
@@ -11,8 +12,6 @@ use std::time::Duration;
 
 /// Frames a call.
 const BATCH: usize = 64;
-/// struct virtio_net_hdr: what an offload has left undone.
-const OFFLOAD: usize = 10;
 /// The offload header, padded so that the frame's IP header is aligned, and room for a tag.
 const FRONT: usize = 18 + mend::TAG;
 /// Bytes of one frame's place: the longest super-frame, and a distance that is no power of two, so
@@ -26,7 +25,7 @@ pub struct Receiver {
     socket: Socket,
     clock: Converter,
     buffers: Box<Buffers>,
-    counters: RxCounters,
+    delivery: Delivery,
     gone: bool,
 }
 
@@ -100,33 +99,15 @@ impl Receiver {
     pub fn open(interface: &Interface, options: &Options) -> Result<Receiver, PortError> {
         let socket = Socket::new(interface)?;
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.buffer);
-        let on = 1i32;
-        let ask = |level, option, doing| socket.set(level, option, on, doing);
-        ask(
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            "asking for kernel stamps",
-        )?;
-        ask(libc::SOL_PACKET, libc::PACKET_AUXDATA, "asking for tags")?;
-        ask(
-            libc::SOL_PACKET,
-            libc::PACKET_VNET_HDR,
-            "asking for the state of offloads",
-        )?;
-        ask(
-            libc::SOL_PACKET,
-            libc::PACKET_IGNORE_OUTGOING,
-            "leaving out what this machine sends (Linux 4.20 or later)",
-        )?;
-        if options.promiscuous {
-            socket.promiscuous()?;
-        }
+        let (level, option) = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
+        socket.set(level, option, 1i32, "asking for tags")?;
+        socket.ask_for_all(options)?;
         socket.bind(libc::ETH_P_ALL as u16)?;
         Ok(Receiver {
             socket,
             clock: Converter::new(),
             buffers: Buffers::new(),
-            counters: RxCounters::default(),
+            delivery: Delivery::default(),
             gone: false,
         })
     }
@@ -154,7 +135,7 @@ impl Receiver {
             match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::EINTR) => return Ok(0),
                 // A super-frame of a kind that the offload header has no word for; it is off the queue.
-                Some(libc::EINVAL) => self.counters.refused += 1,
+                Some(libc::EINVAL) => self.delivery.counters.refused += 1,
                 // Told before what still waits in the queue: that is delivered first.
                 // Once for setting it down, once more for its removal.
                 _ if says_gone(&error) && self.gone => return Ok(0),
@@ -179,19 +160,9 @@ impl Receive for Receiver {
         let mut given = 0;
         while got > 0 {
             self.clock.refresh();
-            let Receiver {
-                buffers,
-                clock,
-                counters,
-                ..
-            } = self;
             for index in 0..got {
-                if let Some(packet) = deliverable(buffers, index, clock, counters) {
-                    counters.received += 1;
-                    counters.bytes += packet.bytes.len() as u64;
-                    given += 1;
-                    sink(packet);
-                }
+                let raw = received(&mut self.buffers, index, &mut self.clock);
+                given += self.delivery.deliver(raw, sink);
             }
             if got < BATCH {
                 break;
@@ -207,7 +178,7 @@ impl Receive for Receiver {
     fn counters(&self) -> RxCounters {
         RxCounters {
             dropped: self.socket.dropped(),
-            ..self.counters
+            ..self.delivery.counters
         }
     }
 
@@ -216,36 +187,20 @@ impl Receive for Receiver {
     }
 }
 
-/// The frame in a place, mended; `None` when it was refused, and counted.
-fn deliverable<'a>(
-    buffers: &'a mut Buffers,
-    index: usize,
-    clock: &mut Converter,
-    counters: &mut RxCounters,
-) -> Option<Received<'a>> {
+/// The frame in a place, and what is known of it.
+fn received<'a>(buffers: &'a mut Buffers, index: usize, clock: &mut Converter) -> Raw<'a> {
     let header = &buffers.headers[index];
     let beside = read_beside(&header.msg_hdr, &buffers.controls[index]);
     let len = (header.msg_len as usize).saturating_sub(OFFLOAD);
     let whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
     let place = &mut buffers.places[index * PLACE..][..FRONT + len.min(PLACE - FRONT)];
-    let word = |at: usize| usize::from(u16::from_ne_bytes([place[at], place[at + 1]]));
-    let (flags, glued) = (place[0], place[1] != 0);
-    let (start, offset) = (word(6), word(8));
-    let tag = if beside.tag.is_some() { mend::TAG } else { 0 };
-    if !whole || glued || len < packet::SHORTEST || len + tag > packet::LONGEST {
-        counters.refused += 1;
-        return None;
-    }
-    if flags & 1 != 0 && mend::complete_checksum(&mut place[FRONT..], start, offset) {
-        counters.completed += 1;
-    }
-    if let Some((tpid, tci)) = beside.tag {
-        mend::put_tag_back(&mut place[FRONT - tag..], tpid, tci);
-    }
-    Some(Received {
-        bytes: &place[FRONT - tag..],
+    Raw {
+        offload: Offload::read(place),
+        room: &mut place[FRONT - mend::TAG..],
+        whole,
+        tag: beside.tag,
         at_ns: clock.convert(beside.wall_ns.unwrap_or(u64::MAX)),
-    })
+    }
 }
 
 fn read_beside(header: &libc::msghdr, control: &Control) -> Beside {
@@ -278,11 +233,4 @@ fn read_beside(header: &libc::msghdr, control: &Control) -> Beside {
             .unwrap_or(&[]);
     }
     beside
-}
-
-/// The tag that the kernel has taken off a frame, by its status word: TPID and TCI.
-fn tag(status: u32, tci: u16, tpid: u16) -> Option<(u16, u16)> {
-    let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-    let tpid = if known { tpid } else { 0x8100 };
-    (status & libc::TP_STATUS_VLAN_VALID != 0).then_some((tpid, tci))
 }

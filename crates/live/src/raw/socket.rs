@@ -1,7 +1,7 @@
 //! AF_PACKET sockets.
 
 use crate::interface::{Ask, Interface};
-use crate::port::PortError;
+use crate::port::{Options, PortError};
 use crate::wait;
 use std::cell::Cell;
 use std::io;
@@ -79,6 +79,38 @@ impl Socket {
         self.check(result, doing).map(|_| ())
     }
 
+    /// Asks for what both ways of receiving want: stamps, the state of offloads, nothing of what this
+    /// machine sends, and frames for others if wanted.
+    pub fn ask_for_all(&self, options: &Options) -> Result<(), PortError> {
+        let (socket, packet, on) = (libc::SOL_SOCKET, libc::SOL_PACKET, 1i32);
+        let stamps = libc::SO_TIMESTAMPNS;
+        self.set(socket, stamps, on, "asking for kernel stamps")?;
+        let offloads = libc::PACKET_VNET_HDR;
+        self.set(packet, offloads, on, "asking for the state of offloads")?;
+        let leave_out = "leaving out what this machine sends (Linux 4.20 or later)";
+        self.set(packet, libc::PACKET_IGNORE_OUTGOING, on, leave_out)?;
+        match options.promiscuous {
+            true => self.promiscuous(),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the system has something to say that means that the interface cannot be used.
+    pub fn says_gone(&self) -> bool {
+        let (mut code, mut len) = (0i32, size_of::<i32>() as u32);
+        // SAFETY: an int and its length are valid.
+        unsafe {
+            libc::getsockopt(
+                self.raw(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut code).cast(),
+                &mut len,
+            )
+        };
+        says_gone(&io::Error::from_raw_os_error(code))
+    }
+
     /// Room in the kernel for frames that wait: beyond the system's limit if we may.
     pub fn set_buffer(&self, force: i32, plain: i32, bytes: usize) {
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
@@ -89,7 +121,7 @@ impl Socket {
     }
 
     /// Receives frames for other stations too, until the socket is closed.
-    pub fn promiscuous(&self) -> Result<(), PortError> {
+    fn promiscuous(&self) -> Result<(), PortError> {
         let request = libc::packet_mreq {
             mr_ifindex: self.index as i32,
             mr_type: libc::PACKET_MR_PROMISC as u16,

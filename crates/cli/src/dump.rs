@@ -10,13 +10,15 @@ use crate::zero;
 use anyhow::bail;
 use live::file::Item;
 use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
+use packet::word::Timer;
 use packet::{Departure, LONGEST, Tick};
 use std::path::PathBuf;
 
 /// Write packets as a pcapng or pcap file with nanosecond stamps
 ///
 /// Lines and records become absolute in time by the machine's epoch, or by that of --epoch; the file
-/// says which, so that `wire undump` gives the same timestamps back. The stamps of captures are kept.
+/// says which, so that `wire undump` gives the same timestamps back. Departures get the time at which
+/// a port would send them; the stamps of captures are kept.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire cat eth0 --count 100 | wire dump -o eth0.pcapng")]
@@ -50,8 +52,9 @@ struct Writer {
     epoch_ns: u64,
     begun: bool,
     packets: u64,
-    /// Packets whose word is a departure, not a time.
-    departures: u64,
+    /// The last packet's time since the epoch, and those that the timers were marked with, in ps.
+    last: u128,
+    timers: [u128; 8],
 }
 
 enum Format {
@@ -73,7 +76,8 @@ impl Dump {
             epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
             begun: false,
             packets: 0,
-            departures: 0,
+            last: 0,
+            timers: [0; 8],
         };
         if writer.out.is_terminal() {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
@@ -86,13 +90,7 @@ impl Dump {
             Ok(())
         };
         let result = copy(&mut writer);
-        let departures = writer.departures;
         writer.finish()?;
-        if departures > 0 {
-            complaints.note(format_args!(
-                "{departures} packets to be sent at a time relative to a timer got the stamp of the epoch"
-            ));
-        }
         complaints.finish();
         result?;
         Ok(Verdict::Good)
@@ -159,17 +157,20 @@ impl Writer {
         }
     }
 
-    /// The time of a word, in ps since 1970.
+    /// The time of a word, in ps since 1970. Departures are taken as a port would that is always
+    /// free: at once is right behind the packet before.
     fn time(&mut self, word: u64) -> u128 {
-        let epoch_ps = u128::from(self.epoch_ns) * 1_000;
-        match Departure::from_word(word) {
-            Ok(Departure::Now) => epoch_ps,
-            Ok(Departure::At(ticks)) => epoch_ps + self.tick.ps(ticks),
-            Ok(Departure::Mark(_) | Departure::After(..)) | Err(_) => {
-                self.departures += 1;
-                epoch_ps
+        let timer = |timer: Timer| usize::from(timer.number());
+        self.last = match Departure::from_word(word) {
+            Ok(Departure::At(ticks)) => self.tick.ps(ticks),
+            Ok(Departure::After(number, ticks)) => self.timers[timer(number)] + self.tick.ps(ticks),
+            Ok(Departure::Mark(number)) => {
+                self.timers[timer(number)] = self.last;
+                self.last
             }
-        }
+            Ok(Departure::Now) | Err(_) => self.last,
+        };
+        u128::from(self.epoch_ns) * 1_000 + self.last
     }
 
     /// Writes the header if nothing has been, the statistics, and what is left.

@@ -16,6 +16,7 @@
 //! | `run` | [`run`]: a lab in a world |
 //! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
 //! | `replay` | files that generators replay |
+//! | [`single`] | one node of the registry by itself |
 //! | `report`, `plot` | what comes of it |
 //!
 //! ```
@@ -52,6 +53,7 @@ mod plot;
 mod replay;
 mod report;
 mod run;
+pub mod single;
 mod tree;
 mod watch;
 

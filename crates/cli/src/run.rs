@@ -1,0 +1,190 @@
+//! `wire run`: one node on live ports.
+
+use crate::Verdict;
+use crate::cat::tick;
+use crate::output::{Buffering, Output};
+use live::port::{self, Options, PortSpec};
+use live::world::{self, PortsOutcome};
+use node::Time;
+use node::outcome::Spread;
+use packet::Tick;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// Run one node on live ports until Ctrl-C
+///
+/// NODE is a kind of node as lab files have it: switch, delay, generator, mirror, filter, vlan, sink,
+/// echo, capture, meter. Its ports are those of --on, in order; its keys are set by --set. Its
+/// counters are reported at the end.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire run switch --on eth1 --on eth2 --on tap:lan0
+  wire run delay --set 'delay=20 ms' --on eth1 --on eth2")]
+pub struct Run {
+    /// The kind of node
+    node: String,
+    /// A port; given once for each port of the node
+    #[arg(long, value_name = "PORT", required = true)]
+    on: Vec<PortSpec>,
+    /// A key of the node's configuration
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<String>,
+    /// Stop after this time, such as 10s
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Time>,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    /// The report as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Turns KEY=VALUE into a line of TOML: what is no number, flag, list or quoted text is quoted.
+fn setting(text: &str) -> Result<String, String> {
+    let (key, value) = text.split_once('=').ok_or("KEY=VALUE is wanted")?;
+    let plain = value.parse::<f64>().is_ok()
+        || matches!(value, "true" | "false")
+        || value.starts_with(['[', '"', '\'', '{']);
+    Ok(match plain {
+        true => format!("{key} = {value}"),
+        false => format!("{key} = {value:?}"),
+    })
+}
+
+impl Run {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        let node = lab::single::node(&self.node, &self.set.join("\n"), self.on.len());
+        let node = node.map_err(|faults| anyhow::anyhow!("{faults}"))?;
+        let options = Options {
+            tick: self.tick,
+            ..Options::default()
+        };
+        let mut ports = Vec::new();
+        let mut names = Vec::new();
+        for spec in &self.on {
+            let port = port::open(spec, &options)?;
+            names.push(port.info.name.clone());
+            ports.push(port);
+        }
+        let ended = world::on_ports(&self.node, node, ports, self.duration)?;
+        if self.json {
+            let mut stdout = Output::open(&Buffering::default())?;
+            stdout.write(format!("{}\n", object(&ended, &names)).as_bytes())?;
+            stdout.finish()?;
+        } else {
+            eprint!("{}", text(&ended, &names));
+        }
+        match ended.trouble {
+            Some(error) => Err(error.into()),
+            None => Ok(Verdict::Good),
+        }
+    }
+}
+
+fn text(ended: &PortsOutcome, names: &[String]) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    for ((name, rx), tx) in names.iter().zip(&ended.received).zip(&ended.sent) {
+        let _ = write!(
+            text,
+            "wire: {name}: {} received, {} sent",
+            rx.received, tx.sent
+        );
+        for (count, what) in [
+            (rx.dropped, "lost because they were not read in time"),
+            (rx.refused, "refused because of their length"),
+            (tx.refused, "refused by the port"),
+        ] {
+            if count > 0 {
+                let _ = write!(text, ", {count} {what}");
+            }
+        }
+        text.push('\n');
+    }
+    for node in &ended.outcome.nodes {
+        let _ = write!(text, "wire: {}:", node.name);
+        for (name, count) in &node.counters {
+            let _ = write!(text, " {name} {count}");
+        }
+        text.push('\n');
+        for (reason, count) in &node.drops {
+            let _ = writeln!(text, "wire: {}: dropped {count}: {reason}", node.name);
+        }
+    }
+    if let Some(timing) = ended.outcome.timing.filter(|timing| timing.frames > 0) {
+        let Spread { p50, p99, max, .. } = timing.raw;
+        let _ = writeln!(
+            text,
+            "wire: {} departures at a time, {} late, off by p50 {p50}, p99 {p99}, max {max}",
+            timing.frames, timing.late
+        );
+    }
+    text
+}
+
+fn object(ended: &PortsOutcome, names: &[String]) -> Value {
+    let pairs = |pairs: &[(String, u64)]| -> Map<String, Value> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, count)| (name.clone(), json!(count)))
+            .collect()
+    };
+    let ports: Vec<Value> = names
+        .iter()
+        .zip(&ended.received)
+        .zip(&ended.sent)
+        .map(|((name, rx), tx)| {
+            json!({
+                "name": name, "received": rx.received, "lost": rx.dropped,
+                "sent": tx.sent, "refused": rx.refused + tx.refused,
+            })
+        })
+        .collect();
+    let nodes: Vec<Value> = ended
+        .outcome
+        .nodes
+        .iter()
+        .map(|node| {
+            json!({
+                "kind": node.name, "counters": pairs(&node.counters), "drops": pairs(&node.drops),
+            })
+        })
+        .collect();
+    let timing = ended.outcome.timing.unwrap_or_default();
+    json!({
+        "schema": 1,
+        "type": "run",
+        "ended_ns": ended.outcome.ended.as_ns(),
+        "ports": ports,
+        "nodes": nodes,
+        "scheduled": timing.frames,
+        "late": timing.late,
+        "error": {
+            "p50_ns": timing.raw.p50.as_ns(),
+            "p99_ns": timing.raw.p99.as_ns(),
+            "max_ns": timing.raw.max.as_ns(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_become_toml() {
+        for (given, line) in [
+            ("delay=20 ms", "delay = \"20 ms\""),
+            ("count=5", "count = 5"),
+            ("probe=false", "probe = false"),
+            ("size=[64, 128]", "size = [64, 128]"),
+            ("expression=udp port 53", "expression = \"udp port 53\""),
+        ] {
+            assert_eq!(setting(given).as_deref(), Ok(line));
+        }
+        assert!(setting("delay").is_err());
+    }
+}

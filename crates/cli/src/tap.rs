@@ -1,0 +1,138 @@
+//! `wire tap`: a TAP interface between standard input and output (`tappipe`, paper 001 section 6.6).
+
+use crate::Verdict;
+use crate::complaints::{Complaints, Strictness};
+use crate::form::FormOptions;
+use crate::output::{Buffering, Output};
+use crate::packets::{Consumer, Packets};
+use live::file::Item;
+use live::port::{self, Options, Port, PortError, PortSpec, Transmit};
+use packet::{Packet, Tick};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+/// How long to wait for a packet before looking whether to stop.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// Put the system's network stack on standard input and output
+///
+/// Makes a TAP interface and sets it up. Packets on standard input arrive at it, at once whatever their timestamps;
+/// what the system sends by it is written to standard output. It goes when the input ends, on
+/// Ctrl-C, or when nobody reads the output.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire tap pipe0 < /dev/ethpipe/0 > /dev/ethpipe/0")]
+pub struct Tap {
+    /// The name of the interface
+    name: String,
+    /// Go on when the input has ended
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    form: FormOptions,
+    #[command(flatten)]
+    buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+impl Tap {
+    /// Carries packets both ways until one side ends.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        let Port { info, rx, tx } =
+            port::open(&PortSpec::Tap(self.name.clone()), &Options::default())?;
+        let mut stdout = Output::open(&self.buffering)?;
+        let complaints = self.strictness.complaints();
+        // Reading standard input may wait for ever, so it has a thread that nobody waits for.
+        let (tell, input) = channel();
+        let inward = complaints.clone();
+        std::thread::spawn(move || {
+            // Nobody listens any more when the other side has ended first.
+            let _ = tell.send(feed(tx, &inward));
+        });
+        let result = self.drain(rx, info.tick, &mut stdout, &input);
+        let flushed = stdout.finish();
+        complaints.finish();
+        result.and(flushed)?;
+        Ok(Verdict::Good)
+    }
+
+    /// Writes what the system sends, until the input's thread has ended or somebody asks to stop.
+    fn drain(
+        &self,
+        mut rx: Box<dyn port::Receive>,
+        tick: Tick,
+        stdout: &mut Output,
+        input: &Receiver<anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        let form = self.form.form();
+        let mut ended = false;
+        while !live::signal::stop_requested() {
+            let mut written = Ok(());
+            let received = rx.receive(WAIT, &mut |frame| {
+                let packet = Packet {
+                    word: Some(tick.count(u128::from(frame.at_ns) * 1_000)),
+                    hash: None,
+                    bytes: frame.bytes,
+                };
+                if form.append(&packet, tick, stdout.buffer()).is_ok() && written.is_ok() {
+                    written = stdout.relieve();
+                }
+            });
+            written?;
+            // A stack waits for answers, so nothing stays in the buffer.
+            stdout.flush()?;
+            if let Err(error) = received {
+                return match error {
+                    PortError::Ended { .. } => Ok(()),
+                    error => Err(error.into()),
+                };
+            }
+            if !ended {
+                match input.try_recv() {
+                    Ok(result) => {
+                        result?;
+                        ended = true;
+                    }
+                    Err(TryRecvError::Empty) => {}
+                    Err(TryRecvError::Disconnected) => ended = true,
+                }
+            }
+            if ended && !self.keep {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives the packets on standard input to the interface.
+fn feed(tx: Box<dyn Transmit>, complaints: &Complaints) -> anyhow::Result<()> {
+    let mut feeder = Feeder {
+        tx,
+        complaints: complaints.clone(),
+    };
+    Packets::open(Path::new("-"), complaints)?.copy(&mut feeder)
+}
+
+struct Feeder {
+    tx: Box<dyn Transmit>,
+    complaints: Complaints,
+}
+
+impl Consumer for Feeder {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        match self.tx.send(&[item.bytes]) {
+            Ok(_) => {}
+            Err(error) if error.is_end() => return Err(error.into()),
+            Err(error) => self.complaints.bad("standard input", error)?,
+        }
+        Ok(true)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! One node by itself, for ports that are there already.
+
+use crate::fault::{Fault, Faults};
+use crate::kinds::{Context, Kind};
+use crate::tree::{self, Value, What};
+use node::Node;
+use std::path::Path;
+
+/// Makes the node that a lab file's section with the keys `kind` and those in `keys` (lines of TOML)
+/// would stand for, with `ports` ports where its kind leaves the number open and `keys` do not say.
+/// A meter measures itself and shows that in its counters.
+///
+/// # Errors
+/// Everything that was found to be wrong with the keys; places are in a text that begins with the
+/// line `kind = ...`.
+pub fn node(kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Faults> {
+    let text = format!("kind = {kind:?}\n{keys}");
+    let made = make(&text, "");
+    match &made {
+        Ok(node) if node.ports() != ports => make(&text, &format!("ports = {ports}")).or(made),
+        _ => made,
+    }
+}
+
+fn make(text: &str, more: &str) -> Result<Box<dyn Node>, Faults> {
+    let text = &format!("{text}\n{more}");
+    let mut faults = Vec::new();
+    let entries = tree::parse(text, &mut faults);
+    if !faults.is_empty() {
+        return Err(Faults::new(text, faults));
+    }
+    let mut config = Value {
+        span: 0..text.len(),
+        what: What::Table(entries),
+    };
+    let made = match config.take("kind") {
+        Some(kind) => of_kind(&kind.value, &config),
+        None => Err(Fault::new(0..0, "`kind` is missing")),
+    };
+    made.map_err(|fault| Faults::new(text, vec![fault]).of_file("node"))
+}
+
+fn of_kind(kind: &Value, config: &Value) -> Result<Box<dyn Node>, Fault> {
+    let found = Kind::find(kind)?;
+    if found.name == "meter" {
+        return Ok(Box::new(nodes::meter::Meter::new(config.read()?)));
+    }
+    let context = Context {
+        folder: Some(Path::new("")),
+        ..Context::default()
+    };
+    found.make(config, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_as_many_ports_as_there_are() {
+        assert_eq!(node("switch", "", 3).unwrap().ports(), 3);
+        assert_eq!(node("delay", "delay = \"5 ms\"", 2).unwrap().ports(), 2);
+        // A delay box never has three; the world says so.
+        assert_eq!(node("delay", "", 3).unwrap().ports(), 2);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_at_its_place() {
+        let wrong = |kind, keys| node(kind, keys, 2).err().unwrap().to_string();
+        assert!(wrong("swich", "").contains("switch"));
+        assert!(wrong("delay", "dealy = 1").contains("delay"));
+        assert!(wrong("delay", "delay = ").contains("delay"));
+    }
+}

@@ -71,6 +71,11 @@ impl Keep {
                     Resolution::Picosecond => capture::Resolution::PICO,
                     Resolution::Nanosecond => capture::Resolution::NANO,
                 },
+                // Picoseconds reach 213 days: from the start of the run they do.
+                offset_s: match era.resolution {
+                    Resolution::Picosecond => (era.zero_ps / 1_000_000_000_000) as i64,
+                    Resolution::Nanosecond => 0,
+                },
                 speed: lab.rate_at(view).map_or(0, |rate| rate.bits_per_second()),
                 ..Interface::default()
             };

@@ -85,3 +85,16 @@ fn checksums_are_those_of_cksum() {
     // As `printf 123456789 | cksum` says.
     assert_eq!(cksum(b"123456789"), 930_766_865);
 }
+
+#[test]
+fn the_first_lab_of_the_book_gives_what_stands_there() {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/labs.md");
+    let book = std::fs::read_to_string(book).unwrap();
+    let block = |start: &str| {
+        let (_, behind) = book.split_once(start).unwrap();
+        behind.split_once("```").unwrap().0
+    };
+    let lab = lab::parse(block("```toml\n")).unwrap();
+    let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
+    assert_eq!(block("$ wire lab hello.toml\n"), report.to_string());
+}

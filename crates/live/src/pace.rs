@@ -143,6 +143,21 @@ impl Pacer {
         }
     }
 
+    /// Puts packets behind those submitted before them, at the cost of one wake-up for all; waits as
+    /// [`submit`](Pacer::submit) does.
+    ///
+    /// # Errors
+    /// When the port has gone away; how many packets it has taken before is in the report.
+    pub fn submit_all<'a>(
+        &self,
+        packets: impl IntoIterator<Item = (Departure, &'a [u8])>,
+    ) -> Result<(), Stopped> {
+        match self.shared.queue.put_all(now_ns(), packets) {
+            true => Ok(()),
+            false => Err(Stopped),
+        }
+    }
+
     /// The port's timers, in ticks; number 0 is not in use.
     pub fn timers(&self) -> [u64; 8] {
         self.watch().timers()

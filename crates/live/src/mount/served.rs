@@ -213,13 +213,7 @@ impl Served {
                     break;
                 }
             }
-            let mut taken = true;
-            for (departure, bytes) in batch.packets() {
-                taken = pacer.submit(departure, bytes).is_ok();
-                if !taken {
-                    break;
-                }
-            }
+            let taken = pacer.submit_all(batch.packets()).is_ok();
             if !taken {
                 self.outbox.close();
             }

@@ -91,22 +91,41 @@ impl Queue {
 
     /// Puts a packet in, waiting for room; `false` when the reader is done.
     pub fn put(&self, departure: Departure, asked: u64, frame: &[u8]) -> bool {
+        self.put_all(asked, [(departure, frame)])
+    }
+
+    /// Puts packets in, waiting for room; `false` when the reader is done.
+    ///
+    /// The reader is woken once, when all are in or there is no more room: it has real-time priority,
+    /// and would otherwise take the processor for every single packet.
+    pub fn put_all<'a>(
+        &self,
+        asked: u64,
+        packets: impl IntoIterator<Item = (Departure, &'a [u8])>,
+    ) -> bool {
         let mut state = self.lock();
-        while state.filling.is_full() && !state.closed {
-            state = self
-                .room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+        for (departure, frame) in packets {
+            while state.filling.is_full() && !state.closed {
+                self.wake(&mut state);
+                state = self
+                    .room
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.closed {
+                return false;
+            }
+            state.filling.push(departure, asked, frame);
         }
-        if state.closed {
-            return false;
-        }
-        state.filling.push(departure, asked, frame);
-        if state.idle {
+        self.wake(&mut state);
+        true
+    }
+
+    fn wake(&self, state: &mut State) {
+        if state.idle && !state.filling.entries.is_empty() {
             state.idle = false;
             self.something.notify_one();
         }
-        true
     }
 
     /// Swaps an emptied chunk for the filled one, waiting for it; `false` when nothing more will come.

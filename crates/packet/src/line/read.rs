@@ -130,25 +130,40 @@ pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, Lin
     let source = fields.expect(wanted)?.exactly(12, wanted)?;
     frame.extend_from_slice(&source.to_be_bytes()[2..]);
     let wanted = "the EtherType (4 digits)";
-    let ethertype = fields.expect(wanted)?.exactly(4, wanted)?;
+    let ethertype = fields.expect(wanted)?;
+    // A script that has cut a tag out leaves the EtherType behind it as two payload bytes.
+    let ethertype = match ethertype.bytes.len() {
+        2 => ethertype.value()? << 8 | fields.expect(wanted)?.exactly(2, wanted)?,
+        _ => ethertype.exactly(4, wanted)?,
+    };
     frame.extend_from_slice(&ethertype.to_be_bytes()[6..]);
     payload(line, fields.at, frame)?;
     Ok(Some(head))
 }
 
 /// Reads payload bytes from `at`, where a blank or the line's end is, and appends them to `frame`.
+///
+/// A field of four digits among them is two bytes: the EtherType behind a tag that a script has put
+/// in (paper 001, command 7).
 pub(super) fn payload(line: &[u8], at: usize, frame: &mut Vec<u8>) -> Result<(), LineError> {
     let at = at + written(&line[at..], frame);
     let mut fields = Fields { line, at };
     while let Some(field) = fields.next() {
-        let byte = field.exactly(2, "a payload byte (2 digits)")?;
-        if frame.len() == LONGEST {
+        let value = match field.bytes.len() {
+            4 => field.value()?,
+            _ => field.exactly(2, "a payload byte (2 digits)")?,
+        } as u16;
+        let width = field.bytes.len() / 2;
+        if frame.len() + width > LONGEST {
             return Err(LineError {
                 column: field.start + 1,
                 reason: Reason::TooManyBytes,
             });
         }
-        frame.push(byte as u8);
+        frame.extend_from_slice(&value.to_be_bytes()[2 - width..]);
+        if width == 2 {
+            fields.at += written(&line[fields.at..], frame);
+        }
     }
     Ok(())
 }

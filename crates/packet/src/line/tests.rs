@@ -179,3 +179,30 @@ fn the_longest_frame_passes_and_one_byte_more_does_not() {
     assert_eq!(fault.reason, Reason::TooManyBytes);
     assert_eq!(fault.column, text.len() - 1);
 }
+
+#[test]
+fn what_the_papers_sed_commands_leave_is_read() {
+    // Paper 001, commands 7 and 8: a tag put in before the EtherType, and one taken out.
+    let (mut frame, mut plain) = (Vec::new(), Vec::new());
+    for (edited, proper) in [
+        (
+            "001122334455 66778899AABB 8100 00 01 0800 45 00 00 54 01 02 03 04 05 06 07 08",
+            "001122334455 66778899AABB 8100 00 01 08 00 45 00 00 54 01 02 03 04 05 06 07 08",
+        ),
+        (
+            "001122334455 66778899AABB 08 00 45 00 00 54",
+            "001122334455 66778899AABB 0800 45 00 00 54",
+        ),
+    ] {
+        assert!(decode(edited.as_bytes(), &mut frame).unwrap().is_some());
+        decode(proper.as_bytes(), &mut plain).unwrap();
+        assert_eq!(frame, plain);
+    }
+    for bad in [
+        "001122334455 66778899AABB 08",
+        "001122334455 66778899AABB 08 0045",
+        "001122334455 66778899AABB 0800 450",
+    ] {
+        assert!(decode(bad.as_bytes(), &mut frame).is_err(), "{bad}");
+    }
+}

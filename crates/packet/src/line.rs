@@ -7,7 +7,9 @@
 //! A field says what it is by its width in hexadecimal digits: 16 the timestamp word, 8 the
 //! five-tuple hash, 12 a MAC address, 4 the EtherType, 2 a payload byte. Written in upper case with
 //! one space between fields; read in any case, with any run of spaces and tabs between fields and
-//! round them, with `\n`, `\r\n` or nothing at the end.
+//! round them, with `\n`, `\r\n` or nothing at the end. Read, too, is what the papers' own `sed` commands
+//! for VLAN tags leave (paper 001, commands 7 and 8): an EtherType of four digits among the payload
+//! bytes, and one written as two bytes.
 //!
 //! ```
 //! use packet::line;

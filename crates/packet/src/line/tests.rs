@@ -140,8 +140,8 @@ fn a_fault_is_told_with_its_column_and_its_mend() {
             "column 14: a field of 10 digit(s) where the source",
         ),
         (
-            "001122334455 66778899AABB 0800 4500",
-            "column 32: a field of 4 digit(s) where a payload",
+            "001122334455 66778899AABB 0800 45000",
+            "column 32: a field of 5 digit(s) where a payload",
         ),
         (
             "001122334455 66778899AABB 0800 45 0",

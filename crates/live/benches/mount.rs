@@ -82,6 +82,7 @@ fn port(rx: Box<dyn Receive>) -> Port {
     Port {
         info: PortInfo {
             name: "bench".into(),
+            epoch_ns: 0,
             tick: Tick::EIGHT_NS,
             stamps: Stamps::Software,
             mac: None,

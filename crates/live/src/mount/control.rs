@@ -2,7 +2,6 @@
 
 use super::served::Served;
 use super::tree::Text;
-use crate::clock;
 use std::fmt::Write;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +11,7 @@ pub fn read(served: &Served, text: Text) -> String {
     match text {
         Text::Counters => counters(served),
         Text::Tick => format!("{}\n", served.info.tick.as_ps()),
-        Text::Epoch => format!("{}\n", clock::epoch_ns()),
+        Text::Epoch => format!("{}\n", served.info.epoch_ns),
         Text::Timer(timer) => format!("{:016X}\n", served.watch.timers()[usize::from(timer)]),
         Text::Ctl => {
             let mut out = String::new();

@@ -4,50 +4,14 @@
 //! turns that the contenders take by rotation, and each contender's ratio to `faster-hex`.
 #![allow(clippy::disallowed_methods)] // a benchmark reads the clock
 
+mod race;
+
 use packet::line::{Codec, Form, Head, Lines, Step};
+use race::{Contender, print};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 /// Frame bytes that one batch holds: what it reads and writes stays in the second-level cache.
 const BATCH: usize = 8_000;
-const TURNS: usize = 60;
-const TURN: Duration = Duration::from_millis(2);
-
-/// One contender: its name, and one batch of work.
-type Contender<'a> = (String, Box<dyn FnMut() + 'a>);
-
-/// Gives every contender its turns; the shortest time of one batch each, in seconds.
-fn race(contenders: &mut [Contender<'_>]) -> Vec<f64> {
-    let mut best = vec![f64::INFINITY; contenders.len()];
-    for _ in 0..TURNS {
-        for ((_, batch), best) in contenders.iter_mut().zip(&mut best) {
-            let (turn, mut batches) = (Instant::now(), 0u32);
-            while turn.elapsed() < TURN {
-                for _ in 0..8 {
-                    batch();
-                }
-                batches += 8;
-            }
-            *best = best.min(turn.elapsed().as_secs_f64() / f64::from(batches));
-        }
-    }
-    best
-}
-
-fn print(title: &str, bytes: usize, packets: usize, mut contenders: Vec<Contender<'_>>) {
-    println!("\n{title}");
-    println!("{:<28}{:>10}{:>12}{:>10}", "", "GB/s", "ns/packet", "ratio");
-    let times = race(&mut contenders);
-    for ((name, _), time) in contenders.iter().zip(&times) {
-        println!(
-            "{name:<28}{:>10.2}{:>12.1}{:>10.2}",
-            bytes as f64 / time / 1e9,
-            time / packets as f64 * 1e9,
-            times[0] / time
-        );
-    }
-}
-
 /// Frames of `length` bytes that look like anything: a xorshift's output.
 fn frames(length: usize) -> Vec<Vec<u8>> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;

@@ -33,6 +33,7 @@ pub use pcap::PcapWriter;
 pub use stamp::Resolution;
 pub use write::PcapngWriter;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 /// The longest block or packet that a [`Reader`] accepts, in bytes; blocks that it only skips may
@@ -108,12 +109,12 @@ pub struct Statistics {
     pub delivered: Option<u64>,
 }
 
-/// One part of a capture file.
+/// One part of a capture file. What is rare is boxed, so that a packet moves as a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block<'a> {
     /// A new interface; they count from 0, through all sections of the file. The header of a pcap
     /// file is its only interface.
-    Interface(Interface),
+    Interface(Box<Interface>),
     /// A packet.
     Packet {
         /// The interface.
@@ -130,7 +131,7 @@ pub enum Block<'a> {
         flags: Option<u32>,
     },
     /// Counters of an interface.
-    Statistics(Statistics),
+    Statistics(Box<Statistics>),
     /// A block that was skipped because it makes no sense; its neighbours do.
     Damaged(CaptureError),
     /// A block with nothing of the above: section header, name resolution, custom, unknown.
@@ -370,20 +371,24 @@ impl Order {
     /// The number at `at`; zero beyond the end, which callers have excluded.
     #[inline]
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied();
-        match self {
-            Order::Big => u16::from_be_bytes(bytes.unwrap_or_default()),
-            Order::Little => u16::from_le_bytes(bytes.unwrap_or_default()),
+        let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
+        let number = u16::from_le_bytes(bytes.copied().unwrap_or_default());
+        if self == Order::Big {
+            number.swap_bytes()
+        } else {
+            number
         }
     }
 
     /// As [`u16`](Order::u16).
     #[inline]
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied();
-        match self {
-            Order::Big => u32::from_be_bytes(bytes.unwrap_or_default()),
-            Order::Little => u32::from_le_bytes(bytes.unwrap_or_default()),
+        let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
+        let number = u32::from_le_bytes(bytes.copied().unwrap_or_default());
+        if self == Order::Big {
+            number.swap_bytes()
+        } else {
+            number
         }
     }
 

@@ -34,7 +34,7 @@ fn read(file: &[u8]) -> Content {
             Ok(Step::Block { used, block }) => {
                 rest = &rest[used..];
                 match block {
-                    Block::Interface(interface) => content.interfaces.push(interface),
+                    Block::Interface(interface) => content.interfaces.push(*interface),
                     Block::Packet {
                         at_ps,
                         original_len,
@@ -43,7 +43,7 @@ fn read(file: &[u8]) -> Content {
                     } => {
                         content.packets.push((at_ps, original_len, bytes.to_vec()));
                     }
-                    Block::Statistics(statistics) => content.statistics.push(statistics),
+                    Block::Statistics(statistics) => content.statistics.push(*statistics),
                     Block::Damaged(error) => content.damaged.push(error),
                     Block::Other => {}
                 }

@@ -1,6 +1,7 @@
 //! pcap, in microseconds and nanoseconds.
 
 use super::{Block, CaptureError, Found, Interface, LONGEST_BLOCK, Order, Resolution, without_fcs};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Magic numbers, which also tell the byte order.
@@ -116,7 +117,10 @@ impl Header {
             fcs_len: self.fcs_len,
             ..Interface::default()
         };
-        Ok(Found::Block(FILE_HEADER, Block::Interface(interface)))
+        Ok(Found::Block(
+            FILE_HEADER,
+            Block::Interface(Box::new(interface)),
+        ))
     }
 }
 

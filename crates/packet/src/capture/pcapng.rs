@@ -6,6 +6,7 @@ use super::{
     Statistics, without_fcs,
 };
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -103,7 +104,7 @@ impl Section {
             return Ok(Found::Block(used, Block::Other));
         }
         let block = match kind {
-            INTERFACE => Block::Interface(self.interface(body, offset)?),
+            INTERFACE => Block::Interface(Box::new(self.interface(body, offset)?)),
             PACKET | OLD_PACKET => self.packet(kind, body, offset),
             SIMPLE_PACKET => self.simple_packet(body, offset),
             STATISTICS => self.statistics(body, offset),
@@ -274,7 +275,7 @@ impl Section {
                 _ => {}
             }
         }
-        Block::Statistics(statistics)
+        Block::Statistics(Box::new(statistics))
     }
 }
 

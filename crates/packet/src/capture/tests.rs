@@ -28,7 +28,7 @@ fn read(file: &[u8], step: usize) -> Content {
             Ok(Step::Block { used, block }) => {
                 assert!(used > 0);
                 match block {
-                    Block::Interface(interface) => content.interfaces.push(interface),
+                    Block::Interface(interface) => content.interfaces.push(*interface),
                     Block::Packet {
                         interface,
                         at_ps,
@@ -44,7 +44,7 @@ fn read(file: &[u8], step: usize) -> Content {
                         dropped,
                         flags,
                     )),
-                    Block::Statistics(statistics) => content.statistics.push(statistics),
+                    Block::Statistics(statistics) => content.statistics.push(*statistics),
                     Block::Damaged(error) => content.damaged.push(error),
                     Block::Other => {}
                 }

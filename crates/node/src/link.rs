@@ -144,6 +144,8 @@ pub fn seed_of(run: u64, link: usize, direction: usize) -> u64 {
 #[derive(Debug)]
 pub struct Transmitter {
     channel: Channel,
+    /// Picoseconds to a byte, where that is a whole number: no division for each frame.
+    byte_ps: Option<u64>,
     /// When the next preamble may start, and what is left of a picosecond, in units of 1/rate.
     free: (Time, u64),
     /// Up to when the queue was looked at; it never goes back.
@@ -160,8 +162,14 @@ pub struct Transmitter {
 impl Transmitter {
     /// A free link. The same seed gives the same losses.
     pub fn new(channel: Channel, seed: u64) -> Transmitter {
+        // A link without a rate takes 0 ps for a byte.
+        let byte_ps = channel.rate.map_or(Some(0), |rate| {
+            let (byte, rest) = rate.time_of(8, 0);
+            (rest == 0).then_some(byte.as_ps())
+        });
         let mut link = Transmitter {
             channel,
+            byte_ps,
             free: (Time::ZERO, 0),
             looked: Time::ZERO,
             waiting: VecDeque::new(),
@@ -216,9 +224,10 @@ impl Transmitter {
         let back_to_back = departed == self.free.0 + preamble;
         let carry = if back_to_back { self.free.1 } else { 0 };
         let (duration, _) = self.bits(len + FCS);
-        let (until, rest) = match self.channel.rate {
-            Some(rate) => rate.time_of(8 * (PREAMBLE + len + FCS + GAP) as u64, carry),
-            None => (Time::ZERO, 0),
+        let slot = PREAMBLE + len + FCS + GAP;
+        let (until, rest) = match (self.byte_ps, self.channel.rate) {
+            (None, Some(rate)) => rate.time_of(8 * slot as u64, carry),
+            _ => self.bits(slot),
         };
         self.free = (departed - preamble + until, rest);
         self.counters.sent += 1;
@@ -246,9 +255,11 @@ impl Transmitter {
 
     /// How long this many bytes take.
     fn bits(&self, bytes: usize) -> (Time, u64) {
-        self.channel
-            .rate
-            .map_or((Time::ZERO, 0), |rate| rate.time_of(8 * bytes as u64, 0))
+        match (self.byte_ps, self.channel.rate) {
+            (Some(ps), _) => (Time::from_ps(ps * bytes as u64), 0),
+            (None, Some(rate)) => rate.time_of(8 * bytes as u64, 0),
+            (None, None) => (Time::ZERO, 0),
+        }
     }
 
     /// Whether one of the next `bits` is wrong.

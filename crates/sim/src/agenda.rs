@@ -3,7 +3,8 @@
 //! Only the first event of each source - a direction of a link, a node's alarm - is in the heap, so
 //! it stays as small as the graph however many frames are on their way. An event is moved in place
 //! when it changes, so nothing stale is ever met. Four children to a place: half as deep as a binary
-//! heap, and the children lie in two cache lines.
+//! heap, and the children lie in two cache lines. Which of them is first is found without branches,
+//! which would go wrong every other time.
 
 use node::Time;
 
@@ -18,10 +19,26 @@ pub(crate) struct Due {
     pub order: u64,
 }
 
+impl Due {
+    /// Compared at one go.
+    fn key(self) -> u128 {
+        u128::from(self.at.as_ps()) << 64 | u128::from(self.order)
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Entry {
-    due: Due,
+    key: u128,
     source: u32,
+}
+
+impl Entry {
+    fn due(&self) -> Due {
+        Due {
+            at: Time::from_ps((self.key >> 64) as u64),
+            order: self.key as u64,
+        }
+    }
 }
 
 /// The first event of each source that has one.
@@ -44,14 +61,14 @@ impl Agenda {
     pub fn first(&self) -> Option<(Due, usize)> {
         self.heap
             .first()
-            .map(|entry| (entry.due, entry.source as usize))
+            .map(|entry| (entry.due(), entry.source as usize))
     }
 
     /// When this source is due.
     pub fn due(&self, source: usize) -> Option<Due> {
         match self.place[source] {
             NOWHERE => None,
-            place => Some(self.heap[place as usize].due),
+            place => Some(self.heap[place as usize].due()),
         }
     }
 
@@ -62,35 +79,29 @@ impl Agenda {
             (None, NOWHERE) => {}
             (None, place) => self.remove(place as usize),
             (Some(due), NOWHERE) => {
-                let source = source as u32;
-                self.heap.push(Entry { due, source });
-                self.rise(self.heap.len() - 1, Entry { due, source });
+                let (key, source) = (due.key(), source as u32);
+                self.heap.push(Entry { key, source });
+                self.rise(self.heap.len() - 1, Entry { key, source });
             }
             (Some(due), place) => {
-                let place = place as usize;
-                let earlier = due < self.heap[place].due;
-                let entry = Entry {
-                    due,
-                    source: source as u32,
-                };
-                if earlier {
-                    self.rise(place, entry);
-                } else {
-                    self.sink(place, entry);
-                }
+                let (key, source) = (due.key(), source as u32);
+                self.replace(place as usize, Entry { key, source });
             }
         }
     }
 
     fn remove(&mut self, place: usize) {
         self.place[self.heap[place].source as usize] = NOWHERE;
-        let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) else {
-            return;
-        };
-        if last.due < self.heap[place].due {
-            self.rise(place, last);
+        if let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) {
+            self.replace(place, last);
+        }
+    }
+
+    fn replace(&mut self, place: usize, entry: Entry) {
+        if entry.key < self.heap[place].key {
+            self.rise(place, entry);
         } else {
-            self.sink(place, last);
+            self.sink(place, entry);
         }
     }
 
@@ -102,7 +113,7 @@ impl Agenda {
     fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / CHILDREN;
-            if self.heap[parent].due <= entry.due {
+            if self.heap[parent].key <= entry.key {
                 break;
             }
             self.put(place, self.heap[parent]);
@@ -114,17 +125,29 @@ impl Agenda {
     fn sink(&mut self, mut place: usize, entry: Entry) {
         loop {
             let first = place * CHILDREN + 1;
-            let end = (first + CHILDREN).min(self.heap.len());
-            let Some(child) = (first..end).min_by_key(|&child| self.heap[child].due) else {
+            let Some(child) = self.first_of(first) else {
                 break;
             };
-            if entry.due <= self.heap[child].due {
+            if entry.key <= self.heap[child].key {
                 break;
             }
             self.put(place, self.heap[child]);
             place = child;
         }
         self.put(place, entry);
+    }
+
+    /// Which of the children that begin at a place is due first.
+    fn first_of(&self, first: usize) -> Option<usize> {
+        let children = self.heap.get(first..)?;
+        let Some([a, b, c, d]) = children.first_chunk::<CHILDREN>() else {
+            let rest = (0..children.len()).min_by_key(|&child| children[child].key);
+            return rest.map(|child| first + child);
+        };
+        let earlier = |x: usize, y: usize, second: bool| if second { y } else { x };
+        let (left, right) = (earlier(0, 1, b.key < a.key), earlier(2, 3, d.key < c.key));
+        let later = children[right].key < children[left].key;
+        Some(first + earlier(left, right, later))
     }
 }
 

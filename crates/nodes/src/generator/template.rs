@@ -133,13 +133,14 @@ impl Template {
         let udp_len = (len - self.udp) as u16;
         write(self.udp, source);
         write(self.udp + 4, udp_len);
-        // The length counts twice, in the header and in the pseudo-header.
-        let sum = self
-            .udp_sum
-            .plus(&source.to_be_bytes())
-            .plus(&udp_len.to_be_bytes())
-            .plus(&udp_len.to_be_bytes())
-            .plus(&payload);
+        // All that the sum lacks, in one piece. The length counts twice, in the header and in the
+        // pseudo-header.
+        let mut rest = [0; 6 + probe::LEN];
+        for (place, value) in rest.chunks_exact_mut(2).zip([source, udp_len, udp_len]) {
+            place.copy_from_slice(&value.to_be_bytes());
+        }
+        rest[6..].copy_from_slice(&payload);
+        let sum = self.udp_sum.plus(&rest);
         write(self.udp + 6, sum.udp_checksum());
         if self.is_v4 {
             let ip_len = (len - self.ip) as u16;

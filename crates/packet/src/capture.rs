@@ -196,16 +196,26 @@ pub enum CaptureError {
         /// The length it claims.
         length: u64,
     },
-    /// A block length that cannot be, or that is not the one at the block's end.
+    /// A block length that cannot be.
     #[error(
-        "byte {offset}: a block has length {first} at its start and {last} at its end; the file is damaged from here on, cut it off with `head -c {offset}`"
+        "byte {offset}: a block of {length} bytes is shorter than its own framing, or not a multiple of 4; the file is damaged from here on, cut it off with `head -c {offset}`"
     )]
     Length {
         /// Where the block begins.
         offset: u64,
+        /// The length it claims.
+        length: u32,
+    },
+    /// A block with another length at its end.
+    #[error(
+        "byte {offset}: a block has length {length} at its start and {last} at its end; the file is damaged from here on, cut it off with `head -c {offset}`"
+    )]
+    Ends {
+        /// Where the block begins.
+        offset: u64,
         /// The length at its start.
-        first: u32,
-        /// The length at its end; the same where the first is wrong in itself.
+        length: u32,
+        /// The length at its end.
         last: u32,
     },
     /// A section without a byte order.

@@ -1,6 +1,10 @@
 //! In steady state no packet costs an allocation, however many pass.
 
 use packet::Packet;
+use packet::arp::Arp;
+use packet::capture::{Block, Interface, PcapWriter, PcapngWriter, Reader};
+use packet::ethernet::Mac;
+use packet::flow;
 use packet::line::{Codec, Form, Lines, Step};
 use packet::record;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -98,6 +102,55 @@ fn records_are_written_and_read_without_allocating() {
             seen += 1;
         }
         assert_eq!(seen, 10);
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn captures_are_written_and_read_without_allocating() {
+    let frame = [0x5A; 1514];
+    let mut writer = PcapngWriter::default();
+    let (mut head, mut bytes) = (Vec::new(), Vec::new());
+    writer.header("", &mut head);
+    writer.interface(&Interface::default(), &mut head);
+    let mut reader = Reader::default();
+    let mut read = |mut rest: &[u8], see: &mut dyn FnMut(Block<'_>)| {
+        while let Ok(packet::capture::Step::Block { used, block }) = reader.next(rest, false) {
+            see(block);
+            rest = &rest[used..];
+        }
+    };
+    read(&head, &mut |_| ());
+    let count = allocations(|| {
+        bytes.clear();
+        for at in 0..10 {
+            writer.packet(0, at * 67_200, &frame, &mut bytes);
+        }
+        let mut seen = 0;
+        read(&bytes, &mut |block| {
+            let Block::Packet { bytes, .. } = block else {
+                return;
+            };
+            assert_eq!((bytes, flow::hash(bytes)), (&frame[..], 0));
+            seen += 1;
+        });
+        assert_eq!(seen, 10);
+        bytes.clear();
+        for at in 0..10 {
+            PcapWriter::NANO.packet(at * 67_200, &frame, &mut bytes);
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn headers_are_built_and_read_without_allocating() {
+    let mut frame = Vec::new();
+    let count = allocations(|| {
+        frame.clear();
+        let us = Mac([2, 0, 0, 0, 0, 1]);
+        Arp::request(us, [10, 0, 0, 1].into(), [10, 0, 0, 2].into()).build_frame(&mut frame);
+        assert_eq!(Arp::parse(&frame[14..]).unwrap().sender_mac, us);
     });
     assert_eq!(count, 0);
 }

@@ -413,7 +413,12 @@ fn damaged_files_give_what_is_good_and_name_the_place() {
             1,
             "a packet is longer than its block; it was skipped",
         ),
-        ("block-end.pcapng", 2, 0, "a block has length"),
+        (
+            "block-end.pcapng",
+            2,
+            0,
+            "at its end; the file is damaged from here on",
+        ),
         (
             "block-limit.pcapng",
             2,
@@ -424,7 +429,7 @@ fn damaged_files_give_what_is_good_and_name_the_place() {
             "block-length.pcapng",
             2,
             0,
-            "a block has length 8 at its start",
+            "a block of 8 bytes is shorter than its own framing",
         ),
         (
             "byte-order.pcapng",
@@ -458,4 +463,63 @@ fn damaged_files_give_what_is_good_and_name_the_place() {
             );
         }
     }
+}
+
+#[test]
+fn packets_of_tunnels_read_well() {
+    let packets = read(&load("tunnels.pcapng")).packets;
+    let told: Vec<String> = packets
+        .iter()
+        .map(|p| packet::describe::Description(&p.2).to_string())
+        .collect();
+    let inner = "10.0.0.1:4000 > 10.0.0.2:53 UDP, 5 bytes";
+    let macs = "02:00:00:00:00:01 > 02:00:00:00:00:02";
+    let wanted = [
+        format!("vlan 5 {inner}"),
+        format!("vlan 100 vlan 5 {inner}"),
+        format!("{macs} MPLS 100 MPLS 200 {inner}"),
+        format!("10.0.0.1 > 10.0.0.2 GRE key 7 {inner}"),
+        format!("10.0.0.1 > 10.0.0.2 GRE {inner}"),
+        "[fd00::1]:4000 > [fd00::2]:53 UDP, 8 bytes, first fragment".into(),
+        "fd00::1 > fd00::2 protocol 17, 8 bytes, fragment at 16".into(),
+        "10.0.0.1:4000 > 10.0.0.2:80 TCP S seq 1 win 64240, 0 bytes".into(),
+        "02:00:00:00:00:01 > 01:80:c2:00:00:00 802.3, 38 bytes".into(),
+    ];
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn checksums_of_received_packets_are_right() {
+    use packet::ipv4::{Ipv4View, protocol};
+    use packet::{ethernet::ethertype, icmp::IcmpView, icmpv6::Icmpv6View, ipv6::Ipv6View};
+    let (mut four, mut six) = (0, 0);
+    for (_, _, frame) in read(&load("nano.pcap")).packets {
+        let tags = packet::vlan::Tags::new(&frame).unwrap();
+        match tags.ethertype() {
+            ethertype::IPV4 => {
+                let view = Ipv4View::new(tags.payload()).unwrap();
+                assert!(view.is_checksum_valid());
+                // What a veth pair carries of TCP and UDP has its checksum still to be filled in.
+                let whole = !view.more_fragments() && view.fragment_offset() == 0;
+                if whole && view.protocol() == protocol::ICMP {
+                    assert!(IcmpView::new(view.payload()).unwrap().is_checksum_valid());
+                    four += 1;
+                }
+            }
+            ethertype::IPV6 => {
+                let view = Ipv6View::new(tags.payload()).unwrap();
+                let mut walk = view.extensions();
+                let whole = walk
+                    .by_ref()
+                    .all(|extension| extension.fragment().is_none());
+                if whole && walk.protocol() == protocol::ICMPV6 {
+                    let message = Icmpv6View::new(walk.payload()).unwrap();
+                    assert!(message.is_checksum_valid(view.pseudo(protocol::ICMPV6)));
+                    six += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(four > 3 && six > 3, "{four} {six}");
 }

@@ -7,15 +7,20 @@ use alloc::vec::Vec;
 const END: u16 = 0;
 
 /// Walks a list of options; ends at its end mark, or where an option runs out of the list.
-#[derive(Clone)]
 pub struct Options<'a> {
     rest: &'a [u8],
     order: Order,
+    /// Whether the walk ended where an option runs out of the list.
+    pub broken: bool,
 }
 
 impl<'a> Options<'a> {
     pub fn new(rest: &'a [u8], order: Order) -> Options<'a> {
-        Options { rest, order }
+        Options {
+            rest,
+            order,
+            broken: false,
+        }
     }
 }
 
@@ -23,14 +28,22 @@ impl<'a> Iterator for Options<'a> {
     type Item = (u16, &'a [u8]);
 
     fn next(&mut self) -> Option<(u16, &'a [u8])> {
-        let head = self.rest.get(..4)?;
-        let (code, length) = (self.order.u16(head, 0), self.order.u16(head, 2).into());
-        if code == END {
+        if self.rest.is_empty() {
             return None;
         }
-        let value = self.rest.get(4..4 + length)?;
+        let head = self.rest.get(..4);
+        let (code, length) = match head {
+            Some(head) => (self.order.u16(head, 0), self.order.u16(head, 2).into()),
+            None => (END, 0),
+        };
+        let value = self.rest.get(4..).and_then(|rest| rest.get(..length));
+        self.broken = head.is_none() || value.is_none();
+        if code == END || self.broken {
+            self.rest = &[];
+            return None;
+        }
         self.rest = self.rest.get(4 + padded(length)..).unwrap_or_default();
-        Some((code, value))
+        value.map(|value| (code, value))
     }
 }
 

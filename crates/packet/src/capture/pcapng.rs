@@ -65,11 +65,7 @@ impl Section {
         let shortest = if starts { SECTION_LENGTH } else { FRAMING };
         let used = length as usize;
         if used < shortest || !used.is_multiple_of(4) {
-            return Err(CaptureError::Length {
-                offset,
-                first: length,
-                last: length,
-            });
+            return Err(CaptureError::Length { offset, length });
         }
         let wanted = matches!(
             kind,
@@ -92,9 +88,9 @@ impl Section {
         };
         let last = order.u32(block, used - 4);
         if last != length {
-            return Err(CaptureError::Length {
+            return Err(CaptureError::Ends {
                 offset,
-                first: length,
+                length,
                 last,
             });
         }
@@ -150,7 +146,8 @@ impl Section {
                 .trim_end_matches('\0')
                 .to_owned()
         };
-        for (code, value) in Options::new(&body[8..], order) {
+        let mut options = Options::new(&body[8..], order);
+        for (code, value) in options.by_ref() {
             match (code, value.len()) {
                 (2, _) => interface.name = text(value),
                 (3, _) => interface.description = text(value),
@@ -161,6 +158,11 @@ impl Section {
                 (14, 8) => interface.offset_s = order.u64(value, 0).cast_signed(),
                 _ => {}
             }
+        }
+        if options.broken {
+            let reason = "an interface's options do not end; the unit of its stamps is not known, \
+                          restore the file from its source";
+            return Err(CaptureError::Block { offset, reason });
         }
         self.interfaces.push(Known {
             resolution: interface.resolution,

@@ -377,9 +377,9 @@ fn damage_is_told_with_its_place() {
     lengths[24] = 32;
     assert_eq!(
         read(&lengths, 9).error,
-        Some(CaptureError::Length {
+        Some(CaptureError::Ends {
             offset: 0,
-            first: 28,
+            length: 28,
             last: 32
         })
     );
@@ -389,8 +389,7 @@ fn damage_is_told_with_its_place() {
         read(&short, 9).error,
         Some(CaptureError::Length {
             offset: 28,
-            first: 8,
-            last: 8
+            length: 8
         })
     );
     let mut odd = section(order);
@@ -428,6 +427,54 @@ fn damage_is_told_with_its_place() {
         read(&pcap, 9).error,
         Some(CaptureError::TooLong { offset: 24, .. })
     ));
+}
+
+#[test]
+fn options_that_do_not_end_make_an_interface_worthless() {
+    let order = Order::Little;
+    for options in [&[9, 0, 9, 0, 9, 0, 0, 0][..], &[9, 0, 255, 255]] {
+        let mut file = section(order);
+        file.extend(interface(order, 0, options));
+        let error = read(&file, 9).error.unwrap().to_string();
+        assert!(
+            error.starts_with("byte 28: an interface's options do not end"),
+            "{error}"
+        );
+    }
+    for options in [
+        &[][..],
+        &[0, 0, 0, 0],
+        &[9, 0, 1, 0, 9, 0, 0, 0],
+        &[9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0],
+    ] {
+        let mut file = section(order);
+        file.extend(interface(order, 0, options));
+        assert_eq!(read(&file, 9).error, None);
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_is_written_reads_back(
+        units: Vec<(u64, Vec<u8>, u32)>, digits in 0..=12u8, offset_s in 0..4_000_000_000i64, name: alloc::string::String,
+    ) {
+        let resolution = Resolution::from_byte(digits);
+        let described = Interface { resolution, offset_s, name, ..Interface::default() };
+        let (mut file, mut writer) = (Vec::new(), PcapngWriter::default());
+        writer.header("", &mut file);
+        writer.interface(&described, &mut file);
+        let mut wanted = Vec::new();
+        for (units, bytes, more) in units {
+            let (at, length) = (resolution.to_ps(units, offset_s), bytes.len() as u32);
+            let original_len = length.saturating_add(more);
+            writer.cut_packet(0, at, original_len, &bytes, &mut file);
+            wanted.push((0, Some(at), original_len, bytes, None, None));
+        }
+        let content = read(&file, 100);
+        proptest::prop_assert_eq!(content.packets, wanted);
+        proptest::prop_assert_eq!(content.interfaces[0].name.trim_end_matches('\0'), described.name.trim_end_matches('\0'));
+        proptest::prop_assert_eq!(content.error, None);
+    }
 }
 
 #[test]

@@ -122,17 +122,28 @@ pub(in super::super) fn decode(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     if line.len() < 64 {
         return Decoded::NONE;
     }
-    let form = match (line[16] == b' ', line[12] == b' ', line[25] == b' ') {
-        (true, _, true) => 3,
-        (true, _, false) => 1,
-        (false, true, _) => 0,
-        (false, false, _) => 2,
-    };
+    // Where the first blank is, and with a timestamp the second, tells the form; all the others
+    // are checked.
+    if line[16] == b' ' {
+        if line[25] == b' ' {
+            packet::<3>(line, frame)
+        } else {
+            packet::<1>(line, frame)
+        }
+    } else if line[12] == b' ' {
+        packet::<0>(line, frame)
+    } else {
+        packet::<2>(line, frame)
+    }
+}
+
+/// Reads a line of at least 64 characters.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn packet<const FORM: usize>(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     // Where the hash and the destination address begin.
-    let (hash, start) = [(0, 0), (0, 17), (0, 9), (17, 26)][form];
-    let Some((front, rest)) = line.split_at_checked(start + 30) else {
-        return Decoded::NONE;
-    };
+    let (hash, start) = const { [(0, 0), (0, 17), (0, 9), (17, 26)][FORM] };
+    let (front, rest) = line.split_at(start + 30);
     let groups = (rest.len() / 3).min(LONGEST - SHORTEST);
     if groups < SHORTEST_HERE - SHORTEST
         || (start > 0 && line[start - 1] != b' ')
@@ -148,11 +159,11 @@ pub(in super::super) fn decode(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     // go before 32 or more of payload, and these into the room reserved.
     let head = unsafe {
         let zeros = _mm_set1_epi8(b'0' as i8);
-        let word = match form & 1 {
+        let word = match FORM & 1 {
             0 => zeros,
             _ => _mm_loadu_si128(line.as_ptr().cast()),
         };
-        let hash = match form & 2 {
+        let hash = match FORM & 2 {
             0 => zeros,
             _ => {
                 let digits = _mm_loadl_epi64(line.as_ptr().add(hash).cast());
@@ -182,7 +193,7 @@ pub(in super::super) fn decode(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     unsafe { frame.set_len(SHORTEST + groups) };
     let word = (_mm_cvtsi128_si64(head) as u64).swap_bytes();
     let hash = (_mm_extract_epi32::<2>(head) as u32).swap_bytes();
-    Decoded::new(form, word, hash, front.len() + 3 * groups)
+    Decoded::new(FORM, word, hash, front.len() + 3 * groups)
 }
 
 /// Reads 32 or more whole groups.
@@ -193,19 +204,29 @@ pub(in super::super) fn decode(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
 #[inline]
 unsafe fn payload(reader: &mut Reader, text: &[u8], to: *mut u8) {
     let (mut at, groups) = (0, text.len() / 3);
-    loop {
-        // SAFETY: `at` is at least 32 groups before the end.
-        unsafe {
+    // SAFETY: nothing is read or written behind the last group.
+    unsafe {
+        loop {
             let from = text.as_ptr().add(3 * at);
             let (first, second) = (reader.groups(from), reader.groups(from.add(48)));
             // Packing takes 8 bytes of each by turns.
-            let bytes =
-                _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(first, second));
+            let bytes = _mm256_packus_epi16(first, second);
+            let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(bytes);
             _mm256_storeu_si256(to.add(at).cast(), bytes);
+            at += 32;
+            match groups - at {
+                0 => return,
+                1..=16 => break,
+                rest @ 17..32 => at -= 32 - rest,
+                _ => {}
+            }
         }
-        match groups - at {
-            32 => break,
-            rest => at += (rest - 32).min(32),
-        }
+        at = groups - 16;
+        let last = reader.groups(text.as_ptr().add(3 * at));
+        let (low, high) = (
+            _mm256_castsi256_si128(last),
+            _mm256_extracti128_si256::<1>(last),
+        );
+        _mm_storeu_si128(to.add(at).cast(), _mm_packus_epi16(low, high));
     }
 }

@@ -70,8 +70,10 @@ impl Packets {
     pub fn read(&mut self, count: usize, consumer: &mut impl Consumer) -> anyhow::Result<bool> {
         for _ in 0..count {
             match self.source.next() {
-                Ok(Some(item)) => {
-                    if !consumer.packet(&item)? {
+                // By reference: moving an item just written, by wider words than it was written in,
+                // made the processor wait for a fifth of the time that short packets took.
+                Ok(Some(ref item)) => {
+                    if !consumer.packet(item)? {
                         return Ok(false);
                     }
                 }

@@ -12,6 +12,7 @@ use std::hint::black_box;
 
 /// Frame bytes that one batch holds: what it reads and writes stays in the second-level cache.
 const BATCH: usize = 8_000;
+
 /// Frames of `length` bytes that look like anything: a xorshift's output.
 fn frames(length: usize) -> Vec<Vec<u8>> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;

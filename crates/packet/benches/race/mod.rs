@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-const TURNS: usize = 60;
-const TURN: Duration = Duration::from_millis(2);
+const TURNS: usize = 400;
+const TURN: Duration = Duration::from_micros(200);
 
 /// One contender: its name, and one batch of work.
 pub type Contender<'a> = (String, Box<dyn FnMut() + 'a>);

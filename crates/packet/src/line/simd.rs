@@ -1,6 +1,6 @@
 //! The vector paths, and which of them this machine has.
 //!
-//! The only `unsafe` code of the crate is in here: loads and stores of vectors, and calls of
+//! The only `unsafe` code of the codec is in here: loads and stores of vectors, and calls of
 //! functions that need instructions whose presence has been found.
 
 #[cfg(target_arch = "x86_64")]

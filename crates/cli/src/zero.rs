@@ -30,10 +30,11 @@ impl Zero {
     }
 
     /// The packet with its word: its own, or one made from its stamp.
+    #[inline]
     pub fn stamped<'a>(&mut self, item: &Item<'a>) -> Packet<'a> {
-        let word = match (item.word, item.at_ps) {
-            (None, Some(at)) => Some(self.word(at, item.description)),
-            (word, _) => word,
+        let word = match item.word {
+            Some(word) => Some(word),
+            None => item.at_ps.map(|at| self.word(at, item.description)),
         };
         Packet {
             word,

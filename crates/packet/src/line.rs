@@ -98,6 +98,7 @@ impl Head {
 ///
 /// # Errors
 /// When the frame is not 14 to 16,000 bytes long; `out` is as it was.
+#[inline]
 pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), BadLength> {
     Codec::best().encode(packet, form, out)
 }
@@ -109,6 +110,7 @@ pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), 
 ///
 /// # Errors
 /// The first place on the line that is wrong, with the mend; `frame` then holds nothing of use.
+#[inline]
 pub fn decode(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
     Codec::best().decode(line, frame)
 }

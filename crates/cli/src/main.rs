@@ -2,6 +2,7 @@
 //!
 //! To add a subcommand: write `src/NAME.rs` with a struct and its `run`, list it in [`Command`]
 //! and in [`Command::run`]. Help, man pages and completions come from the same definition.
+#![forbid(unsafe_code)]
 
 mod blocks;
 mod cat;

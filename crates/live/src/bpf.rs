@@ -6,7 +6,7 @@
 //! machine's resolver. Why not another way: docs/decisions/0006-bpf.md.
 
 use libloading::{Library, Symbol};
-use nodes::filter::Instruction;
+use packet::bpf::Instruction;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
 

@@ -7,7 +7,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`port`] | what a port is, how it is named, and opening one |
-//! | [`file`] | anything that packets come from: captures, lines and records, compressed too |
+//! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
 //! | [`netns`] | network namespaces and veth pairs |

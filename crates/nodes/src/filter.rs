@@ -14,7 +14,8 @@
 mod machine;
 mod program;
 
-pub use program::{Instruction, MOST_INSTRUCTIONS, Program, ProgramError};
+pub use packet::bpf::Instruction;
+pub use program::{MOST_INSTRUCTIONS, Program, ProgramError};
 
 use alloc::string::String;
 use node::{Frame, Node, Out, Port, Time};

@@ -180,10 +180,8 @@ impl<W> Stream<W> {
             shared.grow(self.keep);
             let last = shared.chunks.back().expect("one was added");
             // SAFETY: as above.
-            assert!(
-                unsafe { last.append(bytes, packets) },
-                "more than a chunk at once"
-            );
+            let fits = unsafe { last.append(bytes, packets) };
+            assert!(fits, "more than a chunk at once");
         }
         shared.next.1 += packets;
     }

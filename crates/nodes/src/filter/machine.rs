@@ -3,8 +3,9 @@
 //! Jumps are to absolute places, and what nearly every instruction pair of a filter does - load from
 //! the frame, compare with a constant - is one step.
 
-use super::program::{Instruction, MEMORY, op};
+use super::program::{MEMORY, op};
 use alloc::vec::Vec;
+use packet::bpf::Instruction;
 
 /// One step. Places are indices of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

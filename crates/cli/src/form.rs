@@ -1,6 +1,7 @@
 //! How packets are written: lines, records, text for people, JSON.
 
 use crate::fields::has_ports;
+use packet::describe::Payload;
 use packet::{BadLength, Packet, Tick, flow, line, record};
 use std::io::Write;
 
@@ -84,40 +85,14 @@ impl Form {
     }
 }
 
-/// `12.345678904 001122334455 > 66778899AABB 0800 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 udp`.
+/// `12.345678904 001122334455 > 66778899AABB 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 UDP, 18 bytes`.
 fn text(packet: &Packet<'_>, tick: Tick, out: &mut Vec<u8>) {
     let ns = tick.ps(packet.word.unwrap_or(0)) / 1_000;
     let (seconds, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
-    let [dst, src, ethertype] = ether(packet.bytes);
-    let len = packet.bytes.len();
+    let [dst, src, _] = ether(packet.bytes);
+    let (len, told) = (packet.bytes.len(), Payload(packet.bytes));
     // Writing to a Vec does not fail.
-    let _ = write!(
-        out,
-        "{seconds}.{ns:09} {src} > {dst} {ethertype} {len} bytes"
-    );
-    if let Some(tuple) = flow::five_tuple(packet.bytes) {
-        let name = match tuple.protocol {
-            1 => "icmp",
-            6 => "tcp",
-            17 => "udp",
-            58 => "icmp6",
-            _ => "",
-        };
-        let _ = match has_ports(tuple.protocol) {
-            true => write!(
-                out,
-                ": {} > {}",
-                std::net::SocketAddr::new(tuple.source, tuple.source_port),
-                std::net::SocketAddr::new(tuple.destination, tuple.destination_port)
-            ),
-            false => write!(out, ": {} > {}", tuple.source, tuple.destination),
-        };
-        let _ = match name {
-            "" => write!(out, " protocol {}", tuple.protocol),
-            name => write!(out, " {name}"),
-        };
-    }
-    out.push(b'\n');
+    let _ = writeln!(out, "{seconds}.{ns:09} {src} > {dst} {len} bytes: {told}");
 }
 
 /// An object with the word and its nanoseconds, the header's fields and all bytes in hexadecimal.

@@ -2,7 +2,7 @@
 //!
 //! `10.0.0.1:4000 > 10.0.0.2:53 UDP, 12 bytes`: who to whom, what, and how much payload. Tags,
 //! labels and tunnels stand in front of what they carry. A frame that is cut off or malformed is
-//! described as far as it makes sense, and then the reason.
+//! described as far as it makes sense, and then the reason. MAC addresses stand before what is not IP.
 
 use crate::BadHeader;
 use crate::arp::{Arp, Operation};
@@ -41,6 +41,17 @@ impl Display for Description<'_> {
     }
 }
 
+/// A frame that shows as its description without its own MAC addresses, for those who have written
+/// them already.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload<'a>(pub &'a [u8]);
+
+impl Display for Payload<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Describer { out: f, depth: 0 }.payload(self.0, false)
+    }
+}
+
 struct Describer<'o> {
     out: &'o mut dyn Write,
     depth: usize,
@@ -48,6 +59,11 @@ struct Describer<'o> {
 
 impl Describer<'_> {
     fn frame(&mut self, frame: &[u8]) -> fmt::Result {
+        self.payload(frame, true)
+    }
+
+    /// `macs`: whether addresses stand before what is not IP.
+    fn payload(&mut self, frame: &[u8], macs: bool) -> fmt::Result {
         let mut tags = match Tags::new(frame) {
             Ok(tags) => tags,
             Err(bad) => return self.bad(bad),
@@ -55,7 +71,8 @@ impl Describer<'_> {
         for tag in tags.by_ref().take(DEEPEST) {
             write!(self.out, "vlan {} ", tag.id)?;
         }
-        if !matches!(tags.ethertype(), ethertype::IPV4 | ethertype::IPV6)
+        if macs
+            && !matches!(tags.ethertype(), ethertype::IPV4 | ethertype::IPV6)
             && let Ok(view) = EthernetView::new(frame)
         {
             write!(self.out, "{} > {} ", view.source(), view.destination())?;

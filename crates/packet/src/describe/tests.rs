@@ -90,6 +90,10 @@ fn plain_traffic_reads_well() {
         told(&arp),
         "02:00:00:00:00:01 > ff:ff:ff:ff:ff:ff ARP who has 10.0.0.2 tell 10.0.0.1"
     );
+    assert_eq!(
+        Payload(&arp).to_string(),
+        "ARP who has 10.0.0.2 tell 10.0.0.1"
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GLINK: u32 = 0x0A;
+const ETHTOOL_GCHANNELS: u32 = 0x3C;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 /// SOF_TIMESTAMPING_RX_HARDWARE and SOF_TIMESTAMPING_RAW_HARDWARE: both are needed for use.
 const RX_HARDWARE: u32 = 1 << 2 | 1 << 6;
@@ -131,6 +132,20 @@ pub fn is_ready(name: &str) -> io::Result<bool> {
     let mut words = [ETHTOOL_GLINK, 0];
     let _ = ask.ethtool(&mut words);
     Ok(ask.flags()? & libc::IFF_RUNNING != 0)
+}
+
+/// How many queues an interface in this thread's namespace receives by.
+///
+/// # Errors
+/// When there is none of that name, or its driver does not say.
+pub fn queues(name: &str) -> io::Result<u32> {
+    let socket = socket()?;
+    let ask = Ask::new(std::os::fd::AsFd::as_fd(&socket), name);
+    // struct ethtool_channels: four limits, then those of receiving, sending, other, and both.
+    let mut words = [0u32; 9];
+    words[0] = ETHTOOL_GCHANNELS;
+    ask.ethtool(&mut words)?;
+    Ok(words[5] + words[8])
 }
 
 /// Questions about one interface, by a socket of its namespace.

@@ -14,6 +14,7 @@
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`world`] | graphs over veth pairs, and nodes on ports |
 //! | [`mount`] | ports as files |
+//! | [`xdp`] | ports over AF_XDP, on request |
 //! | [`tap`], [`udp`], [`stream`] | other ports: TAP, datagrams, files and pipes |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
@@ -45,3 +46,4 @@ pub mod tap;
 pub mod udp;
 mod wait;
 pub mod world;
+pub mod xdp;

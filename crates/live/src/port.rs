@@ -8,7 +8,7 @@ mod spec;
 pub use error::PortError;
 pub use spec::{PortSpec, SpecError};
 
-use crate::{raw, stream, tap, udp};
+use crate::{raw, stream, tap, udp, xdp};
 use packet::Tick;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -195,9 +195,6 @@ pub fn open(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
         PortSpec::Capture(path) => stream::open_capture(path, options),
         PortSpec::Path(path) => stream::open_path(path, options),
         PortSpec::Standard => stream::open_path("-".as_ref(), options),
-        PortSpec::Xdp(name) => Err(PortError::Unsupported {
-            name: name.clone(),
-            why: "AF_XDP is not built in; leave `xdp:` out to use the interface over AF_PACKET",
-        }),
+        PortSpec::Xdp(name) => xdp::open(name, options),
     }
 }

@@ -281,6 +281,62 @@ fn a_super_frame_is_given_as_the_frames_that_a_wire_would_carry() {
 }
 
 #[test]
+fn an_xdp_port_sends_and_receives_and_gives_the_traffic_back_when_it_is_closed() {
+    let Some(pair) = pair(1500) else { return };
+    let spec = "xdp:b".parse().unwrap();
+    let opened = pair
+        .b
+        .enter(|| port::open(&spec, &Options::default()))
+        .unwrap();
+    let mut b = match opened {
+        Ok(port) => port,
+        Err(error) => {
+            println!("skipped: {error}");
+            return;
+        }
+    };
+    let (mut a, mut beside) = pair.open();
+    let frames: Vec<_> = (0..3000).map(|n| frame(n % 900)).collect();
+    let mut got = Vec::new();
+    for batch in frames.chunks(100) {
+        let slices: Vec<_> = batch.iter().map(|f| &f[..]).collect();
+        assert_eq!(a.tx.send(&slices).unwrap(), 100);
+        let before = got.len();
+        while got.len() < before + 100 {
+            let sink = &mut |packet: port::Received<'_>| got.push(packet.bytes.to_vec());
+            assert!(
+                b.rx.receive(WAIT, sink).unwrap() > 0,
+                "{:?}",
+                b.rx.counters()
+            );
+        }
+    }
+    assert!(got == frames);
+    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+    assert_eq!(b.tx.send(&slices).unwrap(), 3000);
+    let back = receive(&mut a, 3000);
+    assert!(
+        back.into_iter()
+            .map(|(_, bytes)| bytes)
+            .eq(frames.iter().cloned())
+    );
+    let long = vec![0; 1515];
+    assert!(matches!(
+        b.tx.send(&[&long]),
+        Err(PortError::TooLong { .. })
+    ));
+    if b.info.method.contains("driver") {
+        // What was given to us never came to the stack, nor to anybody who listens there.
+        assert_eq!(beside.rx.counters().received, 0);
+        assert_eq!(beside.rx.receive(Duration::ZERO, &mut |_| {}).unwrap(), 0);
+    }
+    drop(b);
+    a.tx.send(&[&frame(1)]).unwrap();
+    let last = receive(&mut beside, 1).pop().map(|(_, bytes)| bytes);
+    assert_eq!(last, Some(frame(1)));
+}
+
+#[test]
 fn nothing_is_left_of_a_namespace_whose_body_panicked() {
     let name = format!("wl-live-{}", std::process::id());
     let namespace = match Namespace::named(&name) {

@@ -87,6 +87,7 @@ impl Lab {
         };
         stdout.write(text.as_bytes())?;
         stdout.finish()?;
+        anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
         Ok(Verdict::Good)
     }
 }

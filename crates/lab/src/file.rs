@@ -3,13 +3,11 @@
 use crate::channel;
 use crate::each::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
-use crate::fields::{Fields, OneOrMore, Text};
-use crate::kinds::{Context, Kind};
-use crate::plan::{CapturePlan, Lab, LinkPlan, NodePlan, Place, PlotPlan, View};
+use crate::fields::{Fields, Text};
+use crate::kinds::Kind;
+use crate::plan::{Lab, LinkPlan, NodePlan, Place};
 use crate::tree::{self, Entry, Value, What};
-use node::outcome::Direction;
-use node::{Channel, End, Graph, GraphError, Link, NodeId, Port, Time};
-use serde::Deserialize;
+use node::{Channel, End, GraphError, Link, NodeId, Port, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -42,18 +40,18 @@ pub fn parse(text: &str) -> Result<Lab, Faults> {
 }
 
 /// Faults after which no more are looked for.
-const ENOUGH: usize = 100;
+pub(crate) const ENOUGH: usize = 100;
 
 /// A lab file being read.
 #[derive(Default)]
-struct Reader {
-    faults: Vec<Fault>,
+pub(crate) struct Reader {
+    pub faults: Vec<Fault>,
     /// Nodes by name.
-    names: BTreeMap<String, usize>,
+    pub names: BTreeMap<String, usize>,
     /// The first link at a port, and which of its ends that is.
-    ends: BTreeMap<End, (usize, usize)>,
+    pub ends: BTreeMap<End, (usize, usize)>,
     /// Views by place.
-    places: BTreeMap<Place, usize>,
+    pub places: BTreeMap<Place, usize>,
 }
 
 impl Reader {
@@ -261,40 +259,6 @@ impl Reader {
         }
     }
 
-    /// The keys by which a recording node keeps what it sees.
-    fn node_capture(&mut self, lab: &mut Lab, view: usize, section: &mut Value) {
-        let resolution = section.take("resolution").map(|entry| entry.value.read());
-        let resolution = match resolution.transpose() {
-            Ok(resolution) => resolution,
-            Err(fault) => return self.faults.push(fault),
-        };
-        let Some(entry) = section.take("file") else {
-            return;
-        };
-        match entry.value.read::<String>() {
-            Ok(file) => {
-                self.file_name(&file, &entry.value, CAPTURES);
-                lab.captures.push(CapturePlan {
-                    file,
-                    views: vec![view],
-                    resolution,
-                });
-            }
-            Err(fault) => self.faults.push(fault),
-        }
-    }
-
-    /// Refuses a name whose ending does not tell the format.
-    fn file_name(&mut self, file: &str, value: &Value, endings: &[&str]) {
-        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
-        if !endings.contains(&ending) {
-            let message = format!("the ending of \"{file}\" tells no format");
-            let known = endings.join(", .");
-            self.faults
-                .push(Fault::new(value.span.clone(), message).help(format!("use .{known}")));
-        }
-    }
-
     fn link(&mut self, lab: &mut Lab, base: &Channel, section: &Value) {
         let mut fields = Fields::of(section, "a table", &mut self.faults);
         let names: Option<Vec<String>> =
@@ -342,175 +306,10 @@ impl Reader {
             lab.links.push(LinkPlan { names, link, spans });
         }
     }
-
-    /// The places that a section looks at.
-    fn views(&mut self, lab: &mut Lab, fields: &mut Fields<'_>) -> Vec<usize> {
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "lowercase")]
-        enum Ways {
-            #[default]
-            In,
-            Out,
-            Both,
-        }
-        let at = fields.required::<OneOrMore<String>>("at", "\"a.0\"", &mut self.faults);
-        let span = fields.value("at").map_or(0..0, |value| value.span.clone());
-        let ways = fields
-            .optional("direction", &mut self.faults)
-            .unwrap_or(Ways::In);
-        let mut views = Vec::new();
-        for name in at.map(OneOrMore::into_vec).unwrap_or_default() {
-            if let Some(&node) = self.names.get(&name) {
-                if lab.nodes[node].kind.records {
-                    views.push(self.view(lab, name, Place::Node(node)));
-                } else {
-                    let message = format!("`{name}` is a node, and has to be looked at by a port");
-                    let fault = Fault::new(span.clone(), message);
-                    self.faults.push(fault.help(format!("write `{name}.0`")));
-                }
-                continue;
-            }
-            let end = end_of(&name, &self.names).and_then(|end| {
-                self.link_at(end).ok_or_else(|| {
-                    let fault = Fault::new(0..0, format!("no link ends at `{name}`"));
-                    fault.help("look at a port that a [[link]] names")
-                })
-            });
-            match end {
-                Err(mut fault) => {
-                    fault.span = span.clone();
-                    self.faults.push(fault);
-                }
-                Ok((link, arriving, leaving)) => {
-                    if matches!(ways, Ways::In | Ways::Both) {
-                        views.push(self.view(lab, name.clone(), Place::Link(link, arriving)));
-                    }
-                    if matches!(ways, Ways::Out | Ways::Both) {
-                        views.push(self.view(
-                            lab,
-                            format!("{name} out"),
-                            Place::Link(link, leaving),
-                        ));
-                    }
-                }
-            }
-        }
-        views
-    }
-
-    fn capture(&mut self, lab: &mut Lab, section: &Value) {
-        let mut fields = Fields::of(section, "a table", &mut self.faults);
-        let views = self.views(lab, &mut fields);
-        let file: Option<String> = fields.required("file", "\"out/a.pcapng\"", &mut self.faults);
-        let resolution = fields.optional("resolution", &mut self.faults);
-        if let (Some(file), Some(value)) = (file, fields.value("file")) {
-            self.file_name(&file, value, CAPTURES);
-            lab.captures.push(CapturePlan {
-                file,
-                views,
-                resolution,
-            });
-        }
-        fields.finish(&mut self.faults);
-    }
-
-    fn plot(&mut self, lab: &mut Lab, section: &Value) {
-        let mut fields = Fields::of(section, "a table", &mut self.faults);
-        let views = self.views(lab, &mut fields);
-        let file: Option<String> = fields.required("file", "\"out/a.png\"", &mut self.faults);
-        let title = fields.optional("title", &mut self.faults);
-        if let (Some(file), Some(value)) = (file, fields.value("file")) {
-            self.file_name(&file, value, &["png", "svg"]);
-            let title = title.unwrap_or_else(|| lab.name.clone());
-            lab.plots.push(PlotPlan { file, title, views });
-        }
-        fields.finish(&mut self.faults);
-    }
-
-    /// The index of a view, which is made if it is not there yet.
-    fn view(&mut self, lab: &mut Lab, label: String, place: Place) -> usize {
-        *self.places.entry(place).or_insert_with(|| {
-            lab.views.push(View { label, place });
-            lab.views.len() - 1
-        })
-    }
-
-    /// The link at a port, the direction that arrives there, and the one that leaves.
-    fn link_at(&self, end: End) -> Option<(usize, Direction, Direction)> {
-        let &(link, end) = self.ends.get(&end)?;
-        let [forth, back] = Direction::BOTH;
-        Some(if end == 0 {
-            (link, back, forth)
-        } else {
-            (link, forth, back)
-        })
-    }
-
-    /// A small lab that does not say what it measures measures what arrives at each port.
-    fn measure_all(&mut self, lab: &mut Lab) {
-        if !lab.views.is_empty() || lab.links.len() > 8 {
-            return;
-        }
-        for link in 0..lab.links.len() {
-            for direction in Direction::BOTH {
-                let label = lab.links[link].names[1 - direction.index()].clone();
-                self.view(lab, label, Place::Link(link, direction));
-            }
-        }
-    }
-
-    /// Makes the graph once, to find what is wrong with nodes and ports.
-    fn check(&mut self, lab: &Lab) {
-        let mut graph = Graph::default();
-        for plan in &lab.nodes {
-            match plan.kind.make(&plan.config, Context::default()) {
-                Ok(node) => _ = graph.add(plan.name.clone(), node),
-                Err(mut fault) => {
-                    if fault.span == plan.config.span {
-                        fault.span = plan.span.clone();
-                    }
-                    self.faults.push(fault);
-                }
-            }
-        }
-        if !self.faults.is_empty() {
-            return;
-        }
-        graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
-        for error in graph.check().err().unwrap_or_default() {
-            let span = match &error {
-                GraphError::NoSuchPort { link, node, .. } => {
-                    let plan = &lab.links[*link];
-                    let end = plan.link.ends.iter().position(|end| {
-                        lab.nodes[end.node.0].name == *node
-                            && end.port.index() >= graph.members[end.node.0].node.ports()
-                    });
-                    plan.spans[end.unwrap_or(0)].clone()
-                }
-                GraphError::PortUsedTwice {
-                    second, node, port, ..
-                } => {
-                    let plan = &lab.links[*second];
-                    let end =
-                        plan.link.ends.iter().rposition(|end| {
-                            lab.nodes[end.node.0].name == *node && end.port == *port
-                        });
-                    plan.spans[end.unwrap_or(0)].clone()
-                }
-                GraphError::Unconnected { member, .. } => lab.nodes[*member].span.clone(),
-                GraphError::NoQueue { link } => lab.links[*link].spans[0].clone(),
-                // Found when the node was read.
-                GraphError::DuplicateName(_) => 0..0,
-            };
-            self.faults.push(Fault::new(span, error.to_string()));
-        }
-    }
 }
 
-const CAPTURES: &[&str] = &["pcapng", "pcap"];
-
 /// Finds `sw.1`. A fault has no place yet.
-fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End, Fault> {
+pub(crate) fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End, Fault> {
     let wrong = |message: String| Fault::new(0..0, message);
     let Some((name, port)) = text.rsplit_once('.') else {
         let fault = wrong(format!("`{text}` is no port"));

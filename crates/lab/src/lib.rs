@@ -10,6 +10,8 @@
 //! | `tree`, `fields` | TOML as values that know their places; the keys of a section |
 //! | `each` | sections that stand for many |
 //! | `channel` | what a link is like |
+//! | `views` | where to look, and what to keep and draw of it |
+//! | `check` | what only the whole graph shows |
 //! | `kinds` | the registry: which kinds of nodes there are |
 //! | `fault` | [`Faults`], and how they are shown |
 //! | `plan` | [`Lab`]: what a file says, as data |
@@ -42,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+mod check;
 mod each;
 mod fault;
 mod fields;
@@ -55,6 +58,7 @@ mod report;
 mod run;
 pub mod single;
 mod tree;
+mod views;
 mod watch;
 
 pub use fault::{Fault, Faults};

@@ -42,6 +42,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Captures and plots that were written.
     pub files: Vec<PathBuf>,
+    /// Captures and plots that could not be written, or only in part, and why.
+    pub failures: Vec<String>,
 }
 
 /// A length of time as people read it, in a unit that suits: six digits, and more if they are needed
@@ -246,6 +248,9 @@ impl Report {
         }
         for file in &self.files {
             lines.push(json!({ "type": "file", "path": file.display().to_string() }));
+        }
+        for failure in &self.failures {
+            lines.push(json!({ "type": "failure", "failure": failure }));
         }
         let mut text = String::new();
         for mut line in lines {

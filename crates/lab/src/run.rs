@@ -91,8 +91,9 @@ pub enum LabError {
 /// Runs a lab, writes its captures and plots, and tells what came of it.
 ///
 /// # Errors
-/// When a node cannot be made, the world cannot run it, or a file cannot be written. What was
-/// captured before is in its file all the same.
+/// When a node or a file cannot be made, or the world cannot run the graph; what was captured until
+/// then is in its file all the same. A file that could not be written to its end is no error of the
+/// run: it is among the report's [`failures`](Report::failures).
 pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
     let era = Era {
         zero_ps: match world {
@@ -130,17 +131,15 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     };
     // Captures are brought to their end whatever happened.
     let ended = ran.as_ref().map_or(Time::ZERO, |outcome| outcome.ended);
-    let kept = stage.finish(ended);
+    let mut written = stage.finish(ended);
     let outcome = ran?;
-    let mut files = kept?;
     if !options.dry {
         for plan in &lab.plots {
             let path = out.join(&plan.file);
-            plot::draw(lab, plan, &stage.watches, &path)?;
-            files.push(path);
+            written.push(plot::draw(lab, plan, &stage.watches, &path).map(|()| path));
         }
     }
-    Ok(report(lab, world, seed, outcome, stage, files))
+    Ok(report(lab, world, seed, outcome, stage, written))
 }
 
 /// Everything around the graph of a run.
@@ -233,14 +232,12 @@ impl Stage {
     }
 
     /// Ends all capture files, even if one fails.
-    fn finish(&self, ended: Time) -> Result<Vec<PathBuf>, LabError> {
-        let ends: Vec<_> = self
-            .keeps
-            .iter()
-            .map(|keep| lock(keep).finish(ended))
-            .collect();
-        let paths: Result<_, _> = ends.into_iter().collect();
-        paths.map_err(|(path, source)| LabError::Write { path, source })
+    fn finish(&self, ended: Time) -> Vec<Result<PathBuf, LabError>> {
+        let end = |keep: &Arc<Mutex<Keep>>| {
+            let end = lock(keep).finish(ended);
+            end.map_err(|(path, source)| LabError::Write { path, source })
+        };
+        self.keeps.iter().map(end).collect()
     }
 }
 
@@ -250,7 +247,7 @@ fn report(
     seed: u64,
     outcome: Outcome,
     stage: Stage,
-    files: Vec<PathBuf>,
+    written: Vec<Result<PathBuf, LabError>>,
 ) -> Report {
     let rows = lab
         .views
@@ -260,6 +257,13 @@ fn report(
             at: view.label.clone(),
             statistics: lock(&watch.0).statistics.clone(),
         });
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    for file in written {
+        match file {
+            Ok(path) => files.push(path),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
     Report {
         lab: lab.name.clone(),
         about: lab.about.clone(),
@@ -270,6 +274,7 @@ fn report(
         outcome,
         notes: lock(&stage.notes.0).clone(),
         files,
+        failures,
     }
 }
 

@@ -188,3 +188,15 @@ error: a number and its unit are wanted, such as \"10 Gb/s\"
 "
     );
 }
+
+#[test]
+fn a_lab_that_would_take_all_memory_is_refused() {
+    let text = "\
+[node.'s{n}']
+each = 1000
+kind = 'sink'
+ports = 65535
+";
+    let found = faults(text);
+    assert!(found[0].starts_with("1:7 the nodes of a lab have at most 200000 ports together"));
+}

@@ -1,7 +1,8 @@
-//! Which station is at which port: an open-addressed table of fixed size.
+//! Which station is at which port: an open-addressed table.
 //!
-//! Linear probing over twice as many slots as there may be stations, so that a look-up is one or two
-//! neighbouring slots, without allocation. No chain is longer than [`LONGEST_CHAIN`]: addresses made up
+//! Linear probing over at least twice as many slots as there are stations, so that a look-up is one or
+//! two neighbouring slots. The table grows up to its limit and then never allocates again: a thousand
+//! switches with room for many stations each, but few to know, fit into the memory. No chain is longer than [`LONGEST_CHAIN`]: addresses made up
 //! so as to collide cost room, not time.
 
 use alloc::vec;
@@ -10,6 +11,8 @@ use node::{Port, Time};
 
 /// Slots looked at for one address. Chance alone does not fill so many in a half-empty table.
 const LONGEST_CHAIN: usize = 128;
+/// Slots of a table that has not grown yet, unless fewer will do.
+const FIRST_SLOTS: usize = 64;
 /// A key that no station has: the broadcast address, a group.
 const EMPTY: u64 = u64::MAX;
 
@@ -52,7 +55,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(limit: usize, ageing: Time) -> Table {
         Table {
-            slots: vec![EMPTY_SLOT; (2 * limit).next_power_of_two()],
+            slots: vec![EMPTY_SLOT; (2 * limit).next_power_of_two().min(FIRST_SLOTS)],
             limit,
             used: 0,
             ageing,
@@ -84,6 +87,12 @@ impl Table {
                 (true, true) => Learned::Moved,
                 (true, false) => Learned::Known,
             };
+        }
+        if self.slots.len() < (2 * self.limit).next_power_of_two()
+            && (2 * self.used >= self.slots.len() || place == Err(None))
+        {
+            self.grow();
+            place = self.slot_of(key);
         }
         let no_room = self.used >= self.limit || place == Err(None);
         if no_room && now >= self.sweep_from {
@@ -130,6 +139,19 @@ impl Table {
             }
         }
         Err(None)
+    }
+
+    /// Doubles the slots.
+    fn grow(&mut self) {
+        let more = vec![EMPTY_SLOT; 2 * self.slots.len()];
+        let stations = core::mem::replace(&mut self.slots, more);
+        for slot in stations.into_iter().filter(|slot| slot.key != EMPTY) {
+            match self.slot_of(slot.key) {
+                Err(Some(index)) => self.slots[index] = slot,
+                // Its chain is full: it has to be learned anew.
+                _ => self.used -= 1,
+            }
+        }
     }
 
     /// Takes out every station that has aged out.
@@ -207,6 +229,17 @@ mod tests {
             }
             assert!(table.len() <= 64);
         }
+    }
+
+    #[test]
+    fn a_table_grows_up_to_its_limit_and_knows_everybody() {
+        let mut table = Table::new(100_000, AGEING);
+        for key in 0..100_000 {
+            assert_eq!(table.learn(Time::ZERO, key, Port(1)), Learned::New);
+        }
+        assert!((0..100_000).all(|key| table.find(Time::ZERO, key) == Some(Port(1))));
+        assert_eq!(table.learn(Time::ZERO, 100_000, Port(1)), Learned::NoRoom);
+        assert_eq!(table.slots.len(), 262_144);
     }
 
     #[test]

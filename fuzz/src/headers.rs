@@ -20,7 +20,7 @@ pub fn target(data: &[u8]) {
         assert_eq!(back, data[..28]);
     }
     if let Ok(view) = ipv4::Ipv4View::new_cut(data) {
-        assert!(view.payload().len() <= view.total_length().into());
+        assert!(view.payload().len() <= usize::from(view.total_length()));
         see((
             view.is_checksum_valid(),
             view.pseudo(),
@@ -31,7 +31,7 @@ pub fn target(data: &[u8]) {
     if let Ok(view) = ipv4::Ipv4View::new(data) {
         assert_eq!(
             20 + view.options().len() + view.payload().len(),
-            view.total_length().into()
+            usize::from(view.total_length())
         );
     }
     if let Ok(view) = ipv6::Ipv6View::new_cut(data) {
@@ -45,7 +45,7 @@ pub fn target(data: &[u8]) {
         ));
     }
     if let Ok(view) = udp::UdpView::new_cut(data) {
-        assert!(8 + view.payload().len() <= view.length().into());
+        assert!(8 + view.payload().len() <= usize::from(view.length()));
         see(view.is_checksum_valid(pseudo));
     }
     if let Ok(view) = tcp::TcpView::new(data) {

@@ -24,6 +24,7 @@ use std::path::PathBuf;
   wire cut ether --command 'grep 001122334455' trace.lines")]
 pub struct Cut {
     /// Names, or ranges of columns, with commas between them
+    #[arg(allow_hyphen_values = true)]
     fields: String,
     /// Files to read, `-` for standard input
     #[arg(default_value = "-")]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Write the manual pages, one for `wire` and one for each command
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  wire man target/man && man -l target/man/wire-man.1")]
+#[command(after_help = "Example:\n  wire man target/man && man -l target/man/wire-cat.1")]
 pub struct Man {
     /// The directory to write them to; made where it is missing
     directory: PathBuf,

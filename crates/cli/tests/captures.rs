@@ -1,0 +1,134 @@
+//! Captures, and whatever else packets are kept in.
+
+mod shell;
+
+use shell::{Place, has, lines};
+
+#[test]
+fn dump_and_undump_give_the_same_lines_back() {
+    let place = Place::new("identity");
+    place.write("t.lines", lines(3_000));
+    for script in [
+        "wire dump t.lines | wire undump | cmp - t.lines",
+        // The file says where its counter's zero is, even after a conversion.
+        "wire dump t.lines | wire dump | wire undump | cmp - t.lines",
+        "wire dump t.lines | wire cat | cmp - t.lines",
+        "wire cat --raw t.lines | wire dump | wire undump --raw | wire cat | cmp - t.lines",
+        "wire dump --tick 6.4ns t.lines | wire undump | cmp - t.lines",
+        "wire dump --pcap --epoch 1700000000123456789 t.lines \
+             | wire undump --epoch 1700000000123456789 | cmp - t.lines",
+        "wire dump -o t.pcapng t.lines && wire undump t.pcapng | cmp - t.lines",
+    ] {
+        place.run(script).good();
+    }
+}
+
+#[test]
+fn anything_compressed_is_read_as_it_is() {
+    let place = Place::new("compressed");
+    place.write("t.lines", lines(300));
+    for made in [
+        "cat t.lines",
+        "wire cat --raw t.lines",
+        "wire dump t.lines",
+        "wire dump --pcap --epoch 0 t.lines",
+    ] {
+        let undo = if made.contains("--pcap") {
+            "wire undump --epoch 0"
+        } else {
+            "wire cat"
+        };
+        place
+            .run(&format!(
+                "{made} | gzip > t.gz && {undo} t.gz | cmp - t.lines"
+            ))
+            .good();
+        place
+            .run(&format!("{made} | gzip | {undo} | cmp - t.lines"))
+            .good();
+    }
+    place
+        .run("gzip < t.lines | wire cut dst | cmp - <(wire cut dst t.lines)")
+        .good();
+    place.write("t.zst", zstd(lines(2).as_bytes()));
+    assert_eq!(place.run("wire cat t.zst").good(), lines(2));
+    assert_eq!(place.run("wire cut 1- t.zst").good(), lines(2));
+    // A file that was cut off gives what it has, and says where it ended.
+    let cut = place.run("gzip < t.lines | head -c 500 | wire cat | tail -1");
+    assert_eq!(cut.code, Some(2));
+    assert!(cut.err.contains("standard input"), "{}", cut.err);
+}
+
+/// A zstd frame (RFC 8878) of a single raw block.
+fn zstd(content: &[u8]) -> Vec<u8> {
+    let len = content.len() as u32;
+    // Single segment, content size in four bytes.
+    let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xA0];
+    frame.extend(len.to_le_bytes());
+    frame.extend(&(len << 3 | 1).to_le_bytes()[..3]);
+    frame.extend(content);
+    frame
+}
+
+#[test]
+fn tshark_reads_what_dump_writes_to_the_nanosecond() {
+    if !has("tshark", "a comparison with tshark") {
+        return;
+    }
+    let place = Place::new("tshark");
+    place.write("t.lines", lines(100));
+    for format in ["", "--pcap"] {
+        let script = format!(
+            "wire dump {format} --epoch 1700000000000000000 -o t.cap t.lines && \
+             tshark -r t.cap -T fields -e frame.time_epoch -e eth.dst -e udp.srcport 2>/dev/null"
+        );
+        let out = place.run(&script).good();
+        let rows: Vec<Vec<&str>> = out.lines().map(|row| row.split('\t').collect()).collect();
+        assert_eq!(rows.len(), 100);
+        assert_eq!(rows[0], ["1700000000.000008000", "02:00:00:00:00:00", "53"]);
+        assert_eq!(rows[99][0], "1700000000.000107000");
+    }
+}
+
+#[test]
+fn garbage_between_records_is_skipped_and_counted() {
+    let place = Place::new("garbage");
+    place.write("t.lines", lines(3));
+    let script = "wire cat --raw t.lines > t.rec; (head -c 62 t.rec; printf 7vgarbage; tail -c +63 t.rec) \
+                  | wire cat | wc -l";
+    let ended = place.run(script);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.err.contains("bytes"), "{}", ended.err);
+    assert!(matches!(ended.out.as_str(), "3\n" | "2\n"), "{}", ended.out);
+}
+
+#[test]
+fn a_generated_train_has_exact_gaps() {
+    let place = Place::new("train");
+    let script = "wire gen --count 1001 --rate 10Gb/s --tick 6.4ns | wire dump --tick 6.4ns | wire undump | tail -1 | cut -c1-16";
+    // 1000 times 67.2 ns are 10,500 ticks of 6.4 ns.
+    assert_eq!(place.run(script).good(), format!("{:016X}\n", 10_500));
+    let sizes = place.run("wire gen --imix --count 12 | wire cat --json | grep -o 'length\":[0-9]*' | LC_ALL=C sort | uniq -c | tr -s ' '");
+    assert_eq!(
+        sizes.good(),
+        " 1 length\":1514\n 4 length\":590\n 7 length\":60\n"
+    );
+}
+
+#[test]
+fn manual_pages_and_completions_come_from_the_same_definitions() {
+    let place = Place::new("man");
+    place.run("wire man m").good();
+    let pages = place.run("ls m").good();
+    for command in [
+        "cat", "cut", "dump", "gen", "lab", "match", "mount", "ports", "run", "send", "tap",
+        "undump",
+    ] {
+        assert!(pages.contains(&format!("wire-{command}.1")), "{pages}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let text = place.run(&format!("wire completions {shell}")).good();
+        assert!(text.contains("line-buffered"), "{shell}");
+    }
+    place.run("bash -n <(wire completions bash)").good();
+}

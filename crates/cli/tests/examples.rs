@@ -1,0 +1,94 @@
+//! Every example in the help runs as it stands.
+
+mod shell;
+
+use live::netns::{Namespace, VethEnd, veth};
+use shell::{Ended, Place, is_root, lines, prepare};
+use std::process::Command;
+
+/// The commands whose help there is.
+fn commands() -> Vec<String> {
+    let out = Place::new("help").run("wire --help").good();
+    let (_, list) = out.split_once("Commands:\n").unwrap();
+    let names = list.lines().take_while(|line| !line.is_empty());
+    let mut names: Vec<String> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .map(Into::into)
+        .collect();
+    names.push("man".into());
+    names
+}
+
+/// The examples in a command's help.
+fn examples(command: &str) -> Vec<String> {
+    let mut help = Command::new("wire");
+    let output = prepare(help.args([command, "--help"])).output().unwrap();
+    let help = Ended::new(output).good();
+    let (_, examples) = help.split_once("Example").unwrap();
+    let lines = examples.lines().skip(1).map(|line| line.trim().to_string());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn every_example_in_the_help_runs() {
+    let place = Place::new("examples");
+    place.write("t.lines", lines(500));
+    place.run("mv t.lines trace.lines; wire dump trace.lines -o trace.pcapng; mkdir -p ports target/man home/.local/share/bash-completion/completions").good();
+    let rooted = is_root("examples with ports");
+    let namespace = rooted.then(network);
+    let mut run = 0;
+    for command in commands() {
+        for example in examples(&command) {
+            // What serves for ever, or shows a page, is for its own tests.
+            if matches!(command.as_str(), "mount" | "lab") {
+                continue;
+            }
+            let needs_port = ["eth", "tap ", "tap:", "wire run"]
+                .iter()
+                .any(|word| example.contains(word));
+            if needs_port && !rooted {
+                println!("skipped: {example} needs root, for a port");
+                continue;
+            }
+            let script = example
+                .replace("/dev/ethpipe/0", "ports/0")
+                .replace("/dev/ethpipe/1", "ports/1")
+                .replace("~/", "home/")
+                .replace("man -l", "head -1")
+                .replace("--loop 10", "--loop 2");
+            // What runs until Ctrl-C gets it; what waits for packets gets some.
+            let endless = command == "run" || command == "tap" || script.contains("wire cat eth0");
+            let script = match endless {
+                true => format!(
+                    "touch ports/0; (sleep 0.4; timeout 5 wire gen eth1 --count 100 2>/dev/null) & \
+                     timeout --preserve-status -k 3 -s INT 1 bash -c \"{script}\"; code=$?; wait; \
+                     [ $code = 0 ] || [ $code = 130 ]"
+                ),
+                false => script,
+            };
+            // `head` leaves its grep with a broken pipe.
+            let script = format!("set +o pipefail; {script}");
+            let bash = match &namespace {
+                Some(namespace) => namespace.command("timeout"),
+                None => Command::new("timeout"),
+            };
+            let ended = place.run_by(bash, &script);
+            assert_eq!(ended.code, Some(0), "{example}\n{}{}", ended.out, ended.err);
+            run += 1;
+        }
+    }
+    assert!(run >= 10, "only {run} examples ran");
+}
+
+/// A namespace with the ports that the examples name.
+fn network() -> Namespace {
+    let namespace = Namespace::new().unwrap();
+    let end = |name| VethEnd {
+        namespace: &namespace,
+        name,
+        mac: None,
+    };
+    veth([end("eth0"), end("eth1")], 1500).unwrap();
+    veth([end("eth2"), end("eth3")], 1500).unwrap();
+    namespace
+}

@@ -1,0 +1,230 @@
+//! Ports: veth pairs between network namespaces, beside the kernel's own stack and tcpdump.
+
+mod shell;
+
+use live::netns::{Namespace, VethEnd, veth};
+use shell::{Place, has, is_root, lines};
+
+/// Two namespaces and the veth pair w0 - w1 between them.
+fn pair(test: &str) -> Option<[Namespace; 2]> {
+    if !is_root(test) {
+        return None;
+    }
+    let made = || -> Result<_, live::netns::NetnsError> {
+        let namespaces = [Namespace::new()?, Namespace::new()?];
+        let [a, b] = &namespaces;
+        let end = |namespace, name, last| VethEnd {
+            namespace,
+            name,
+            mac: Some([2, 0, 0, 0, 0, last]),
+        };
+        veth([end(a, "w0", 1), end(b, "w1", 2)], 1500)?;
+        Ok(namespaces)
+    };
+    match made() {
+        Ok(namespaces) => Some(namespaces),
+        Err(error) => {
+            println!("skipped: {test}: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn what_is_sent_by_one_port_is_read_at_the_other() {
+    let Some([a, b]) = pair("sending over a veth pair") else {
+        return;
+    };
+    let place = Place::new("veth");
+    place.write("t.lines", lines(2_000));
+    place.run("wire cut 2- t.lines > expected").good();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            place.run_by(
+                b.command("timeout"),
+                "wire cat w1 --no-time --count 2000 > got",
+            )
+        });
+        // The reader has opened its port when the kernel lists it; packets sent now are kept for it.
+        let wait = "for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 2 ] && break; sleep 0.05; done";
+        place.run_by(b.command("timeout"), wait).good();
+        let sent = place.run_by(a.command("timeout"), "wire send w0 t.lines --at-once");
+        assert_eq!(sent.code, Some(0), "{}", sent.err);
+        assert!(sent.err.contains("2000 packets sent"), "{}", sent.err);
+        assert_eq!(reader.join().unwrap().code, Some(0));
+    });
+    place.run("cmp expected got").good();
+}
+
+#[test]
+fn wire_and_tcpdump_see_the_same_packets() {
+    let test = "a comparison with tcpdump";
+    if !has("tcpdump", test) {
+        return;
+    }
+    let Some([a, b]) = pair(test) else {
+        return;
+    };
+    let place = Place::new("tcpdump");
+    std::thread::scope(|scope| {
+        let run = |script: &'static str| {
+            let (place, b) = (&place, &b);
+            scope.spawn(move || place.run_by(b.command("timeout"), script))
+        };
+        let tcpdump =
+            run("tcpdump -i w1 -c 500 -w t.pcap --time-stamp-precision=nano -j host 2>tcpdump.err");
+        let wire = run("wire cat w1 --count 500 | wire dump -o w.pcapng");
+        let wait = "for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 3 ] && break; sleep 0.05; done; sleep 0.2";
+        place.run_by(b.command("timeout"), wait).good();
+        let sent = place.run_by(
+            a.command("timeout"),
+            "wire gen w0 --count 500 --pps 5000 --imix",
+        );
+        assert_eq!(sent.code, Some(0), "{}", sent.err);
+        assert_eq!(tcpdump.join().unwrap().code, Some(0));
+        assert_eq!(wire.join().unwrap().code, Some(0));
+    });
+    place
+        .run("cmp <(wire undump --no-time t.pcap) <(wire undump --no-time w.pcapng)")
+        .good();
+    // Both took the kernel's stamps, so the times between packets are the same to the tick.
+    let gaps = |file| {
+        let stamps = place
+            .run(&format!("wire undump --tick 1us {file} | wire cut time"))
+            .good();
+        let stamps: Vec<i64> = stamps
+            .lines()
+            .map(|word| i64::from_str_radix(word, 16).unwrap())
+            .collect();
+        stamps
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect::<Vec<i64>>()
+    };
+    let (tcpdump, wire) = (gaps("t.pcap"), gaps("w.pcapng"));
+    let same = tcpdump
+        .iter()
+        .zip(&wire)
+        .filter(|(a, b)| (*a - *b).abs() <= 1)
+        .count();
+    assert!(same >= 490, "{same} of {} gaps are the same", tcpdump.len());
+}
+
+#[test]
+fn a_kernel_stack_is_reached_through_a_tap_and_a_pipe() {
+    let test = "ping through wire tap";
+    if !has("ping", test) {
+        return;
+    }
+    let Some([a, b]) = pair(test) else {
+        return;
+    };
+    let place = Place::new("tap");
+    b.add_address("w1", "192.0.2.2".parse().unwrap(), 24)
+        .unwrap();
+    // The paper's command 13, with a port instead of a mount.
+    let script = "mkfifo in out; \
+        timeout 20 wire cat w0 > in & cat=$!; \
+        timeout 20 wire tap pipe0 < in > out & \
+        timeout 20 wire send w0 --at-once < out 2> report & \
+        for i in $(seq 100); do ip link show pipe0 >/dev/null 2>&1 && break; sleep 0.05; done; \
+        ip addr add 192.0.2.1/24 dev pipe0; \
+        timeout 10 ping -c 3 -i 0.2 192.0.2.2 | grep -o ' 0% packet loss'; \
+        kill $cat; wait";
+    let ended = place.run_by(a.command("timeout"), script);
+    assert_eq!(ended.out, " 0% packet loss\n", "{}", ended.err);
+}
+
+#[test]
+fn a_node_runs_between_ports() {
+    let Some([a, b]) = pair("wire run over veth pairs") else {
+        return;
+    };
+    let place = Place::new("run");
+    let outside = VethEnd {
+        namespace: &a,
+        name: "x0",
+        mac: None,
+    };
+    let inside = VethEnd {
+        namespace: &b,
+        name: "x1",
+        mac: None,
+    };
+    veth([outside, inside], 1500).unwrap();
+    std::thread::scope(|scope| {
+        let node = scope.spawn(|| {
+            let script = "wire run delay --set 'delay=5 ms' --on w1 --on x1 --duration 3s --json";
+            place.run_by(b.command("timeout"), script)
+        });
+        let reader = scope.spawn(|| {
+            place.run_by(
+                a.command("timeout"),
+                "wire cat x0 --count 20 --filter udp --no-time | wc -l",
+            )
+        });
+        let wait = "for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 2 ] && break; sleep 0.05; done";
+        place.run_by(a.command("timeout"), wait).good();
+        place.run_by(b.command("timeout"), wait).good();
+        let script = "sleep 0.3; wire gen w0 --count 20 --gap 1ms";
+        assert_eq!(place.run_by(a.command("timeout"), script).code, Some(0));
+        assert_eq!(reader.join().unwrap().good(), "20\n");
+        let report: serde_json::Value = serde_json::from_str(&node.join().unwrap().good()).unwrap();
+        assert_eq!(
+            (&report["schema"], &report["nodes"][0]["kind"]),
+            (&1.into(), &"delay".into())
+        );
+        assert!(
+            report["ports"][0]["received"].as_u64() >= Some(20),
+            "{report}"
+        );
+    });
+}
+
+#[test]
+fn an_interface_that_vanishes_ends_cat_with_what_it_gave() {
+    let Some([a, b]) = pair("removing an interface in use") else {
+        return;
+    };
+    let place = Place::new("gone");
+    std::thread::scope(|scope| {
+        let reader =
+            scope.spawn(|| place.run_by(b.command("timeout"), "wire cat w1 --filter udp > got"));
+        let wait = "for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 2 ] && break; sleep 0.05; done";
+        place.run_by(b.command("timeout"), wait).good();
+        let sent = place.run_by(a.command("timeout"), "wire gen w0 --count 100 --pps 1000");
+        assert_eq!(sent.code, Some(0), "{}", sent.err);
+        a.remove("w0").unwrap();
+        let ended = reader.join().unwrap();
+        assert_eq!(ended.code, Some(2), "{}", ended.err);
+        assert!(ended.err.contains("w1"), "{}", ended.err);
+    });
+    assert_eq!(place.run("wc -l < got").good(), "100\n");
+}
+
+#[test]
+fn ports_are_listed_with_what_their_stamps_are_worth() {
+    let Some([a, _b]) = pair("wire ports in a namespace") else {
+        return;
+    };
+    let place = Place::new("ports");
+    let out = place
+        .run_by(a.command("timeout"), "wire ports --json")
+        .good();
+    let ports: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let port = ports.iter().find(|port| port["name"] == "w0").unwrap();
+    assert_eq!(
+        (&port["tick_ps"], &port["stamps"], &port["mtu"]),
+        (&8_000.into(), &"kernel".into(), &1500.into())
+    );
+    assert_eq!(port["mac"], "02:00:00:00:00:01");
+    assert!(
+        place
+            .run_by(a.command("timeout"), "wire ports")
+            .good()
+            .contains("w0")
+    );
+}

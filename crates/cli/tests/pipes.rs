@@ -1,0 +1,254 @@
+//! `wire` between the shell's own tools.
+
+mod shell;
+
+use shell::{Place, lines};
+
+#[test]
+fn a_reader_that_has_seen_enough_is_a_normal_end() {
+    let place = Place::new("enough");
+    place.write("t.lines", lines(200_000));
+    for command in [
+        "wire cat t.lines",
+        "wire cat --raw t.lines",
+        "wire cut ip.src t.lines",
+        "wire cut 4- t.lines",
+        "wire match type=0800 -f t.lines",
+        "wire dump t.lines",
+        "wire dump t.lines | wire undump",
+        "wire gen",
+    ] {
+        let ended = place.run(&format!("{command} | head -c 1000 | wc -c"));
+        assert_eq!(ended.good(), "1000\n", "{command}");
+    }
+}
+
+#[test]
+fn lines_go_through_grep_and_awk_and_come_back_as_packets() {
+    let place = Place::new("grep");
+    place.write("t.lines", lines(1_000));
+    let arp = place.run("wire cat t.lines | grep ' 0806 ' | wire cat --raw | wire cat | wc -l");
+    assert_eq!(arp.good(), "500\n");
+    let awk = place.run(r#"wire cat --no-time t.lines | awk '$1=="020000000003"' | wc -l"#);
+    assert_eq!(awk.good(), "143\n");
+    // The line is the contract: reading and writing it changes nothing.
+    place.run("wire cat t.lines | cmp - t.lines").good();
+    place
+        .run("wire cat --raw t.lines | wire cat | cmp - t.lines")
+        .good();
+    place
+        .run("wire cat --hash t.lines | wire cat | cmp - t.lines")
+        .good();
+}
+
+#[test]
+fn columns_are_those_of_cut() {
+    let place = Place::new("cut");
+    place.write("t.lines", lines(5_000));
+    for fields in ["4-", "1", "2,3", "1-3,5", "-2"] {
+        let script = format!("cmp <(cut -d' ' -f{fields} t.lines) <(wire cut {fields} t.lines)");
+        place.run(&script).good();
+    }
+}
+
+#[test]
+fn a_filter_sees_the_extract_and_whole_packets_pass() {
+    let place = Place::new("epcmd");
+    place.write("t.lines", lines(50_000));
+    place
+        .run(
+            "cmp <(grep '^[0-9A-F]* 020000000003 ' t.lines) \
+                 <(wire cut ether --command 'grep ^020000000003' t.lines)",
+        )
+        .good();
+    // Nothing fits: nothing comes, and that is no error.
+    assert_eq!(
+        place
+            .run("wire cut ip.src --command 'grep 192.0.2.1' t.lines")
+            .good(),
+        ""
+    );
+    // One run over everything keeps a filter's own state.
+    let script = "wire cut dst --once --command 'tail -2' t.lines | wc -l";
+    assert_eq!(place.run(script).good(), "2\n");
+    let changed = place.run("wire cut dst --command 'sed s/0/x/' t.lines");
+    assert_eq!(changed.code, Some(2));
+    assert!(changed.err.contains("was not given"), "{}", changed.err);
+    let failed = place.run("wire cut dst --command 'exit 7' t.lines");
+    assert_eq!(failed.code, Some(2));
+}
+
+#[test]
+fn rules_choose_what_grep_chooses() {
+    let place = Place::new("match");
+    place.write("t.lines", lines(10_000));
+    place
+        .run(
+            "cmp <(grep -E ' 02000000000[135] 0200000000FF ' t.lines) \
+                 <(wire match dst=02:00:00:00:00:01 dst=020000000003 dst=020000000005 < t.lines)",
+        )
+        .good();
+    let count = place
+        .run("wire match -c ip.dst=10.0.0.0/25 proto=tcp -f t.lines")
+        .good();
+    let counted = place
+        .run("wire cut ip.dst t.lines | grep -cE '^10.0.0.([0-9]|[0-9][0-9]|1[01][0-9]|12[0-7])$'");
+    assert_eq!(count, counted.good());
+    let none = place.run("wire match vlan=7 -f t.lines");
+    assert_eq!((none.code, none.out.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn what_is_no_packet_is_told_with_its_place_and_skipped() {
+    let place = Place::new("bad");
+    let good = lines(3);
+    let (first, rest) = good.split_once('\n').unwrap();
+    place.write(
+        "t.lines",
+        format!("{first}\n# note\n\nnonsense\n{rest}0123 45\n"),
+    );
+    for command in [
+        "wire cat t.lines",
+        "wire cut dst t.lines",
+        "wire match type=0800 type=0806 -f t.lines",
+    ] {
+        let ended = place.run(&format!("{command} | wc -l"));
+        assert_eq!(
+            (ended.code, ended.out.as_str()),
+            (Some(0), "3\n"),
+            "{command}: {}",
+            ended.err
+        );
+        assert!(
+            ended.err.contains("4: ") && ended.err.contains("7: "),
+            "{}",
+            ended.err
+        );
+        assert!(ended.err.contains("2 bad"), "{}", ended.err);
+        let strict = place.run(&format!("{command} --strict"));
+        assert_eq!(strict.code, Some(2), "{command}");
+        assert!(strict.err.contains("4: "), "{}", strict.err);
+    }
+    // Many bad lines do not flood the terminal.
+    let flood = place.run("seq -f line%g 10000 | wire cat 2>&1 | wc -l");
+    assert_eq!(flood.good(), "22\n");
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_how_much_was_written() {
+    let place = Place::new("full");
+    place.write("t.lines", lines(10));
+    for command in [
+        "wire cat t.lines > /dev/full",
+        "wire cut dst t.lines > /dev/full",
+        "wire dump -o /dev/full t.lines",
+        "wire ports > /dev/full",
+    ] {
+        let ended = place.run(command);
+        assert_eq!(ended.code, Some(2), "{command}");
+        assert!(
+            ended.err.contains("after 0 bytes: No space left"),
+            "{}",
+            ended.err
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_loses_nothing_that_was_read() {
+    let place = Place::new("interrupt");
+    place.write("t.lines", lines(5_000));
+    for signal in ["INT", "TERM"] {
+        for command in [
+            "wire cat",
+            "wire cut 1-",
+            "wire match type=0800 type=0806",
+            "wire undump",
+        ] {
+            // The writer keeps the pipe open: only the signal ends the command. Without job control
+            // the shell would start it with the signal ignored.
+            let script = format!(
+                "set -m; mkfifo p; exec 3<>p; {command} <p >out & pid=$!; cat t.lines >&3; \
+                 for i in $(seq 200); do [ $(wc -l <out) = 5000 ] && break; sleep 0.05; done; \
+                 kill -{signal} $pid; wait $pid; echo $?; cmp out t.lines; rm p"
+            );
+            let ended = place.run(&script);
+            // Job control tells on stderr how the job ended.
+            assert_eq!(
+                (ended.code, ended.out.as_str()),
+                (Some(0), "0\n"),
+                "{signal} {command}"
+            );
+            assert!(!ended.err.contains("wire:"), "{}", ended.err);
+        }
+    }
+}
+
+#[test]
+fn what_came_is_written_when_the_input_pauses() {
+    let place = Place::new("pause");
+    place.write("t.lines", lines(10));
+    for command in [
+        "wire cat",
+        "wire cut dst",
+        "wire cut dst --command cat",
+        "wire match type=0800 type=0806",
+    ] {
+        let script = format!(
+            "mkfifo p; exec 3<>p; {command} <p >out & pid=$!; cat t.lines >&3; \
+             for i in $(seq 200); do [ $(wc -l <out) = 10 ] && break; sleep 0.05; done; \
+             kill $pid; wait $pid; wc -l <out; rm p"
+        );
+        assert_eq!(place.run(&script).good(), "10\n", "{command}");
+    }
+}
+
+#[test]
+fn a_file_without_a_last_newline_or_without_anything_is_fine() {
+    let place = Place::new("edges");
+    place.write("cut.lines", lines(2).trim_end());
+    place.write("empty", "");
+    assert_eq!(place.run("wire cat cut.lines | wc -l").good(), "2\n");
+    assert_eq!(place.run("wire cut dst cut.lines | wc -l").good(), "2\n");
+    assert_eq!(
+        place.run("wire match type=0806 < cut.lines | wc -l").good(),
+        "1\n"
+    );
+    for command in [
+        "wire cat empty",
+        "wire cut dst empty",
+        "wire cat --raw empty",
+        "wire undump empty",
+    ] {
+        assert_eq!(place.run(command).good(), "", "{command}");
+    }
+    // An empty capture is one still.
+    assert_eq!(
+        place.run("wire dump empty | wire undump | wc -l").good(),
+        "0\n"
+    );
+    let missing = place.run("wire cat ./nowhere");
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.contains("nowhere"), "{}", missing.err);
+    assert_eq!(place.run("wire cat nowhere").code, Some(2));
+    assert_eq!(place.run("wire frobnicate").code, Some(2));
+}
+
+#[test]
+fn json_is_one_object_a_line_with_a_schema() {
+    let place = Place::new("json");
+    place.write("t.lines", lines(4));
+    let out = place
+        .run("wire cat --json t.lines; wire cut ip.src,dport --json t.lines")
+        .good();
+    assert_eq!(out.lines().count(), 8);
+    for line in out.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(value["schema"], 1);
+    }
+    let first: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["ns"], &first["ip"]["sport"]),
+        (&8_000.into(), &53.into())
+    );
+}

@@ -1,0 +1,139 @@
+//! Running the command as a shell does, in a directory of its own.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A directory that goes with this value.
+pub struct Place {
+    pub path: PathBuf,
+}
+
+impl Place {
+    pub fn new(name: &str) -> Place {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Place { path }
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path.join(name), content).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path.join(name)).unwrap()
+    }
+
+    /// Runs a script in bash, with `wire` on its path; one that hangs is ended after half a minute.
+    pub fn run(&self, script: &str) -> Ended {
+        self.run_by(Command::new("timeout"), script)
+    }
+
+    /// The same, by a `timeout` that runs elsewhere.
+    pub fn run_by(&self, mut timeout: Command, script: &str) -> Ended {
+        let script = format!("set -o pipefail\n{script}");
+        let bash = ["-k", "2", "30", "bash", "-c", &script];
+        let output = prepare(timeout.args(bash).current_dir(&self.path))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        Ended::new(output)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Puts `wire` on the path.
+pub fn prepare(command: &mut Command) -> &mut Command {
+    let folder = Path::new(env!("CARGO_BIN_EXE_wire")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", folder.display()))
+}
+
+/// What a script left behind.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    pub fn new(output: Output) -> Ended {
+        Ended {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into(),
+            err: String::from_utf8_lossy(&output.stderr).into(),
+        }
+    }
+
+    /// The output of a script that must have gone well, without a word on stderr.
+    #[track_caller]
+    pub fn good(self) -> String {
+        assert_eq!(
+            (self.code, self.err.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.out
+        );
+        self.out
+    }
+}
+
+/// Some packets as lines: every other one is ARP; stamps 1 us apart.
+pub fn lines(count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
+        let dst = n % 7;
+        let stamp = 1_000 + 125 * n;
+        let payload = match n % 2 {
+            0 => format!(
+                "0800 45 00 00 20 00 00 00 00 40 11 00 00 0A 00 00 01 0A 00 00 {:02X} 00 35 10 00 00 0C 00 00 {:02X} {:02X} {:02X} {:02X}",
+                n % 200 + 1,
+                n >> 24 & 255,
+                n >> 16 & 255,
+                n >> 8 & 255,
+                n & 255
+            ),
+            _ => format!(
+                "0806 00 01 08 00 06 04 00 01 {:02X} {:02X}",
+                n >> 8 & 255,
+                n & 255
+            ),
+        };
+        text.push_str(&format!(
+            "{stamp:016X} 02000000000{dst} 0200000000FF {payload}\n"
+        ));
+    }
+    text
+}
+
+/// Whether the test has what only root has; says so if not.
+pub fn is_root(test: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt;
+        own.uid() == 0
+    });
+    if !root {
+        println!("skipped: {test} needs root, for network namespaces and ports");
+    }
+    root
+}
+
+/// Whether a program is there; says so if not.
+pub fn has(program: &str, test: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !found {
+        println!("skipped: {test} needs {program}");
+    }
+    found
+}

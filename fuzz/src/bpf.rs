@@ -1,6 +1,6 @@
 //! Classic BPF: whatever instructions verify, run to their end on whatever frame.
 
-use nodes::filter::{Instruction, Program};
+use packet::bpf::{Instruction, Program};
 use std::fmt::Write;
 
 pub fn target(data: &[u8]) {

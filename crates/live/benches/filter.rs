@@ -1,9 +1,9 @@
-//! The filter interpreter of `nodes` against libpcap's own, on the same programs and packets.
+//! The filter interpreter of `packet` against libpcap's own, on the same programs and packets.
 //!
 //! `cargo bench -p wireline-live --bench filter`
 
 use libloading::{Library, Symbol};
-use nodes::filter::{Instruction, Program};
+use packet::bpf::{Instruction, Program};
 use std::ffi::{c_int, c_uint};
 use std::hint::black_box;
 

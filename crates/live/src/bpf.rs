@@ -174,7 +174,7 @@ impl<'lib> Pcap<'lib> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nodes::filter::Program;
+    use packet::bpf::Program;
 
     fn compiled(expression: &str) -> Option<Result<Vec<Instruction>, BpfError>> {
         match compile(expression, 65_535) {

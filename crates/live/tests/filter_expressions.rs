@@ -1,7 +1,7 @@
 //! Filter expressions mean what they mean to `tcpdump`, on the same packets.
 
 use live::bpf::{self, BpfError};
-use nodes::filter::Program;
+use packet::bpf::Program;
 use std::io::Write;
 use std::process::{Command, Stdio};
 

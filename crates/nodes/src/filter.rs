@@ -11,11 +11,7 @@
 //! A node has no compiler: whoever makes the filter turns the expression into a [`Program`]. It is
 //! verified when it is made, so that running it always ends, within its length in steps.
 
-mod machine;
-mod program;
-
-pub use packet::bpf::Instruction;
-pub use program::{MOST_INSTRUCTIONS, Program, ProgramError};
+pub use packet::bpf::{Instruction, Program, ProgramError};
 
 use alloc::string::String;
 use node::{Frame, Node, Out, Port, Time};

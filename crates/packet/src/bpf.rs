@@ -1,14 +1,18 @@
-//! Classic BPF instructions, as filter compilers give them and filters run them.
+//! The classic BSD packet filter: programs that match frames.
+//!
+//! The machine of McCanne and Jacobson (1993): accumulator, index register, 16 words of memory, and
+//! jumps that only go forward. A [`Program`] is verified when it is made; then it ends within as many
+//! steps as it has instructions, whatever the frame. libpcap compiles expressions into such programs;
+//! `tcpdump -ddd EXPRESSION` prints them, and [`Program`] reads that:
+//!
+//! ```
+//! // ip
+//! let program: packet::bpf::Program = "4\n40 0 0 12\n21 0 1 2048\n6 0 0 262144\n6 0 0 0".parse()?;
+//! assert_eq!(program.run(&[0; 60]), 0);
+//! # Ok::<(), packet::bpf::ProgramError>(())
+//! ```
 
-/// One instruction, with the fields of `struct bpf_insn`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instruction {
-    /// What it does.
-    pub code: u16,
-    /// Instructions to skip if a condition holds.
-    pub jt: u8,
-    /// Instructions to skip if it does not.
-    pub jf: u8,
-    /// Its constant: an offset, an operand, a distance or a result.
-    pub k: u32,
-}
+mod machine;
+mod program;
+
+pub use program::{Instruction, MOST_INSTRUCTIONS, Program, ProgramError};

@@ -7,6 +7,7 @@
 //! | [`ethernet`], [`vlan`], [`arp`], [`mpls`] | headers below and beside IP: views, and builders into a `Vec` |
 //! | [`ipv4`], [`ipv6`], [`icmp`], [`icmpv6`] | IP with its options and extension headers |
 //! | [`udp`], [`tcp`], [`vxlan`], [`gre`] | what IP carries |
+//! | [`bpf`] | packet filter programs: verified and run |
 //! | [`checksum`] | the Internet checksum, its incremental update, pseudo headers |
 //! | [`describe`] | a frame in one line, for people |
 //! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |

@@ -1,18 +1,27 @@
-//! The classic BSD packet filter: instructions, and what makes them a program.
-//!
-//! The machine of McCanne and Jacobson (1993): accumulator, index register, 16 words of memory, and
-//! jumps that only go forward. So a program of n instructions ends within n steps.
+//! Instructions, and what makes them a program.
 
 use super::machine::{self, Step};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
-use packet::bpf::Instruction;
 
 /// The longest program, in instructions, as in the BSD and Linux kernels.
 pub const MOST_INSTRUCTIONS: usize = 4096;
 /// Words of scratch memory.
 pub(super) const MEMORY: usize = 16;
+
+/// One instruction, with the fields of `struct bpf_insn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// What it does.
+    pub code: u16,
+    /// Instructions to skip if a condition holds.
+    pub jt: u8,
+    /// Instructions to skip if it does not.
+    pub jf: u8,
+    /// Its constant: an offset, an operand, a distance or a result.
+    pub k: u32,
+}
 
 /// Why instructions are no program. Instructions are counted from 0, as in `tcpdump -d`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,9 +3,8 @@
 //! Jumps are to absolute places, and what nearly every instruction pair of a filter does - load from
 //! the frame, compare with a constant - is one step.
 
-use super::program::{MEMORY, op};
+use super::program::{Instruction, MEMORY, op};
 use alloc::vec::Vec;
-use packet::bpf::Instruction;
 
 /// One step. Places are indices of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,6 @@
 //! | [`describe`] | a frame in one line, for people |
 //! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
-//! | [`bpf`] | classic BPF instructions |
 //! | [`line`](mod@line) | one packet as one text line (FORMATS section 1) |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
 //! | [`sniff`] | tells what a file of packets is by its first bytes |

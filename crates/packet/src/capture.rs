@@ -23,21 +23,27 @@
 //! # Ok::<(), packet::capture::CaptureError>(())
 //! ```
 
+mod error;
 mod options;
+mod order;
 mod pcap;
 mod pcapng;
 mod stamp;
 mod write;
 
+pub use error::CaptureError;
 pub use pcap::PcapWriter;
 pub use stamp::Resolution;
 pub use write::PcapngWriter;
+
+use order::Order;
 
 use alloc::boxed::Box;
 use alloc::string::String;
 
 /// The longest block or packet that a [`Reader`] accepts, in bytes; blocks that it only skips may
-/// be longer. A caller's buffer never has to grow beyond this.
+/// be longer. A caller's buffer never has to grow beyond this and the
+/// 16 bytes of a packet's header.
 pub const LONGEST_BLOCK: usize = 16 << 20;
 /// The most interfaces that one section may describe.
 pub const MOST_INTERFACES: usize = 65_536;
@@ -150,100 +156,6 @@ pub enum Step<'a> {
     },
     /// Call again with more input, up to [`LONGEST_BLOCK`] and a header; at the end, nothing is left.
     More,
-}
-
-/// What is wrong with a capture file. Offsets count from the file's first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CaptureError {
-    /// The first bytes are of no known kind.
-    #[error(
-        "byte 0: the file begins with {0:08X}, which is neither pcap nor pcapng; convert it with `editcap -F pcapng`"
-    )]
-    Unknown(u32),
-    /// A version that nobody has written since 1998, or a future one.
-    #[error(
-        "byte {offset}: version {major}.{minor} of the format is not known; convert the file with `editcap -F pcapng`"
-    )]
-    Version {
-        /// Where.
-        offset: u64,
-        /// The major version.
-        major: u16,
-        /// The minor version.
-        minor: u16,
-    },
-    /// The file ends within a header, packet or block.
-    #[error(
-        "byte {offset}: the file ends within its last {part}, {missing} or more bytes early; all before it was read"
-    )]
-    Truncated {
-        /// Where the incomplete part begins.
-        offset: u64,
-        /// What it is: `header`, `packet` or `block`.
-        part: &'static str,
-        /// At least how many bytes are missing.
-        missing: u64,
-    },
-    /// A length that no capture has.
-    #[error(
-        "byte {offset}: a {part} of {length} bytes is beyond the limit of {LONGEST_BLOCK}; the file is damaged from here on, cut it off with `head -c {offset}`"
-    )]
-    TooLong {
-        /// Where the part begins.
-        offset: u64,
-        /// What it is: `packet` or `block`.
-        part: &'static str,
-        /// The length it claims.
-        length: u64,
-    },
-    /// A block length that cannot be.
-    #[error(
-        "byte {offset}: a block of {length} bytes is shorter than its own framing, or not a multiple of 4; the file is damaged from here on, cut it off with `head -c {offset}`"
-    )]
-    Length {
-        /// Where the block begins.
-        offset: u64,
-        /// The length it claims.
-        length: u32,
-    },
-    /// A block with another length at its end.
-    #[error(
-        "byte {offset}: a block has length {length} at its start and {last} at its end; the file is damaged from here on, cut it off with `head -c {offset}`"
-    )]
-    Ends {
-        /// Where the block begins.
-        offset: u64,
-        /// The length at its start.
-        length: u32,
-        /// The length at its end.
-        last: u32,
-    },
-    /// A section without a byte order.
-    #[error(
-        "byte {offset}: a section header has {magic:08X} for its byte order; the file is damaged from here on, cut it off with `head -c {offset}`"
-    )]
-    Order {
-        /// Where the section begins.
-        offset: u64,
-        /// What stands there.
-        magic: u32,
-    },
-    /// More interfaces than anybody has.
-    #[error(
-        "byte {offset}: more than {MOST_INTERFACES} interfaces in a section; split the file with `editcap -c`"
-    )]
-    Interfaces {
-        /// Where the first one too many is described.
-        offset: u64,
-    },
-    /// A block that contradicts itself or the file before it.
-    #[error("byte {offset}: {reason}")]
-    Block {
-        /// Where the block begins.
-        offset: u64,
-        /// What is wrong and what is done about it.
-        reason: &'static str,
-    },
 }
 
 /// Reads a capture file from buffers that the caller fills.
@@ -367,55 +279,6 @@ enum Found<'a> {
     Skip(u64),
     /// Something that takes at least so many bytes, which the input does not have.
     Wants(usize),
-}
-
-/// The byte order of a file or section.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Order {
-    Big,
-    #[default]
-    Little,
-}
-
-impl Order {
-    /// The number at `at`; zero beyond the end, which callers have excluded.
-    #[inline]
-    fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
-        let number = u16::from_le_bytes(bytes.copied().unwrap_or_default());
-        if self == Order::Big {
-            number.swap_bytes()
-        } else {
-            number
-        }
-    }
-
-    /// As [`u16`](Order::u16).
-    #[inline]
-    fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
-        let number = u32::from_le_bytes(bytes.copied().unwrap_or_default());
-        if self == Order::Big {
-            number.swap_bytes()
-        } else {
-            number
-        }
-    }
-
-    /// As [`u16`](Order::u16).
-    fn u64(self, bytes: &[u8], at: usize) -> u64 {
-        let (first, second) = (self.u32(bytes, at).into(), self.u32(bytes, at + 4).into());
-        let (high, low): (u64, u64) = match self {
-            Order::Big => (first, second),
-            Order::Little => (second, first),
-        };
-        high << 32 | low
-    }
-
-    /// A stamp of pcapng: two numbers, the high one first in either order.
-    fn stamp(self, bytes: &[u8], at: usize) -> u64 {
-        u64::from(self.u32(bytes, at)) << 32 | u64::from(self.u32(bytes, at + 4))
-    }
 }
 
 /// `bytes` without an FCS of `fcs_len` bytes at the end of a packet that was `original_len` bytes

@@ -35,6 +35,7 @@ struct Known {
 }
 
 impl Known {
+    #[inline]
     fn ps(&self, units: u64) -> u128 {
         self.resolution.to_ps(units, self.offset_s)
     }
@@ -50,6 +51,7 @@ pub struct Section {
 }
 
 impl Section {
+    #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8], offset: u64) -> Result<Found<'a>, CaptureError> {
         let Some(head) = input.first_chunk::<FRAMING>() else {
             return Ok(Found::Wants(FRAMING));
@@ -109,6 +111,7 @@ impl Section {
         Ok(Found::Block(used, block))
     }
 
+    #[inline(never)]
     fn begin(&mut self, order: Order, body: &[u8], offset: u64) -> Result<(), CaptureError> {
         let (major, minor) = (order.u16(body, 4), order.u16(body, 6));
         // 1.2 was written by mistake and is the same as 1.0.
@@ -125,6 +128,7 @@ impl Section {
         Ok(())
     }
 
+    #[inline(never)]
     fn interface(&mut self, body: &[u8], offset: u64) -> Result<Interface, CaptureError> {
         if body.len() < 8 {
             let reason = "an interface block is too short; later packets cannot be told apart, \
@@ -217,6 +221,7 @@ impl Section {
     }
 
     /// A packet with nothing but its length, of the section's first interface.
+    #[inline(never)]
     fn simple_packet<'a>(&self, body: &'a [u8], offset: u64) -> Block<'a> {
         let damaged = |reason| Block::Damaged(CaptureError::Block { offset, reason });
         let Some(known) = self.interfaces.first() else {
@@ -246,6 +251,7 @@ impl Section {
         }
     }
 
+    #[inline(never)]
     fn statistics(&self, body: &[u8], offset: u64) -> Block<'static> {
         let order = self.order;
         let damaged = |reason| Block::Damaged(CaptureError::Block { offset, reason });

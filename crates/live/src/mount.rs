@@ -14,7 +14,7 @@
 //! | `tree` | names, numbers, owners |
 //! | `file` | an open file of a port |
 //! | `stream`, `chunk` | one port's packets in one form, for any number of readers |
-//! | `writer` | packets put together from the pieces that are written |
+//! | [`writer`] | packets put together from the pieces that are written |
 //! | `outbox` | packets between writers and the pacing thread |
 //! | `served` | a port: its streams, its outbox, its threads |
 //! | `control` | the texts in a port's folder |
@@ -33,7 +33,7 @@ mod served;
 mod server;
 mod stream;
 mod tree;
-mod writer;
+pub mod writer;
 
 pub use kernel::MountError;
 

@@ -1,13 +1,23 @@
 //! Ctrl-C and TERM as a flag that every loop polls, so that what was accepted is finished first.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
+/// When the first signal came, ns.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+
+/// Signals so close together are one: timeout(1) sends its signal to the process and to its group.
+const ONE_NS: u64 = 300_000_000;
 
 extern "C" fn note(signal: libc::c_int) {
-    // The second Ctrl-C of an impatient user ends the process as it would have without us. Both
-    // calls are async-signal-safe.
-    if ASKED.fetch_add(1, Ordering::SeqCst) > 0 {
+    let now = crate::clock::now_ns();
+    if ASKED.fetch_add(1, Ordering::SeqCst) == 0 {
+        FIRST.store(now, Ordering::SeqCst);
+        return;
+    }
+    // The second Ctrl-C of an impatient user ends the process as it would have without us. All calls,
+    // that of the clock too, are async-signal-safe.
+    if now.saturating_sub(FIRST.load(Ordering::SeqCst)) > ONE_NS {
         // SAFETY: restoring a default action and raising a signal touch no memory of ours.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);

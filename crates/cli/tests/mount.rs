@@ -1,0 +1,418 @@
+//! What a mount is to programs: signals, polling, writers that do not tear one another's lines.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests wait for other programs"
+)]
+
+mod testbed;
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use testbed::{Job, Testbed, can_run, eventually, text};
+
+const LINE: &str = "020000000001 020000000009 88B5 00 01 02 03";
+
+/// Sends broadcasts from a host, some a second, as long as the value lives.
+fn chatter(bed: &Testbed, host: usize) -> Job {
+    let mut ping = bed.host(host, "ping");
+    Job::start(
+        ping.args(["-b", "-i", "0.02", "10.77.0.255"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    )
+}
+
+#[test]
+fn a_reader_that_waits_ends_on_every_signal() {
+    if !can_run(&[]) {
+        return;
+    }
+    let bed = Testbed::new(1, &[]);
+    for program in [
+        "cat",
+        "grep x",
+        "sed s/a/b/",
+        "mawk 1",
+        "gawk 1",
+        "sort",
+        "head -n 900",
+        "wc",
+    ] {
+        if !can_run(&[program.split(' ').next().expect("a name")]) {
+            continue;
+        }
+        for signal in ["INT", "TERM", "KILL"] {
+            let mut words = program.split(' ').chain(["0"]);
+            let mut command = Command::new(words.next().expect("a name"));
+            command
+                .args(words)
+                .current_dir(bed.dir())
+                .stdin(Stdio::null());
+            let mut reader = Job::start(command.stdout(Stdio::null()));
+            bed.await_readers(0, 1);
+            reader.signal(signal);
+            assert!(
+                reader.ends_within(Duration::from_secs(5)),
+                "{program} stays on {signal}"
+            );
+            bed.await_readers(0, 0);
+        }
+    }
+}
+
+#[test]
+fn poll_and_nonblocking_reads_tell_whether_there_is_something() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let bed = Testbed::new(1, &[]);
+    let mut options = File::options();
+    let mut file = options
+        .read(true)
+        .custom_flags(0o4000)
+        .open(bed.file("0"))
+        .expect("it is there");
+    let mut buffer = [0; 4096];
+    assert_eq!(
+        file.read(&mut buffer).expect_err("nothing came").kind(),
+        ErrorKind::WouldBlock
+    );
+    let poll = |wait: u32| {
+        // The shell has no poll: python's is select's big brother.
+        let code = format!(
+            "import select,sys\np=select.poll()\np.register(0,select.POLLIN)\nsys.exit(0 if p.poll({wait}) else 1)"
+        );
+        let input = Stdio::from(file.try_clone().expect("a descriptor is free"));
+        Command::new("python3")
+            .args(["-c", &code])
+            .stdin(input)
+            .status()
+            .expect("it starts")
+            .code()
+    };
+    if can_run(&["python3"]) {
+        assert_eq!(poll(50), Some(1), "nothing came");
+        let _chatter = chatter(&bed, 0);
+        assert_eq!(poll(20_000), Some(0), "packets came");
+        assert_eq!(poll(0), Some(0), "they are still there");
+    } else {
+        let _chatter = chatter(&bed, 0);
+        assert!(eventually(|| bed.counter(0, "rx_packets") > 0));
+    }
+    let mut file = file;
+    assert!(file.read(&mut buffer).expect("packets came") > 100);
+}
+
+#[test]
+fn lines_of_several_writers_stay_whole() {
+    if !can_run(&["cat", "dd"]) {
+        return;
+    }
+    let bed = Testbed::new(1, &["--buffer", "64"]);
+    let kept = bed.folder.path("kept");
+    let mut capture = bed.hosts[0].command(env!("CARGO_BIN_EXE_wire"));
+    capture
+        .args(["cat", "eth0", "--no-time"])
+        .stdin(Stdio::null());
+    let mut capture = Job::start(capture.stdout(File::create(&kept).expect("there is room")));
+    std::thread::sleep(Duration::from_millis(500));
+    // Lines of 4,600 characters, from writers that cut them at any place.
+    let each = 300;
+    let inputs: Vec<_> = (0..4)
+        .map(|writer| {
+            let path = bed.folder.path(&format!("in{writer}"));
+            let payload = format!(" {writer}{writer}").repeat(1500);
+            let text = format!("020000000001 02000000000{writer} 88B5{payload}\n").repeat(each);
+            fs::write(&path, text).expect("there is room");
+            path
+        })
+        .collect();
+    let mut writers: Vec<Job> = inputs
+        .iter()
+        .enumerate()
+        .map(|(writer, path)| match writer {
+            0 => bed.sh(&format!("cat {} > $DIR/0", path.display())),
+            1 => bed.sh(&format!(
+                "dd bs=777 if={} of=$DIR/0 2> /dev/null",
+                path.display()
+            )),
+            2 => bed.sh(&format!("cat {} >> $DIR/0", path.display())),
+            _ => bed.sh(&format!(
+                "while read -r line; do echo $line; done < {} > $DIR/0",
+                path.display()
+            )),
+        })
+        .collect();
+    for writer in &mut writers {
+        assert!(writer.ends_within(Duration::from_secs(60)));
+    }
+    assert!(
+        eventually(|| bed.counter(0, "tx_packets") == 4 * each as u64),
+        "{}",
+        bed.log()
+    );
+    assert_eq!(bed.counter(0, "bad"), 0, "{}", bed.log());
+    let whole = || {
+        let text = fs::read_to_string(&kept).expect("it is there");
+        text.lines().filter(|line| line.contains(" 88B5 ")).count() >= 4 * each
+    };
+    eventually(whole);
+    capture.signal("INT");
+    assert!(capture.ends_within(Duration::from_secs(5)));
+    for line in fs::read_to_string(&kept).expect("it is there").lines() {
+        if let Some((head, payload)) = line.split_once(" 88B5 ") {
+            let writer = head.chars().last().expect("an address");
+            assert!(
+                payload.chars().all(|c| c == writer || c == ' ') && payload.len() == 4499,
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_reader_gets_every_packet_and_head_and_bash_read_lines() {
+    if !can_run(&["ping", "bash"]) {
+        return;
+    }
+    let bed = Testbed::new(1, &[]);
+    let files = [bed.folder.path("a"), bed.folder.path("b")];
+    let mut readers = [
+        bed.sh(&format!("head -n 20 $DIR/0 > {}", files[0].display())),
+        bed.sh(&format!(
+            "bash -c 'for i in $(seq 20); do read -r line; echo \"$line\"; done < $DIR/0' > {}",
+            files[1].display()
+        )),
+    ];
+    bed.await_readers(0, 2);
+    let _chatter = chatter(&bed, 0);
+    for reader in &mut readers {
+        assert!(reader.ends_within(Duration::from_secs(20)), "{}", bed.log());
+    }
+    let [a, b] = files.map(|path| fs::read_to_string(path).expect("it is there"));
+    assert_eq!(a.lines().count(), 20);
+    assert_eq!(a, b);
+}
+
+#[test]
+fn one_description_reads_and_writes() {
+    if !can_run(&["bash"]) {
+        return;
+    }
+    let bed = Testbed::new(1, &[]);
+    // A read that waits does not hold up the write that its answer depends on.
+    let question = "FFFFFFFFFFFF 020000000101 0806 00 01 08 00 06 04 00 01 02 00 00 00 01 01 0A 4D 00 64 00 00 00 00 00 00 0A 4D 00 01";
+    let script = format!(
+        "exec 3<> $DIR/0; (sleep 0.3; echo '{question}' >&3) & while read -r line <&3; do case $line in *' 00 02 '*) exit 0;; esac; done"
+    );
+    let mut job = Job::start(
+        Command::new("bash")
+            .args(["-c", &script])
+            .env("DIR", bed.dir())
+            .stdin(Stdio::null()),
+    );
+    assert!(job.ends_within(Duration::from_secs(10)), "{}", bed.log());
+}
+
+#[test]
+fn a_reader_that_falls_behind_loses_whole_packets() {
+    if !can_run(&["cat"]) {
+        return;
+    }
+    let bed = Testbed::new(2, &["--buffer", "2"]);
+    let mut slow = File::open(bed.file("0")).expect("it is there");
+    // From host 1, through the kernel, 20,000 packets of 4.5 kB as lines.
+    let input = bed.folder.path("in");
+    let line = format!("020000000009 020000000001 88B5{}\n", " AB".repeat(1486));
+    fs::write(&input, line.repeat(4_000)).expect("there is room");
+    let mut send = bed.hosts[0].command(env!("CARGO_BIN_EXE_wire"));
+    send.args(["send", "eth0"]).arg(&input).stdin(Stdio::null());
+    text(send.output().expect("it starts"));
+    assert!(eventually(|| bed.counter(0, "rx_packets")
+        + bed.counter(0, "rx_dropped")
+        >= 4_000));
+    let (mut received, mut buffer) = (Vec::new(), vec![0; 1 << 20]);
+    while received.len() < 4_000 * line.len() {
+        received.extend_from_slice(match slow.read(&mut buffer) {
+            Ok(len) => &buffer[..len],
+            Err(error) => panic!("{error}"),
+        });
+        let lost = bed.counter(0, "lost");
+        let lines = received.iter().filter(|&&b| b == b'\n').count() as u64;
+        if lines + lost == bed.counter(0, "rx_packets") {
+            break;
+        }
+    }
+    assert!(bed.counter(0, "lost") > 0, "{}", bed.log());
+    for got in String::from_utf8(received).expect("lines are text").lines() {
+        assert_eq!(&got[17..], line.trim_end());
+    }
+}
+
+#[test]
+fn settings_are_taken_and_bad_lines_are_told() {
+    if !can_run(&[]) {
+        return;
+    }
+    let bed = Testbed::new(1, &[]);
+    let read = |name: &str| fs::read_to_string(bed.file(name)).expect("it is there");
+    let write = |name: &str, text: &str| {
+        let mut file = File::options()
+            .write(true)
+            .open(bed.file(name))
+            .expect("it is there");
+        file.write_all(text.as_bytes())
+    };
+    assert_eq!(read("0.d/name"), "w0\n");
+    assert_eq!(read("0.d/tick"), "8000\n");
+    write("0", &format!("{LINE}\nnonsense\n{LINE}")).expect("it is counted, not refused");
+    assert!(
+        eventually(|| bed.counter(0, "tx_packets") == 2),
+        "{}",
+        bed.log()
+    );
+    assert_eq!((bed.counter(0, "bad"), bed.counter(0, "torn")), (1, 0));
+    assert!(
+        read("0.d/error").contains("line 2, column 1:"),
+        "{}",
+        read("0.d/error")
+    );
+    write("0", "02000000").expect("the rest may come");
+    assert!(eventually(|| bed.counter(0, "torn") == 1), "{}", bed.log());
+    write("0.d/ctl", "strict=on time=off\n").expect("settings are taken");
+    assert_eq!(read("0.d/ctl"), "time=off\nhash=off\nstrict=on\n");
+    assert!(write("0", "nonsense\n").is_err());
+    assert!(write("0.d/ctl", "speed=11\n").is_err());
+    assert!(read("0.d/error").contains("`speed=11` is no setting"));
+    assert!(
+        File::create(bed.file("7")).is_err(),
+        "there is no such port"
+    );
+    fs::set_permissions(bed.file("0"), fs::Permissions::from_mode(0o640)).expect("root may");
+    let mode = fs::metadata(bed.file("r0"))
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(
+        mode & 0o777,
+        0o640,
+        "of the port, whichever of its files is named"
+    );
+}
+
+#[test]
+fn a_mount_left_by_a_crash_is_replaced() {
+    if !can_run(&[]) {
+        return;
+    }
+    let mut bed = Testbed::new(1, &[]);
+    bed.wire().signal("KILL");
+    assert!(bed.wire().ends_within(Duration::from_secs(5)));
+    assert!(
+        fs::metadata(bed.file("0")).is_err(),
+        "a dead mount is there"
+    );
+    bed.mount(&[]);
+    assert_eq!(bed.counter(0, "readers"), 0);
+}
+
+#[test]
+fn unmounting_ends_the_program_and_its_readers() {
+    if !can_run(&["fusermount3"]) {
+        return;
+    }
+    let mut bed = Testbed::new(1, &[]);
+    let mut reader = bed.sh("cat $DIR/0");
+    bed.await_readers(0, 1);
+    bed.wire().signal("INT");
+    assert!(
+        reader.ends_within(Duration::from_secs(5)),
+        "the end of the file"
+    );
+    assert!(bed.wire().ends_within(Duration::from_secs(5)));
+    assert!(!bed.dir().exists(), "the folder was made for the mount");
+    bed.mount(&[]);
+    text(
+        Command::new("fusermount3")
+            .arg("-u")
+            .arg(bed.dir())
+            .output()
+            .expect("it starts"),
+    );
+    assert!(bed.wire().ends_within(Duration::from_secs(5)));
+}
+
+#[test]
+fn what_was_written_leaves_though_the_mount_ends() {
+    if !can_run(&[]) {
+        return;
+    }
+    let mut bed = Testbed::new(1, &[]);
+    let input = format!("{LINE}\n").repeat(50_000);
+    let path = bed.folder.path("in");
+    fs::write(&path, input).expect("there is room");
+    assert!(
+        bed.sh(&format!("cat {} > $DIR/0", path.display()))
+            .ends_within(Duration::from_secs(30))
+    );
+    bed.wire().signal("INT");
+    assert!(bed.wire().ends_within(Duration::from_secs(20)));
+    let log = fs::read_to_string(bed.folder.path("wire.log")).expect("it is there");
+    assert!(log.contains("sent 50000"), "{log}");
+}
+
+#[test]
+fn a_write_that_waits_for_its_schedule_ends_on_a_signal() {
+    if !can_run(&[]) {
+        return;
+    }
+    let bed = Testbed::new(1, &[]);
+    // An hour from now, and so many that no queue holds them.
+    let epoch = fs::read_to_string("/proc/uptime").expect("it is there");
+    let seconds: u64 = epoch
+        .split('.')
+        .next()
+        .expect("a number")
+        .parse()
+        .expect("a number");
+    let line = format!("{:016X} {LINE}\n", (seconds + 3600) * 125_000_000);
+    let path = bed.folder.path("in");
+    fs::write(&path, line.repeat(100_000)).expect("there is room");
+    let mut writer = bed.sh(&format!("cat {} > $DIR/0", path.display()));
+    assert!(
+        !writer.ends_within(Duration::from_secs(1)),
+        "it has to wait"
+    );
+    // Another writer is not held up where no signal reaches it.
+    let mut other = bed.sh(&format!("echo {LINE} > $DIR/0"));
+    assert!(
+        !other.ends_within(Duration::from_millis(300)),
+        "order is kept"
+    );
+    other.signal("KILL");
+    assert!(other.ends_within(Duration::from_secs(5)));
+    let file = File::options()
+        .write(true)
+        .custom_flags(0o4000)
+        .open(bed.file("0"))
+        .expect("it is there");
+    assert!(file.as_raw_fd() >= 0);
+    assert_eq!(
+        (&file)
+            .write(LINE.as_bytes())
+            .map_err(|error| error.kind())
+            .ok(),
+        Some(LINE.len()),
+        "half a line waits for no room"
+    );
+    assert_eq!(
+        (&file).write(b"\n").expect_err("no room").kind(),
+        ErrorKind::WouldBlock
+    );
+    writer.signal("TERM");
+    assert!(writer.ends_within(Duration::from_secs(5)));
+}

@@ -9,6 +9,7 @@ mod flow;
 mod headers;
 mod lab_file;
 mod line;
+mod mount;
 mod nodes_alone;
 mod probe;
 mod record;
@@ -25,6 +26,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("headers", headers::target),
     ("lab", lab_file::target),
     ("line", line::target),
+    ("mount", mount::target),
     ("nodes", nodes_alone::target),
     ("probe", probe::target),
     ("record", record::target),

@@ -15,9 +15,11 @@ inside() { nsenter --net="/run/netns/$name-$1" -- "${@:2}"; }
 end() {
     trap - EXIT
     kill $(jobs -p) 2> /dev/null || true
+    umount "$DIR" 2> /dev/null || umount -l "$DIR" 2> /dev/null || true
     wait 2> /dev/null || true
     for space in ports a b; do ip netns del "$name-$space" 2> /dev/null || true; done
-    rm -rf "${DIR%/ports}"
+    rm -rf "${DIR%/ports}/shown"
+    rmdir "$DIR" "${DIR%/ports}" 2> /dev/null || true
 }
 trap end EXIT
 trap 'exit 1' INT TERM
@@ -31,7 +33,7 @@ for host in a b; do
     ip -n "$name-$host" addr add "10.77.0.$((number++))/24" dev eth0
 done
 
-inside ports wire mount "$DIR" --on wa wb 2> /dev/null &
+nsenter --net="/run/netns/$name-ports" -- wire mount "$DIR" --on wa wb > /dev/null 2>&1 &
 until [ -e "$DIR/0" ]; do sleep 0.05; done
 
 echo "ping.sh, with host a:"

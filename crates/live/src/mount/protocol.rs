@@ -99,7 +99,10 @@ pub enum Body<'a> {
     Interrupt {
         unique: u64,
     },
+    /// A file that is not there is to be made.
     Create,
+    /// Another change of the tree: names made, moved, removed.
+    Change,
     Destroy,
     Other,
 }
@@ -235,7 +238,8 @@ fn body(operation: u32, mut fields: Fields<'_>) -> Option<Body<'_>> {
             }
         }
         29 => Body::ReleaseDirectory,
-        35 => Body::Create,
+        8 | 35 => Body::Create,
+        6 | 9..=13 | 45 => Body::Change,
         36 => Body::Interrupt { unique: f.u64()? },
         38 => Body::Destroy,
         40 => {

@@ -73,6 +73,7 @@ impl Server {
             }
             Body::Statistics => answer(Ok(&protocol::statistics_answer())),
             Body::Create => answer(Err(libc::ENOENT)),
+            Body::Change => answer(Err(libc::EPERM)),
             Body::Other => answer(Err(libc::ENOSYS)),
             Body::Interrupt { unique } => self.interrupt(kernel, request.unique, unique),
             Body::Lookup { name } => match self.lookup(request.node, name) {

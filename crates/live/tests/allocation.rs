@@ -1,0 +1,114 @@
+//! Receiving, sending and pacing allocate nothing per packet in steady state.
+
+use live::netns::{Namespace, NetnsError, VethEnd, veth};
+use live::pace::Pacer;
+use live::port::{self, Options, Port};
+use packet::{Departure, Tick};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+thread_local! {
+    static MINE: Cell<u64> = const { Cell::new(0) };
+}
+static ALL: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = MINE.try_with(|count| count.set(count.get() + 1));
+        ALL.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Sends and receives so many batches of 64; how many allocations this thread made.
+fn allocations(a: &mut Port, b: &mut Port, batches: usize) -> u64 {
+    let frame = [0x55; 200];
+    let frames = [&frame[..]; 64];
+    let before = MINE.get();
+    let mut got = 0;
+    for batch in 1..=batches {
+        a.tx.send(&frames).unwrap();
+        while got < batch * 64 {
+            let some =
+                b.rx.receive(Duration::from_secs(5), &mut |_| got += 1)
+                    .unwrap();
+            assert!(some > 0, "{:?}", b.rx.counters());
+        }
+    }
+    MINE.get() - before
+}
+
+// One test: the counter of all threads is for it alone.
+#[test]
+fn nothing_is_allocated_for_a_packet_in_steady_state() {
+    let namespaces = Namespace::new().and_then(|a| Ok((a, Namespace::new()?)));
+    let (a, b) = match namespaces {
+        Ok(namespaces) => namespaces,
+        Err(NetnsError::Permission { doing }) => {
+            println!("skipped: {doing} is not allowed here");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let end = |namespace, name| VethEnd {
+        namespace,
+        name,
+        mac: None,
+    };
+    veth([end(&a, "a"), end(&b, "b")], 1500).unwrap();
+    let open = |namespace: &Namespace, name: &str, latency| {
+        let options = Options {
+            latency,
+            ..Options::default()
+        };
+        let port = namespace.enter(|| port::open(&name.parse().unwrap(), &options));
+        port.unwrap()
+    };
+    let mut sender = open(&a, "a", true).unwrap();
+    for (name, latency) in [("b", true), ("b", false), ("xdp:b", true)] {
+        let mut receiver = match open(&b, name, latency) {
+            Ok(port) => port,
+            Err(error) => {
+                println!("skipped: {error}");
+                continue;
+            }
+        };
+        allocations(&mut sender, &mut receiver, 2);
+        let more = allocations(&mut sender, &mut receiver, 20);
+        assert_eq!(more, 0, "receiving by {}", receiver.info.method);
+        if name.starts_with("xdp") {
+            allocations(&mut receiver, &mut sender, 2);
+            assert_eq!(
+                allocations(&mut receiver, &mut sender, 20),
+                0,
+                "sending by af_xdp"
+            );
+        }
+    }
+    let pacer = Pacer::start(sender.tx, Tick::EIGHT_NS);
+    let submit = |count: usize| {
+        for _ in 0..count {
+            pacer.submit(Departure::Now, &[0x55; 200]).unwrap();
+        }
+    };
+    // Until both of its buffers have grown to their size.
+    submit(50_000);
+    let before = ALL.load(Ordering::Relaxed);
+    submit(50_000);
+    let more = ALL.load(Ordering::Relaxed) - before;
+    assert!(more < 16, "{more} allocations for 50,000 packets");
+    assert_eq!(pacer.finish().sent, 100_000);
+}

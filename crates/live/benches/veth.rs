@@ -66,6 +66,11 @@ fn main() {
     let _ = std::fs::remove_dir_all(&bench.place);
 }
 
+#[expect(clippy::disallowed_methods, reason = "a benchmark lasts its time")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
 fn frame(len: usize) -> Vec<u8> {
     let mut frame = b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x88\xb5".to_vec();
     frame.resize(len, 0x55);
@@ -100,7 +105,7 @@ fn counter(namespace: &Namespace, name: &str) -> u64 {
 /// Packets a second at an interface, while something else makes them.
 fn rate(namespace: &Namespace, name: &str, time: Duration) -> f64 {
     let (packets, began) = (counter(namespace, name), now_ns());
-    std::thread::park_timeout(time);
+    pause(time);
     let packets = counter(namespace, name) - packets;
     packets as f64 * 1e9 / (now_ns() - began) as f64
 }
@@ -134,7 +139,9 @@ fn start(mut command: Command) -> Result<Child, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // A group of its own, so that what it starts in turn can be ended with it.
     quiet
+        .process_group(0)
         .spawn()
         .map_err(|_| format!("skipped: {name} is not installed"))
 }
@@ -149,7 +156,7 @@ fn end(mut child: Child) -> String {
         if !matches!(child.try_wait(), Ok(None)) {
             break;
         }
-        std::thread::park_timeout(Duration::from_millis(20));
+        pause(Duration::from_millis(20));
     }
     // Whoever is left of the group, such as the children of a leader that has gone.
     signal(libc::SIGKILL);
@@ -189,7 +196,7 @@ impl Bench {
         let place = if at == "b" { &self.b } else { &self.c };
         for _ in 0..300 {
             let before = counter(place, at);
-            std::thread::park_timeout(Duration::from_millis(20));
+            pause(Duration::from_millis(20));
             if counter(place, at) - before > 2 || matches!(child.try_wait(), Ok(Some(_))) {
                 break;
             }
@@ -218,7 +225,7 @@ impl Bench {
                 body(&stop);
                 cpu.store(thread_cpu_ns(), Ordering::Relaxed);
             });
-            std::thread::park_timeout(Duration::from_millis(50));
+            pause(Duration::from_millis(50));
             measured = rate(at.0, at.1, self.time);
             stop.store(true, Ordering::Relaxed);
         });
@@ -264,10 +271,10 @@ impl Bench {
         std::fs::write(&script, format!("{{ {} }}\n", bytes.join(", "))).expect("a script");
         let mut command = self.a.command("trafgen");
         command
-            .args(["--dev", "a", "--cpus", "1", "--conf"])
+            .args(["--dev", "a", "--cpus", "1", "--num", "1000000000", "--conf"])
             .arg(&script);
         rows.push(self.peer("trafgen, one CPU", "b", command));
-        let mut command = self.a.command("python3");
+        let mut command = self.a.command("/usr/bin/python3");
         let program = format!(
             "from scapy.all import *\ns=conf.L2socket(iface='a')\np=Raw(b'\\x55'*{len})\n\
              while True: s.send(p)"
@@ -294,7 +301,7 @@ impl Bench {
         let (stop, began) = (AtomicBool::new(false), now_ns());
         let sent = std::thread::scope(|scope| {
             let sender = scope.spawn(|| flood(&mut port, len, &stop));
-            std::thread::park_timeout(self.time);
+            pause(self.time);
             stop.store(true, Ordering::Relaxed);
             sender.join().expect("a thread that sends")
         });
@@ -341,7 +348,7 @@ impl Bench {
             len,
             &["packets incoming", "packets passed"],
         ));
-        let mut command = self.b.command("python3");
+        let mut command = self.b.command("/usr/bin/python3");
         let program = "from scapy.all import *\nn=[0]\ndef f(p): n[0]+=1\n\
              sniff(iface='b',store=0,prn=f)\nprint(n[0],'packets captured')";
         command.args(["-c", program]);
@@ -393,9 +400,9 @@ impl Bench {
             Err(why) => return row(0.0, why),
         };
         // All of them are ready by then.
-        std::thread::park_timeout(Duration::from_millis(1500));
+        pause(Duration::from_millis(1500));
         let (sent, took) = self.flood_for_a_while(len);
-        std::thread::park_timeout(Duration::from_millis(300));
+        pause(Duration::from_millis(300));
         let said = end(child);
         let line = said
             .lines()
@@ -438,7 +445,7 @@ impl Bench {
             std::thread::scope(|scope| {
                 let run = || live::world::on_ports("wire", Box::new(Wire), ports.into(), until);
                 let node = scope.spawn(run);
-                std::thread::park_timeout(Duration::from_millis(100));
+                pause(Duration::from_millis(100));
                 let (before, began) = (counter(&self.c, "c"), now_ns());
                 sent = self.flood_for_a_while(len).0;
                 rate = (counter(&self.c, "c") - before) as f64 * 1e9 / (now_ns() - began) as f64;
@@ -468,7 +475,7 @@ impl Bench {
                 note,
             },
             Ok(child) => {
-                std::thread::park_timeout(Duration::from_millis(1000));
+                pause(Duration::from_millis(1000));
                 let (before, began) = (counter(&self.c, "c"), now_ns());
                 let sent = self.flood_for_a_while(len).0;
                 let rate =
@@ -523,11 +530,7 @@ impl Bench {
         let start = now_ns() + 5_000_000;
         for n in 0..count {
             let at = start + n * gap;
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "plain sleep is what is compared with"
-            )]
-            std::thread::sleep(Duration::from_nanos(at.saturating_sub(now_ns())));
+            pause(Duration::from_nanos(at.saturating_sub(now_ns())));
             errors.record(at, now_ns(), false, false);
             port.tx.send(&[&frame]).expect("a port that sends");
         }

@@ -45,7 +45,7 @@ impl Interface {
 }
 
 /// A socket to ask by, in the namespace of this thread. Needs no rights.
-fn socket() -> io::Result<OwnedFd> {
+pub(crate) fn socket() -> io::Result<OwnedFd> {
     // SAFETY: a plain system call; the result is checked before it is owned.
     unsafe {
         let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);

@@ -14,9 +14,11 @@
 //! | part | what it does |
 //! |---|---|
 //! | `host` | a node and its ports on a thread |
+//! | `desk` | what a node's answers go through |
 //! | `schedule` | the thread of departures |
 //! | `wires` | namespaces and veth pairs for a graph |
 
+mod desk;
 mod host;
 mod schedule;
 mod wires;

@@ -330,6 +330,8 @@ fn an_xdp_port_sends_and_receives_and_gives_the_traffic_back_when_it_is_closed()
         assert_eq!(beside.rx.counters().received, 0);
         assert_eq!(beside.rx.receive(Duration::ZERO, &mut |_| {}).unwrap(), 0);
     }
+    let nothing = b.rx.receive(Duration::from_millis(1), &mut |_| {}).unwrap();
+    assert_eq!(nothing, 0);
     drop(b);
     a.tx.send(&[&frame(1)]).unwrap();
     let last = receive(&mut beside, 1).pop().map(|(_, bytes)| bytes);

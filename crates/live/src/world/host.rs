@@ -1,12 +1,12 @@
 //! A node and its ports, on a thread of its own.
 
-use super::schedule::{Item, Schedule};
+use super::desk::{Desk, Refusal};
+use super::schedule::Schedule;
 use crate::clock::now_ns;
 use crate::port::{PortError, Receive, Received, RxCounters};
-use node::frame::LONGEST;
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
-use node::{Channel, Frame, Node, Out, Port, Tap, Time, Transmitter, When};
+use node::{Channel, Node, Port, Tap, Time, Transmitter};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,28 +20,6 @@ const NAP_NS: u64 = 10_000_000;
 
 /// How long it sleeps when a port gives no descriptor to wait on.
 const UNKNOWN_NS: u64 = 500_000;
-
-/// Why a frame is refused before it comes to a link, in the words of every world.
-#[derive(Clone, Copy)]
-enum Refusal {
-    NoSuchPort,
-    TooLong,
-    Never,
-    Crowd,
-    Lost,
-    Mangled,
-}
-
-impl Refusal {
-    const ALL: [(Refusal, &str); 6] = [
-        (Refusal::NoSuchPort, "sent by a port that is not there"),
-        (Refusal::TooLong, "longer than 16,000 bytes"),
-        (Refusal::Never, "would arrive after the end of time"),
-        (Refusal::Crowd, "more than 4,194,304 frames under way"),
-        (Refusal::Lost, "lost in the kernel before they were read"),
-        (Refusal::Mangled, "received in a form that cannot be mended"),
-    ];
-}
 
 /// A port of a node.
 pub struct HostPort {
@@ -100,30 +78,6 @@ pub struct Host<'a> {
     events: u64,
 }
 
-/// What a node's answers go through.
-struct Desk {
-    out: Out,
-    /// Out of the ports, so that one of these can be read meanwhile.
-    ways: Vec<Way>,
-    items: Vec<Item>,
-    order: u64,
-    refused: [u64; Refusal::ALL.len()],
-    spent: Vec<Frame>,
-    trouble: Option<PortError>,
-}
-
-/// The sending side of a port.
-struct Way {
-    lane: usize,
-    link: Option<Transmitter>,
-    /// Nothing leaves before what was sent before it.
-    last: Time,
-    /// Frames to be sent at once.
-    at_once: Vec<Frame>,
-    /// Whether frames were collected that wait.
-    queued: bool,
-}
-
 /// What a node's thread tells in the end.
 pub struct HostReport {
     /// For the outcome.
@@ -149,22 +103,8 @@ impl<'a> Host<'a> {
         node: Box<dyn Node>,
         mut ports: Vec<HostPort>,
     ) -> Host<'a> {
-        let ways = ports.iter_mut().map(|port| Way {
-            lane: port.lane,
-            link: port.link.take(),
-            last: Time::ZERO,
-            at_once: Vec::new(),
-            queued: false,
-        });
-        let desk = Desk {
-            out: Out::default(),
-            ways: ways.collect(),
-            items: Vec::new(),
-            order: 0,
-            refused: [0; Refusal::ALL.len()],
-            spent: Vec::new(),
-            trouble: None,
-        };
+        let ways = ports.iter_mut().map(|port| (port.lane, port.link.take()));
+        let desk = Desk::new(ways);
         Host {
             run,
             index,
@@ -330,149 +270,14 @@ impl<'a> Host<'a> {
             .filter(|&(_, count)| count > 0)
             .map(|(reason, count)| (reason.into(), count))
             .collect();
+        let trouble = self.desk.trouble.take();
         HostReport {
             outcome,
-            links: self
-                .desk
-                .ways
-                .into_iter()
-                .map(|way| (way.lane, way.link))
-                .collect(),
             received,
             frames: self.frames,
             events: self.events,
-            trouble: self.desk.trouble,
-        }
-    }
-}
-
-impl Desk {
-    /// Takes what the node has sent, at time `now`; the clock says `clock`.
-    fn collect(&mut self, run: &Run, now: Time, clock: Time) {
-        for departure in self.out.sends() {
-            let (when, mut frame) = (departure.when, departure.frame);
-            let refusal = match self.ways.get_mut(usize::from(departure.port.0)) {
-                None => Some(Refusal::NoSuchPort),
-                Some(_) if frame.len() > LONGEST => Some(Refusal::TooLong),
-                Some(_) if !run.schedule.has_room() => Some(Refusal::Crowd),
-                Some(way) => {
-                    let lateness = match when {
-                        When::At(at) => Some(clock - at),
-                        When::Now => None,
-                    };
-                    match way.decide(run, now, clock, when, &mut frame) {
-                        Decision::AtOnce => {
-                            way.at_once.push(frame);
-                            continue;
-                        }
-                        Decision::At(at, second) => {
-                            way.queued = true;
-                            let ns = |at: Time| run.start + at.as_ps().div_ceil(1000);
-                            let mut put = |at, wanted, frame| {
-                                self.order += 1;
-                                self.items.push(Item {
-                                    at: ns(at),
-                                    order: self.order,
-                                    lane: way.lane,
-                                    wanted,
-                                    frame,
-                                });
-                            };
-                            if let Some(second) = second {
-                                put(second, None, Frame::new(&frame));
-                            }
-                            let wanted = lateness.map(|by| (ns(at - by), by > Time::ZERO));
-                            put(at, wanted, frame);
-                            continue;
-                        }
-                        Decision::Lost => None,
-                        Decision::Never => Some(Refusal::Never),
-                    }
-                }
-            };
-            if let Some(refusal) = refusal {
-                self.refused[refusal as usize] += 1;
-            }
-            self.spent.push(frame);
-        }
-    }
-
-    /// Sets everything collected on its way, and takes buffers back.
-    fn flush(&mut self, run: &Run, node: usize) {
-        for way in &mut self.ways {
-            if !way.at_once.is_empty() {
-                run.schedule
-                    .send_now(way.lane, &way.at_once, &mut self.trouble);
-                self.spent.append(&mut way.at_once);
-            }
-            way.queued = false;
-        }
-        run.schedule.submit(&mut self.items);
-        for frame in self.spent.drain(..) {
-            self.out.pool().give(frame);
-        }
-        run.schedule.reclaim(node, &mut self.spent);
-    }
-}
-
-/// What becomes of a frame.
-enum Decision {
-    /// It is sent without waiting for anything.
-    AtOnce,
-    /// It is sent at this time, and a copy at another.
-    At(Time, Option<Time>),
-    /// It does not arrive; the link has counted it.
-    Lost,
-    /// It would arrive after the end of time.
-    Never,
-}
-
-impl Way {
-    fn decide(
-        &mut self,
-        run: &Run,
-        now: Time,
-        clock: Time,
-        when: When,
-        frame: &mut Frame,
-    ) -> Decision {
-        let Some(link) = &mut self.link else {
-            let asked = match when {
-                When::Now => now,
-                When::At(at) => at,
-            };
-            // Order within a port is kept.
-            self.last = self.last.max(asked);
-            let waiting = || {
-                run.schedule.lanes()[self.lane]
-                    .waiting
-                    .load(Ordering::SeqCst)
-                    > 0
-            };
-            let free = when == When::Now && self.last <= clock && !self.queued && !waiting();
-            return match free {
-                true => Decision::AtOnce,
-                false => Decision::At(self.last, None),
-            };
-        };
-        // Woken ahead of time, the node may have sent something later than now already.
-        self.last = self.last.max(now);
-        if frame.len() < SHORTEST {
-            frame.resize(SHORTEST);
-        }
-        let flight = link.offer(self.last, when, frame.len());
-        let Some((flight, first_bit)) = flight.and_then(|flight| Some((flight, flight.arrived?)))
-        else {
-            return Decision::Lost;
-        };
-        // A frame is there when its last bit is, so that is when the kernel shall have it.
-        let last_bit = first_bit + flight.duration;
-        let second = flight
-            .duplicate
-            .map(|first_bit| first_bit + flight.duration);
-        match last_bit {
-            Time::MAX => Decision::Never,
-            _ => Decision::At(last_bit, second),
+            trouble,
+            links: self.desk.into_links(),
         }
     }
 }

@@ -1,0 +1,222 @@
+//! What a node's answers go through: each frame that it sends is offered to its link, or to its port.
+
+use super::host::Run;
+use super::schedule::Item;
+use crate::port::PortError;
+use node::frame::LONGEST;
+use node::link::SHORTEST;
+use node::{Frame, Out, Time, Transmitter, When};
+use std::sync::atomic::Ordering;
+
+/// Why a frame is refused before it comes to a link, in the words of every world.
+#[derive(Clone, Copy)]
+pub enum Refusal {
+    /// The node has no such port.
+    NoSuchPort,
+    /// No format carries it.
+    TooLong,
+    /// It would arrive when time has ended.
+    Never,
+    /// There is no room for more frames that wait.
+    Crowd,
+    /// The kernel had no room for it.
+    Lost,
+    /// The kernel gave it in a form that cannot be mended.
+    Mangled,
+}
+
+impl Refusal {
+    /// All of them, with the words for a node's drops.
+    pub const ALL: [(Refusal, &str); 6] = [
+        (Refusal::NoSuchPort, "sent by a port that is not there"),
+        (Refusal::TooLong, "longer than 16,000 bytes"),
+        (Refusal::Never, "would arrive after the end of time"),
+        (Refusal::Crowd, "more than 4,194,304 frames under way"),
+        (Refusal::Lost, "lost in the kernel before they were read"),
+        (Refusal::Mangled, "received in a form that cannot be mended"),
+    ];
+}
+
+/// What a node's answers go through.
+pub struct Desk {
+    /// What the node answers into.
+    pub out: Out,
+    /// Out of the ports, so that one of these can be read meanwhile.
+    ways: Vec<Way>,
+    items: Vec<Item>,
+    order: u64,
+    /// Frames refused, by [`Refusal`].
+    pub refused: [u64; Refusal::ALL.len()],
+    spent: Vec<Frame>,
+    /// What went wrong first with a port.
+    pub trouble: Option<PortError>,
+}
+
+/// The sending side of a port.
+struct Way {
+    lane: usize,
+    link: Option<Transmitter>,
+    /// Nothing leaves before what was sent before it.
+    last: Time,
+    /// Frames to be sent at once.
+    at_once: Vec<Frame>,
+    /// Whether frames were collected that wait.
+    queued: bool,
+}
+
+impl Desk {
+    /// For ports that leave by these lanes, over these links.
+    pub fn new(ways: impl Iterator<Item = (usize, Option<Transmitter>)>) -> Desk {
+        let ways = ways.map(|(lane, link)| Way {
+            lane,
+            link,
+            last: Time::ZERO,
+            at_once: Vec::new(),
+            queued: false,
+        });
+        Desk {
+            out: Out::default(),
+            ways: ways.collect(),
+            items: Vec::new(),
+            order: 0,
+            refused: [0; Refusal::ALL.len()],
+            spent: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    /// The lane of each port, and what its link has done, where there is one.
+    pub fn into_links(self) -> Vec<(usize, Option<Transmitter>)> {
+        let ways = self.ways.into_iter();
+        ways.map(|way| (way.lane, way.link)).collect()
+    }
+
+    /// Takes what the node has sent, at time `now`; the clock says `clock`.
+    pub fn collect(&mut self, run: &Run, now: Time, clock: Time) {
+        for departure in self.out.sends() {
+            let (when, mut frame) = (departure.when, departure.frame);
+            let refusal = match self.ways.get_mut(usize::from(departure.port.0)) {
+                None => Some(Refusal::NoSuchPort),
+                Some(_) if frame.len() > LONGEST => Some(Refusal::TooLong),
+                Some(_) if !run.schedule.has_room() => Some(Refusal::Crowd),
+                Some(way) => {
+                    let lateness = match when {
+                        When::At(at) => Some(clock - at),
+                        When::Now => None,
+                    };
+                    match way.decide(run, now, clock, when, &mut frame) {
+                        Decision::AtOnce => {
+                            way.at_once.push(frame);
+                            continue;
+                        }
+                        Decision::At(at, second) => {
+                            way.queued = true;
+                            let ns = |at: Time| run.start + at.as_ps().div_ceil(1000);
+                            let mut put = |at, wanted, frame| {
+                                self.order += 1;
+                                self.items.push(Item {
+                                    at: ns(at),
+                                    order: self.order,
+                                    lane: way.lane,
+                                    wanted,
+                                    frame,
+                                });
+                            };
+                            if let Some(second) = second {
+                                put(second, None, Frame::new(&frame));
+                            }
+                            let wanted = lateness.map(|by| (ns(at - by), by > Time::ZERO));
+                            put(at, wanted, frame);
+                            continue;
+                        }
+                        Decision::Lost => None,
+                        Decision::Never => Some(Refusal::Never),
+                    }
+                }
+            };
+            if let Some(refusal) = refusal {
+                self.refused[refusal as usize] += 1;
+            }
+            self.spent.push(frame);
+        }
+    }
+
+    /// Sets everything collected on its way, and takes buffers back.
+    pub fn flush(&mut self, run: &Run, node: usize) {
+        for way in &mut self.ways {
+            if !way.at_once.is_empty() {
+                run.schedule
+                    .send_now(way.lane, &way.at_once, &mut self.trouble);
+                self.spent.append(&mut way.at_once);
+            }
+            way.queued = false;
+        }
+        run.schedule.submit(&mut self.items);
+        for frame in self.spent.drain(..) {
+            self.out.pool().give(frame);
+        }
+        run.schedule.reclaim(node, &mut self.spent);
+    }
+}
+
+/// What becomes of a frame.
+enum Decision {
+    /// It is sent without waiting for anything.
+    AtOnce,
+    /// It is sent at this time, and a copy at another.
+    At(Time, Option<Time>),
+    /// It does not arrive; the link has counted it.
+    Lost,
+    /// It would arrive after the end of time.
+    Never,
+}
+
+impl Way {
+    fn decide(
+        &mut self,
+        run: &Run,
+        now: Time,
+        clock: Time,
+        when: When,
+        frame: &mut Frame,
+    ) -> Decision {
+        let Some(link) = &mut self.link else {
+            let asked = match when {
+                When::Now => now,
+                When::At(at) => at,
+            };
+            // Order within a port is kept.
+            self.last = self.last.max(asked);
+            let waiting = || {
+                run.schedule.lanes()[self.lane]
+                    .waiting
+                    .load(Ordering::SeqCst)
+                    > 0
+            };
+            let free = when == When::Now && self.last <= clock && !self.queued && !waiting();
+            return match free {
+                true => Decision::AtOnce,
+                false => Decision::At(self.last, None),
+            };
+        };
+        // Woken ahead of time, the node may have sent something later than now already.
+        self.last = self.last.max(now);
+        if frame.len() < SHORTEST {
+            frame.resize(SHORTEST);
+        }
+        let flight = link.offer(self.last, when, frame.len());
+        let Some((flight, first_bit)) = flight.and_then(|flight| Some((flight, flight.arrived?)))
+        else {
+            return Decision::Lost;
+        };
+        // A frame is there when its last bit is, so that is when the kernel shall have it.
+        let last_bit = first_bit + flight.duration;
+        let second = flight
+            .duplicate
+            .map(|first_bit| first_bit + flight.duration);
+        match last_bit {
+            Time::MAX => Decision::Never,
+            _ => Decision::At(last_bit, second),
+        }
+    }
+}

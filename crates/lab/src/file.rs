@@ -4,7 +4,7 @@ use crate::channel;
 use crate::each::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
 use crate::fields::{Fields, Text};
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 use crate::plan::{Lab, LinkPlan, NodePlan, Place};
 use crate::tree::{self, Entry, Value, What};
 use node::{Channel, End, GraphError, Link, NodeId, Port, Time};
@@ -229,34 +229,40 @@ impl Reader {
             self.names.insert(lab.nodes[first].name.clone(), first);
             return;
         }
-        if !matches!(section.what, What::Table(_)) {
-            let fault = Fault::new(section.span, "a node is a table");
-            self.faults
-                .push(fault.help(format!("write `[node.{name}]`")));
-            return;
+        let kind = self.kind_of(&name, &span, &mut section);
+        if kind.records {
+            let view = self.view(lab, name.clone(), Place::Node(lab.nodes.len()));
+            self.node_capture(lab, view, &mut section);
         }
-        let Some(kind) = section.take("kind") else {
-            let fault = Fault::new(span, format!("the node `{name}` does not say what it is"));
-            self.faults
-                .push(fault.help("add `kind = \"switch\"`, or another kind"));
-            return;
-        };
-        match Kind::find(&kind.value) {
-            Ok(kind) => {
-                let index = lab.nodes.len();
-                if kind.records {
-                    let view = self.view(lab, name.clone(), Place::Node(index));
-                    self.node_capture(lab, view, &mut section);
-                }
-                lab.nodes.push(NodePlan {
-                    name,
-                    kind,
-                    config: section,
-                    span,
-                });
+        lab.nodes.push(NodePlan {
+            name,
+            kind,
+            config: section,
+            span,
+        });
+    }
+
+    /// What a node is. One that does not say it properly is in the lab all the same, so that what
+    /// refers to it is no fault too.
+    fn kind_of(&mut self, name: &str, span: &Range<usize>, section: &mut Value) -> &'static Kind {
+        let found = match (section.take("kind"), &section.what) {
+            (Some(kind), _) => Kind::find(&kind.value),
+            (None, What::Table(_)) => {
+                let fault = Fault::new(
+                    span.clone(),
+                    format!("the node `{name}` does not say what it is"),
+                );
+                Err(fault.help("add `kind = \"switch\"`, or another kind"))
             }
-            Err(fault) => self.faults.push(fault),
-        }
+            (None, _) => {
+                let fault = Fault::new(section.span.clone(), "a node is a table");
+                Err(fault.help(format!("write `[node.{name}]`")))
+            }
+        };
+        found.unwrap_or_else(|fault| {
+            self.faults.push(fault);
+            &kinds::UNKNOWN
+        })
     }
 
     fn link(&mut self, lab: &mut Lab, base: &Channel, section: &Value) {

@@ -65,6 +65,11 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
 ];
 
+/// Stands for a kind that is not known, until the faults are told.
+pub(crate) static UNKNOWN: Kind = plain("unknown", |config, _| {
+    Err(Fault::new(config.span.clone(), "a node of no kind"))
+});
+
 const fn plain(name: &'static str, make: Make) -> Kind {
     Kind {
         name,

@@ -317,12 +317,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcome = &self.outcome;
         let (world, seed) = (self.world.name(), self.seed);
-        writeln!(
-            f,
-            "{}: world {world}, seed {seed}, {}",
-            self.lab,
-            time(outcome.ended.as_ps() as f64)
-        )?;
+        let ended = time(outcome.ended.as_ps() as f64);
+        write!(f, "{}: world {world}, seed {seed}, {ended}", self.lab)?;
+        match outcome.finish {
+            Finish::Stopped => writeln!(f, ", stopped")?,
+            Finish::Idle | Finish::Duration => writeln!(f)?,
+        }
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
         }

@@ -200,3 +200,16 @@ ports = 65535
     let found = faults(text);
     assert!(found[0].starts_with("1:7 the nodes of a lab have at most 200000 ports together"));
 }
+
+#[test]
+fn a_node_of_no_kind_is_one_fault_and_what_refers_to_it_is_none() {
+    let text = PAIR.replace("kind = 'sink'", "colour = 'red'");
+    let views = "[[capture]]\nat = ['b.0', 'a.0']\nfile = 'x.pcap'\n";
+    assert_eq!(
+        faults(&format!("{text}{views}[[measure]]\nat = 'b'\n")),
+        [
+            "3:7 the node `b` does not say what it is / add `kind = \"switch\"`, or another kind",
+            "11:6 `b` is a node, and has to be looked at by a port / write `b.0`",
+        ]
+    );
+}

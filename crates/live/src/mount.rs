@@ -21,7 +21,7 @@
 //!
 //! No thread ever waits inside a request. A read that finds nothing, or a write that finds no room, is
 //! remembered; whoever brings a packet, or makes room, answers it, and so does a signal to the process
-//! that waits. docs/decisions/0008-fuse.md has the reasons.
+//! that waits. docs/decisions/0009-fuse.md has the reasons.
 
 mod chunk;
 mod control;

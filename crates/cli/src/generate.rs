@@ -142,9 +142,11 @@ impl Generate {
         let port = port::open(spec, &options)?;
         drop(port.rx);
         let pacer = Pacer::start(port.tx, self.tick);
-        let start = Time::from_ns(clock::now_ns() + LEAD);
-        let made = self.make(start, |at, bytes| {
-            let departure = Departure::At(self.tick.count(at.as_ps().into()));
+        // A run's time begins at zero; the port's counter has been going since boot.
+        let start = u128::from(clock::now_ns() + LEAD) * 1_000;
+        let made = self.make(Time::from_us(1), |at, bytes| {
+            let at = start + u128::from(at.as_ps());
+            let departure = Departure::At(self.tick.count(at));
             Ok(pacer.submit(departure, bytes)?)
         });
         let verdict = report::tell(&port.info.name, pacer.finish(), self.form.json());

@@ -80,6 +80,30 @@ fn every_example_in_the_help_runs() {
     assert!(run >= 10, "only {run} examples ran");
 }
 
+#[test]
+fn every_example_in_the_book_runs() {
+    if !is_root("the book's examples, some of which have ports") {
+        return;
+    }
+    let place = Place::new("book");
+    place.write("trace.lines", lines(500));
+    place.run("wire dump trace.lines -o trace.pcapng").good();
+    let namespace = network();
+    let book = include_str!("../../../docs/book/src/commands.md");
+    let mut run = 0;
+    for block in book.split("```sh\n").skip(1) {
+        let (examples, _) = block.split_once("```").unwrap();
+        for example in examples.lines() {
+            let ended = place.run_by(namespace.command("timeout"), example);
+            // `head` may leave the others with a broken pipe.
+            let fine = matches!(ended.code, Some(0 | 141));
+            assert!(fine, "{example}\n{}{}", ended.out, ended.err);
+            run += 1;
+        }
+    }
+    assert!(run >= 20, "only {run} examples ran");
+}
+
 /// A namespace with the ports that the examples name.
 fn network() -> Namespace {
     let namespace = Namespace::new().unwrap();

@@ -35,10 +35,9 @@ impl Layout {
         } else {
             return None;
         };
-        let fields = line.get(ether..ether + ETHER)?;
+        let fields = line.get(ether..)?.first_chunk::<ETHER>()?;
         // Digits everywhere but at two places; the rest of the line is not looked at.
-        let blanks = fields.iter().filter(|byte| **byte <= b' ').count();
-        let sound = fields[MAC] == b' ' && fields[2 * MAC + 1] == b' ' && blanks == 2;
+        let sound = fields[MAC] == b' ' && fields[2 * MAC + 1] == b' ' && has_two_blanks(fields);
         let ends = line.len() == ether + ETHER || line[ether + ETHER] == b' ';
         (sound && ends).then_some(Layout { time, hash, ether })
     }
@@ -82,6 +81,28 @@ impl Layout {
     pub fn payload(self) -> usize {
         self.ether + ETHER + 1
     }
+}
+
+/// Whether all bytes are greater than a blank, but for those behind the addresses, which are blanks.
+#[inline]
+fn has_two_blanks(fields: &[u8; ETHER]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&fields[at..at + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    // The two blanks become digits, by one bit each. The last word overlaps the one before it.
+    let words = [
+        word(0),
+        word(8) ^ (0x10 << (8 * (MAC - 8))),
+        word(16),
+        word(22) ^ (0x10 << (8 * (2 * MAC + 1 - 22))),
+    ];
+    // The top bit of some byte is set exactly if some byte is less than 0x21: a borrow that crosses
+    // into a byte comes from such a one.
+    let less = |word: u64| word.wrapping_sub(ONES * 0x21) & !word & (ONES * 0x80);
+    words.into_iter().fold(0, |found, word| found | less(word)) == 0
 }
 
 /// Writes `line` with single blanks between its fields and none around them.

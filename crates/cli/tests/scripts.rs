@@ -1,6 +1,9 @@
 //! The scripts of examples/scripts, on a mount whose ports lead to kernel stacks.
 
-#![allow(clippy::disallowed_methods, reason = "these tests wait for other programs")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests wait for other programs"
+)]
 
 mod testbed;
 

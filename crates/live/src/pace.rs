@@ -20,7 +20,7 @@ mod waiter;
 
 pub use error::ErrorMeter;
 pub use histogram::Histogram;
-pub use waiter::{Waiter, hurry};
+pub use waiter::{Waiter, attend, hurry};
 
 use crate::clock::now_ns;
 use crate::port::{PortError, Transmit, TxCounters};

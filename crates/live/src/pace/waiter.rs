@@ -71,20 +71,39 @@ impl Waiter {
     }
 }
 
+/// Above the nodes' threads, which only sleep and compute; below the kernel's own.
+const FIRST: i32 = 10;
+const SECOND: i32 = 5;
+
+/// Gives this thread real-time priority where allowed, and exact timers anyway; whether it got it.
+fn prefer(priority: i32) -> bool {
+    let priority = libc::sched_param {
+        sched_priority: priority,
+    };
+    // Children of this thread, if any, are ordinary again.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: plain system calls on this thread, and a valid structure.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+        libc::sched_setscheduler(0, policy, &priority) == 0
+    }
+}
+
+/// Makes this thread one that is not kept waiting by ordinary ones, but by those that [`hurry`].
+pub fn attend() {
+    prefer(SECOND);
+}
+
 /// Makes this thread one that is not kept waiting: real-time priority and a core of its own where
 /// allowed, exact timers anyway. Returns whether it got the priority.
 pub fn hurry() -> bool {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
+    if !prefer(FIRST) {
+        // Without the priority a fixed core would be a burden: others may be busy on it.
+        return false;
+    }
     // SAFETY: plain system calls on this thread; the structures are valid and their sizes given.
     unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-        let priority = libc::sched_param { sched_priority: 10 };
-        // Children of this thread, if any, are ordinary again.
-        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-        if libc::sched_setscheduler(0, policy, &priority) != 0 {
-            // Without the priority a fixed core would be a burden: others may be busy on it.
-            return false;
-        }
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed) == 0 {
             let count = libc::CPU_COUNT(&allowed) as usize;

@@ -3,6 +3,7 @@
 use super::desk::{Desk, Refusal};
 use super::schedule::Schedule;
 use crate::clock::now_ns;
+use crate::pace::attend;
 use crate::port::{PortError, Receive, Received, RxCounters};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
@@ -125,8 +126,7 @@ impl<'a> Host<'a> {
 
     /// Runs until the world's end.
     pub fn run(mut self) -> HostReport {
-        // SAFETY: a plain system call on this thread: its timers shall be exact.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+        attend();
         self.publish_wake();
         let mut polls: Vec<libc::pollfd> = Vec::with_capacity(self.ports.len());
         while !self.run.stop.load(Ordering::SeqCst) {

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Bytes of a block; a frame is never longer.
 const BLOCK: usize = 1 << 20;
+/// Blocks before the caller has its turn again.
+const CALL: usize = 4;
 /// How old a block gets, ms.
 const AGE: u32 = 10;
 /// What the kernel wants to know beside that, and makes no use of in this version.
@@ -137,8 +139,8 @@ impl Ring {
     /// Gives all blocks that are there.
     fn drain(&mut self, sink: &mut dyn FnMut(Received<'_>)) -> usize {
         let mut given = 0;
-        // Once round at most, so that a flood does not keep the caller for ever.
-        for _ in 0..self.memory.blocks {
+        // Not for ever: in a flood there is always more, and the caller has other duties.
+        for _ in 0..CALL {
             let Some(block) = self.memory.take(self.block) else {
                 break;
             };

@@ -8,6 +8,9 @@ use node::link::SHORTEST;
 use node::{Frame, Out, Time, Transmitter, When};
 use std::sync::atomic::Ordering;
 
+/// Frames that are collected before they are sent at once.
+const AT_ONCE: usize = 64;
+
 /// Why a frame is refused before it comes to a link, in the words of every world.
 #[derive(Clone, Copy)]
 pub enum Refusal {
@@ -107,6 +110,9 @@ impl Desk {
                     match way.decide(run, now, clock, when, &mut frame) {
                         Decision::AtOnce => {
                             way.at_once.push(frame);
+                            if way.at_once.len() >= AT_ONCE {
+                                way.send_now(run, &mut self.trouble, &mut self.spent);
+                            }
                             continue;
                         }
                         Decision::At(at, second) => {
@@ -144,11 +150,7 @@ impl Desk {
     /// Sets everything collected on its way, and takes buffers back.
     pub fn flush(&mut self, run: &Run, node: usize) {
         for way in &mut self.ways {
-            if !way.at_once.is_empty() {
-                run.schedule
-                    .send_now(way.lane, &way.at_once, &mut self.trouble);
-                self.spent.append(&mut way.at_once);
-            }
+            way.send_now(run, &mut self.trouble, &mut self.spent);
             way.queued = false;
         }
         run.schedule.submit(&mut self.items);
@@ -172,6 +174,14 @@ enum Decision {
 }
 
 impl Way {
+    /// Sends what is to go at once.
+    fn send_now(&mut self, run: &Run, trouble: &mut Option<PortError>, spent: &mut Vec<Frame>) {
+        if !self.at_once.is_empty() {
+            run.schedule.send_now(self.lane, &self.at_once, trouble);
+            spent.append(&mut self.at_once);
+        }
+    }
+
     fn decide(
         &mut self,
         run: &Run,

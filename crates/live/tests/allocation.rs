@@ -4,40 +4,16 @@ use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::pace::Pacer;
 use live::port::{self, Options, Port};
 use packet::{Departure, Tick};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-thread_local! {
-    static MINE: Cell<u64> = const { Cell::new(0) };
-}
-static ALL: AtomicU64 = AtomicU64::new(0);
-
-struct Counting;
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = MINE.try_with(|count| count.set(count.get() + 1));
-        ALL.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 /// Sends and receives so many batches of 64; how many allocations this thread made.
 fn allocations(a: &mut Port, b: &mut Port, batches: usize) -> u64 {
     let frame = [0x55; 200];
     let frames = [&frame[..]; 64];
-    let before = MINE.get();
+    let before = allocations::of_this_thread();
     let mut got = 0;
     for batch in 1..=batches {
         a.tx.send(&frames).unwrap();
@@ -48,7 +24,7 @@ fn allocations(a: &mut Port, b: &mut Port, batches: usize) -> u64 {
             assert!(some > 0, "{:?}", b.rx.counters());
         }
     }
-    MINE.get() - before
+    allocations::of_this_thread() - before
 }
 
 // One test: the counter of all threads is for it alone.
@@ -106,9 +82,9 @@ fn nothing_is_allocated_for_a_packet_in_steady_state() {
     };
     // Until both of its buffers have grown to their size.
     submit(50_000);
-    let before = ALL.load(Ordering::Relaxed);
+    let before = allocations::of_all_threads();
     submit(50_000);
-    let more = ALL.load(Ordering::Relaxed) - before;
+    let more = allocations::of_all_threads() - before;
     assert!(more < 16, "{more} allocations for 50,000 packets");
     assert_eq!(pacer.finish().sent, 100_000);
 }

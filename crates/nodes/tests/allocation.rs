@@ -1,35 +1,9 @@
 //! In steady state no node allocates for a frame.
-//!
-//! One test in a binary of its own: the allocator counts for the whole process.
 
 use node::{Departure, Frame, Node, Out, Port, Rate, Time};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: everything is handed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(place, layout) }
-    }
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 /// As a world does: a frame from the pool in, what comes out back into the pool, and wakes.
 fn turn(
@@ -159,9 +133,9 @@ fn in_steady_state_no_frame_costs_an_allocation() {
     for (name, mut node) in nodes() {
         let (mut out, mut sent) = (Out::default(), Vec::new());
         (0..1_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let before = allocations::of_this_thread();
         (1_000..20_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
-        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        let allocations = allocations::of_this_thread() - before;
         assert_eq!(allocations, 0, "{name}: in 19,000 rounds");
     }
 }

@@ -7,45 +7,18 @@ use packet::ethernet::Mac;
 use packet::flow;
 use packet::line::{Codec, Form, Lines, Step};
 use packet::record;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-struct Counting;
-
-thread_local! {
-    // Of this thread alone: the test harness allocates when it likes.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 /// How often `round` allocates, once it has run.
 fn allocations(mut round: impl FnMut()) -> u64 {
     round();
-    let before = ALLOCATIONS.get();
+    let before = allocations::of_this_thread();
     for _ in 0..100 {
         round();
     }
-    ALLOCATIONS.get() - before
+    allocations::of_this_thread() - before
 }
 
 #[test]

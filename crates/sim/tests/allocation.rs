@@ -4,33 +4,9 @@ mod cast;
 
 use node::{Channel, Frame, Graph, Node, Out, Port, Time};
 use sim::{Options, run};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 struct Quiet;
 
@@ -53,10 +29,10 @@ fn allocations_of(frames: u32) -> u64 {
         let quiet = graph.add(format!("quiet{port}"), Box::new(Quiet));
         graph.connect((hub, port), (quiet, 0), Channel::default());
     }
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = allocations::of_this_thread();
     let outcome = run(graph, Options::default()).unwrap();
     assert_eq!(outcome.frames, 4 * u64::from(frames));
-    ALLOCATIONS.load(Ordering::Relaxed) - before
+    allocations::of_this_thread() - before
 }
 
 #[test]

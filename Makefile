@@ -28,7 +28,7 @@ check: ## format, lint, purity, licences and bans, documentation
 	.ci/links
 
 bench: build ## ratios against named peers, each in one run
-	cargo bench --locked --workspace
+	cargo bench --locked --workspace --bench '*'
 
 fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} .ci/fuzz

@@ -223,7 +223,7 @@ fn tags_are_put_on_and_taken_off() {
 
 #[test]
 fn the_papers_own_commands_for_tags_run_unchanged() {
-    if !can_run(&["arping"]) {
+    if !can_run(&["sed"]) {
         return;
     }
     let bed = Testbed::new(2, &["--no-time"]);
@@ -373,7 +373,7 @@ fn two_networks_are_one_over_ssh() {
 
 #[test]
 fn a_switch_of_four_ports_learns() {
-    if !can_run(&["ping"]) {
+    if !can_run(&["arping", "ping"]) {
         return;
     }
     let bed = Testbed::new(4, &["--no-time"]);
@@ -387,6 +387,14 @@ fn a_switch_of_four_ports_learns() {
     ] {
         assert!(bed.pings(from, to), "{from} {to}");
     }
+    let mut arping = bed.host(0, "arping");
+    let shown = run(arping.args(["-c", "2", "-w", "10", "-I", "eth0", "10.77.0.3"]));
+    assert!(
+        shown.contains("Unicast reply from 10.77.0.3"),
+        "{shown}{}",
+        bed.log()
+    );
+
     // Both stations are known now: a ping reaches no third port. Host 3 hears ARP at most.
     let before = bed.counter(2, "tx_packets");
     assert!(bed.pings(0, "10.77.0.4"));

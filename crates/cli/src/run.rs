@@ -118,8 +118,8 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
         let Spread { p50, p99, max, .. } = timing.raw;
         let _ = writeln!(
             text,
-            "wire: {} departures at a time, {} late, off by p50 {p50}, p99 {p99}, max {max}",
-            timing.frames, timing.late
+            "wire: {} stamps; {} departures at a time, {} late, off by p50 {p50}, p99 {p99}, max {max}",
+            ended.outcome.stamps, timing.frames, timing.late
         );
     }
     text
@@ -160,6 +160,7 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
         "ended_ns": ended.outcome.ended.as_ns(),
         "ports": ports,
         "nodes": nodes,
+        "stamps": ended.outcome.stamps,
         "scheduled": timing.frames,
         "late": timing.late,
         "error": {

@@ -266,7 +266,7 @@ impl Report {
         let mut line = json!({
             "type": "run", "lab": self.lab, "world": self.world.name(), "seed": self.seed,
             "ended_ps": outcome.ended.as_ps(), "finish": finish(outcome.finish),
-            "frames": outcome.frames, "events": outcome.events,
+            "frames": outcome.frames, "events": outcome.events, "stamps": outcome.stamps,
         });
         if let Some(timing) = &outcome.timing {
             let spread = |spread: &Spread| {
@@ -319,6 +319,9 @@ impl fmt::Display for Report {
         let (world, seed) = (self.world.name(), self.seed);
         let ended = time(outcome.ended.as_ps() as f64);
         write!(f, "{}: world {world}, seed {seed}, {ended}", self.lab)?;
+        if self.world == World::Live {
+            write!(f, ", {} stamps", outcome.stamps)?;
+        }
         match outcome.finish {
             Finish::Stopped => writeln!(f, ", stopped")?,
             Finish::Idle | Finish::Duration => writeln!(f)?,

@@ -13,8 +13,8 @@ use packet::Tick;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// What the stamps of a port are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the stamps of a port are; the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stamps {
     /// Taken where the bits are.
     Phy,
@@ -26,14 +26,21 @@ pub enum Stamps {
     Software,
 }
 
-impl std::fmt::Display for Stamps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
+impl Stamps {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
             Stamps::Phy => "phy",
             Stamps::Hardware => "hardware",
             Stamps::Kernel => "kernel",
             Stamps::Software => "software",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for Stamps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
     }
 }
 

@@ -24,7 +24,7 @@ mod schedule;
 mod wires;
 
 use crate::netns::NetnsError;
-use crate::port::{Port, PortError, RxCounters, TxCounters};
+use crate::port::{Port, PortError, RxCounters, Stamps, TxCounters};
 use crate::{clock, signal};
 use host::{Host, HostPort, HostReport, Run};
 use node::link::seed_of;
@@ -137,6 +137,7 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
             let mine = |tap: &mut Tap| tap.link == index && tap.direction.index() == far;
             ports[end.node.0][end.port.index()] = Some(HostPort {
                 rx: port.rx,
+                stamps: port.info.stamps,
                 lane: 2 * index + direction,
                 link: Some(Transmitter::new(link.channels[direction].clone(), seed)),
                 from: Some(link.channels[far].clone()),
@@ -194,6 +195,7 @@ pub fn on_ports(
         lanes.push(lane(port.tx, 0));
         hosted.push(HostPort {
             rx: port.rx,
+            stamps: port.info.stamps,
             lane: index,
             link: None,
             from: None,
@@ -236,6 +238,9 @@ fn conduct(
     outside: bool,
 ) -> Ended {
     let count = nodes.len();
+    // A report is worth as much as the worst of its stamps.
+    let ports = nodes.iter().flat_map(|(_, _, ports)| ports);
+    let stamps = ports.map(|port| port.stamps).max();
     let run = Run {
         open: AtomicU64::new(nodes.iter().map(|(_, _, ports)| ports.len() as u64).sum()),
         schedule: Schedule::new(lanes, count),
@@ -283,6 +288,7 @@ fn conduct(
     let mut outcome = Outcome {
         ended,
         finish,
+        stamps: stamps.map_or("", Stamps::name),
         timing: Some(departures.timing),
         ..Outcome::default()
     };

@@ -108,6 +108,8 @@ pub struct Outcome {
     pub frames: u64,
     /// Calls of nodes: frames delivered, and wakes.
     pub events: u64,
+    /// What the times of arrival are: `exact`, or where the stamps of the ports come from.
+    pub stamps: &'static str,
     /// What the departures were worth; `None` where they are exact.
     pub timing: Option<TimingError>,
 }

@@ -170,6 +170,7 @@ impl Sim {
             finish: self.finish,
             frames: self.frames,
             events: self.events,
+            stamps: "exact",
             timing: None,
         }
     }

@@ -4,7 +4,7 @@ use super::desk::{Desk, Refusal};
 use super::schedule::Schedule;
 use crate::clock::now_ns;
 use crate::pace::attend;
-use crate::port::{PortError, Receive, Received, RxCounters};
+use crate::port::{PortError, Receive, Received, RxCounters, Stamps};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
 use node::{Channel, Node, Port, Tap, Time, Transmitter};
@@ -26,6 +26,8 @@ const UNKNOWN_NS: u64 = 500_000;
 pub struct HostPort {
     /// Where frames come from.
     pub rx: Box<dyn Receive>,
+    /// What the times of their arrival are.
+    pub stamps: Stamps,
     /// The lane in the schedule that frames leave by.
     pub lane: usize,
     /// What decides about departures; `None` for a port on a real wire, which does so itself.

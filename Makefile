@@ -15,7 +15,7 @@ test: ## every check and every test
 	@.ci/setup test
 	$(MAKE) --no-print-directory check
 	$(MAKE) --no-print-directory build
-	cargo test --locked --workspace
+	.ci/test
 	.ci/examples
 	FUZZ_RUNS=20000 .ci/fuzz
 

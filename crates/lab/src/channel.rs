@@ -6,11 +6,17 @@ use node::{Channel, Probability, QueueLimit, Rate, Time};
 use serde::Deserialize;
 use std::str::FromStr;
 
+/// The widest inter-frame gap that a link may keep, bytes.
+const MOST_GAP: u32 = 1_000_000;
+
 /// Reads the keys of a channel, each of which may be left out, over what `base` says.
 pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fault>) -> Channel {
     let mut channel = base.clone();
     if let Some(Text(RateLimit(rate))) = fields.optional("rate", faults) {
         channel.rate = rate;
+    }
+    if let Some(Gap(gap)) = fields.optional("gap", faults) {
+        channel.gap = gap;
     }
     if let Some(Text(delay)) = fields.optional::<Text<Time>>("delay", faults) {
         channel.delay = delay;
@@ -94,6 +100,19 @@ impl FromStr for Queue {
             return Err("a queue of 0 holds no frame; give it room for at least one");
         }
         Ok(Queue(limit))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "i64")]
+struct Gap(u32);
+
+impl TryFrom<i64> for Gap {
+    type Error = &'static str;
+    fn try_from(bytes: i64) -> Result<Gap, &'static str> {
+        let gap = u32::try_from(bytes).ok().filter(|gap| *gap <= MOST_GAP);
+        let wanted = "a gap is from 0 to 1,000,000 bytes; the standard's is 12";
+        gap.map(Gap).ok_or(wanted)
     }
 }
 

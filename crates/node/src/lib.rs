@@ -80,9 +80,9 @@ pub trait Node: Send {
     /// How many ports the node has. Constant over its life.
     fn ports(&self) -> usize;
 
-    /// A whole frame has arrived on `port`.
+    /// A frame has arrived on `port`, whole, or as far as the node [`needs`](Node::needs) it.
     ///
-    /// `now` is when its last bit was in; [`Frame::arrived`] is when its first bit was, and what
+    /// `now` is when its last bit was in, or the last one that was needed; [`Frame::arrived`] is when its first bit was, and what
     /// a delay is counted from.
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out);
 
@@ -96,6 +96,18 @@ pub trait Node: Send {
     /// A time already past means at once. A node that always asks for a time already past starves
     /// its world, so each wake must move this forward.
     fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    /// How many bytes of a frame, from its first, must be in before the node is told of it; `None` for
+    /// all, FCS included. Constant over the node's life.
+    ///
+    /// A world that can - exact simulated time - calls [`frame`](Node::frame) when that byte is in, so
+    /// that a cut-through switch may begin to send what still arrives; other worlds deliver whole frames.
+    /// The [`Frame`] is whole in any case, and one that fails its FCS is not delivered even so. Not fewer
+    /// bytes than it has are needed of a shorter frame. Sending on by a faster link what is not in yet is
+    /// for the node to avoid.
+    fn needs(&self) -> Option<usize> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! One direction of a link: what it is, as data, and what it does to the frames offered to it.
 //!
 //! Exact Ethernet accounting. Before a frame go 8 bytes of preamble and SFD, after it 4 of FCS and
-//! 12 of inter-frame gap; a frame under 60 bytes is padded to 60. So 64-byte frames (60 and the
+//! 12 of inter-frame gap, unless the channel says otherwise; a frame under 60 bytes is padded to 60. So 64-byte frames (60 and the
 //! FCS) at 10 Gb/s leave every 84 byte times: 67.2 ns. The time of a departure or an arrival is that
 //! of the frame's first bit, behind the SFD (FORMATS section 3).
 
@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 pub const PREAMBLE: usize = 8;
 /// Frame check sequence, bytes.
 pub const FCS: usize = 4;
-/// Inter-frame gap, bytes.
+/// Inter-frame gap, bytes: the standard's minimum, and what a [`Channel`] keeps unless it says otherwise.
 pub const GAP: usize = 12;
 /// The shortest frame on a wire, bytes without FCS.
 pub const SHORTEST: usize = 60;
@@ -60,6 +60,9 @@ impl QueueLimit {
 pub struct Channel {
     /// Bits a second; `None` for a link on which a frame takes no time. Default 10 Gb/s.
     pub rate: Option<Rate>,
+    /// The least inter-frame gap, bytes: frames back to back are this far apart. Default [`GAP`]; less than
+    /// the standard's 12 is allowed, as SoNIC sends with 8.
+    pub gap: u32,
     /// Propagation delay. Default 0.
     pub delay: Time,
     /// What may wait. Default 1000 packets.
@@ -80,6 +83,7 @@ impl Default for Channel {
     fn default() -> Channel {
         Channel {
             rate: Some(Rate::TEN_GIGABIT),
+            gap: GAP as u32,
             delay: Time::ZERO,
             queue: QueueLimit::Packets(1000),
             loss: Probability::default(),
@@ -224,7 +228,7 @@ impl Transmitter {
         let back_to_back = departed == self.free.0 + preamble;
         let carry = if back_to_back { self.free.1 } else { 0 };
         let (duration, _) = self.bits(len + FCS);
-        let slot = PREAMBLE + len + FCS + GAP;
+        let slot = PREAMBLE + len + FCS + self.channel.gap as usize;
         let (until, rest) = match (self.byte_ps, self.channel.rate) {
             (None, Some(rate)) => rate.time_of(8 * slot as u64, carry),
             _ => self.bits(slot),
@@ -253,7 +257,12 @@ impl Transmitter {
         }
     }
 
-    /// How long this many bytes take.
+    /// How long this many bytes of a frame take, from its first bit on.
+    pub fn time_of(&self, bytes: usize) -> Time {
+        self.bits(bytes).0
+    }
+
+    /// How long this many bytes take, and the rest in units of 1/rate.
     fn bits(&self, bytes: usize) -> (Time, u64) {
         match (self.byte_ps, self.channel.rate) {
             (Some(ps), _) => (Time::from_ps(ps * bytes as u64), 0),

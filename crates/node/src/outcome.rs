@@ -28,7 +28,7 @@ impl Direction {
     }
 }
 
-/// Looks at a frame, at the time when its last bit is in.
+/// Looks at a frame, at the time when the node that it arrives at is told of it.
 pub type See = dyn FnMut(Time, &Frame) + Send;
 
 /// Somebody who looks at every frame that one direction of a link delivers.
@@ -37,7 +37,8 @@ pub struct Tap {
     pub link: usize,
     /// Which way.
     pub direction: Direction,
-    /// Called when the frame's last bit is in; [`Frame::arrived`] is when its first bit was.
+    /// Called when the node at the far end is told of the frame, which is when its last bit is in unless
+    /// the node [needs](crate::Node::needs) less; [`Frame::arrived`] is when its first bit was.
     pub see: Box<See>,
 }
 

@@ -93,6 +93,7 @@ impl Sim {
                     transmitter: Transmitter::new(channel, seed),
                     node: to.node.0,
                     port: to.port,
+                    needs: hosts[to.node.0].node.needs().unwrap_or(usize::MAX),
                     flying: Default::default(),
                     tapped: false,
                 });
@@ -243,25 +244,28 @@ impl Air {
         if frame.len() < SHORTEST {
             frame.resize(SHORTEST);
         }
+        let len = frame.len();
         let transmitter = &mut self.lanes[lane].transmitter;
-        let flight = transmitter.offer(self.now, when, frame.len());
+        let flight = transmitter.offer(self.now, when, len);
         let Some((flight, first_bit)) = flight.and_then(|f| Some((f, f.arrived?))) else {
             // The queue was full, or it is lost on the way: the lane has counted it.
             self.pool.give(frame);
             return Ok(());
         };
-        let last_bit = first_bit + flight.duration;
-        if last_bit == Time::MAX {
+        let told_after = self.lanes[lane].told_after(flight.duration, len);
+        let told = first_bit + told_after;
+        if first_bit + flight.duration == Time::MAX {
             return Err((Refusal::Never, frame));
         }
+        let transmitter = &self.lanes[lane].transmitter;
         let held_up = first_bit != flight.departed + transmitter.channel().delay;
         let second = flight.duplicate.map(|first_bit| {
             let mut copy = self.pool.take_with(&frame);
             copy.set_arrived(first_bit);
-            (copy, first_bit + flight.duration)
+            (copy, first_bit + told_after)
         });
         frame.set_arrived(first_bit);
-        let arrival = self.arrival(last_bit, frame);
+        let arrival = self.arrival(told, frame);
         if held_up {
             self.stray(lane, arrival);
         } else {
@@ -271,8 +275,8 @@ impl Air {
             }
             flying.push_back(arrival);
         }
-        if let Some((copy, last_bit)) = second {
-            let arrival = self.arrival(last_bit, copy);
+        if let Some((copy, told)) = second {
+            let arrival = self.arrival(told, copy);
             self.stray(lane, arrival);
         }
         Ok(())

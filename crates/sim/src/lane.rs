@@ -1,11 +1,11 @@
 //! One direction of a link, and the frames that are on their way over it.
 
 use crate::agenda::Due;
-use node::{Frame, Port, Transmitter};
+use node::{Frame, Port, Time, Transmitter};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-/// A frame, and when its last bit is in.
+/// A frame, and when its node is told of it.
 pub(crate) struct Arrival {
     pub due: Due,
     pub frame: Frame,
@@ -17,10 +17,22 @@ pub(crate) struct Lane {
     /// The node and port that it leads to.
     pub node: usize,
     pub port: Port,
+    /// How many bytes of a frame that node needs to be told of it; `usize::MAX` for all.
+    pub needs: usize,
     /// In the order of arrival, which is that of departure.
     pub flying: VecDeque<Arrival>,
     /// Whether somebody looks at what arrives.
     pub tapped: bool,
+}
+
+impl Lane {
+    /// From the first bit of a frame to when the node is told of it.
+    pub fn told_after(&self, duration: Time, len: usize) -> Time {
+        match self.needs < len {
+            true => self.transmitter.time_of(self.needs),
+            false => duration,
+        }
+    }
 }
 
 /// A frame out of its lane's order: held up, or a second copy.

@@ -6,7 +6,8 @@
 //! which they were caused.
 //!
 //! A frame costs one event for each link that it crosses: [`node::Transmitter`] decides its whole way
-//! when it is sent. It reaches the next node when its last bit is in. On a link it is padded to 60
+//! when it is sent. It reaches the next node when its last bit is in, or
+//! as many bytes as that node [needs](node::Node::needs). On a link it is padded to 60
 //! bytes, as on a real one. In steady state nothing is allocated: one pool of buffers serves all nodes.
 //!
 //! | module | what is in it |

@@ -181,3 +181,44 @@ fn a_run_stops_when_asked_to() {
     .unwrap();
     assert_eq!(outcome.finish, Finish::Stopped);
 }
+
+/// A node that needs only the head of a frame and sends it on at once.
+struct CutThrough(usize);
+
+impl node::Node for CutThrough {
+    fn ports(&self) -> usize {
+        2
+    }
+    fn needs(&self) -> Option<usize> {
+        Some(self.0)
+    }
+    fn frame(&mut self, _: Time, port: node::Port, frame: node::Frame, out: &mut node::Out) {
+        out.send(node::Port(1 - port.0), frame);
+    }
+}
+
+#[test]
+fn a_node_that_needs_only_the_head_of_a_frame_is_told_when_the_head_is_in() {
+    // From first bit in to first bit out: the bytes that are needed, then the next preamble.
+    for (needs, len, latency) in [
+        (0, 1514, 6_400),
+        (14, 60, 17_600),
+        (1514, 1514, 1_220_800),
+        (9_999, 1514, 1_220_800),
+    ] {
+        let mut graph = Graph::default();
+        let (node, seen) = sink();
+        let a = graph.add("a", source(100, len, Time::from_us(2), Time::ZERO));
+        let through = graph.add("through", Box::new(CutThrough(needs)));
+        let b = graph.add("b", node);
+        graph.connect((a, 0), (through, 0), Channel::default());
+        graph.connect((through, 1), (b, 0), Channel::default());
+        run(graph, Options::default()).unwrap();
+        let seen = seen.lock().unwrap();
+        assert_eq!(seen.len(), 100);
+        assert_eq!(seen[0].1, Time::from_us(2) + Time::from_ps(latency));
+        let slot = Time::from_ps(800) * (len as u64 + 24);
+        assert!(seen.windows(2).all(|pair| pair[1].1 - pair[0].1 == slot));
+        assert!(seen.iter().all(|seen| seen.3 == len), "whole in any case");
+    }
+}

@@ -29,6 +29,20 @@ fn short_frames_are_padded_on_the_wire() {
 }
 
 #[test]
+fn a_smaller_gap_packs_frames_closer() {
+    for (gap, slot) in [(8, 64_000), (12, 67_200), (5, 61_600), (100, 137_600)] {
+        let mut link = link(Channel {
+            gap,
+            ..Channel::default()
+        });
+        for n in 0..100 {
+            let flight = link.offer(Time::ZERO, When::Now, 60).unwrap();
+            assert_eq!(flight.departed, Time::from_ps(6_400 + slot * n));
+        }
+    }
+}
+
+#[test]
 fn a_scheduled_departure_is_exact_and_keeps_order() {
     let mut link = link(Channel::default());
     let at = Time::from_ms(10);

@@ -14,12 +14,10 @@
 //! ones that honour it (`fq`, `etf`) are not on an interface unless somebody puts them there.
 
 mod error;
-mod histogram;
 mod queue;
 mod waiter;
 
 pub use error::ErrorMeter;
-pub use histogram::Histogram;
 pub use waiter::{Waiter, attend, hurry};
 
 use crate::clock::now_ns;

@@ -11,6 +11,7 @@
 //! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
 //! | [`out`] | [`Out`]: what a node asks the world to do |
 //! | [`graph`] | [`Graph`], its checks, and the errors they find |
+//! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
 //! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
 //!
@@ -39,6 +40,7 @@ extern crate std;
 
 pub mod frame;
 pub mod graph;
+pub mod histogram;
 pub mod link;
 pub mod out;
 pub mod outcome;
@@ -46,6 +48,7 @@ pub mod time;
 
 pub use frame::{Frame, Pool};
 pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
+pub use histogram::Histogram;
 pub use link::{Channel, Flight, Probability, QueueLimit, Transmitter};
 pub use out::{Departure, Out, When};
 pub use outcome::{Direction, Outcome, Tap};

@@ -1,7 +1,10 @@
 //! The error of departures: when they were, less when they were wanted.
 
-use super::Histogram;
 use node::outcome::TimingError;
+use node::{Histogram, Time};
+
+/// What the histograms count in.
+const NS: Time = Time::from_ns(1);
 
 /// Collects the errors of departures that were asked for at a time.
 #[derive(Debug, Default)]
@@ -31,8 +34,8 @@ impl ErrorMeter {
         TimingError {
             frames: self.raw.total(),
             late: self.late,
-            raw: self.raw.spread(),
-            trimmed: self.trimmed.spread(),
+            raw: self.raw.spread(NS),
+            trimmed: self.trimmed.spread(NS),
             in_pauses: self.in_pauses,
         }
     }

@@ -16,6 +16,7 @@
 //! | [`sink`] | counts frames and takes them in | n |
 //! | [`echo`] | sends frames back with their addresses swapped | n |
 //! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
+//! | [`distribution`] | how times and sizes that differ are spread, and draws from it | |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames | |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
@@ -41,6 +42,7 @@ extern crate std;
 pub mod capture;
 mod config;
 pub mod delay;
+pub mod distribution;
 pub mod echo;
 pub mod filter;
 pub mod generator;

@@ -78,14 +78,9 @@ pub enum LabError {
         /// Why not.
         source: io::Error,
     },
-    /// A plot could not be drawn.
-    #[error("cannot draw {}: {reason}", .path.display())]
-    Draw {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
+    /// A plot could not be drawn or written.
+    #[error(transparent)]
+    Plot(#[from] ::plot::PlotError),
 }
 
 /// Runs a lab, writes its captures and plots, and tells what came of it.

@@ -1,0 +1,347 @@
+//! What is to be drawn, as data.
+
+use node::Histogram;
+
+/// A picture: a title, and panels one below the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What stands above all.
+    pub title: String,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+    /// Width in pixels, 1200 by default; held between 300 and 8000.
+    pub width: u32,
+    /// Height of each panel in pixels, 400 by default; held between 150 and 4000.
+    pub panel_height: u32,
+}
+
+impl Figure {
+    /// A figure without panels.
+    pub fn new(title: impl Into<String>) -> Figure {
+        Figure {
+            title: title.into(),
+            panels: Vec::new(),
+            width: 1200,
+            panel_height: 400,
+        }
+    }
+
+    /// Adds a panel below the others.
+    pub fn panel(mut self, panel: Panel) -> Figure {
+        self.panels.push(panel);
+        self
+    }
+}
+
+/// Two axes, and what is drawn between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Panel {
+    /// What stands above the panel; may be empty.
+    pub title: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top.
+    pub y: Axis,
+    /// Later ones are drawn over earlier ones.
+    pub series: Vec<Series>,
+    /// Lines of reference.
+    pub marks: Vec<Mark>,
+}
+
+impl Panel {
+    /// A panel with nothing in it.
+    pub fn new(x: Axis, y: Axis) -> Panel {
+        Panel {
+            x,
+            y,
+            ..Panel::default()
+        }
+    }
+
+    /// Gives the panel a title of its own.
+    pub fn title(mut self, title: impl Into<String>) -> Panel {
+        self.title = title.into();
+        self
+    }
+
+    /// Adds a series. One with an empty label is not in the legend.
+    pub fn series(mut self, series: Series) -> Panel {
+        self.series.push(series);
+        self
+    }
+
+    /// Adds a dashed vertical line at `x`.
+    pub fn mark_x(mut self, at: f64, label: impl Into<String>) -> Panel {
+        let label = label.into();
+        let vertical = true;
+        self.marks.push(Mark {
+            at,
+            label,
+            vertical,
+        });
+        self
+    }
+
+    /// Adds a dashed horizontal line at `y`.
+    pub fn mark_y(mut self, at: f64, label: impl Into<String>) -> Panel {
+        let label = label.into();
+        let vertical = false;
+        self.marks.push(Mark {
+            at,
+            label,
+            vertical,
+        });
+        self
+    }
+}
+
+/// A line of reference across a panel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// The value on its axis.
+    pub at: f64,
+    /// What it is; stands beside it.
+    pub label: String,
+    /// Whether it is at a value of x.
+    pub vertical: bool,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// What is on it, with its unit: `delay [µs]`.
+    pub name: String,
+    /// Whether it is logarithmic; values of zero and below are then not drawn.
+    pub log: bool,
+    /// From where to where; by default all that is to be drawn, with some room.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// A linear axis as long as what is drawn.
+    pub fn new(name: impl Into<String>) -> Axis {
+        Axis {
+            name: name.into(),
+            ..Axis::default()
+        }
+    }
+
+    /// Makes it logarithmic.
+    pub fn log(mut self) -> Axis {
+        self.log = true;
+        self
+    }
+
+    /// Makes it logarithmic if `is_log`.
+    pub fn log_if(mut self, is_log: bool) -> Axis {
+        self.log = is_log;
+        self
+    }
+
+    /// Says from where to where it goes. A range that is empty or not of finite numbers is not heeded.
+    pub fn range(mut self, from: f64, to: f64) -> Axis {
+        self.range = Some((from, to));
+        self
+    }
+}
+
+/// Something drawn, and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Stands in the legend; if it is empty, nothing does.
+    pub label: String,
+    /// How it is drawn. What is not a finite number is left out.
+    pub shape: Shape,
+}
+
+/// How a series is drawn. All but points are in the order of x.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// A mark at each point.
+    Points(Vec<(f64, f64)>),
+    /// A line from point to point; a few points get marks too.
+    Line(Vec<(f64, f64)>),
+    /// From the lower end of the axis straight up to the first point; from each point to the right, and
+    /// straight to the next one. Steps of no width to be seen get a mark, a triangle, at their top.
+    Steps(Vec<(f64, f64)>),
+    /// Bars from the lower end of the axis, or from zero.
+    Bars(Vec<Bar>),
+}
+
+/// A bar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar {
+    /// Its left side.
+    pub from: f64,
+    /// Its right side.
+    pub to: f64,
+    /// Where it ends.
+    pub height: f64,
+}
+
+impl Series {
+    /// A mark at each point.
+    pub fn points(
+        label: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Series {
+        Series {
+            label: label.into(),
+            shape: Shape::Points(points.into_iter().collect()),
+        }
+    }
+
+    /// A line from point to point.
+    pub fn line(label: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+        Series {
+            label: label.into(),
+            shape: Shape::Line(points.into_iter().collect()),
+        }
+    }
+
+    /// Steps, as a cumulative distribution has them.
+    pub fn steps(label: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+        Series {
+            label: label.into(),
+            shape: Shape::Steps(points.into_iter().collect()),
+        }
+    }
+
+    /// Bars.
+    pub fn bars(label: impl Into<String>, bars: impl IntoIterator<Item = Bar>) -> Series {
+        Series {
+            label: label.into(),
+            shape: Shape::Bars(bars.into_iter().collect()),
+        }
+    }
+
+    /// The cumulative distribution of a histogram: for each value, the share of all that do not
+    /// exceed it. `unit` is how many of the histogram's units one of the axis' is: 1e3 for a
+    /// histogram in ps on an axis in ns.
+    pub fn cdf(label: impl Into<String>, histogram: &Histogram, unit: f64) -> Series {
+        let total = histogram.total().max(1) as f64;
+        let mut seen = 0;
+        let points = histogram.buckets().map(|bucket| {
+            seen += bucket.count;
+            (bucket.high as f64 / unit, seen as f64 / total)
+        });
+        Series::steps(label, points)
+    }
+
+    /// The counts of a histogram in about `bins` bars of equal width, none finer than the histogram.
+    /// `unit` as for [`cdf`](Series::cdf).
+    pub fn histogram(
+        label: impl Into<String>,
+        histogram: &Histogram,
+        unit: f64,
+        bins: usize,
+    ) -> Series {
+        let (min, max) = (histogram.min(), histogram.max());
+        let finest = histogram.buckets().map(|bucket| bucket.high - bucket.low);
+        // Equal values get a bar of their own that can be seen.
+        let finest = finest.max().unwrap_or(0) + 1;
+        let width = ((max - min) / bins.max(1) as u64 + 1).max(finest);
+        let mut counts = vec![0u64; ((max - min) / width) as usize + 1];
+        for bucket in histogram.buckets() {
+            let middle = bucket.low + (bucket.high - bucket.low) / 2;
+            counts[((middle - min) / width) as usize] += bucket.count;
+        }
+        let bars = counts.into_iter().enumerate().filter(|(_, n)| *n > 0);
+        Series::bars(
+            label,
+            bars.map(|(index, count)| {
+                let from = min as f64 + index as f64 * width as f64;
+                Bar {
+                    from: from / unit,
+                    to: (from + width as f64) / unit,
+                    height: count as f64,
+                }
+            }),
+        )
+    }
+
+    /// The same with bars of equal ratio, for a logarithmic axis of x. Values of zero are left out.
+    pub fn log_histogram(
+        label: impl Into<String>,
+        histogram: &Histogram,
+        unit: f64,
+        bins: usize,
+    ) -> Series {
+        let low = histogram.buckets().find(|bucket| bucket.high > 0);
+        let low = low.map_or(1.0, |bucket| bucket.low.max(1) as f64);
+        let high = (histogram.max() as f64).max(low * 1.01);
+        let step = (high / low).ln() / bins.max(1) as f64;
+        let mut counts = vec![0u64; bins.max(1)];
+        for bucket in histogram.buckets().filter(|bucket| bucket.high > 0) {
+            let middle = (bucket.low as f64 + bucket.high as f64) / 2.0;
+            let index = ((middle / low).ln() / step).max(0.0) as usize;
+            counts[index.min(bins.max(1) - 1)] += bucket.count;
+        }
+        let edge = |index: usize| low * (step * index as f64).exp() / unit;
+        let bars = counts.into_iter().enumerate().filter(|(_, n)| *n > 0);
+        Series::bars(
+            label,
+            bars.map(|(index, count)| Bar {
+                from: edge(index),
+                to: edge(index + 1),
+                height: count as f64,
+            }),
+        )
+    }
+
+    /// How many points or bars there are.
+    pub fn len(&self) -> usize {
+        match &self.shape {
+            Shape::Points(points) | Shape::Line(points) | Shape::Steps(points) => points.len(),
+            Shape::Bars(bars) => bars.len(),
+        }
+    }
+
+    /// Whether there is nothing to be drawn.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars(series: Series) -> Vec<Bar> {
+        match series.shape {
+            Shape::Bars(bars) => bars,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_cdf_ends_at_one_and_is_exact_for_a_single_value() {
+        let mut histogram = Histogram::with_precision(10);
+        histogram.record_many(1_356_800, 9);
+        let one = Series::cdf("a", &histogram, 1e3);
+        assert_eq!(one.shape, Shape::Steps(vec![(1356.8, 1.0)]));
+        histogram.record(2_000_000);
+        let two = Series::cdf("a", &histogram, 1e3);
+        let Shape::Steps(points) = two.shape else {
+            panic!("steps");
+        };
+        assert_eq!(points.last(), Some(&(2000.0, 1.0)));
+        assert_eq!(points[0].1, 0.9);
+    }
+
+    #[test]
+    fn bars_hold_every_value_once() {
+        let mut histogram = Histogram::with_precision(7);
+        for value in [0, 1, 5, 1_000, 1_001, 1_000_000, 1_000_000] {
+            histogram.record(value);
+        }
+        let count = |series| bars(series).iter().map(|bar| bar.height).sum::<f64>();
+        assert_eq!(count(Series::histogram("", &histogram, 1.0, 50)), 7.0);
+        // Zero has no place on a logarithmic axis.
+        assert_eq!(count(Series::log_histogram("", &histogram, 1.0, 50)), 6.0);
+        assert!(Series::histogram("", &Histogram::default(), 1.0, 0).is_empty());
+        assert!(Series::log_histogram("", &Histogram::default(), 1.0, 0).is_empty());
+        histogram.record(u64::MAX);
+        assert_eq!(count(Series::histogram("", &histogram, 1.0, 50)), 8.0);
+    }
+}

@@ -1,0 +1,94 @@
+//! Pictures of measurements, as SVG or PNG: all that the project draws is drawn here.
+//!
+//! A [`Figure`] is [`Panel`]s, one below the other. A panel has two [`Axis`] and any number of
+//! [`Series`], which are points, a line, steps or bars. The picture is the same on every machine: the
+//! fonts are part of the program, and nothing depends on the time or the place.
+//!
+//! Series are told apart by colour-blind eyes, and in black and white: each has its own colour (Okabe
+//! and Ito's), its own dashes and its own marks. A series may have any number of points: those that
+//! would fall on the same pixel are drawn once.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`figure`] | start here: [`Figure`], [`Panel`], [`Axis`], [`Series`]: what is to be drawn, as data |
+//! | [`unit`] | the unit of time that suits an axis |
+//! | `scale` | from values to pixels; where the marks of an axis are, and what stands at them |
+//! | `layout` | where axes, names and legends are |
+//! | `trace` | a series, in pixels |
+//! | `image` | SVG and PNG |
+//!
+//! ```
+//! use plot::{Axis, Figure, Panel, Series};
+//!
+//! let mut gaps = node::Histogram::with_precision(10);
+//! (0..1_000).for_each(|n| gaps.record(1_356_800 + n % 7 * 3_200)); // ps
+//!
+//! let shares = Panel::new(Axis::new("inter-packet delay [ns]"), Axis::new("share of packets"))
+//!     .series(Series::cdf("behind the switch", &gaps, 1e3))
+//!     .series(Series::steps("sent", [(1356.8, 1.0)])) // a single value: a vertical step and a mark
+//!     .mark_x(1356.8, "as sent");
+//! let counts = Panel::new(Axis::new("inter-packet delay [ns]"), Axis::new("packets").log())
+//!     .series(Series::histogram("behind the switch", &gaps, 1e3, 100));
+//!
+//! let figure = Figure::new("A switch at 9 Gb/s").panel(shares).panel(counts);
+//! assert!(figure.svg()?.starts_with("<svg"));
+//! // Or, by the ending of the name: figure.write("switch.png".as_ref())?;
+//! # Ok::<(), plot::PlotError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod figure;
+mod image;
+mod layout;
+mod scale;
+mod trace;
+pub mod unit;
+
+pub use figure::{Axis, Bar, Figure, Mark, Panel, Series, Shape};
+pub use unit::TimeUnit;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The endings of files that can be written.
+pub const ENDINGS: &[&str] = &["png", "svg"];
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// The file's ending tells no format.
+    #[error("the ending of {} tells no format; use .png or .svg", .0.display())]
+    Ending(PathBuf),
+    /// It could not be drawn.
+    #[error("cannot draw: {0}")]
+    Draw(String),
+    /// It could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl Figure {
+    /// Writes the picture into a file, as PNG or SVG by its ending. Folders that are missing are made.
+    ///
+    /// # Errors
+    /// When the ending is another, or the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let image = match ending {
+            Some("svg") => self.svg()?.into_bytes(),
+            Some("png") => self.png()?,
+            _ => return Err(PlotError::Ending(path.into())),
+        };
+        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let written = written.and_then(|()| std::fs::write(path, image));
+        written.map_err(|source| PlotError::Write {
+            path: path.into(),
+            source,
+        })
+    }
+}

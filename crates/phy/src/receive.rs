@@ -1,0 +1,151 @@
+//! The line to frames: block lock at any alignment, descrambler, decoder, one behind the other.
+
+use crate::decode::{Counters, Decoder};
+use crate::item::{Event, Item};
+use crate::lock::{Lock, Monitor};
+use crate::{Block, Descrambler, LONGEST, Stamp};
+
+/// All of the receive side: takes the bits of the line, at any alignment and in pieces of any size,
+/// and tells frames and events in the order of the line.
+///
+/// Stamps count the bits pushed. What was pushed is told at once, but for a frame whose terminate was
+/// in the last whole block: whether it ended well depends on the next.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    lock: Lock,
+    monitor: Monitor,
+    descrambler: Descrambler,
+    decoder: Decoder,
+    /// Bits that make no whole block yet, and how many: less than 66.
+    held: u128,
+    bits: u32,
+    /// Where the first bit held stands.
+    at: Stamp,
+}
+
+impl Default for Receiver {
+    fn default() -> Receiver {
+        Receiver::new(LONGEST)
+    }
+}
+
+impl Receiver {
+    /// At the start of a stream, not locked; for frames of up to this many bytes without FCS.
+    pub fn new(longest: usize) -> Receiver {
+        Receiver {
+            lock: Lock::new(),
+            monitor: Monitor::new(),
+            descrambler: Descrambler::default(),
+            decoder: Decoder::new(longest),
+            held: 0,
+            bits: 0,
+            at: Stamp(0),
+        }
+    }
+
+    /// Whether blocks are found.
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
+    /// Whether the error rate is high: hi_ber.
+    pub fn is_error_rate_high(&self) -> bool {
+        self.monitor.is_high()
+    }
+
+    /// Where the next block is looked for.
+    pub fn stamp(&self) -> Stamp {
+        self.at
+    }
+
+    /// What was found so far.
+    pub fn counters(&self) -> Counters {
+        self.decoder.counters()
+    }
+
+    /// The next bits of the line: bit `i` is bit `i % 64` of word `i / 64`.
+    pub fn push(&mut self, words: &[u64], mut each: impl FnMut(Item<'_>)) {
+        for &word in words {
+            self.take(word & 0xFFFF_FFFF, 32, &mut each);
+            self.take(word >> 32, 32, &mut each);
+        }
+    }
+
+    /// The next bits of the line, up to 64: the low ones of a word. More are taken as 64.
+    pub fn push_bits(&mut self, word: u64, count: u32, mut each: impl FnMut(Item<'_>)) {
+        let count = count.min(64);
+        let low = count.min(32);
+        self.take(word & 0xFFFF_FFFF & !(u64::MAX << low), low, &mut each);
+        if count > 32 {
+            let high = count - 32;
+            self.take(word >> 32 & !(u64::MAX << high), high, &mut each);
+        }
+    }
+
+    /// The stream ends here: a frame whose terminate was the last block is told, and one that is not
+    /// whole is told as broken. The receiver is then as at the start of a stream, but counts on.
+    pub fn finish(&mut self, mut each: impl FnMut(Item<'_>)) {
+        self.decoder.finish(&mut each);
+        (self.lock, self.monitor) = (Lock::new(), Monitor::new());
+        self.at = self.at + u64::from(self.bits);
+        (self.held, self.bits) = (0, 0);
+    }
+
+    fn take(&mut self, bits: u64, count: u32, each: &mut impl FnMut(Item<'_>)) {
+        self.held |= u128::from(bits) << self.bits;
+        self.bits += count;
+        while self.bits >= 66 {
+            let at = self.at;
+            let (header, line) = ((self.held & 3) as u8, (self.held >> 2) as u64);
+            let used = if self.header(at, header, line, each) {
+                1
+            } else {
+                66
+            };
+            self.held >>= used;
+            self.bits -= used;
+            self.at = at + u64::from(used);
+        }
+    }
+
+    /// One block; `true`: slip.
+    fn header(
+        &mut self,
+        at: Stamp,
+        header: u8,
+        line: u64,
+        each: &mut impl FnMut(Item<'_>),
+    ) -> bool {
+        let good = header == 1 || header == 2;
+        let before = self.lock.is_locked();
+        let slip = self.lock.header(good);
+        if slip && !before {
+            return true;
+        }
+        let payload = self.descrambler.word(line);
+        if !before {
+            if self.lock.is_locked() {
+                self.monitor = Monitor::new();
+                each(Item::Event(at, Event::Lock));
+            }
+            return false;
+        }
+        if slip {
+            self.decoder.reset(each);
+            each(Item::Event(at, Event::Loss));
+            return true;
+        }
+        let high = self.monitor.is_high();
+        self.monitor.header(good);
+        match (high, self.monitor.is_high()) {
+            (false, true) => {
+                self.decoder.reset(each);
+                each(Item::Event(at, Event::HighErrorRate(true)));
+            }
+            (true, true) => {}
+            (true, false) => each(Item::Event(at, Event::HighErrorRate(false))),
+            (false, false) => self.decoder.block(at, Block::new(header, payload), each),
+        }
+        false
+    }
+}

@@ -23,6 +23,7 @@ mod r#match;
 mod mount;
 mod output;
 mod packets;
+mod plot;
 mod ports;
 mod report;
 mod run;
@@ -62,6 +63,7 @@ enum Command {
     Tap(tap::Tap),
     Run(run::Run),
     Match(r#match::Match),
+    Plot(plot::Plot),
     Lab(lab::Lab),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
@@ -82,6 +84,7 @@ impl Command {
             Command::Tap(command) => command.run(),
             Command::Run(command) => command.run(),
             Command::Match(command) => command.run(),
+            Command::Plot(command) => command.run(),
             Command::Lab(command) => command.run(),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),

@@ -1,0 +1,83 @@
+//! Pictures of columns.
+
+mod shell;
+
+use shell::Place;
+
+#[test]
+fn columns_become_series_in_either_format() {
+    let place = Place::new("plot-columns");
+    let made = "seq 50 | awk 'BEGIN{print \"n,square,cube\"} {print $1 \",\" $1^2 \",\" $1^3}'";
+    let told = place
+        .run(&format!(
+            "{made} | wire plot --log y -o out/p.svg --title Powers --json"
+        ))
+        .good();
+    assert!(told.contains(r#""label":"cube","points":50"#), "{told}");
+    let svg = String::from_utf8(place.read("out/p.svg")).unwrap();
+    for text in ["Powers", "square", "cube", "100k"] {
+        assert!(svg.contains(text), "{text} is not in the picture");
+    }
+    place
+        .run(&format!(
+            "{made} | wire plot --y cube --kind points -o p.png"
+        ))
+        .good();
+    assert_eq!(&place.read("p.png")[..4], b"\x89PNG");
+}
+
+#[test]
+fn a_distribution_of_one_value_is_a_step_with_a_mark() {
+    let place = Place::new("plot-cdf");
+    place
+        .run("seq 1000 | sed s,.*,1356.8, | wire plot --kind cdf --x-range 0:3000 -o one.svg")
+        .good();
+    let svg = String::from_utf8(place.read("one.svg")).unwrap();
+    assert!(svg.contains("<polygon"), "no triangle");
+    let spread = place.run("seq 1000 | wire plot --kind cdf -o many.svg");
+    spread.good();
+    let svg = String::from_utf8(place.read("many.svg")).unwrap();
+    assert!(
+        !svg.contains("<polygon"),
+        "a triangle on a wide distribution"
+    );
+}
+
+#[test]
+fn figures_of_other_commands_are_drawn_from_their_json() {
+    let place = Place::new("plot-json");
+    place
+        .run("wire gen --count 20 --imix | wire cat --json | wire plot --x ns --y length --kind points -o s.svg")
+        .good();
+    let svg = String::from_utf8(place.read("s.svg")).unwrap();
+    for name in ["length", "ns"] {
+        assert!(svg.lines().any(|line| line == name), "no {name} at an axis");
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_says_why() {
+    let place = Place::new("plot-bad");
+    for (script, message) in [
+        ("seq 3 | wire plot -o p.gif", "use .png or .svg"),
+        ("echo none | wire plot -o p.png", "no number in it"),
+        (
+            "seq 3 | wire plot --y height -o p.png",
+            "no column `height`",
+        ),
+        ("wire plot missing.txt -o p.png", "missing.txt"),
+        (
+            "seq 3 | wire plot --x-range 3:1 -o p.png",
+            "begins below its end",
+        ),
+        (
+            "head -c 100000 /dev/zero | wire plot -o p.png",
+            "longer than",
+        ),
+        ("echo '{\"a\":' | wire plot -o p.png", "line 1"),
+    ] {
+        let ended = place.run(script);
+        assert_eq!(ended.code, Some(2), "{script}: {}", ended.err);
+        assert!(ended.err.contains(message), "{script}: {}", ended.err);
+    }
+}

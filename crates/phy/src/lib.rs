@@ -18,6 +18,7 @@
 //! | [`decode`] | [`Decoder`]: blocks to frames and events, by the receive state machine |
 //! | [`receive`] | [`Receiver`]: the bits of the line to frames and events |
 //! | [`item`] | [`Item`]: what decoder and receiver tell |
+//! | [`file`](mod@file) | a stream as a file with an index, idles counted |
 //! | [`stamp`] | [`Stamp`]: places along the line, in bits of 97 ps |
 //!
 //! A stream of bits is a slice of words: bit `i` is bit `i % 64` of word `i / 64`. Lane 0 is the
@@ -98,6 +99,7 @@ pub mod crc;
 pub mod decode;
 pub mod encode;
 mod fault;
+pub mod file;
 pub mod gap;
 pub mod item;
 pub mod line;

@@ -47,6 +47,16 @@ impl Lock {
         }
         false
     }
+
+    /// As many good headers came, with blocks found before them: what [`header`](Lock::header) would do
+    /// with each.
+    pub(crate) fn good(&mut self, headers: u64) {
+        let seen = u64::from(self.seen).saturating_add(headers);
+        if seen >= u64::from(Lock::HEADERS) {
+            self.bad = 0;
+        }
+        self.seen = (seen % u64::from(Lock::HEADERS)) as u8;
+    }
 }
 
 /// The bit error rate monitor of 49.2.13 (figure 49-15): 16 bad headers within 125 us are a high bit
@@ -90,5 +100,15 @@ impl Monitor {
             self.high = self.bad >= Monitor::BAD;
             (self.seen, self.bad) = (0, 0);
         }
+    }
+
+    /// As many good headers came, with no high error rate before them: what
+    /// [`header`](Monitor::header) would do with each.
+    pub(crate) fn good(&mut self, headers: u64) {
+        let seen = u64::from(self.seen).saturating_add(headers);
+        if seen >= u64::from(Monitor::BLOCKS) {
+            self.bad = 0;
+        }
+        self.seen = (seen % u64::from(Monitor::BLOCKS)) as u32;
     }
 }

@@ -58,6 +58,11 @@ impl Receiver {
         self.at
     }
 
+    /// Bits pushed so far.
+    pub fn received(&self) -> u64 {
+        self.at.0 + u64::from(self.bits)
+    }
+
     /// What was found so far.
     pub fn counters(&self) -> Counters {
         self.decoder.counters()
@@ -80,6 +85,38 @@ impl Receiver {
             let high = count - 32;
             self.take(word >> 32 & !(u64::MAX << high), high, &mut each);
         }
+    }
+
+    /// A run of sound idle blocks that need not be made: `before` and `behind` are the last 64 bits on
+    /// the line before and behind it, the latest on top, of which 58 matter.
+    ///
+    /// Returns false, and does nothing, where their bits have to be pushed instead: without lock, with
+    /// another alignment or another descrambler than theirs, and while the error rate is high.
+    pub fn idles(
+        &mut self,
+        blocks: u64,
+        before: u64,
+        behind: u64,
+        mut each: impl FnMut(Item<'_>),
+    ) -> bool {
+        let same = (self.descrambler.state() ^ before) >> 6 == 0;
+        if !self.lock.is_locked() || self.bits != 0 || self.monitor.is_high() || !same {
+            return false;
+        }
+        if blocks == 0 {
+            return true;
+        }
+        // The first of them ends what was before it, the last one what lasts so many columns.
+        self.decoder.block(self.at, Some(Block::IDLE), &mut each);
+        let last = self.at + (blocks - 1) * Stamp::BLOCK;
+        if blocks > 1 {
+            self.decoder.block(last, Some(Block::IDLE), &mut each);
+        }
+        self.lock.good(blocks);
+        self.monitor.good(blocks);
+        self.descrambler = Descrambler::new(behind);
+        self.at = last + Stamp::BLOCK;
+        true
     }
 
     /// The stream ends here: a frame whose terminate was the last block is told, and one that is not

@@ -1,4 +1,6 @@
-//! `wire gen`: made packets at exact times, to a port or as lines, records or a capture.
+//! `wire gen`: made or replayed packets at exact times, to a port or as lines, records or a capture.
+
+mod schedule;
 
 use crate::Verdict;
 use crate::cat::tick;
@@ -6,26 +8,30 @@ use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::report;
 use anyhow::Context;
+use lab::{Notes, Replayed};
 use live::clock;
 use live::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Node, Out, Rate, Time};
-use nodes::generator::{Config, Generator, Sizes};
+use nodes::generator::{Config, Generator, Pattern, Schedule, Sizes};
 use packet::{Departure, Packet, Tick, word::Timer};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// From the start to the first departure on a port, in ns: time to make packets meanwhile.
 const LEAD: u64 = 10_000_000;
 
-/// Make UDP packets with an exact schedule, for a port or as lines
+/// Make or replay packets with an exact schedule, for a port or as lines
 ///
 /// Without PORT they are written with departures for `wire send` or a port's file: the first marks
-/// timer 1, the others leave so long after it. Each carries a stream and a sequence number by which
-/// a meter knows it.
+/// timer 1, the others leave so long after it. Made ones are UDP and carry a stream and a sequence
+/// number. What the schedule was is told behind a port's report and with --json; --dry tells only that.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire gen --count 100 --gap 10ms > /dev/ethpipe/1
-  wire gen eth0 --rate 1Gb/s --imix --count 100000")]
+  wire gen eth0 --rate 1Gb/s --imix --count 100000
+  wire gen --idles 170 --size 1518 --count 1000000 --dry
+  wire gen --rate 3G --size 'cbr2(792,0.5)' --pattern 'chains(0.5)' -c 9999 --dry")]
 pub struct Generate {
     /// Where to: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     port: Option<PortSpec>,
@@ -44,17 +50,48 @@ pub struct Generate {
     /// Packets a second
     #[arg(long, value_name = "N", group = "pace")]
     pps: Option<u64>,
-    /// Bytes of a frame with FCS; several with commas are taken in turn
+    /// Idle characters between packets: 12 at full rate
+    #[arg(long, value_name = "N", group = "pace")]
+    idles: Option<u32>,
+    /// The line whose characters count: 800 ps each at the default 10Gb/s
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value = "10Gb/s",
+        hide_default_value = true
+    )]
+    line: Rate,
+    /// even, poisson, train(N, TIME), train(N, every TIME), chains(D_LEN)
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "even",
+        hide_default_value = true
+    )]
+    pattern: Pattern,
+    /// Bytes with FCS: 64; 64,1518 in turn; 64-1518/2; imix; lognormal(MEAN,SD); cbr2(MEAN,D)
     #[arg(
         long,
         value_name = "BYTES",
         default_value = "64",
-        value_delimiter = ','
+        hide_default_value = true
     )]
-    size: Vec<u16>,
+    size: Sizes,
     /// Sizes of the Internet mix: 64, 594 and 1518 bytes, 7 to 4 to 1
     #[arg(long, conflicts_with = "size")]
     imix: bool,
+    /// What is drawn by lot comes from this
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    seed: u64,
+    /// Packets of a file, with its own timing unless a pace is given
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Replay so many times as fast
+    #[arg(long, value_name = "X", requires = "replay")]
+    speed: Option<f64>,
+    /// Replay so often; 0 for ever
+    #[arg(long, value_name = "N", requires = "replay", id = "loop")]
+    loops: Option<u64>,
     /// Source MAC address
     #[arg(long, value_name = "MAC", value_parser = mac)]
     src: Option<[u8; 6]>,
@@ -82,6 +119,9 @@ pub struct Generate {
     /// The stream's number, 0 to 65535
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u16,
+    /// Send nothing; tell what the schedule is
+    #[arg(long, conflicts_with = "port")]
+    dry: bool,
     /// The unit of timestamps, such as 8ns (the default) or 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
@@ -101,9 +141,23 @@ impl Generate {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         match &self.port {
+            None if self.dry => self.rehearse(),
             None => self.write(),
             Some(spec) => self.send(spec),
         }
+    }
+
+    /// Only the report, on standard output.
+    fn rehearse(&self) -> anyhow::Result<Verdict> {
+        let mut stdout = Output::open(&self.buffering)?;
+        let schedule = self.make(Time::from_us(1), |_, _| Ok(()))?;
+        let told = match self.form.json() {
+            true => schedule::object(&schedule).to_string(),
+            false => schedule::table(&schedule),
+        };
+        stdout.write(format!("{}\n", told.trim_end()).as_bytes())?;
+        stdout.finish()?;
+        Ok(Verdict::Good)
     }
 
     /// To standard output.
@@ -113,7 +167,7 @@ impl Generate {
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
         let mut first = None;
-        self.make(Time::from_us(1), |at, bytes| {
+        let schedule = self.make(Time::from_us(1), |at, bytes| {
             let since = at - *first.get_or_insert(at);
             let ticks = self.tick.count(since.as_ps().into());
             let departure = match Timer::new(1) {
@@ -129,6 +183,9 @@ impl Generate {
             form.append(&packet, self.tick, stdout.buffer())?;
             stdout.relieve()
         })?;
+        if self.form.json() {
+            stdout.write(format!("{}\n", schedule::object(&schedule)).as_bytes())?;
+        }
         stdout.finish()?;
         Ok(Verdict::Good)
     }
@@ -152,7 +209,15 @@ impl Generate {
         let verdict = report::tell(&port.info.name, pacer.finish(), self.form.json());
         match made {
             Err(error) if !error.is::<live::pace::Stopped>() => Err(error),
-            _ => verdict,
+            Err(_) => verdict,
+            Ok(schedule) if self.form.json() => {
+                println!("{}", schedule::object(&schedule));
+                verdict
+            }
+            Ok(schedule) => {
+                eprintln!("wire: schedule: {}", schedule::line(&schedule));
+                verdict
+            }
         }
     }
 
@@ -161,8 +226,19 @@ impl Generate {
         &self,
         start: Time,
         mut take: impl FnMut(Time, &[u8]) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        let mut generator = Generator::new(self.config(start)).context("cannot generate")?;
+    ) -> anyhow::Result<Schedule> {
+        let config = self.config(start);
+        let notes = Notes::default();
+        let generator = match &self.replay {
+            None => Generator::new(config),
+            Some(path) => {
+                let source = Replayed::open(path.clone(), notes.clone());
+                let source = source.map_err(anyhow::Error::msg)?.with_tick(self.tick);
+                Generator::replay(config, Box::new(source))
+            }
+        };
+        let mut generator = generator.context("cannot generate")?;
+        let mut schedule = Schedule::new(self.line);
         let mut out = Out::default();
         let mut left = Vec::new();
         while let Some(at) = generator.next_wake() {
@@ -177,10 +253,17 @@ impl Generate {
                     node::When::Now => start,
                 };
                 take(at, &departure.frame)?;
+                schedule.add(at, departure.frame.len());
                 out.done(departure.frame);
             }
         }
-        Ok(())
+        for note in notes.list() {
+            eprintln!("wire: {note}");
+        }
+        for (reason, count) in out.drops() {
+            eprintln!("wire: {count} packets were not sent: {reason}");
+        }
+        Ok(schedule)
     }
 
     fn config(&self, start: Time) -> Config {
@@ -192,11 +275,16 @@ impl Generate {
             packets_per_second: self.pps,
             count: self.count,
             duration: self.duration,
-            size: match self.size[..] {
-                _ if self.imix => Sizes::Imix,
-                [one] => Sizes::One(one),
-                _ => Sizes::List(self.size.clone()),
+            size: match self.imix {
+                true => Sizes::Imix,
+                false => self.size.clone(),
             },
+            idles: self.idles,
+            line: self.line,
+            pattern: self.pattern,
+            seed: self.seed,
+            speed: self.speed.unwrap_or(defaults.speed),
+            loops: self.loops.unwrap_or(defaults.loops),
             source: self.src.unwrap_or(defaults.source),
             destination: self.dst.unwrap_or(defaults.destination),
             ip_source: self.ip_src.unwrap_or(defaults.ip_source),

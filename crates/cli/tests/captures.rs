@@ -116,6 +116,25 @@ fn a_generated_train_has_exact_gaps() {
 }
 
 #[test]
+fn a_schedule_in_idle_characters_is_told_and_survives_a_replay() {
+    let place = Place::new("idles");
+    let dry = "wire gen --idles 170 --size 1518 --count 1000 --dry --json";
+    let told: serde_json::Value = serde_json::from_str(&place.run(dry).good()).unwrap();
+    assert_eq!(told["type"], "schedule");
+    assert_eq!(told["interval_ps"]["mean"], 1_356_800.0);
+    assert_eq!(told["interval_ps"]["sd"], 0.0);
+    assert_eq!(told["idles"]["min"], 170);
+    let again = "wire gen --idles 33 --size 64,1518 --count 999 --tick 800ps | wire dump --tick 800ps -o t.pcapng; \
+                 wire gen --replay t.pcapng --dry --json";
+    let told: serde_json::Value = serde_json::from_str(&place.run(again).good()).unwrap();
+    assert_eq!(
+        (&told["packets"], &told["idles"]["sd"]),
+        (&999.into(), &0.0.into())
+    );
+    assert_eq!(told["idles"]["min"], 33);
+}
+
+#[test]
 fn manual_pages_and_completions_come_from_the_same_definitions() {
     let place = Place::new("man");
     place.run("wire man m").good();

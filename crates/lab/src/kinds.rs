@@ -22,6 +22,8 @@ pub(crate) struct Context<'a> {
     pub folder: Option<&'a Path>,
     /// Where to say what goes wrong during the run.
     pub notes: Notes,
+    /// What the node draws by lot comes from this, unless its own `seed` says otherwise.
+    pub seed: u64,
 }
 
 /// A kind of node.
@@ -100,8 +102,16 @@ fn node<C: DeserializeOwned, N: Node + 'static>(
 /// A generator of made frames, or with `replay` of those in a file.
 fn generator(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
     let mut config = config.clone();
+    let own = config.get("seed").is_some();
+    let seeded = |read: nodes::generator::Config| match own {
+        true => read,
+        false => nodes::generator::Config {
+            seed: context.seed,
+            ..read
+        },
+    };
     let Some(replay) = config.take("replay") else {
-        return node(&config, Generator::new);
+        return node(&config, |config| Generator::new(seeded(config)));
     };
     let source: Box<dyn Source> = match context.folder {
         None => Box::new(Frames::default()),
@@ -111,7 +121,7 @@ fn generator(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Faul
             Box::new(replayed.map_err(|error| Fault::new(replay.value.span, error))?)
         }
     };
-    node(&config, |config| Generator::replay(config, source))
+    node(&config, |config| Generator::replay(seeded(config), source))
 }
 
 /// A filter, whose expression libpcap compiles.

@@ -64,5 +64,6 @@ mod watch;
 pub use fault::{Fault, Faults};
 pub use file::{LONGEST, MOST, parse};
 pub use plan::Lab;
+pub use replay::{Notes, Replayed};
 pub use report::{Report, Row, SCHEMA};
 pub use run::{LabError, Options, ReadError, World, read, run};

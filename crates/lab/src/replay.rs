@@ -8,26 +8,34 @@ use packet::Tick;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// What went wrong during a run without ending it.
+/// What went wrong, or was found out, during a run without ending it.
 #[derive(Clone, Default)]
-pub(crate) struct Notes(pub Arc<Mutex<Vec<String>>>);
+pub struct Notes(pub(crate) Arc<Mutex<Vec<String>>>);
 
 /// The most notes that are kept; what is said that often is known.
 const MOST_NOTES: usize = 100;
 
 impl Notes {
+    /// Adds one, unless there are too many already.
     pub fn add(&self, note: String) {
         let mut notes = lock(&self.0);
         if notes.len() < MOST_NOTES {
             notes.push(note);
         }
     }
+
+    /// Those so far.
+    pub fn list(&self) -> Vec<String> {
+        lock(&self.0).clone()
+    }
 }
 
 /// A capture, lines or records, from its first frame on.
-pub(crate) struct Replayed {
+pub struct Replayed {
     path: PathBuf,
     source: live::file::Source,
+    /// The unit of timestamps that are words.
+    tick: Tick,
     first_ps: Option<u128>,
     notes: Notes,
 }
@@ -42,9 +50,16 @@ impl Replayed {
         Ok(Replayed {
             path,
             source,
+            tick: Tick::EIGHT_NS,
             first_ps: None,
             notes,
         })
+    }
+
+    /// With another unit of the timestamps in lines and records than 8 ns.
+    #[must_use]
+    pub fn with_tick(self, tick: Tick) -> Replayed {
+        Replayed { tick, ..self }
     }
 
     fn ended_early(&self, error: &FileError) {
@@ -53,8 +68,8 @@ impl Replayed {
 }
 
 /// When a packet was taken, if its file says so.
-fn time_of(item: &Item<'_>) -> Option<u128> {
-    item.at_ps.or(item.word.map(|word| Tick::EIGHT_NS.ps(word)))
+fn time_of(item: &Item<'_>, tick: Tick) -> Option<u128> {
+    item.at_ps.or(item.word.map(|word| tick.ps(word)))
 }
 
 impl Source for Replayed {
@@ -62,7 +77,7 @@ impl Source for Replayed {
         match self.source.next() {
             Ok(Some(item)) => {
                 frame.extend(item.bytes);
-                let at = time_of(&item).or(self.first_ps).unwrap_or(0);
+                let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);
                 let since = at.saturating_sub(*self.first_ps.get_or_insert(at));
                 Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)))
             }

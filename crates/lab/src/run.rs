@@ -6,7 +6,7 @@ use crate::plan::{Lab, Place, Resolution};
 use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
-use crate::{Fault, Faults, plot};
+use crate::{Fault, Faults, file, plot};
 use live::clock;
 use node::outcome::Tap;
 use node::{Graph, Outcome, Rate, Time};
@@ -102,7 +102,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let seed = options.seed.unwrap_or(lab.seed);
     let until = options.duration.or(lab.duration);
     let stage = Stage::new(lab, out, options.dry, era)?;
-    let graph = stage.graph(lab, &options.folder)?;
+    let graph = stage.graph(lab, &options.folder, seed)?;
     let (taps, stop) = (stage.taps(lab), options.stop);
     let ran = match world {
         World::Sim => {
@@ -179,7 +179,7 @@ impl Stage {
         })
     }
 
-    fn graph(&self, lab: &Lab, folder: &Path) -> Result<Graph, LabError> {
+    fn graph(&self, lab: &Lab, folder: &Path, seed: u64) -> Result<Graph, LabError> {
         let mut graph = Graph::default();
         for (index, plan) in lab.nodes.iter().enumerate() {
             let view = lab
@@ -197,6 +197,8 @@ impl Stage {
                     recorder,
                     folder: Some(folder),
                     notes: self.notes.clone(),
+                    // Nodes are numbered behind all links, so that no two share their luck.
+                    seed: node::link::seed_of(seed, file::MOST + index, 0),
                 },
             );
             let node = node.map_err(|fault| LabError::Node {

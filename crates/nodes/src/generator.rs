@@ -2,36 +2,42 @@
 //!
 //! - **Ports:** 1. Frames that come in are counted and taken in.
 //! - **When:** `start`, 1 us: the first departure. One of `gap` (from first bit to first bit), `rate`
-//!   (bits a second on the wire: preamble, FCS and inter-frame gap counted) and `packets_per_second`;
-//!   with none of them made frames leave every 1 ms. `count` and `duration`: when to stop; left out,
-//!   never.
+//!   (bits a second on the wire: preamble, FCS and inter-frame gap counted), `packets_per_second` and
+//!   `idles` (idle characters between frames, on a line of the rate `line`, 10 Gb/s);
+//!   with none of them made frames leave every 1 ms. `pattern`, even: how departures are spread around
+//!   that pace - [`Pattern`]. `count` and `duration`: when to stop; left out, never.
 //! - **What:** `size`, 64: bytes with FCS - one number, a list, a range with a step, or IMIX, taken in
-//!   turn. `source` and `destination`, 02:00:00:00:00:01 and :02; `ip_source` and `ip_destination`,
+//!   turn, or drawn from a log-normal distribution. `seed`, 0: what is drawn comes from it. `source` and `destination`, 02:00:00:00:00:01 and :02; `ip_source` and `ip_destination`,
 //!   198.18.0.1 and 198.18.0.2 (either version); `udp_source` and `udp_destination`, 49152 and 9;
 //!   `flows`, 1: how many UDP source ports are used in turn; `ttl`, 64; `vlan` and `priority`, none;
 //!   `stream`, 0, and `probe`, true: whether each frame carries a [`probe`](crate::probe). Or `frame`:
 //!   these bytes, unchanged.
 //! - **Replay:** frames and times from a [`Source`]; `speed`, 1: how many times as fast as they were
-//!   taken, unless one of `gap`, `rate`, `packets_per_second` says otherwise; `loops`, 1, 0 for ever;
+//!   taken, unless one of `gap`, `rate`, `packets_per_second`, `idles` says otherwise; `loops`, 1, 0 for ever;
 //!   `pause`, 1 us: from the last departure to the first of the next loop.
 //! - **How far ahead:** `ahead`, 100 us, and `ahead_frames`, 64: the world is given no departure that is
 //!   farther off than both allow.
 //! - **Counters:** `packets`; `bytes`, without FCS; `loops`, begun; `received`.
 //! - **Drops:** `not an Ethernet frame length`, for what a source gives.
-//! - **Paper:** 000 sections 2.1 and 6.3.1; the sizes are those of RFC 2544, which counts the FCS.
+//! - **Paper:** 000 sections 2.1 and 6.3.1; 002 sections 4.3.1 (idle characters) and 4.4 (trains, chains,
+//!   log-normal sizes); the sizes are those of RFC 2544, which counts the FCS.
 //!
 //! The 12-byte gap and 8-byte preamble make 64-byte frames at 10 Gb/s leave every 67.2 ns exactly. What
 //! a rate leaves of a picosecond is carried from frame to frame, so rounding never accumulates.
 
 mod config;
 mod pace;
+mod pattern;
 mod replay;
+mod schedule;
 mod size;
 mod template;
 
 pub use config::Config;
+pub use pattern::{Pattern, Pause};
 pub use replay::{Frames, Source};
-pub use size::{IMIX, Sizes};
+pub use schedule::Schedule;
+pub use size::{IMIX, LogNormal, Sizes, V_SIZE};
 
 use crate::ConfigError;
 use alloc::boxed::Box;
@@ -39,11 +45,12 @@ use alloc::vec::Vec;
 use node::{Frame, Node, Out, Port, Time};
 use pace::Pace;
 use replay::Replay;
+use size::Choice;
 use template::Template;
 
 /// What the frames are.
 enum Content {
-    Made { template: Template, sizes: Sizes },
+    Made { template: Template, sizes: Choice },
     Given(Vec<u8>),
     Replay(Replay),
 }
@@ -71,7 +78,6 @@ impl Generator {
     /// # Errors
     /// For a value out of its range, two paces at once, or a size that the headers do not fit into.
     pub fn new(config: Config) -> Result<Generator, ConfigError> {
-        let pace = Pace::new(&config)?.unwrap_or(Pace::gap(Time::from_ms(1)));
         let content = match &config.frame {
             Some(bytes) if !(packet::SHORTEST..=packet::LONGEST).contains(&bytes.len()) => {
                 return Err(ConfigError::new("frame", "a frame has 14 to 16000 bytes"));
@@ -79,9 +85,18 @@ impl Generator {
             Some(bytes) => Content::Given(bytes.clone()),
             None => {
                 let template = Template::new(&config)?;
-                let sizes = config.size.checked(template.shortest())?;
+                let sizes = config.size.checked(template.shortest(), config.seed)?;
                 Content::Made { template, sizes }
             }
+        };
+        let mean = match &content {
+            Content::Made { sizes, .. } => Some(sizes.mean()),
+            Content::Given(bytes) => Some(bytes.len() as f64),
+            Content::Replay(_) => None,
+        };
+        let pace = match Pace::new(&config, mean)? {
+            Some(pace) => pace,
+            None => Pace::gap(Time::from_ms(1), &config)?,
         };
         Generator::with(config, content, Some(pace))
     }
@@ -91,7 +106,18 @@ impl Generator {
     /// # Errors
     /// For a value out of its range, or two paces at once.
     pub fn replay(config: Config, source: Box<dyn Source>) -> Result<Generator, ConfigError> {
-        let pace = Pace::new(&config)?;
+        let pace = match config.gap.is_some()
+            || config.rate.is_some()
+            || config.packets_per_second.is_some()
+            || config.idles.is_some()
+        {
+            true => Pace::new(&config, None)?,
+            false if config.pattern == Pattern::Even => None,
+            false => {
+                let reason = "a capture's own timing has no pattern; give a pace with it";
+                return Err(ConfigError::new("pattern", reason));
+            }
+        };
         let content = Content::Replay(Replay::new(&config, source)?);
         Generator::with(config, content, pace)
     }
@@ -154,7 +180,7 @@ impl Generator {
         };
         let (at, len) = (self.next, frame.len());
         if let Some(pace) = &mut self.pace {
-            self.next = at + pace.until_next(len);
+            self.next = pace.next(at, len);
         }
         if !(packet::SHORTEST..=packet::LONGEST).contains(&len) {
             out.drop(frame, "not an Ethernet frame length");

@@ -114,7 +114,21 @@ fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
             generator(nodes::generator::Sizes::Imix),
         ),
         ("generator that replays", Box::new(replay)),
+        ("generator of Poisson traffic", shaped("poisson", "64")),
+        ("generator of trains", shaped("train(20, 10 us)", "64-80/4")),
+        ("generator of chains", shaped("chains(0.5)", "64")),
     ]
+}
+
+/// Departures and sizes drawn by lot.
+fn shaped(pattern: &str, size: &str) -> Box<dyn Node> {
+    let config = nodes::generator::Config {
+        rate: Rate::from_bits_per_second(9_000_000_000),
+        size: size.parse().unwrap(),
+        pattern: pattern.parse().unwrap(),
+        ..Default::default()
+    };
+    Box::new(nodes::generator::Generator::new(config).unwrap())
 }
 
 /// A probe in a UDP datagram, untagged.
@@ -137,5 +151,38 @@ fn in_steady_state_no_frame_costs_an_allocation() {
         (1_000..20_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
         let allocations = allocations::of_this_thread() - before;
         assert_eq!(allocations, 0, "{name}: in 19,000 rounds");
+    }
+}
+
+#[test]
+fn a_million_packets_take_no_more_memory_than_the_first_hundred_thousand() {
+    for pattern in ["even", "poisson", "train(20, 10 us)", "chains(0.5)"] {
+        let (mut node, mut out, mut sent) = (
+            shaped(pattern, "cbr2(792, 0.5)"),
+            Out::default(),
+            Vec::new(),
+        );
+        let mut schedule = nodes::generator::Schedule::new(Rate::TEN_GIGABIT);
+        let (mut packets, mut before) = (0u64, None);
+        while packets < 1_000_000 {
+            let at = node.next_wake().expect("a train without an end");
+            node.wake(at, &mut out);
+            sent.extend(out.sends());
+            for departure in sent.drain(..) {
+                let node::When::At(at) = departure.when else {
+                    panic!("a departure without a time");
+                };
+                schedule.add(at, departure.frame.len());
+                packets += 1;
+                out.pool().give(departure.frame);
+            }
+            if packets > 100_000 {
+                before.get_or_insert_with(allocations::of_this_thread);
+            }
+        }
+        // One of the 64 buffers may still meet a frame longer than all that it has held, and grow.
+        let more = allocations::of_this_thread() - before.unwrap_or_default();
+        assert!(more <= 64, "{pattern}: {more} allocations");
+        assert_eq!(schedule.packets(), packets);
     }
 }

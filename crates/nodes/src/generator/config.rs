@@ -1,6 +1,6 @@
 //! What a generator is made from.
 
-use super::Sizes;
+use super::{Pattern, Sizes};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use node::{Rate, Time};
@@ -33,6 +33,23 @@ pub struct Config {
     pub rate: Option<Rate>,
     /// Frames a second, 1 or more.
     pub packets_per_second: Option<u64>,
+    /// Idle characters between the end of a frame's FCS and the next preamble, on a line of the rate
+    /// `line`. The standard's least is 12; fewer are for links whose `gap` allows it.
+    pub idles: Option<u32>,
+    /// The rate of the line on which characters are counted: a character is 8 of its bits.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse")
+    )]
+    pub line: Rate,
+    /// How departures are spread around the pace.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse")
+    )]
+    pub pattern: Pattern,
+    /// What is drawn by lot comes from this.
+    pub seed: u64,
     /// How many frames; `None`: no end.
     pub count: Option<u64>,
     /// How long after `start` frames leave; `None`: no end.
@@ -116,6 +133,10 @@ impl Default for Config {
             gap: None,
             rate: None,
             packets_per_second: None,
+            idles: None,
+            line: Rate::TEN_GIGABIT,
+            pattern: Pattern::Even,
+            seed: 0,
             count: None,
             duration: None,
             size: Sizes::One(64),

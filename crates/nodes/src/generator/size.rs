@@ -1,8 +1,16 @@
-//! The sizes of made frames, taken in turn.
+//! The sizes of made frames, taken in turn or drawn.
 
+mod drawn;
+
+pub use drawn::{LogNormal, V_SIZE};
+
+use super::pattern::call;
 use crate::ConfigError;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::str::FromStr;
+use drawn::Table;
 
 /// The simple Internet mix, 7 : 4 : 1, spread as evenly as twelve places allow.
 pub const IMIX: [u16; 12] = [64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 594, 64];
@@ -11,8 +19,10 @@ const LONGEST: u16 = (packet::LONGEST + node::link::FCS) as u16;
 
 /// Bytes of a frame, with FCS: 64 to 16,004.
 ///
-/// In a file: `64`, `[64, 128, 1518]`, `{ from = 64, to = 1518, step = 2 }` or `"imix"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// In a file: `64`, `[64, 128, 1518]`, `{ from = 64, to = 1518, step = 2 }`, `{ mean = 792, sd = 200 }`,
+/// `{ mean = 792, d_size = 0.5 }`, or a text as on the command line: `64,128,1518`, `64-1518/2`, `imix`,
+/// `lognormal(792, 200)`, `cbr2(792, 0.5)`.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
     /// All the same.
     One(u16),
@@ -30,11 +40,22 @@ pub enum Sizes {
     /// 64, 594 and 1518 bytes as 7 : 4 : 1; see [`IMIX`]. Sizes that headers do not fit into are
     /// raised until they do.
     Imix,
+    /// Drawn; the same seed draws the same sizes.
+    LogNormal(LogNormal),
+}
+
+/// Sizes that a frame of these headers can have, in bytes without FCS.
+#[derive(Clone, Debug)]
+pub(super) enum Choice {
+    One(u16),
+    List(Vec<u16>),
+    Range { from: u16, to: u16, step: u16 },
+    Drawn(Table),
 }
 
 impl Sizes {
     /// The sizes, without FCS, if a frame of `shortest` bytes without FCS fits into each.
-    pub(super) fn checked(&self, shortest: usize) -> Result<Sizes, ConfigError> {
+    pub(super) fn checked(&self, shortest: usize, seed: u64) -> Result<Choice, ConfigError> {
         let shortest = shortest as u16 + FCS;
         let check = |size: u16| {
             if (shortest..=LONGEST).contains(&size) {
@@ -46,7 +67,7 @@ impl Sizes {
             Err(ConfigError::new("size", reason))
         };
         match *self {
-            Sizes::One(size) => check(size).map(Sizes::One),
+            Sizes::One(size) => check(size).map(Choice::One),
             Sizes::List(ref sizes) if sizes.is_empty() => {
                 Err(ConfigError::new("size", "a list has at least one size"))
             }
@@ -54,42 +75,104 @@ impl Sizes {
                 .iter()
                 .map(|&size| check(size))
                 .collect::<Result<_, _>>()
-                .map(Sizes::List),
+                .map(Choice::List),
             Sizes::Range { from, to, step } if step == 0 || from > to => {
                 let reason = format!("from {from} to {to} by {step} leads nowhere");
                 Err(ConfigError::new("size", reason))
             }
-            Sizes::Range { from, to, step } => Ok(Sizes::Range {
+            Sizes::Range { from, to, step } => Ok(Choice::Range {
                 from: check(from)?,
                 to: check(to)?,
                 step,
             }),
-            Sizes::Imix => Ok(Sizes::List(
+            Sizes::Imix => Ok(Choice::List(
                 IMIX.map(|size| size.max(shortest) - FCS).into(),
             )),
+            Sizes::LogNormal(of) => {
+                let least = of.least.max(shortest);
+                check(of.most)?;
+                Table::new(&LogNormal { least, ..of }, FCS, seed).map(Choice::Drawn)
+            }
         }
     }
+}
 
-    /// The size of the frame with this index; of sizes that were [`checked`](Sizes::checked).
+impl Choice {
+    /// The size of the frame with this index.
     pub(super) fn nth(&self, index: u64) -> usize {
         let size = match self {
-            Sizes::One(size) => *size,
-            Sizes::List(sizes) => sizes[(index % sizes.len() as u64) as usize],
-            Sizes::Range { from, to, step } => {
+            Choice::One(size) => *size,
+            Choice::List(sizes) => sizes[(index % sizes.len() as u64) as usize],
+            Choice::Range { from, to, step } => {
                 let many = u64::from((to - from) / step) + 1;
                 from + (index % many) as u16 * step
             }
-            Sizes::Imix => IMIX[(index % 12) as usize] - FCS,
+            Choice::Drawn(table) => table.nth(index),
         };
         size.into()
+    }
+
+    /// The mean over very many frames.
+    pub(super) fn mean(&self) -> f64 {
+        let mean = |sizes: &[u16]| {
+            sizes.iter().map(|&size| f64::from(size)).sum::<f64>() / sizes.len() as f64
+        };
+        match self {
+            Choice::One(size) => f64::from(*size),
+            Choice::List(sizes) => mean(sizes),
+            Choice::Range { from, to, step } => {
+                let last = from + (to - from) / step * step;
+                (f64::from(*from) + f64::from(last)) / 2.0
+            }
+            Choice::Drawn(table) => table.mean(),
+        }
     }
 }
 
 const FCS: u16 = node::link::FCS as u16;
 
+/// What sizes there are.
+const KNOWN: &str = "a size such as 64, sizes such as 64,1518, a range 64-1518 or 64-1518/2, imix, \
+                     lognormal(MEAN, SD) or cbr2(MEAN, D_SIZE)";
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sizes, String> {
+        let number = |text: &str| text.trim().parse::<u16>().map_err(|_| KNOWN);
+        let text = text.trim();
+        if text == "imix" {
+            return Ok(Sizes::Imix);
+        }
+        if let Some((name, inner)) = call(text) {
+            let (mean, spread) = inner.split_once(',').ok_or(KNOWN)?;
+            let real = |text: &str| text.trim().parse::<f64>().map_err(|_| KNOWN);
+            let (mean, spread) = (real(mean)?, real(spread)?);
+            return match name {
+                "lognormal" => Ok(Sizes::LogNormal(LogNormal::new(mean, spread))),
+                "cbr2" => Ok(Sizes::LogNormal(LogNormal::cbr2(mean, spread))),
+                _ => Err(KNOWN.into()),
+            };
+        }
+        if let Some((from, rest)) = text.split_once('-') {
+            let (to, step) = rest.split_once('/').unwrap_or((rest, "1"));
+            return Ok(Sizes::Range {
+                from: number(from)?,
+                to: number(to)?,
+                step: number(step)?,
+            });
+        }
+        let sizes: Vec<u16> = text.split(',').map(number).collect::<Result<_, _>>()?;
+        Ok(match sizes[..] {
+            [one] => Sizes::One(one),
+            _ => Sizes::List(sizes),
+        })
+    }
+}
+
 #[cfg(feature = "serde")]
 mod read {
-    use super::Sizes;
+    use super::{LogNormal, Sizes};
     use alloc::vec::Vec;
     use core::fmt;
     use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor, value};
@@ -100,17 +183,16 @@ mod read {
         }
     }
 
+    /// A range, or a distribution.
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Range {
-        from: u16,
-        to: u16,
-        #[serde(default = "one")]
-        step: u16,
-    }
-
-    fn one() -> u16 {
-        1
+    struct Keys {
+        from: Option<u16>,
+        to: Option<u16>,
+        step: Option<u16>,
+        mean: Option<f64>,
+        sd: Option<f64>,
+        d_size: Option<f64>,
     }
 
     struct SizesVisitor;
@@ -120,7 +202,8 @@ mod read {
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(
-                "a size such as 64, a list [64, 1518], { from = 64, to = 1518 } or \"imix\"",
+                "a size such as 64, a list [64, 1518], { from = 64, to = 1518 }, { mean = 792, sd = 200 }, \
+                 \"imix\", \"lognormal(792, 200)\" or \"cbr2(792, 0.5)\"",
             )
         }
 
@@ -135,10 +218,8 @@ mod read {
         }
 
         fn visit_str<E: Error>(self, name: &str) -> Result<Sizes, E> {
-            match name {
-                "imix" => Ok(Sizes::Imix),
-                _ => Err(E::invalid_value(serde::de::Unexpected::Str(name), &self)),
-            }
+            let wrong = || E::invalid_value(serde::de::Unexpected::Str(name), &self);
+            name.parse().map_err(|_| wrong())
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Sizes, A::Error> {
@@ -146,8 +227,30 @@ mod read {
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sizes, A::Error> {
-            let Range { from, to, step } =
-                Range::deserialize(value::MapAccessDeserializer::new(map))?;
+            let keys = Keys::deserialize(value::MapAccessDeserializer::new(map))?;
+            let Keys { from, to, step, .. } = keys;
+            if let Some(mean) = keys.mean {
+                let of = match (keys.sd, keys.d_size, step) {
+                    (Some(sd), None, None) => LogNormal::new(mean, sd),
+                    (None, Some(d_size), None) => LogNormal::cbr2(mean, d_size),
+                    _ => {
+                        return Err(A::Error::custom(
+                            "with `mean` go `sd` or `d_size`, and no `step`",
+                        ));
+                    }
+                };
+                return Ok(Sizes::LogNormal(LogNormal {
+                    least: from.unwrap_or(of.least),
+                    most: to.unwrap_or(of.most),
+                    ..of
+                }));
+            }
+            let (Some(from), Some(to), None, None) = (from, to, keys.sd, keys.d_size) else {
+                let wanted =
+                    "a range has `from` and `to`, a distribution `mean` and `sd` or `d_size`";
+                return Err(A::Error::custom(wanted));
+            };
+            let step = step.unwrap_or(1);
             Ok(Sizes::Range { from, to, step })
         }
     }

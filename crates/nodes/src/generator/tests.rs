@@ -235,6 +235,13 @@ fn what_cannot_work_is_refused_with_the_key() {
     );
     assert_eq!(
         key(Config {
+            pattern: Pattern::Chains { d_len: 1.0 },
+            ..default()
+        }),
+        Some("pattern")
+    );
+    assert_eq!(
+        key(Config {
             frame: Some(vec![0; 3]),
             ..default()
         }),

@@ -7,4 +7,5 @@ mod hand;
 mod host;
 mod meter;
 mod mirror;
+mod schedules;
 mod switch;

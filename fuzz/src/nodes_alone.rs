@@ -28,12 +28,20 @@ fn all() -> Vec<Box<dyn Node>> {
         vlan_aware: true,
         ..Default::default()
     };
+    let slotted = nodes::switch::Config {
+        mode: nodes::switch::Mode::CutThrough,
+        slot: Time::from_ns(51),
+        clock_ppm: -100.0,
+        arbitration: nodes::switch::Arbitration::Random(0.5),
+        ..Default::default()
+    };
     let delay = nodes::delay::Config {
         limit: 8,
         ..Default::default()
     };
     vec![
         Box::new(nodes::switch::Switch::new(switch).expect("a good configuration")),
+        Box::new(nodes::switch::Switch::new(slotted).expect("a good configuration")),
         Box::new(nodes::mirror::Mirror::new(Default::default()).expect("defaults are good")),
         Box::new(nodes::delay::Delay::new(delay)),
         Box::new(echo(nodes::echo::Swap::Transport).expect("a good configuration")),

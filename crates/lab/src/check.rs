@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::file::{ENOUGH, Reader};
 use crate::kinds::Context;
 use crate::plan::Lab;
-use node::{Frame, Graph, GraphError, Node, Out, Port, Time};
+use node::{Frame, Graph, GraphError, Node, Out, Port, Rate, Time};
 
 /// The most ports of all nodes together.
 const MOST_PORTS: usize = 200_000;
@@ -14,11 +14,16 @@ impl Reader {
     pub(crate) fn check(&mut self, lab: &Lab) {
         let mut graph = Graph::default();
         let mut all = 0;
+        // Nodes that pass frames on before they are in.
+        let mut early = Vec::new();
         for plan in &lab.nodes {
             match plan.kind.make(&plan.config, Context::default()) {
                 Ok(node) => {
                     let ports = node.ports();
                     all += ports;
+                    if node.needs().is_some() {
+                        early.push(graph.members.len());
+                    }
                     graph.add(plan.name.clone(), Box::new(Ports(ports)));
                 }
                 Err(mut fault) => {
@@ -68,6 +73,35 @@ impl Reader {
                 GraphError::DuplicateName(_) => 0..0,
             };
             self.faults.push(Fault::new(span, error.to_string()));
+        }
+        for node in early {
+            self.one_rate(lab, node);
+        }
+    }
+
+    /// A frame that is passed on while it still comes in must not leave faster than it comes.
+    fn one_rate(&mut self, lab: &Lab, node: usize) {
+        let links = lab.links.iter().map(|plan| &plan.link);
+        let own = links.filter(|link| link.ends.iter().any(|end| end.node.0 == node));
+        let mut rates: Vec<_> = own
+            .flat_map(|link| link.channels.iter().map(|channel| channel.rate))
+            .collect();
+        rates.sort();
+        rates.dedup();
+        if let [one, .., other] = rates[..] {
+            let plan = &lab.nodes[node];
+            let named =
+                |rate: Option<Rate>| rate.map_or("no limit".into(), |rate: Rate| rate.to_string());
+            let message = format!(
+                "`{}` passes frames on while they come in, but its links have different rates, {} and {}",
+                plan.name,
+                named(one),
+                named(other)
+            );
+            let fault = Fault::new(plan.span.clone(), message);
+            self.faults.push(
+                fault.help("give all of them one rate, or write `mode = \"store-and-forward\"`"),
+            );
         }
     }
 }

@@ -38,8 +38,14 @@ pub(crate) struct Kind {
 type Make = fn(&Value, Context<'_>) -> Result<Box<dyn Node>, Fault>;
 
 pub(crate) static KINDS: &[Kind] = &[
-    plain("switch", |config, _| {
-        node(config, nodes::switch::Switch::new)
+    plain("switch", |config, context| {
+        let own = config.get("seed").is_some();
+        node(config, |mut read: nodes::switch::Config| {
+            if !own {
+                read.seed = context.seed;
+            }
+            nodes::switch::Switch::new(read)
+        })
     }),
     plain("delay", |config, _| {
         node(config, |config| Ok(nodes::delay::Delay::new(config)))

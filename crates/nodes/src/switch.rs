@@ -8,19 +8,31 @@
 //!   `stations`, 8192: how many addresses are known at once. `vlan_aware`, false: whether each VLAN
 //!   has its own addresses; an untagged or priority-tagged frame is in VLAN 1. `forward_reserved`,
 //!   false: whether frames to 01-80-C2-00-00-00 up to -0F (pause, spanning tree, LLDP) are flooded.
+//!   `mode`, store-and-forward, or cut-through: when a frame may leave. `header`, 14, with `vlan_aware`
+//!   18: bytes that a cut-through switch waits for. `latency`, 0: from the last bit in to the first bit
+//!   out, of a cut-through switch from the first bit in to the first bit out (RFC 1242 sections 3.8). `slot`,
+//!   none: frames leave at the beginning of a slot of the fabric's own clock, which is `clock_ppm`, 0,
+//!   parts per million fast. `arbitration`, free: who gets which slot - [`Arbitration`]. `seed`, 0: what
+//!   is drawn comes from it.
 //! - **Counters:** `packets`; `flooded`; `learned`; `moved`: stations that turned up at another port;
 //!   `not_learned`: addresses for which there was no room; `stations`: known, old ones included.
 //! - **Drops:** `shorter than an Ethernet header`, `reserved address`, `destination on the port of
 //!   arrival`, `no other port`.
-//! - **Paper:** 001 figure 6, the learning switch of shell script.
+//! - **Paper:** 001 figure 6, the learning switch of shell script; 002 section 4.3.3 and figure 4.9, the
+//!   inter-packet delays behind two switches.
 //!
 //! Group addresses are never learned. Addresses that have aged out are unknown at once; their room is
 //! taken back when it is needed.
 
+mod fabric;
 mod table;
 
+pub use fabric::{Arbitration, Mode};
+
 use crate::{ConfigError, wire};
-use node::{Frame, Node, Out, Port, Time};
+use alloc::format;
+use fabric::Fabric;
+use node::{Frame, Node, Out, Port, Time, When};
 use table::{Learned, Table};
 
 /// The VLAN of a frame without a tag.
@@ -29,7 +41,7 @@ const DEFAULT_VLAN: u16 = 1;
 const MOST_STATIONS: usize = 1 << 24;
 
 /// What a switch is made from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
     derive(serde::Deserialize),
@@ -50,6 +62,34 @@ pub struct Config {
     pub vlan_aware: bool,
     /// Whether frames that a bridge must keep to itself are flooded all the same.
     pub forward_reserved: bool,
+    /// When a frame may leave.
+    pub mode: Mode,
+    /// Bytes that must be in before a cut-through switch decides; `None` for 14, or with `vlan_aware` 18,
+    /// which is the least. At most 60.
+    pub header: Option<u16>,
+    /// From the last bit in, of a cut-through switch from the first bit in, to the first bit out. What
+    /// is less than the header and a preamble take is as much as that.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse")
+    )]
+    pub latency: Time,
+    /// The slot of the fabric, in its own time; zero: frames leave when they are ready.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse")
+    )]
+    pub slot: Time,
+    /// How fast the fabric's clock is, parts per million, -1000 to 1000.
+    pub clock_ppm: f64,
+    /// Who gets which slot.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse")
+    )]
+    pub arbitration: Arbitration,
+    /// What is drawn by lot comes from this.
+    pub seed: u64,
 }
 
 impl Default for Config {
@@ -60,6 +100,13 @@ impl Default for Config {
             stations: 8192,
             vlan_aware: false,
             forward_reserved: false,
+            mode: Mode::StoreAndForward,
+            header: None,
+            latency: Time::ZERO,
+            slot: Time::ZERO,
+            clock_ppm: 0.0,
+            arbitration: Arbitration::Free,
+            seed: 0,
         }
     }
 }
@@ -69,6 +116,7 @@ impl Default for Config {
 pub struct Switch {
     config: Config,
     table: Table,
+    fabric: Fabric,
     packets: u64,
     flooded: u64,
     learned: u64,
@@ -80,7 +128,7 @@ impl Switch {
     /// A switch that knows no station.
     ///
     /// # Errors
-    /// When it has no port, or `stations` is out of its range.
+    /// When it has no port, or a value is out of its range.
     pub fn new(config: Config) -> Result<Switch, ConfigError> {
         if config.ports == 0 {
             return Err(ConfigError::new("ports", "a switch has at least 1 port"));
@@ -89,8 +137,17 @@ impl Switch {
             let reason = "a switch knows 1 to 16777216 stations";
             return Err(ConfigError::new("stations", reason));
         }
+        let least = if config.vlan_aware { 18 } else { 14 };
+        if config
+            .header
+            .is_some_and(|header| !(least..=60).contains(&header))
+        {
+            let reason = format!("a switch that reads these headers waits for {least} to 60 bytes");
+            return Err(ConfigError::new("header", reason));
+        }
         Ok(Switch {
             table: Table::new(config.stations, config.ageing),
+            fabric: Fabric::new(&config)?,
             config,
             packets: 0,
             flooded: 0,
@@ -122,7 +179,7 @@ impl Switch {
         }
     }
 
-    fn flood(&mut self, from: Port, frame: Frame, out: &mut Out) {
+    fn flood(&mut self, now: Time, from: Port, frame: Frame, out: &mut Out) {
         self.flooded += 1;
         let mut others = (0..self.config.ports)
             .map(Port)
@@ -134,9 +191,16 @@ impl Switch {
         };
         for port in others {
             let copy = out.copy(&frame);
-            out.send(port, copy);
+            self.send(now, from, port, copy, out);
         }
-        out.send(last, frame);
+        self.send(now, from, last, frame, out);
+    }
+
+    fn send(&mut self, now: Time, from: Port, to: Port, frame: Frame, out: &mut Out) {
+        match self.fabric.departure(now, frame.arrived(), from, to) {
+            When::Now => out.send(to, frame),
+            When::At(at) => out.send_at(to, at, frame),
+        }
     }
 }
 
@@ -159,15 +223,21 @@ impl Node for Switch {
             if destination & !0xF == wire::RESERVED_GROUP && !self.config.forward_reserved {
                 out.drop(frame, "reserved address");
             } else {
-                self.flood(port, frame, out);
+                self.flood(now, port, frame, out);
             }
             return;
         }
         match self.table.find(now, vlan | destination) {
             Some(known) if known == port => out.drop(frame, "destination on the port of arrival"),
-            Some(known) => out.send(known, frame),
-            None => self.flood(port, frame, out),
+            Some(known) => self.send(now, port, known, frame, out),
+            None => self.flood(now, port, frame, out),
         }
+    }
+
+    fn needs(&self) -> Option<usize> {
+        let least = if self.config.vlan_aware { 18 } else { 14 };
+        let header = self.config.header.unwrap_or(least);
+        (self.config.mode == Mode::CutThrough).then_some(header.into())
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {

@@ -27,7 +27,7 @@ use crate::netns::NetnsError;
 use crate::port::{Port, PortError, RxCounters, Stamps, TxCounters};
 use crate::{clock, signal};
 use host::{Host, HostPort, HostReport, Run};
-use node::link::seed_of;
+use node::link::{Level, seed_of};
 use node::outcome::Finish;
 use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
 use schedule::{Lane, Schedule, ScheduleReport};
@@ -74,6 +74,15 @@ pub enum WorldError {
         /// How many there are.
         links: usize,
     },
+    /// A link at the level of blocks.
+    #[error(
+        "link {link} is at the level of blocks, which simulated time has and the kernel has not; run the \
+         graph there, or put the link at the level of frames"
+    )]
+    BlockLevel {
+        /// Which, counted from 0.
+        link: usize,
+    },
     /// Namespaces or veth pairs cannot be made.
     #[error(transparent)]
     Netns(#[from] NetnsError),
@@ -118,6 +127,10 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
     if let Some(tap) = options.taps.iter().find(|tap| tap.link >= links) {
         let link = tap.link;
         return Err(WorldError::NoSuchLink { link, links });
+    }
+    let blocks = |link: &node::Link| link.channels.iter().any(|way| way.level != Level::Frame);
+    if let Some(link) = graph.links.iter().position(blocks) {
+        return Err(WorldError::BlockLevel { link });
     }
     let wires = wires::Wires::make(&graph)?;
     let mut ports: Vec<Vec<Option<HostPort>>> = graph

@@ -1,6 +1,7 @@
 //! A network as data: nodes, and the links between their ports.
 
-use crate::{Channel, Node, Port};
+use crate::link::Level;
+use crate::{Channel, Node, OscillatorError, Port, Rate};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -87,12 +88,61 @@ pub enum GraphError {
         /// The port.
         port: Port,
     },
+    /// A link at the level of blocks that no 10GBASE-R is.
+    #[error("{fault}")]
+    Blocks {
+        /// The link.
+        link: usize,
+        /// What is wrong.
+        fault: BlocksFault,
+    },
     /// A queue that holds nothing: no frame could ever pass while another leaves.
     #[error("a queue of 0 holds no frame; give it room for at least one")]
     NoQueue {
         /// The link.
         link: usize,
     },
+}
+
+/// What is wrong with a link at the level of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlocksFault {
+    /// Another rate than 10 Gb/s.
+    #[error("a link at the level of blocks is 10GBASE-R: its rate is 10 Gb/s, not another")]
+    Rate,
+    /// A gap that cannot be coded: with less the terminate and the next start would share a block.
+    #[error("a link at the level of blocks has a gap of at least 8 bytes")]
+    Gap,
+    /// An oscillator.
+    #[error("{0}")]
+    Oscillator(OscillatorError),
+}
+
+/// The least inter-frame gap at the level of blocks, bytes: what the deficit idle count makes of it,
+/// 5 to 11, can always be coded.
+pub const LEAST_BLOCK_GAP: u32 = 8;
+
+impl Channel {
+    /// Whether there can be such a link at the level of blocks; `Ok` for one at the level of frames.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn check_blocks(&self) -> Result<(), BlocksFault> {
+        let Level::Block(clocks) = &self.level else {
+            return Ok(());
+        };
+        if self.rate != Some(Rate::TEN_GIGABIT) {
+            return Err(BlocksFault::Rate);
+        }
+        if self.gap < LEAST_BLOCK_GAP {
+            return Err(BlocksFault::Gap);
+        }
+        let ends = [&clocks.sender, &clocks.receiver];
+        let mut checks = ends.into_iter().map(|clock| clock.check());
+        checks
+            .find_map(Result::err)
+            .map_or(Ok(()), |error| Err(BlocksFault::Oscillator(error)))
+    }
 }
 
 impl Graph {
@@ -156,6 +206,10 @@ impl Graph {
             }
             if link.channels.iter().any(|channel| channel.queue.is_zero()) {
                 errors.push(GraphError::NoQueue { link: index });
+            }
+            let faults = link.channels.iter().map(Channel::check_blocks);
+            if let Some(fault) = faults.filter_map(Result::err).next() {
+                errors.push(GraphError::Blocks { link: index, fault });
             }
         }
         for (index, member) in self.members.iter().enumerate() {

@@ -14,6 +14,7 @@
 //! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
 //! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
+//! | [`oscillator`] | [`Oscillator`], what a port's clock is like, as data |
 //!
 //! ```
 //! use node::{Frame, Node, Out, Port, Time};
@@ -42,6 +43,7 @@ pub mod frame;
 pub mod graph;
 pub mod histogram;
 pub mod link;
+pub mod oscillator;
 pub mod out;
 pub mod outcome;
 pub mod time;
@@ -49,7 +51,8 @@ pub mod time;
 pub use frame::{Frame, Pool};
 pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
 pub use histogram::Histogram;
-pub use link::{Channel, Flight, Probability, QueueLimit, Transmitter};
+pub use link::{Channel, Clocks, Flight, Level, Probability, QueueLimit, Transmitter};
+pub use oscillator::{Oscillator, OscillatorError};
 pub use out::{Departure, Out, When};
 pub use outcome::{Direction, Outcome, Tap};
 pub use time::{Rate, Time};

@@ -5,10 +5,15 @@
 //! FCS) at 10 Gb/s leave every 84 byte times: 67.2 ns. The time of a departure or an arrival is that
 //! of the frame's first bit, behind the SFD (FORMATS section 3).
 
-use crate::{Rate, Time, When};
-use alloc::collections::VecDeque;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+mod luck;
+mod transmitter;
+mod waiting;
+
+pub use luck::Luck;
+pub use transmitter::Transmitter;
+pub use waiting::Waiting;
+
+use crate::{Oscillator, Rate, Time};
 
 /// Preamble and SFD, bytes.
 pub const PREAMBLE: usize = 8;
@@ -32,11 +37,6 @@ impl Probability {
             .contains(&p)
             .then_some(Probability((p * 18_446_744_073_709_551_616.0) as u64))
     }
-
-    fn decide(self, rng: &mut Xoshiro256PlusPlus) -> bool {
-        // No draw for an impairment that is off: it costs nothing and shifts no other one's luck.
-        self.0 != 0 && (self.0 == u64::MAX || rng.next_u64() < self.0)
-    }
 }
 
 /// How much may wait for a link, not counting the frame that is leaving. Beyond it: tail drop.
@@ -55,7 +55,35 @@ impl QueueLimit {
     }
 }
 
+/// How closely a world looks at a link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Level {
+    /// Frames that take their time: see [`Channel`] for what that leaves out.
+    #[default]
+    Frame,
+    /// The scrambled stream of 66-bit blocks of 10GBASE-R, between two clocks.
+    Block(Clocks),
+}
+
+/// The clocks at the two ends of one direction of a link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Clocks {
+    /// That of the port that sends.
+    pub sender: Oscillator,
+    /// That of the port that receives.
+    pub receiver: Oscillator,
+}
+
 /// One direction of a link, as data.
+///
+/// At the level of frames a link is a rate: a frame may leave at any picosecond and takes its bits'
+/// time, both ends agree on what a second is, and a wrong bit loses the frame that it is in. That
+/// leaves out what the hardware does: starts stand on the sender's 3.2 ns grid, the ends' clocks
+/// differ by up to 200 ppm, so idles are inserted and removed, and errors are multiplied by the
+/// descrambler, hit idles and headers, and may cost the lock. At the level of blocks ([`Level`]) it
+/// is all there. The times of frames are the same: equal on the grid with clocks that are exact, and
+/// off it within one column of 3.2 ns for each link that a frame crosses, however many frames came
+/// before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
     /// Bits a second; `None` for a link on which a frame takes no time. Default 10 Gb/s.
@@ -75,8 +103,11 @@ pub struct Channel {
     pub reorder: Probability,
     /// How long a reordered frame is held up.
     pub reorder_by: Time,
-    /// Chance of each bit to be wrong, in 0..1. A frame with a wrong bit fails its FCS and is lost.
+    /// Chance of each bit to be wrong, in 0..1. A frame with a wrong bit fails its FCS and is lost. At
+    /// the level of blocks: of each bit on the line, those of idles and headers included.
     pub bit_error: f64,
+    /// At which level. Default: that of frames.
+    pub level: Level,
 }
 
 impl Default for Channel {
@@ -91,6 +122,7 @@ impl Default for Channel {
             reorder: Probability::default(),
             reorder_by: Time::ZERO,
             bit_error: 0.0,
+            level: Level::Frame,
         }
     }
 }
@@ -114,6 +146,36 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Held up so that later ones overtake.
     pub reordered: u64,
+    /// What happened below the frames, on a link at the level of blocks.
+    pub line: Option<LineCounters>,
+}
+
+/// What one direction of a link at the level of blocks has done below the frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCounters {
+    /// Idle characters put in by the receiver, whose clock was ahead.
+    pub idles_inserted: u64,
+    /// Idle characters taken out by the receiver, whose clock was behind.
+    pub idles_removed: u64,
+    /// Times at which the receiver's buffer overflowed, because there was no idle that might go.
+    pub slips: u64,
+    /// Bits that were wrong on the line.
+    pub wrong_bits: u64,
+    /// Blocks with a header of two equal bits.
+    pub bad_headers: u64,
+    /// Blocks that the receiver took as errors, those with bad headers included.
+    pub bad_blocks: u64,
+    /// Frames that ended with a wrong FCS.
+    pub bad_fcs: u64,
+    /// Times at which block lock was lost.
+    pub lock_losses: u64,
+    /// Times at which the error rate was found high (hi_ber).
+    pub high_error_rates: u64,
+    /// Frames delivered whose wrong bits the FCS did not show.
+    pub undetected: u64,
+    /// Blocks of long idle stretches at a high error rate that were passed over: what their wrong
+    /// bits would have done is not in these counters.
+    pub passed_over: u64,
 }
 
 /// The way of one frame over a link.
@@ -138,174 +200,6 @@ pub fn seed_of(run: u64, link: usize, direction: usize) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
-}
-
-/// One direction of a link at work: decides for each frame when it leaves and whether it arrives.
-///
-/// Everything is decided when a frame is offered, because a port keeps order: whatever could come
-/// before the frame has been offered already. So a frame costs a world one event. It is the same code
-/// that `sim` and `live` run.
-#[derive(Debug)]
-pub struct Transmitter {
-    channel: Channel,
-    /// Picoseconds to a byte, where that is a whole number: no division for each frame.
-    byte_ps: Option<u64>,
-    /// When the next preamble may start, and what is left of a picosecond, in units of 1/rate.
-    free: (Time, u64),
-    /// Up to when the queue was looked at; it never goes back.
-    looked: Time,
-    /// Frames that wait: when they leave, and their bytes.
-    waiting: VecDeque<(Time, u32)>,
-    waiting_bytes: u64,
-    rng: Xoshiro256PlusPlus,
-    /// Good bits to come before the next wrong one.
-    good_bits: u64,
-    counters: LinkCounters,
-}
-
-impl Transmitter {
-    /// A free link. The same seed gives the same losses.
-    pub fn new(channel: Channel, seed: u64) -> Transmitter {
-        // A link without a rate takes 0 ps for a byte.
-        let byte_ps = channel.rate.map_or(Some(0), |rate| {
-            let (byte, rest) = rate.time_of(8, 0);
-            (rest == 0).then_some(byte.as_ps())
-        });
-        let mut link = Transmitter {
-            channel,
-            byte_ps,
-            free: (Time::ZERO, 0),
-            looked: Time::ZERO,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
-            good_bits: 0,
-            counters: LinkCounters::default(),
-        };
-        link.good_bits = link.draw_good_bits();
-        link
-    }
-
-    /// Offers a frame of `len` bytes without FCS, at `now`, which never goes back.
-    ///
-    /// `None` when the queue is full: the frame is not sent, and has been counted. A frame that waits
-    /// for its own departure time does not wait in the queue; one that waits for others does.
-    pub fn offer(&mut self, now: Time, when: When, len: usize) -> Option<Flight> {
-        let len = len.max(SHORTEST);
-        let preamble = self.bits(PREAMBLE).0;
-        let earliest = match when {
-            When::Now => now + preamble,
-            When::At(at) => {
-                self.counters.late += u64::from(at < now);
-                at.max(now)
-            }
-        };
-        // A port keeps order, so a frame takes its place in the queue not before its predecessors.
-        let asked = earliest.max(self.looked);
-        self.looked = asked;
-        while let Some(&(_, bytes)) = self.waiting.front().filter(|(leaves, _)| *leaves <= asked) {
-            self.waiting_bytes -= u64::from(bytes);
-            self.waiting.pop_front();
-        }
-        let departed = asked.max(self.free.0 + preamble);
-        if departed > asked {
-            let full = match self.channel.queue {
-                QueueLimit::Packets(limit) => self.waiting.len() >= limit as usize,
-                QueueLimit::Bytes(limit) => self.waiting_bytes + len as u64 > limit,
-            };
-            if full {
-                self.counters.queue_full += 1;
-                return None;
-            }
-            self.waiting.push_back((departed, len as u32));
-            self.waiting_bytes += len as u64;
-        }
-        Some(self.carry(departed, preamble, len))
-    }
-
-    fn carry(&mut self, departed: Time, preamble: Time, len: usize) -> Flight {
-        // The fraction of a picosecond is carried only from one frame to the next right behind it.
-        let back_to_back = departed == self.free.0 + preamble;
-        let carry = if back_to_back { self.free.1 } else { 0 };
-        let (duration, _) = self.bits(len + FCS);
-        let slot = PREAMBLE + len + FCS + self.channel.gap as usize;
-        let (until, rest) = match (self.byte_ps, self.channel.rate) {
-            (None, Some(rate)) => rate.time_of(8 * slot as u64, carry),
-            _ => self.bits(slot),
-        };
-        self.free = (departed - preamble + until, rest);
-        self.counters.sent += 1;
-        self.counters.bytes += len as u64;
-
-        let mut arrived = departed + self.channel.delay;
-        if self.channel.reorder.decide(&mut self.rng) {
-            self.counters.reordered += 1;
-            arrived += self.channel.reorder_by;
-        }
-        let lost = self.channel.loss.decide(&mut self.rng);
-        let broken = self.break_bits(8 * (len + FCS) as u64);
-        self.counters.lost += u64::from(lost);
-        self.counters.bit_errors += u64::from(broken && !lost);
-        let arrives = !lost && !broken;
-        let again = arrives && self.channel.duplicate.decide(&mut self.rng);
-        self.counters.duplicated += u64::from(again);
-        Flight {
-            departed,
-            arrived: arrives.then_some(arrived),
-            duration,
-            duplicate: again.then_some(arrived + until),
-        }
-    }
-
-    /// How long this many bytes of a frame take, from its first bit on.
-    pub fn time_of(&self, bytes: usize) -> Time {
-        self.bits(bytes).0
-    }
-
-    /// How long this many bytes take, and the rest in units of 1/rate.
-    fn bits(&self, bytes: usize) -> (Time, u64) {
-        match (self.byte_ps, self.channel.rate) {
-            (Some(ps), _) => (Time::from_ps(ps * bytes as u64), 0),
-            (None, Some(rate)) => rate.time_of(8 * bytes as u64, 0),
-            (None, None) => (Time::ZERO, 0),
-        }
-    }
-
-    /// Whether one of the next `bits` is wrong.
-    fn break_bits(&mut self, bits: u64) -> bool {
-        let broken = self.good_bits < bits;
-        // Errors beyond the first one in a frame change nothing; the run of luck starts anew behind it.
-        self.good_bits = if broken {
-            self.draw_good_bits()
-        } else {
-            self.good_bits - bits
-        };
-        broken
-    }
-
-    /// The geometric distribution by inversion; `libm` gives the same result on every machine.
-    fn draw_good_bits(&mut self) -> u64 {
-        if self.channel.bit_error <= 0.0 {
-            return u64::MAX;
-        }
-        let uniform = ((self.rng.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
-        (libm::log(uniform) / libm::log1p(-self.channel.bit_error.min(1.0))) as u64
-    }
-
-    /// What happened so far.
-    pub fn counters(&self) -> LinkCounters {
-        self.counters
-    }
-
-    /// The direction's data.
-    pub fn channel(&self) -> &Channel {
-        &self.channel
-    }
-
-    /// The earliest time at which the first bit of another frame could leave.
-    pub fn free_at(&self) -> Time {
-        self.free.0 + self.bits(PREAMBLE).0
-    }
 }
 
 #[cfg(test)]

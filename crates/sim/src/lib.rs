@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod block;
 mod engine;
 mod lane;
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::When;
 
 fn link(channel: Channel) -> Transmitter {
     Transmitter::new(channel, 1)

@@ -1,0 +1,2 @@
+//! block
+pub mod clock;

@@ -111,6 +111,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 until,
                 taps,
                 stop,
+                ..sim::Options::default()
             };
             sim::run(graph, options).map_err(LabError::from)
         }

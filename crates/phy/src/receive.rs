@@ -1,6 +1,6 @@
 //! The line to frames: block lock at any alignment, descrambler, decoder, one behind the other.
 
-use crate::decode::{Counters, Decoder};
+use crate::decode::{Counters, Decoder, State};
 use crate::item::{Event, Item};
 use crate::lock::{Lock, Monitor};
 use crate::{Block, Descrambler, LONGEST, Stamp};
@@ -85,6 +85,13 @@ impl Receiver {
             let high = count - 32;
             self.take(word >> 32 & !(u64::MAX << high), high, &mut each);
         }
+    }
+
+    /// Whether nothing is under way: blocks found where they were pushed whole, the error rate not
+    /// high, and the last one between frames, or the end of one.
+    pub fn is_settled(&self) -> bool {
+        let between = matches!(self.decoder.state(), State::Control | State::Terminate);
+        self.bits == 0 && self.lock.is_locked() && !self.monitor.is_high() && between
     }
 
     /// A run of sound idle blocks that need not be made: `before` and `behind` are the last 64 bits on

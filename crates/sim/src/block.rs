@@ -1,2 +1,189 @@
-//! block
-pub mod clock;
+//! One direction of a link at the level of blocks: 10GBASE-R between two clocks.
+//!
+//! As at the level of frames, all of a frame's way is decided when it is offered. Departures stand on
+//! the sender's XGMII: a column of four characters every 3.2 ns of its own oscillator, a start in the
+//! first lane of a column - lane 0 or 4 of a block - and the deficit idle count of 46.3.1.4 between
+//! frames, so that the mean gap is the one asked for and none is three shorter. The arrival stamp is
+//! the wire's, exact. When the node is told of a frame is its own clock's affair, behind the elastic
+//! buffer.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`clock`] | a port's own time |
+//! | [`elastic`] | the receiver's buffer: idles inserted and removed |
+//! | [`stream`] | wrong bits, and what the receiver makes of them |
+
+mod clock;
+mod elastic;
+mod stream;
+
+use crate::lane::Passage;
+use clock::{Clock, Own, PICOSECOND};
+use elastic::{COLUMN, Elastic};
+use node::link::{FCS, LineCounters, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
+use node::{Channel, Clocks, Flight, Frame, Time, When};
+use stream::{Fate, Stream};
+
+/// Own time of a byte on the XGMII.
+const BYTE: Own = COLUMN / 4;
+/// The seed of the wrong bits, apart from that of the other impairments.
+const BITS: u64 = 0x6269_7473;
+
+/// One direction of a link at work, at the level of blocks.
+#[derive(Debug)]
+pub struct BlockLink {
+    channel: Channel,
+    sender: Clock,
+    elastic: Elastic,
+    /// `None` where no bit is ever wrong.
+    stream: Option<Box<Stream>>,
+    waiting: Waiting,
+    luck: Luck,
+    /// Where the next preamble may start, in bytes of the sender's own time. It is up to three bytes
+    /// behind the column that it starts in: what the deficit idle count owes.
+    free: u64,
+    counters: LinkCounters,
+}
+
+impl BlockLink {
+    /// A free link whose channel was checked. The same seed gives the same losses. `every`: every
+    /// block goes through the coder, whether or not a bit is wrong near it.
+    pub fn new(channel: Channel, clocks: &Clocks, seed: u64, every: bool) -> BlockLink {
+        let [sender, receiver] = [&clocks.sender, &clocks.receiver].map(Clock::new);
+        let errors = every || channel.bit_error > 0.0;
+        let stream = errors.then(|| Box::new(Stream::new(channel.bit_error, seed ^ BITS, every)));
+        BlockLink {
+            elastic: Elastic::new(sender.clone(), receiver, channel.delay.as_ps()),
+            sender,
+            stream,
+            waiting: Waiting::default(),
+            luck: Luck::new(seed),
+            free: 0,
+            counters: LinkCounters::default(),
+            channel,
+        }
+    }
+
+    /// Offers a frame, padded, at `now`, which never goes back. The node is told when `needs` bytes
+    /// of it are in, or all.
+    ///
+    /// `None` when the queue is full: the frame is not sent, and has been counted.
+    pub fn offer(
+        &mut self,
+        now: Time,
+        when: When,
+        frame: &mut Frame,
+        needs: usize,
+    ) -> Option<Passage> {
+        let len = frame.len().max(SHORTEST);
+        let earliest = match when {
+            When::Now => self.sender.own(now.as_ps()) + PREAMBLE as Own * BYTE,
+            When::At(at) => {
+                self.counters.late += u64::from(at < now);
+                self.sender.own(at.max(now).as_ps())
+            }
+        };
+        let earliest = u64::try_from(earliest.div_ceil(COLUMN)).unwrap_or(u64::MAX);
+        let asked = self.waiting.look(earliest);
+        let soonest = (self.free + PREAMBLE as u64) / 4;
+        // The column of the first byte behind the SFD.
+        let column = asked.max(soonest);
+        if column > asked && !self.waiting.push(self.channel.queue, column, len) {
+            self.counters.queue_full += 1;
+            return None;
+        }
+        // Behind more idles than the least nothing is owed.
+        let owed = if column == soonest {
+            (self.free + PREAMBLE as u64) % 4
+        } else {
+            0
+        };
+        let first = 4 * column;
+        let end = first + (len + FCS) as u64;
+        self.free = end + owed + u64::from(self.channel.gap);
+        Some(self.carry(frame, first, end, needs))
+    }
+
+    /// A frame from one byte of the sender's own time to another.
+    fn carry(&mut self, frame: &mut Frame, first: u64, end: u64, needs: usize) -> Passage {
+        let when = |clock: &mut Clock, byte: u64| Time::from_ps(clock.when(Own::from(byte) * BYTE));
+        let departed = when(&mut self.sender, first);
+        let left = when(&mut self.sender, end);
+        let (start, terminate) = (first / 4 - 2, end / 4);
+        let in_time = self.elastic.frame(start, terminate);
+        let (needed, in_at) = match needs < frame.len() {
+            true => {
+                let byte = first + needs as u64;
+                (byte, when(&mut self.sender, byte))
+            }
+            false => (end, left),
+        };
+        // Of a frame that nothing is needed of the node is told when its first column is read.
+        let read = self.elastic.told(needed.saturating_sub(1).max(first) / 4);
+        let delay = self.channel.delay;
+        let mut told = Time::from_ps(read).max(in_at + delay);
+
+        self.counters.sent += 1;
+        self.counters.bytes += frame.len() as u64;
+        let mut arrived = departed + delay;
+        if self.luck.decide(self.channel.reorder) {
+            self.counters.reordered += 1;
+            arrived += self.channel.reorder_by;
+            told += self.channel.reorder_by;
+        }
+        let lost = self.luck.decide(self.channel.loss);
+        let fate = self
+            .stream
+            .as_mut()
+            .map(|stream| stream.frame(frame, start, terminate));
+        let broken = fate == Some(Fate::Broken) || !in_time;
+        self.counters.lost += u64::from(lost);
+        self.counters.bit_errors += u64::from(broken && !lost);
+        let arrives = !lost && !broken;
+        let again = arrives && self.luck.decide(self.channel.duplicate);
+        self.counters.duplicated += u64::from(again);
+        let mut second = || arrived + (when(&mut self.sender, self.free) - departed);
+        Passage {
+            flight: Flight {
+                departed,
+                arrived: arrives.then_some(arrived),
+                duration: left - departed,
+                duplicate: again.then(&mut second),
+            },
+            told,
+        }
+    }
+
+    /// The direction's data.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Brings the counters of what happens between frames up to a time.
+    pub fn settle(&mut self, at: Time) {
+        let block = self.sender.own(at.as_ps()) / (2 * COLUMN);
+        if let Some(stream) = &mut self.stream {
+            stream.finish(u64::try_from(block).unwrap_or(u64::MAX));
+        }
+        self.elastic.read_until(at.as_ps());
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> LinkCounters {
+        let line = self
+            .stream
+            .as_ref()
+            .map_or_else(LineCounters::default, |stream| stream.counters());
+        LinkCounters {
+            line: Some(LineCounters {
+                idles_inserted: 4 * self.elastic.inserted,
+                idles_removed: 4 * self.elastic.removed,
+                slips: self.elastic.slips,
+                ..line
+            }),
+            ..self.counters
+        }
+    }
+}
+
+const _: () = assert!(PICOSECOND * 3_200 == COLUMN);

@@ -1,12 +1,13 @@
 //! The loop.
 
 use crate::agenda::{Agenda, Due};
-use crate::lane::{Arrival, Lane, Stray};
+use crate::block::BlockLink;
+use crate::lane::{Arrival, Lane, Passage, Stray, Way};
 use crate::{Options, SimError};
 use node::frame::LONGEST;
 use node::link::{SHORTEST, seed_of};
 use node::outcome::{Direction, Finish, NodeOutcome};
-use node::{Frame, Graph, Member, Node, Out, Outcome, Pool, Tap, Time, Transmitter, When};
+use node::{Frame, Graph, Level, Member, Node, Out, Outcome, Pool, Tap, Time, Transmitter, When};
 use std::collections::BinaryHeap;
 
 /// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
@@ -89,8 +90,16 @@ impl Sim {
                 let (from, to) = (link.ends[direction], link.ends[1 - direction]);
                 hosts[from.node.0].lanes[from.port.index()] = lanes.len();
                 let seed = seed_of(options.seed, index, direction);
+                let way = match channel.level.clone() {
+                    Level::Frame => Way::Frames(Transmitter::new(channel, seed)),
+                    Level::Block(clocks) => {
+                        let every = options.every_block;
+                        let link = BlockLink::new(channel, &clocks, seed, every);
+                        Way::Blocks(Box::new(link))
+                    }
+                };
                 lanes.push(Lane {
-                    transmitter: Transmitter::new(channel, seed),
+                    way,
                     node: to.node.0,
                     port: to.port,
                     needs: hosts[to.node.0].node.needs().unwrap_or(usize::MAX),
@@ -133,6 +142,15 @@ impl Sim {
     /// # Errors
     /// When time stands still.
     pub fn advance(&mut self) -> Result<(), SimError> {
+        let result = self.run();
+        let now = self.air.now;
+        for lane in &mut self.air.lanes {
+            lane.settle(now);
+        }
+        result
+    }
+
+    fn run(&mut self) -> Result<(), SimError> {
         while let Some((due, source)) = self.air.agenda.first() {
             if due.at > self.until {
                 self.air.now = self.until;
@@ -165,7 +183,7 @@ impl Sim {
         Outcome {
             nodes: self.hosts.iter().map(Host::outcome).collect(),
             links: links
-                .map(|lanes| [&lanes[0], &lanes[1]].map(|lane| lane.transmitter.counters()))
+                .map(|lanes| [&lanes[0], &lanes[1]].map(Lane::counters))
                 .collect(),
             ended: self.air.now,
             finish: self.finish,
@@ -244,25 +262,21 @@ impl Air {
         if frame.len() < SHORTEST {
             frame.resize(SHORTEST);
         }
-        let len = frame.len();
-        let transmitter = &mut self.lanes[lane].transmitter;
-        let flight = transmitter.offer(self.now, when, len);
-        let Some((flight, first_bit)) = flight.and_then(|f| Some((f, f.arrived?))) else {
+        let passage = self.lanes[lane].offer(self.now, when, &mut frame);
+        let Some((passage, first_bit)) = passage.and_then(|p| Some((p, p.flight.arrived?))) else {
             // The queue was full, or it is lost on the way: the lane has counted it.
             self.pool.give(frame);
             return Ok(());
         };
-        let told_after = self.lanes[lane].told_after(flight.duration, len);
-        let told = first_bit + told_after;
+        let Passage { flight, told } = passage;
         if first_bit + flight.duration == Time::MAX {
             return Err((Refusal::Never, frame));
         }
-        let transmitter = &self.lanes[lane].transmitter;
-        let held_up = first_bit != flight.departed + transmitter.channel().delay;
-        let second = flight.duplicate.map(|first_bit| {
+        let held_up = first_bit != flight.departed + self.lanes[lane].channel().delay;
+        let second = flight.duplicate.map(|again| {
             let mut copy = self.pool.take_with(&frame);
-            copy.set_arrived(first_bit);
-            (copy, first_bit + told_after)
+            copy.set_arrived(again);
+            (copy, again + (told - first_bit))
         });
         frame.set_arrived(first_bit);
         let arrival = self.arrival(told, frame);

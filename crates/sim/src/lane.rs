@@ -1,7 +1,9 @@
 //! One direction of a link, and the frames that are on their way over it.
 
 use crate::agenda::Due;
-use node::{Frame, Port, Time, Transmitter};
+use crate::block::BlockLink;
+use node::link::LinkCounters;
+use node::{Channel, Flight, Frame, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
@@ -11,9 +13,23 @@ pub(crate) struct Arrival {
     pub frame: Frame,
 }
 
+/// What carries the frames. The usual kind is at hand; the other is behind a pointer.
+#[expect(clippy::large_enum_variant)]
+pub(crate) enum Way {
+    Frames(Transmitter),
+    Blocks(Box<BlockLink>),
+}
+
+/// A frame's way, and when the node at its end is told of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Passage {
+    pub flight: Flight,
+    pub told: Time,
+}
+
 /// One direction of a link.
 pub(crate) struct Lane {
-    pub transmitter: Transmitter,
+    pub way: Way,
     /// The node and port that it leads to.
     pub node: usize,
     pub port: Port,
@@ -26,11 +42,45 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// From the first bit of a frame to when the node is told of it.
-    pub fn told_after(&self, duration: Time, len: usize) -> Time {
-        match self.needs < len {
-            true => self.transmitter.time_of(self.needs),
-            false => duration,
+    /// Offers a padded frame, and decides its whole way; `None` when the queue is full.
+    #[inline]
+    pub fn offer(&mut self, now: Time, when: When, frame: &mut Frame) -> Option<Passage> {
+        match &mut self.way {
+            Way::Frames(transmitter) => {
+                let flight = transmitter.offer(now, when, frame.len())?;
+                let after = match self.needs < frame.len() {
+                    true => transmitter.time_of(self.needs),
+                    false => flight.duration,
+                };
+                let told = flight
+                    .arrived
+                    .map_or(Time::MAX, |first_bit| first_bit + after);
+                Some(Passage { flight, told })
+            }
+            Way::Blocks(link) => link.offer(now, when, frame, self.needs),
+        }
+    }
+
+    /// The direction's data.
+    pub fn channel(&self) -> &Channel {
+        match &self.way {
+            Way::Frames(transmitter) => transmitter.channel(),
+            Way::Blocks(link) => link.channel(),
+        }
+    }
+
+    /// Brings the counters of what happens between frames up to a time.
+    pub fn settle(&mut self, at: Time) {
+        if let Way::Blocks(link) = &mut self.way {
+            link.settle(at);
+        }
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> LinkCounters {
+        match &self.way {
+            Way::Frames(transmitter) => transmitter.counters(),
+            Way::Blocks(link) => link.counters(),
         }
     }
 }

@@ -36,7 +36,7 @@ impl Piece {
         let dt = i128::from(dt);
         let turned = i128::from(self.slope) * dt;
         let (high, low) = (turned >> 41, turned & ((1 << 41) - 1));
-        let ahead = self.ahead + i128::from(self.rate) * dt + high * dt + (low * dt >> 41);
+        let ahead = self.ahead + i128::from(self.rate) * dt + high * dt + ((low * dt) >> 41);
         (ahead, self.rate + (turned >> 40) as i64)
     }
 }
@@ -87,7 +87,7 @@ impl Clock {
         let dt = i128::from(at - window.from);
         let mut ahead = i128::from(window.rate) * dt;
         if window.slope != 0 {
-            ahead += (i128::from(window.slope) * dt >> 41) * dt;
+            ahead += ((i128::from(window.slope) * dt) >> 41) * dt;
         }
         window.own.wrapping_add_signed((dt << 32) + (ahead >> 32))
     }
@@ -103,7 +103,7 @@ impl Clock {
                 if at == u64::MAX {
                     return at;
                 }
-                at = advance(at, (missing - 1 >> 32) + 1);
+                at = advance(at, ((missing - 1) >> 32) + 1);
                 continue;
             }
             // A picosecond is a little more or less than one of its own.
@@ -230,7 +230,7 @@ fn within(pieces: &mut Vec<Piece>, mut from: u64, to: u64, mut rate: i128, slope
         if end >= to {
             return;
         }
-        rate += i128::from(slope) * i128::from(lasts) >> 40;
+        rate += (i128::from(slope) * i128::from(lasts)) >> 40;
         from = end;
     }
 }

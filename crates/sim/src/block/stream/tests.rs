@@ -1,0 +1,84 @@
+use super::*;
+
+/// Sends frames of these lengths, each this many columns behind the one before, and returns their
+/// fates.
+fn send(stream: &mut Stream, frames: impl Iterator<Item = (usize, u64)>) -> Vec<Fate> {
+    let (mut column, mut fates) = (0, Vec::new());
+    for (n, (len, idles)) in frames.enumerate() {
+        let bytes: Vec<u8> = (0..len).map(|at| (at + n) as u8).collect();
+        let (mut frame, start) = (Frame::new(&bytes), column + idles);
+        let end = start + 2 + (len as u64 + 4) / 4;
+        fates.push(stream.frame(&mut frame, start, end));
+        if fates.last() == Some(&Fate::Whole) {
+            assert_eq!(*frame, *bytes);
+        }
+        column = end + 1;
+    }
+    stream.finish(column / 2 + 2);
+    fates
+}
+
+fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut x = seed;
+    move |below| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (x >> 33) % below
+    }
+}
+
+#[test]
+fn without_wrong_bits_every_frame_arrives_through_the_whole_coder() {
+    let mut stream = Stream::new(0.0, 1, true);
+    let mut draw = draws(5);
+    let fates = send(&mut stream, (60..1_600).map(|len| (len, 2 + draw(7))));
+    assert!(fates.iter().all(|fate| *fate == Fate::Whole));
+    assert_eq!(stream.counters(), LineCounters::default());
+}
+
+#[test]
+fn what_is_left_out_would_have_changed_nothing() {
+    let mut seen = LineCounters::default();
+    for (seed, bit_error) in (0..).zip([1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 1e-2, 0.05, 0.1, 0.5]) {
+        for seed in 10 * seed..10 * seed + 2 {
+            let run = |every| {
+                let mut stream = Stream::new(bit_error, seed, every);
+                let mut draw = draws(seed);
+                // Back to back, and with idles up to some ten microseconds.
+                let frames = (0..700).map(|_| {
+                    let size = draw(11);
+                    let gap = draw(13);
+                    (60 + draw(1 << size) as usize, 2 + draw(1 << gap))
+                });
+                let frames: Vec<(usize, u64)> = frames.collect();
+                let fates = send(&mut stream, frames.into_iter());
+                (fates, stream.counters())
+            };
+            let made = run(false);
+            let all = run(true);
+            assert!(made.0 == all.0, "fates at {bit_error}, seed {seed}");
+            assert_eq!(made.1, all.1, "{bit_error} {seed}");
+            let counters = made.1;
+            seen.lock_losses += counters.lock_losses;
+            seen.high_error_rates += counters.high_error_rates;
+            seen.bad_fcs += counters.bad_fcs;
+            seen.bad_blocks += counters.bad_blocks;
+            seen.bad_headers += counters.bad_headers;
+        }
+    }
+    let LineCounters {
+        lock_losses,
+        high_error_rates,
+        bad_fcs,
+        bad_blocks,
+        bad_headers,
+        ..
+    } = seen;
+    let all = [
+        lock_losses,
+        high_error_rates,
+        bad_fcs,
+        bad_blocks,
+        bad_headers,
+    ];
+    assert!(all.iter().all(|count| *count > 3), "{seen:?}");
+}

@@ -1,35 +1,56 @@
 //! Scheduled departures on a port: a thread that sleeps to just before a time, spins until it, and
 //! sends; and what that was worth.
 //!
-//! Never earlier than asked. Order is kept: a packet never overtakes one submitted before it, so
-//! one with a far departure holds up all behind it (FORMATS section 3). Packets that are due
-//! together go out in one call.
+//! A departure is the moment at which the kernel gives the frame to the driver. Where the kernel tells of
+//! it, the call that sends is made ahead by what lies between, at most [10 us](MOST_LEAD_NS): no frame
+//! leaves earlier than asked by more than that, and hardly any by more than the call's own jitter.
+//! Where it does not tell, the call is never early.
 //!
-//! The error of a departure is the time of the call that sends it less the time asked for; within a
-//! call for several packets it is taken to run evenly. Figures are given raw, and trimmed of
+//! Order is kept: a packet never overtakes one submitted before it, so one with a far departure holds
+//! up all behind it (FORMATS section 3). Packets that are due together go out in one call.
+//!
+//! The error of a departure is the time of the call that sends it, and the lead, less the time asked for;
+//! within a call for several packets it is taken to run evenly. Figures are given raw, and trimmed of
 //! departures that fell into a pause: a time in which the spinning thread itself did not run, as
-//! happens on virtual machines.
+//! happens on virtual machines. Beside them stand the floor, which is what a loop that does nothing but
+//! look at the clock would have been off by, and the errors of those departures that the kernel stamped.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `queue` | packets on their way to the thread |
+//! | `waiter` | sleeps and spins until a time |
+//! | `priority` | real-time priority and cores |
+//! | `aim` | learns what lies between call and driver |
+//! | `error`, `floor` | what departures were worth, and what the machine is worth |
 //!
 //! SO_TXTIME is not used: most queueing disciplines accept the option and ignore it, and the only
 //! ones that honour it (`fq`, `etf`) are not on an interface unless somebody puts them there.
 
+mod aim;
 mod error;
+mod floor;
+mod priority;
 mod queue;
 mod waiter;
 
+pub use aim::{Aim, MOST_NS as MOST_LEAD_NS};
 pub use error::ErrorMeter;
-pub use waiter::{Waiter, attend, hurry};
+pub use floor::Floor;
+pub use priority::{Priority, attend, hurry};
+pub use waiter::{Idle, Waiter};
 
 use crate::clock::now_ns;
 use crate::port::{PortError, Transmit, TxCounters};
 use crate::signal;
+use node::Time;
 use node::outcome::TimingError;
 use packet::Departure;
 use packet::word::Tick;
-use queue::{Chunk, Queue};
+use queue::{Chunk, Entry, Queue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Packets that go out in one call.
 const BATCH: usize = 64;
@@ -117,6 +138,7 @@ impl Pacer {
             tx,
             tick,
             waiter: Waiter::default(),
+            aim: Aim::default(),
             errors: ErrorMeter::default(),
             report: PaceReport::default(),
         };
@@ -206,19 +228,47 @@ struct Worker {
     tx: Box<dyn Transmit>,
     tick: Tick,
     waiter: Waiter,
+    aim: Aim,
     errors: ErrorMeter,
     report: PaceReport,
 }
 
+/// What the thread does while it waits.
+struct Waiting<'a> {
+    queue: &'a Queue,
+    tx: &'a mut dyn Transmit,
+    frame: &'a [u8],
+}
+
+impl Idle for Waiting<'_> {
+    fn sleep(&mut self, time: Duration) -> bool {
+        !signal::stop_requested() && self.queue.sleep(time)
+    }
+
+    fn warm(&mut self) {
+        std::hint::black_box(
+            self.frame
+                .iter()
+                .step_by(64)
+                .fold(0, |sum, byte| sum ^ byte),
+        );
+        self.tx.warm();
+    }
+}
+
+fn is_mark(entry: &Entry) -> bool {
+    matches!(entry.departure, Departure::Mark(_))
+}
+
 impl Worker {
     fn run(mut self) -> PaceReport {
-        self.report.real_time = hurry();
+        self.waiter = Waiter::new(hurry());
         let mut chunk = Chunk::default();
         while self.shared.queue.take(&mut chunk) {
             let mut next = 0;
             while next < chunk.entries().len() && self.report.error.is_none() {
-                match self.wait(&chunk, next) {
-                    Some(now) => next = self.leave(&chunk, next, now),
+                match self.depart(&chunk, next) {
+                    Some(behind) => next = behind,
                     None => break,
                 }
             }
@@ -232,7 +282,14 @@ impl Worker {
             }
         }
         self.report.unsent += self.shared.queue.close() as u64;
-        self.report.timing = self.errors.report();
+        self.report.real_time = self.waiter.real_time();
+        self.report.timing = TimingError {
+            floor: self.waiter.floor(),
+            lead: Time::from_ns(self.aim.lead()),
+            real_time: self.waiter.real_time(),
+            method: self.tx.method(),
+            ..self.errors.report()
+        };
         self.report.pauses = self.waiter.pauses;
         self.report.longest_pause_ns = self.waiter.longest_pause;
         self.report.port = self.tx.counters();
@@ -252,48 +309,72 @@ impl Worker {
         }
     }
 
-    /// Waits for a packet's departure; `None` when it is not to leave any more.
-    fn wait(&mut self, chunk: &Chunk, index: usize) -> Option<u64> {
-        let at = self.wanted(chunk.entries()[index].departure).unwrap_or(0);
-        let queue = &self.shared.queue;
-        let sleep = |nap| !signal::stop_requested() && queue.sleep(nap);
-        self.waiter.until(at, sleep, || false)
-    }
-
-    /// Sends the packet at `first`, and those behind it that are due as well; returns what is next.
-    fn leave(&mut self, chunk: &Chunk, first: usize, now: u64) -> usize {
-        let entries = &chunk.entries()[first..];
-        let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
-        let mut count = 0;
-        for (offset, entry) in entries.iter().take(BATCH).enumerate() {
-            let mark = matches!(entry.departure, Departure::Mark(_));
-            let due = self.wanted(entry.departure).is_none_or(|at| at <= now);
-            // A mark goes alone, so that its time is its own and those behind it know it.
-            if offset > 0 && (mark || !due) {
-                break;
+    /// Gets the packet at `index` ready, waits until it has to be given to the port, and sends it with those
+    /// behind it that are due as well; returns what is next, or `None` when it is not to leave any more.
+    fn depart(&mut self, chunk: &Chunk, index: usize) -> Option<usize> {
+        let entries = &chunk.entries()[index..];
+        let (frame, lead) = (chunk.frame(index), self.aim.lead());
+        let wanted = self.wanted(entries[0].departure);
+        let next = self.next(entries).saturating_sub(lead);
+        let timely = wanted.is_some_and(|wanted| wanted >= entries[0].asked);
+        let stamped = timely && self.aim.ask(&mut *self.tx);
+        let mut waiting = Waiting {
+            queue: &self.shared.queue,
+            tx: &mut *self.tx,
+            frame,
+        };
+        let at = wanted.unwrap_or(0).saturating_sub(lead);
+        let now = self.waiter.until(at, &mut waiting)?;
+        // From here to the call lies nothing that could be done before.
+        let (began, count, left);
+        if now < next {
+            began = now_ns();
+            (count, left) = (1, self.send(&[frame]));
+        } else {
+            let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
+            count = self.due(entries, now + lead);
+            for (offset, frame) in frames[..count].iter_mut().enumerate() {
+                *frame = chunk.frame(index + offset);
             }
-            frames[offset] = chunk.frame(first + offset);
-            count = offset + 1;
-            if mark {
-                break;
-            }
+            began = now_ns();
+            left = self.send(&frames[..count]);
         }
-        let began = now_ns();
+        let took = now_ns() - began;
         if let Departure::Mark(timer) = entries[0].departure {
-            let ticks = self.tick.count(u128::from(began) * 1000);
+            let ticks = self.tick.count(u128::from(began + lead) * 1000);
             self.shared.timers[usize::from(timer.number())].store(ticks, Ordering::Release);
         }
-        let left = self.send(&frames[..count]);
-        let took = now_ns() - began;
         for (offset, entry) in entries[..left].iter().enumerate() {
             if let Some(wanted) = self.wanted(entry.departure) {
-                let at = began + took * offset as u64 / count as u64;
+                let at = began + lead + took * offset as u64 / count as u64;
                 let late = wanted < entry.asked;
                 self.shared.late.fetch_add(late.into(), Ordering::Relaxed);
                 self.errors.record(wanted, at, late, self.waiter.behind);
             }
         }
-        first + left
+        if stamped {
+            self.aim.asked(wanted, began);
+        }
+        self.aim.look(&mut *self.tx, &mut self.errors);
+        Some(index + left)
+    }
+
+    /// The time from which on more than the first packet is due; `u64::MAX` for never.
+    fn next(&self, entries: &[Entry]) -> u64 {
+        match entries {
+            // A mark goes alone, so that its time is its own and those behind it know it.
+            [first, ..] if is_mark(first) => u64::MAX,
+            [_, second, ..] if !is_mark(second) => self.wanted(second.departure).unwrap_or(0),
+            _ => u64::MAX,
+        }
+    }
+
+    /// How many packets, from the first on, are due at this time.
+    fn due(&self, entries: &[Entry], time: u64) -> usize {
+        let more = entries[1..].iter().take(BATCH - 1).take_while(|entry| {
+            !is_mark(entry) && self.wanted(entry.departure).is_none_or(|at| at <= time)
+        });
+        1 + more.count()
     }
 
     /// Sends all of them; returns how many are dealt with, which is all unless the port went away.

@@ -176,6 +176,26 @@ pub trait Transmit: Send {
         Ok(())
     }
 
+    /// How frames are sent, in a word or two.
+    fn method(&self) -> &'static str {
+        ""
+    }
+
+    /// Goes the way that a frame goes as far as it leads without one, so that the processor's caches know
+    /// it when [`send`](Transmit::send) is called a few µs later. Nothing leaves, nothing is counted.
+    fn warm(&mut self) {}
+
+    /// Asks the system to stamp the first frame of the next call to [`send`](Transmit::send) when it
+    /// gives it to the driver; whether it may.
+    fn ask_for_stamp(&mut self) -> bool {
+        false
+    }
+
+    /// A stamp that was asked for and has come, in ns on CLOCK_MONOTONIC.
+    fn take_stamp(&mut self) -> Option<u64> {
+        None
+    }
+
     /// What happened so far.
     fn counters(&self) -> TxCounters;
 }

@@ -9,7 +9,8 @@
 //! | `deliver` | from what the kernel hands over to frames as they are on a wire |
 //! | `split` | takes super-frames apart |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
-//! | `send` | sends by sendmmsg |
+//! | `send` | sends by send and sendmmsg |
+//! | `stamp` | when the kernel gave what was sent to the driver |
 
 mod deliver;
 mod mend;
@@ -18,6 +19,7 @@ mod ring;
 mod send;
 mod socket;
 mod split;
+mod stamp;
 
 use crate::clock;
 use crate::interface::{self, Interface};

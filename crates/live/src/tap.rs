@@ -185,6 +185,10 @@ impl Transmit for Sender {
         Ok(frames.len())
     }
 
+    fn method(&self) -> &'static str {
+        "write"
+    }
+
     fn counters(&self) -> TxCounters {
         self.counters
     }

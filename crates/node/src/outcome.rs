@@ -5,6 +5,7 @@ use crate::{Frame, Time};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::{self, Write};
 
 /// Which way along a link: from its end 0 to its end 1, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +79,18 @@ pub struct Spread {
     pub max: Time,
 }
 
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Spread {
+            p50,
+            p99,
+            p999,
+            max,
+        } = self;
+        write!(f, "p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}")
+    }
+}
+
 /// The measured error of departures that were asked for at a time. A world that is exact has none
 /// to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +105,61 @@ pub struct TimingError {
     pub trimmed: Spread,
     /// How many fell into a pause.
     pub in_pauses: u64,
+    /// What a loop that only looks at the clock would have been off by in the same thread at the same
+    /// time: the machine's own share, below which nothing gets.
+    pub floor: Spread,
+    /// Departures of which the kernel has told when it gave the frame to the driver.
+    pub stamped: u64,
+    /// By how much those were off, early or late.
+    pub at_driver: Spread,
+    /// The most that one of those was early.
+    pub earliest: Time,
+    /// How long before its time a frame was given to the system at the end, because that takes so long
+    /// to pass it on; zero where it does not tell.
+    pub lead: Time,
+    /// Whether departures had real-time priority.
+    pub real_time: bool,
+    /// How frames were sent, in a word or two.
+    pub method: &'static str,
+}
+
+impl TimingError {
+    /// What it was worth, in one line for people: `departures off by p50 60 ns, ...`. Empty where
+    /// nothing was asked for at a time.
+    pub fn line(&self) -> String {
+        let mut line = String::new();
+        if self.frames == 0 {
+            return line;
+        }
+        // Writing to a String does not fail.
+        let _ = write!(line, "departures off by {}", self.raw);
+        if self.in_pauses > 0 {
+            let _ = write!(
+                line,
+                "; without {} in pauses of the machine: {}",
+                self.in_pauses, self.trimmed
+            );
+        }
+        let _ = write!(line, "; a bare loop on the clock: {}", self.floor);
+        if self.stamped > 0 {
+            let _ = write!(
+                line,
+                "; {} of them stamped at the driver: {}, early by {} at most",
+                self.stamped, self.at_driver, self.earliest
+            );
+        }
+        if !self.method.is_empty() {
+            let _ = write!(line, "; by {}", self.method);
+            if self.lead > Time::ZERO {
+                let _ = write!(line, ", {} ahead", self.lead);
+            }
+        }
+        line.push_str(match self.real_time {
+            true => ", real-time priority",
+            false => ", without real-time priority (CAP_SYS_NICE), which makes them better",
+        });
+        line
+    }
 }
 
 /// What came of a run of a graph.

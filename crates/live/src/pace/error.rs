@@ -13,6 +13,8 @@ pub struct ErrorMeter {
     trimmed: Histogram,
     late: u64,
     in_pauses: u64,
+    at_driver: Histogram,
+    earliest: u64,
 }
 
 impl ErrorMeter {
@@ -29,6 +31,12 @@ impl ErrorMeter {
         }
     }
 
+    /// Counts the kernel's own stamp of a departure that was wanted at `wanted`, both in ns.
+    pub fn stamped(&mut self, wanted: u64, stamp: u64) {
+        self.at_driver.record(stamp.abs_diff(wanted));
+        self.earliest = self.earliest.max(wanted.saturating_sub(stamp));
+    }
+
     /// The figures so far.
     pub fn report(&self) -> TimingError {
         TimingError {
@@ -37,6 +45,10 @@ impl ErrorMeter {
             raw: self.raw.spread(NS),
             trimmed: self.trimmed.spread(NS),
             in_pauses: self.in_pauses,
+            stamped: self.at_driver.total(),
+            at_driver: self.at_driver.spread(NS),
+            earliest: Time::from_ns(self.earliest),
+            ..TimingError::default()
         }
     }
 }

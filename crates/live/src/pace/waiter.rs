@@ -1,16 +1,80 @@
 //! Waiting for a time as exactly as the machine allows, and noticing when the machine stood still.
 
+use super::floor::Floor;
+use super::priority::Priority;
 use crate::clock::now_ns;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use node::outcome::Spread;
 use std::time::Duration;
 
-/// How long before a departure sleep gives way to spinning: later than nearly every wake-up.
-const SPIN_NS: u64 = 60_000;
-/// Between two looks at the clock while spinning lie some 50 ns; a thousand times that means that the
+/// Between two looks at the clock while spinning lie some 30 ns; a thousand times that means that the
 /// thread did not run.
 const PAUSE_NS: u64 = 50_000;
 /// A sleep that ends so much too late is no matter of timers any more.
 const OVERSLEPT_NS: u64 = 1_000_000;
+/// A sleep shorter than this is not worth it.
+const SHORTEST_NAP_NS: u64 = 20_000;
+/// The longest sleep: those who wait want to see a request to stop.
+const LONGEST_NAP_NS: u64 = 50_000_000;
+/// In the last moments the thread does nothing but look at the clock.
+const LAST_NS: u64 = 2_000;
+/// Warming begins so long before the time, is repeated so often, and ends so long before it.
+const WARM_FROM_NS: u64 = 50_000;
+const WARM_EVERY_NS: u64 = 8_000;
+const WARM_TO_NS: u64 = 4_000;
+
+/// What a waiting thread does besides.
+pub trait Idle {
+    /// Sleeps so long or shorter; says whether to go on.
+    fn sleep(&mut self, time: Duration) -> bool;
+
+    /// Whether not to wait any longer; asked while spinning.
+    fn leave(&mut self) -> bool {
+        false
+    }
+
+    /// Has the processor's caches know what is needed when the time has come; some µs before.
+    fn warm(&mut self) {}
+}
+
+/// How long before a time sleep gives way to spinning: later than nearly every wake-up.
+///
+/// A virtual machine that sleeps is woken by its host when that finds the time, 50 µs late as often as not;
+/// a machine of its own takes 5. So it follows what was seen: the worst of about the last thousand
+/// sleeps, and some more.
+#[derive(Debug)]
+struct Window {
+    worst: u64,
+}
+
+impl Window {
+    /// Where nothing is known yet.
+    const START_NS: u64 = 250_000;
+    const MOST_NS: u64 = 1_000_000;
+    /// Where spinning would keep others from working.
+    const MODEST_NS: u64 = 60_000;
+
+    fn ns(&self, has_core: bool) -> u64 {
+        let most = if has_core {
+            Window::MOST_NS
+        } else {
+            Window::MODEST_NS
+        };
+        (self.worst + self.worst / 4 + 10_000).min(most)
+    }
+
+    fn learn(&mut self, overslept: u64) {
+        let faded = self.worst - self.worst.div_ceil(1024);
+        self.worst = faded.max(overslept.min(Window::MOST_NS));
+    }
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window {
+            worst: Window::START_NS,
+        }
+    }
+}
 
 /// A thread's way to wait.
 #[derive(Debug, Default)]
@@ -22,42 +86,72 @@ pub struct Waiter {
     /// Whether a pause is not yet caught up with: set by a pause, cleared by the first wait that is
     /// for a time still to come.
     pub behind: bool,
+    priority: Priority,
+    window: Window,
+    floor: Floor,
 }
 
 impl Waiter {
-    /// Waits until the counter is at `at` ns, and returns what it is then: never earlier. `sleep`
-    /// sleeps so long or shorter, and says whether to go on; `leave` is asked while spinning whether not
-    /// to. `None` when the wait was left.
-    pub fn until(
-        &mut self,
-        at: u64,
-        mut sleep: impl FnMut(Duration) -> bool,
-        mut leave: impl FnMut() -> bool,
-    ) -> Option<u64> {
+    /// For a thread that has this priority.
+    pub fn new(priority: Priority) -> Waiter {
+        Waiter {
+            priority,
+            ..Waiter::default()
+        }
+    }
+
+    /// Whether the thread has real-time priority.
+    pub fn real_time(&self) -> bool {
+        self.priority.real_time()
+    }
+
+    /// How late a loop that only looks at the clock would have been in the time that was spent spinning.
+    pub fn floor(&self) -> Spread {
+        self.floor.spread()
+    }
+
+    /// Waits until the counter is at `at` ns, and returns what it is then: never earlier. `None` when
+    /// the wait was left.
+    pub fn until(&mut self, at: u64, idle: &mut impl Idle) -> Option<u64> {
         let mut now = now_ns();
+        self.priority.mind(now, at.saturating_sub(now));
         if now >= at {
             return Some(now);
         }
         self.behind = false;
+        let mut warmed = now;
         while now < at {
             let left = at - now;
-            if left > SPIN_NS {
-                let nap = left - SPIN_NS;
-                if !sleep(Duration::from_nanos(nap)) {
+            let window = self.window.ns(self.priority.has_core());
+            if left > window + SHORTEST_NAP_NS {
+                let nap = (left - window).min(LONGEST_NAP_NS);
+                if !idle.sleep(Duration::from_nanos(nap)) {
                     return None;
                 }
                 let woken = now_ns();
-                self.note(woken.saturating_sub(now + nap), OVERSLEPT_NS);
+                let overslept = woken.saturating_sub(now + nap);
+                self.priority.slept(woken - now);
+                self.window.learn(overslept);
+                self.note(overslept, OVERSLEPT_NS);
                 now = woken;
-            } else {
-                if leave() {
+                continue;
+            }
+            if left > LAST_NS {
+                if idle.leave() {
                     return None;
                 }
+                if (WARM_TO_NS..WARM_FROM_NS).contains(&left) && now - warmed >= WARM_EVERY_NS {
+                    idle.warm();
+                    now = now_ns();
+                    warmed = now;
+                    continue;
+                }
                 std::hint::spin_loop();
-                let looked = now_ns();
-                self.note(looked - now, PAUSE_NS);
-                now = looked;
             }
+            let looked = now_ns();
+            self.floor.record(looked - now);
+            self.note(looked - now, PAUSE_NS);
+            now = looked;
         }
         Some(now)
     }
@@ -71,76 +165,26 @@ impl Waiter {
     }
 }
 
-/// Above the nodes' threads, which only sleep and compute; below the kernel's own.
-const FIRST: i32 = 10;
-const SECOND: i32 = 5;
-
-/// Gives this thread real-time priority where allowed, and exact timers anyway; whether it got it.
-fn prefer(priority: i32) -> bool {
-    let priority = libc::sched_param {
-        sched_priority: priority,
-    };
-    // Children of this thread, if any, are ordinary again.
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: plain system calls on this thread, and a valid structure.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-        libc::sched_setscheduler(0, policy, &priority) == 0
-    }
-}
-
-/// Makes this thread one that is not kept waiting by ordinary ones, but by those that [`hurry`].
-pub fn attend() {
-    prefer(SECOND);
-}
-
-/// Makes this thread one that is not kept waiting: real-time priority and a core of its own where
-/// allowed, exact timers anyway. Returns whether it got the priority.
-pub fn hurry() -> bool {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    if !prefer(FIRST) {
-        // Without the priority a fixed core would be a burden: others may be busy on it.
-        return false;
-    }
-    // SAFETY: plain system calls on this thread; the structures are valid and their sizes given.
-    unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed) == 0 {
-            let count = libc::CPU_COUNT(&allowed) as usize;
-            if count > 1 {
-                // From the last core down: interrupts mostly come in on the first.
-                let skip = NEXT.fetch_add(1, Ordering::Relaxed) % count;
-                let mut cores = (0..libc::CPU_SETSIZE as usize).rev();
-                if let Some(core) = cores
-                    .by_ref()
-                    .filter(|&core| libc::CPU_ISSET(core, &allowed))
-                    .nth(skip)
-                {
-                    let mut one: libc::cpu_set_t = std::mem::zeroed();
-                    libc::CPU_SET(core, &mut one);
-                    libc::sched_setaffinity(0, size_of_val(&one), &one);
-                }
-            }
-        }
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Wakes up early at times, as a condition variable does; leaves when told to.
+    struct Fitful(bool);
+
+    impl Idle for Fitful {
+        fn sleep(&mut self, time: Duration) -> bool {
+            std::thread::park_timeout(time / 2);
+            self.0
+        }
+    }
+
     #[test]
     fn a_wait_never_ends_early() {
         let mut waiter = Waiter::default();
-        for ahead in [0, 1, 10_000, 59_999, 60_001, 300_000] {
+        for ahead in [0, 1, 10_000, 59_999, 60_001, 300_000, 3_000_000] {
             let at = now_ns() + ahead;
-            let nap = |nap| {
-                // Wakes up early at times, as a condition variable does.
-                std::thread::park_timeout(nap / 2);
-                true
-            };
-            let end = waiter.until(at, nap, || false);
+            let end = waiter.until(at, &mut Fitful(true));
             assert!(end.unwrap() >= at);
         }
     }
@@ -148,7 +192,7 @@ mod tests {
     #[test]
     fn a_wait_ends_when_sleep_says_so() {
         let mut waiter = Waiter::default();
-        assert_eq!(waiter.until(u64::MAX, |_| false, || false), None);
+        assert_eq!(waiter.until(u64::MAX, &mut Fitful(false)), None);
     }
 
     #[test]
@@ -158,7 +202,25 @@ mod tests {
         assert!(!waiter.behind && waiter.pauses == 0);
         waiter.note(100_000_000, PAUSE_NS);
         assert!(waiter.behind && waiter.longest_pause == 100_000_000);
-        waiter.until(now_ns().saturating_sub(5), |_| true, || false);
+        waiter.until(now_ns().saturating_sub(5), &mut Fitful(true));
         assert!(waiter.behind, "a time already past is caught up with");
+    }
+
+    #[test]
+    fn the_window_follows_what_sleeps_are_worth() {
+        let mut window = Window::default();
+        for _ in 0..10_000 {
+            window.learn(4_000);
+        }
+        assert!((14_000..=17_000).contains(&window.ns(true)));
+        window.learn(90_000);
+        assert!(window.ns(true) > 110_000, "one long sleep is enough");
+        assert_eq!(window.ns(false), Window::MODEST_NS);
+        window.learn(80_000_000);
+        assert_eq!(window.ns(true), Window::MOST_NS);
+        for _ in 0..2_000 {
+            window.learn(4_000);
+        }
+        assert!(window.ns(true) < 300_000, "and forgotten in time");
     }
 }

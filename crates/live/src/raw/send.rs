@@ -1,6 +1,7 @@
-//! Sending by sendmmsg.
+//! Sending by send, and by sendmmsg where several frames go at once.
 
 use super::socket::{Socket, says_gone};
+use super::stamp::Stamper;
 use crate::interface::Interface;
 use crate::port::{PortError, Transmit, TxCounters};
 use std::io;
@@ -14,7 +15,44 @@ const BUFFER: usize = 4 << 20;
 /// A sending half.
 pub struct Sender {
     socket: Socket,
+    batch: Batch,
+    stamper: Stamper,
+    /// The next frame is to be stamped.
+    stamp_next: bool,
     counters: TxCounters,
+}
+
+/// What the kernel reads of a batch. The headers point to the vectors, which never move.
+struct Batch {
+    headers: Box<[libc::mmsghdr]>,
+    vectors: Box<[libc::iovec]>,
+}
+
+// SAFETY: the raw pointers lead to memory that the same value owns, or to frames of the call under way.
+unsafe impl Send for Batch {}
+
+impl Batch {
+    fn new() -> Batch {
+        // SAFETY: all-zero vectors and headers are valid ones.
+        let (mut vectors, mut headers): (Box<[libc::iovec]>, Box<[libc::mmsghdr]>) = unsafe {
+            (
+                vec![std::mem::zeroed(); BATCH].into(),
+                vec![std::mem::zeroed(); BATCH].into(),
+            )
+        };
+        for (vector, header) in vectors.iter_mut().zip(&mut headers) {
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        Batch { headers, vectors }
+    }
+
+    fn fill(&mut self, frames: &[&[u8]]) {
+        for (vector, frame) in self.vectors.iter_mut().zip(frames) {
+            vector.iov_base = frame.as_ptr().cast_mut().cast();
+            vector.iov_len = frame.len();
+        }
+    }
 }
 
 impl Sender {
@@ -24,7 +62,10 @@ impl Sender {
         socket.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, BUFFER);
         socket.bind(0)?;
         Ok(Sender {
+            stamper: Stamper::new(&socket),
             socket,
+            batch: Batch::new(),
+            stamp_next: false,
             counters: TxCounters::default(),
         })
     }
@@ -32,24 +73,25 @@ impl Sender {
     /// One call; how many of the frames the kernel has taken, at least one.
     fn give(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
         let count = frames.len().min(BATCH);
-        // SAFETY: all-zero vectors and headers are valid ones.
-        let (mut vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-        for ((vector, header), frame) in vectors.iter_mut().zip(&mut headers).zip(frames) {
-            vector.iov_base = frame.as_ptr().cast_mut().cast();
-            vector.iov_len = frame.len();
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
+        let stamp = std::mem::take(&mut self.stamp_next);
+        if stamp || count > 1 {
+            self.batch.fill(&frames[..count]);
         }
         loop {
-            // SAFETY: the first `count` headers lead to frames that outlive the call, which only reads them.
+            let (fd, flags) = (self.socket.raw(), libc::MSG_DONTWAIT);
+            // SAFETY: the frames outlive the call, which only reads them; the first `count` headers of
+            // the batch lead to them.
             let sent = unsafe {
-                libc::sendmmsg(
-                    self.socket.raw(),
-                    headers.as_mut_ptr(),
-                    count as u32,
-                    libc::MSG_DONTWAIT as _,
-                )
+                if stamp {
+                    let header = &mut self.batch.headers[0].msg_hdr;
+                    self.stamper.send(fd, header)
+                } else if count > 1 {
+                    let headers = self.batch.headers.as_mut_ptr();
+                    libc::sendmmsg(fd, headers, count as u32, flags as _) as isize
+                } else {
+                    let (frame, len) = (frames[0].as_ptr().cast(), frames[0].len());
+                    libc::send(fd, frame, len, flags).min(1)
+                }
             };
             if sent > 0 {
                 return Ok(sent as usize);
@@ -113,6 +155,32 @@ impl Transmit for Sender {
             }
         }
         Ok(sent)
+    }
+
+    fn method(&self) -> &'static str {
+        "send"
+    }
+
+    /// A frame without a header: the kernel takes a buffer for it, finds it too short, and gives it back.
+    fn warm(&mut self) {
+        // SAFETY: nothing is passed.
+        unsafe {
+            libc::send(
+                self.socket.raw(),
+                std::ptr::NonNull::<u8>::dangling().as_ptr().cast(),
+                0,
+                libc::MSG_DONTWAIT,
+            )
+        };
+    }
+
+    fn ask_for_stamp(&mut self) -> bool {
+        self.stamp_next = self.stamper.works();
+        self.stamp_next
+    }
+
+    fn take_stamp(&mut self) -> Option<u64> {
+        self.stamper.take(self.socket.raw())
     }
 
     fn counters(&self) -> TxCounters {

@@ -1,10 +1,10 @@
 //! One thread for all departures of a world: whatever is due next, on any port, leaves next.
 
 use crate::clock::now_ns;
-use crate::pace::{ErrorMeter, Waiter, hurry};
+use crate::pace::{Aim, ErrorMeter, Idle, Waiter, hurry};
 use crate::port::{PortError, Transmit, TxCounters};
-use node::Frame;
 use node::outcome::TimingError;
+use node::{Frame, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -207,29 +207,37 @@ impl Schedule {
 
     /// The thread of departures.
     pub fn run(&self) -> ScheduleReport {
-        hurry();
         let mut report = ScheduleReport::default();
         let (mut heap, mut batch) = (BinaryHeap::new(), Vec::with_capacity(BATCH));
-        let (mut waiter, mut errors) = (Waiter::default(), ErrorMeter::default());
+        let mut waiter = Waiter::new(hurry());
+        // What arrives before it has left makes delays that nobody can use.
+        let mut aims: Vec<Aim> = self.lanes.iter().map(|_| Aim::cautious()).collect();
+        let mut errors = ErrorMeter::default();
         while self.take(&mut heap) {
-            let at = heap.peek().map_or(u64::MAX, |item: &Item| item.at);
-            let waited = waiter.until(
+            let (at, lane) = heap
+                .peek()
+                .map_or((u64::MAX, 0), |item: &Item| (item.at, item.lane));
+            let ahead = |lane: usize, aims: &[Aim]| aims.get(lane).map_or(0, Aim::lead);
+            let mut waiting = Waiting {
+                schedule: self,
                 at,
-                |nap| self.sleep(at, nap),
-                || self.earliest.load(Relaxed) < at,
-            );
+                lane,
+            };
+            let waited = waiter.until(at.saturating_sub(ahead(lane, &aims)), &mut waiting);
             let Some(now) = waited else { continue };
             self.behind.store(now > at + 1_000_000, Relaxed);
-            while let Some(first) = heap.peek().filter(|item| item.at <= now) {
+            let due = |item: &Item, aims: &[Aim]| item.at <= now + ahead(item.lane, aims);
+            while let Some(first) = heap.peek().filter(|item| due(item, &aims)) {
                 let lane = first.lane;
                 while batch.len() < BATCH
                     && let Some(item) = heap.peek_mut()
-                    && item.at <= now
+                    && due(&item, &aims)
                     && item.lane == lane
                 {
                     batch.push(std::collections::binary_heap::PeekMut::pop(item));
                 }
-                self.leave(lane, &mut batch, &mut report, &mut errors, waiter.behind);
+                let (aim, paused) = (&mut aims[lane], waiter.behind);
+                self.leave(lane, &mut batch, &mut report, &mut errors, aim, paused);
             }
         }
         for lane in &self.lanes {
@@ -237,7 +245,15 @@ impl Schedule {
                 report.trouble.get_or_insert(error);
             }
         }
-        report.timing = errors.report();
+        let leads = aims.iter().map(Aim::lead);
+        let lane = self.lanes.first();
+        report.timing = TimingError {
+            floor: waiter.floor(),
+            lead: Time::from_ns(leads.max().unwrap_or(0)),
+            real_time: waiter.real_time(),
+            method: lane.map_or("", |lane| lock(&lane.tx).method()),
+            ..errors.report()
+        };
         report
     }
 
@@ -272,6 +288,7 @@ impl Schedule {
         batch: &mut Vec<Item>,
         report: &mut ScheduleReport,
         errors: &mut ErrorMeter,
+        aim: &mut Aim,
         paused: bool,
     ) {
         let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
@@ -279,15 +296,23 @@ impl Schedule {
             *slice = &item.frame;
         }
         let mut tx = lock(&self.lanes[lane].tx);
+        let stamped = match batch[..] {
+            [ref item] if item.wanted.is_none_or(|(_, late)| !late) => aim.ask(&mut **tx),
+            _ => false,
+        };
         let began = now_ns();
         self.send(lane, &mut **tx, &slices[..batch.len()], &mut report.trouble);
         let took = now_ns() - began;
+        if stamped {
+            aim.asked(batch[0].wanted.map(|(wanted, _)| wanted), began);
+        }
+        aim.look(&mut **tx, errors);
         drop(tx);
         let count = batch.len() as u64;
         let mut spent = lock(&self.spent[self.lanes[lane].owner]);
         for (place, item) in batch.drain(..).enumerate() {
             if let Some((wanted, late)) = item.wanted {
-                let left = began + took * place as u64 / count;
+                let left = began + aim.lead() + took * place as u64 / count;
                 errors.record(wanted, left, late, paused);
             }
             spent.push(item.frame);
@@ -322,6 +347,36 @@ impl Schedule {
                     done += lost;
                 }
             }
+        }
+    }
+}
+
+/// What the thread of departures does while it waits.
+struct Waiting<'a> {
+    schedule: &'a Schedule,
+    /// The departure that it waits for, and by which lane that goes.
+    at: u64,
+    lane: usize,
+}
+
+impl Idle for Waiting<'_> {
+    fn sleep(&mut self, time: Duration) -> bool {
+        self.schedule.sleep(self.at, time)
+    }
+
+    fn leave(&mut self) -> bool {
+        self.schedule.earliest.load(Relaxed) < self.at
+    }
+
+    fn warm(&mut self) {
+        // Its node's thread may be sending: then all is warm.
+        if let Some(Ok(mut tx)) = self
+            .schedule
+            .lanes
+            .get(self.lane)
+            .map(|lane| lane.tx.try_lock())
+        {
+            tx.warm();
         }
     }
 }

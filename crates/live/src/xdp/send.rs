@@ -131,6 +131,25 @@ impl Transmit for Sender {
         Ok(sent)
     }
 
+    fn method(&self) -> &'static str {
+        "af_xdp"
+    }
+
+    /// A knock with nothing in the ring.
+    fn warm(&mut self) {
+        // SAFETY: nothing is passed.
+        unsafe {
+            libc::sendto(
+                self.lane.area.socket.as_raw_fd(),
+                std::ptr::null(),
+                0,
+                libc::MSG_DONTWAIT,
+                std::ptr::null(),
+                0,
+            )
+        };
+    }
+
     fn counters(&self) -> TxCounters {
         self.counters
     }

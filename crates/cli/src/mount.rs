@@ -1,6 +1,7 @@
 //! `wire mount`: ports as files (FORMATS section 5).
 
 use crate::Verdict;
+use crate::report::put_timing;
 use anyhow::{Context, bail};
 use live::mount::{Mount, PortReport, Settings};
 use live::port::{self, Options, PortSpec};
@@ -157,7 +158,7 @@ impl MountCommand {
     fn report(&self, index: usize, report: &PortReport) -> anyhow::Result<()> {
         let (rx, tx) = (&report.rx, &report.tx);
         if self.json {
-            return Event::Port {
+            let event = Event::Port {
                 version: 1,
                 index,
                 name: &report.name,
@@ -170,8 +171,11 @@ impl MountCommand {
                 lost: report.lost,
                 bad: report.bad,
                 torn: report.torn,
-            }
-            .print();
+            };
+            let mut line = serde_json::to_value(event)?;
+            put_timing(&mut line, &tx.timing);
+            println!("{line}");
+            return Ok(());
         }
         eprint!(
             "wire mount: {index} {}: received {}, sent {}",
@@ -191,6 +195,9 @@ impl MountCommand {
             }
         }
         eprintln!();
+        for line in tx.timing.lines() {
+            eprintln!("wire mount: {index} {}: {line}", report.name);
+        }
         if let Some(refusal) = &tx.refusal {
             eprintln!(
                 "wire mount: {index} {}: the first refused: {refusal}",

@@ -4,7 +4,7 @@ use crate::Verdict;
 use crate::output::{Buffering, Output};
 use live::pace::PaceReport;
 use node::Time;
-use node::outcome::Spread;
+use node::outcome::{Spread, TimingError};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -19,6 +19,9 @@ pub fn tell(port: &str, report: PaceReport, as_json: bool) -> anyhow::Result<Ver
         stdout.finish()?;
     } else {
         eprintln!("wire: {port}: {}", text(&report));
+        for line in report.timing.lines() {
+            eprintln!("wire: {port}: {line}");
+        }
     }
     if let Some(refusal) = &report.refusal {
         eprintln!("wire: the first of the refused: {refusal}");
@@ -30,13 +33,12 @@ pub fn tell(port: &str, report: PaceReport, as_json: bool) -> anyhow::Result<Ver
     }
 }
 
-/// `1000 packets sent, 3 late; departures off by p50 60 ns, p99 400 ns, p99.9 2 us, max 5 us`.
+/// `1000 packets sent, 3 late`.
 fn text(report: &PaceReport) -> String {
     let mut text = format!("{} packets sent", report.sent);
-    let timing = &report.timing;
     // Writing to a String does not fail.
     for (count, what) in [
-        (timing.late, "late"),
+        (report.timing.late, "late"),
         (report.refused, "refused by the port"),
         (report.unsent, "not sent"),
     ] {
@@ -44,36 +46,34 @@ fn text(report: &PaceReport) -> String {
             let _ = write!(text, ", {count} {what}");
         }
     }
-    if timing.frames > 0 {
-        let _ = write!(text, "; departures off by {}", spread(&timing.raw));
-        if timing.in_pauses > 0 {
-            let _ = write!(
-                text,
-                "; without {} in {} pauses of the machine (the longest {}): {}",
-                timing.in_pauses,
-                report.pauses,
-                Time::from_ns(report.longest_pause_ns),
-                spread(&timing.trimmed)
-            );
-        }
-        if !report.real_time {
-            text.push_str("; without real-time priority (CAP_SYS_NICE), which makes them better");
-        }
+    if report.pauses > 0 {
+        let longest = Time::from_ns(report.longest_pause_ns);
+        let _ = write!(
+            text,
+            "; {} pauses of the machine, the longest {longest}",
+            report.pauses
+        );
     }
     text
 }
 
-fn spread(spread: &Spread) -> String {
-    let Spread {
-        p50,
-        p99,
-        p999,
-        max,
-    } = spread;
-    format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}")
+fn object(port: &str, report: &PaceReport) -> Value {
+    let mut line = json!({
+        "schema": 1,
+        "type": "sent",
+        "port": port,
+        "sent": report.sent,
+        "refused": report.refused,
+        "unsent": report.unsent,
+        "pauses": report.pauses,
+        "longest_pause_ns": report.longest_pause_ns,
+    });
+    put_timing(&mut line, &report.timing);
+    line
 }
 
-fn object(port: &str, report: &PaceReport) -> Value {
+/// Puts what departures were worth into a line of a report.
+pub fn put_timing(line: &mut Value, timing: &TimingError) {
     let spread = |spread: &Spread| {
         json!({
             "p50_ns": spread.p50.as_ns(),
@@ -82,21 +82,16 @@ fn object(port: &str, report: &PaceReport) -> Value {
             "max_ns": spread.max.as_ns(),
         })
     };
-    let timing = &report.timing;
-    json!({
-        "schema": 1,
-        "type": "sent",
-        "port": port,
-        "sent": report.sent,
-        "refused": report.refused,
-        "unsent": report.unsent,
-        "scheduled": timing.frames,
-        "late": timing.late,
-        "error": spread(&timing.raw),
-        "error_trimmed": spread(&timing.trimmed),
-        "in_pauses": timing.in_pauses,
-        "pauses": report.pauses,
-        "longest_pause_ns": report.longest_pause_ns,
-        "real_time": report.real_time,
-    })
+    line["scheduled"] = json!(timing.frames);
+    line["late"] = json!(timing.late);
+    line["error"] = spread(&timing.raw);
+    line["error_trimmed"] = spread(&timing.trimmed);
+    line["in_pauses"] = json!(timing.in_pauses);
+    line["floor"] = spread(&timing.floor);
+    line["stamped"] = json!(timing.stamped);
+    line["error_at_driver"] = spread(&timing.at_driver);
+    line["earliest_ns"] = json!(timing.earliest.as_ns());
+    line["lead_ns"] = json!(timing.lead.as_ns());
+    line["method"] = json!(timing.method);
+    line["real_time"] = json!(timing.real_time);
 }

@@ -3,10 +3,10 @@
 use crate::Verdict;
 use crate::cat::tick;
 use crate::output::{Buffering, Output};
+use crate::report::put_timing;
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOutcome};
 use node::Time;
-use node::outcome::Spread;
 use packet::Tick;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -114,13 +114,17 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
             let _ = writeln!(text, "wire: {}: dropped {count}: {reason}", node.name);
         }
     }
-    if let Some(timing) = ended.outcome.timing.filter(|timing| timing.frames > 0) {
-        let Spread { p50, p99, max, .. } = timing.raw;
-        let _ = writeln!(
-            text,
-            "wire: {} stamps; {} departures at a time, {} late, off by p50 {p50}, p99 {p99}, max {max}",
-            ended.outcome.stamps, timing.frames, timing.late
-        );
+    if let Some(timing) = &ended.outcome.timing {
+        if timing.frames > 0 {
+            let (stamps, frames, late) = (ended.outcome.stamps, timing.frames, timing.late);
+            let _ = writeln!(
+                text,
+                "wire: {stamps} stamps; {frames} departures at a time, {late} late"
+            );
+        }
+        for line in timing.lines() {
+            let _ = writeln!(text, "wire: {line}");
+        }
     }
     text
 }
@@ -154,21 +158,16 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
         })
         .collect();
     let timing = ended.outcome.timing.unwrap_or_default();
-    json!({
+    let mut line = json!({
         "schema": 1,
         "type": "run",
         "ended_ns": ended.outcome.ended.as_ns(),
         "ports": ports,
         "nodes": nodes,
         "stamps": ended.outcome.stamps,
-        "scheduled": timing.frames,
-        "late": timing.late,
-        "error": {
-            "p50_ns": timing.raw.p50.as_ns(),
-            "p99_ns": timing.raw.p99.as_ns(),
-            "max_ns": timing.raw.max.as_ns(),
-        },
-    })
+    });
+    put_timing(&mut line, &timing);
+    line
 }
 
 #[cfg(test)]

@@ -57,6 +57,36 @@ fn what_is_sent_by_one_port_is_read_at_the_other() {
 }
 
 #[test]
+fn a_report_tells_what_departures_were_worth_and_what_the_machine_is() {
+    let Some([a, _b]) = pair("reports of departures") else {
+        return;
+    };
+    let place = Place::new("worth");
+    let said = place.run_by(
+        a.command("timeout"),
+        "wire gen w0 --count 300 --gap 500us --json",
+    );
+    let line = said.good().lines().next().unwrap().to_string();
+    let report: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    assert_eq!(number(&report["scheduled"]), 300);
+    for spread in ["error", "error_trimmed", "error_at_driver", "floor"] {
+        let spread = &report[spread];
+        let [p50, p99, p999, max] =
+            ["p50_ns", "p99_ns", "p999_ns", "max_ns"].map(|part| number(&spread[part]));
+        assert!(p50 <= p99 && p99 <= p999 && p999 <= max, "{report}");
+    }
+    assert!(number(&report["floor"]["max_ns"]) > 0, "{report}");
+    assert_eq!(report["method"], "send");
+    // veth tells when it was given a frame.
+    assert!(number(&report["stamped"]) > 30, "{report}");
+    let most = live::pace::MOST_LEAD_NS;
+    assert!((1..=most).contains(&number(&report["lead_ns"])), "{report}");
+    // The two clocks are compared to some 100 ns.
+    assert!(number(&report["earliest_ns"]) <= most + 1_000, "{report}");
+}
+
+#[test]
 fn wire_and_tcpdump_see_the_same_packets() {
     let test = "a comparison with tcpdump";
     if !has("tcpdump", test) {

@@ -278,6 +278,10 @@ impl Report {
             line["timing_error"] = json!({
                 "frames": timing.frames, "late": timing.late, "in_pauses": timing.in_pauses,
                 "raw": spread(&timing.raw), "trimmed": spread(&timing.trimmed),
+                "floor": spread(&timing.floor), "stamped": timing.stamped,
+                "at_driver": spread(&timing.at_driver), "earliest_ps": timing.earliest.as_ps(),
+                "lead_ps": timing.lead.as_ps(), "method": timing.method,
+                "real_time": timing.real_time,
             });
         }
         line
@@ -343,13 +347,22 @@ impl fmt::Display for Report {
             let head = cells(&["timing error of departures", "p50", "p99", "p99.9", "max"]);
             let raw = line("  all", &timing.raw);
             let trimmed = line("  without the machine's pauses", &timing.trimmed);
-            write!(f, "{}", Table::new([head, raw, trimmed]))?;
+            let mut lines = vec![head, raw, trimmed];
+            lines.push(line("  a bare loop on the clock", &timing.floor));
+            if timing.stamped > 0 {
+                lines.push(line("  at the driver", &timing.at_driver));
+            }
+            write!(f, "{}", Table::new(lines))?;
             let (frames, late) = (number(timing.frames), number(timing.late));
             let in_pauses = number(timing.in_pauses);
             writeln!(
                 f,
                 "  of {frames} departures, {late} late, {in_pauses} in pauses"
             )?;
+            let lines = timing.lines();
+            if let Some(how) = lines.last() {
+                writeln!(f, "{how}")?;
+            }
         }
         let losses = self.losses();
         if !losses.is_empty() {

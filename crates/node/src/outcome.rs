@@ -5,7 +5,8 @@ use crate::{Frame, Time};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
+use alloc::{format, vec};
+use core::fmt;
 
 /// Which way along a link: from its end 0 to its end 1, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,41 +125,38 @@ pub struct TimingError {
 }
 
 impl TimingError {
-    /// What it was worth, in one line for people: `departures off by p50 60 ns, ...`. Empty where
-    /// nothing was asked for at a time.
-    pub fn line(&self) -> String {
-        let mut line = String::new();
+    /// What it was worth, for people; nothing where no departure was asked for at a time.
+    pub fn lines(&self) -> Vec<String> {
         if self.frames == 0 {
-            return line;
+            return Vec::new();
         }
-        // Writing to a String does not fail.
-        let _ = write!(line, "departures off by {}", self.raw);
+        let mut lines = vec![format!("departures off by {}", self.raw)];
         if self.in_pauses > 0 {
-            let _ = write!(
-                line,
-                "; without {} in pauses of the machine: {}",
-                self.in_pauses, self.trimmed
-            );
+            let (count, rest) = (self.in_pauses, self.trimmed);
+            lines.push(format!(
+                "  without {count} in pauses of the machine: {rest}"
+            ));
         }
-        let _ = write!(line, "; a bare loop on the clock: {}", self.floor);
+        lines.push(format!("  a bare loop on the clock: {}", self.floor));
         if self.stamped > 0 {
-            let _ = write!(
-                line,
-                "; {} of them stamped at the driver: {}, early by {} at most",
-                self.stamped, self.at_driver, self.earliest
-            );
+            let (count, spread, earliest) = (self.stamped, self.at_driver, self.earliest);
+            lines.push(format!(
+                "  at the driver, {count} of them: {spread}; the earliest by {earliest}"
+            ));
         }
+        let mut how = String::from("  ");
         if !self.method.is_empty() {
-            let _ = write!(line, "; by {}", self.method);
-            if self.lead > Time::ZERO {
-                let _ = write!(line, ", {} ahead", self.lead);
-            }
+            how += &format!("by {}, ", self.method);
         }
-        line.push_str(match self.real_time {
-            true => ", real-time priority",
-            false => ", without real-time priority (CAP_SYS_NICE), which makes them better",
-        });
-        line
+        if self.lead > Time::ZERO {
+            how += &format!("called {} ahead, ", self.lead);
+        }
+        how += match self.real_time {
+            true => "with real-time priority",
+            false => "without real-time priority (CAP_SYS_NICE), which makes them better",
+        };
+        lines.push(how);
+        lines
     }
 }
 

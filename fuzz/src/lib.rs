@@ -11,6 +11,9 @@ mod lab_file;
 mod line;
 mod mount;
 mod nodes_alone;
+mod phy_decode;
+mod phy_file;
+mod phy_lock;
 mod probe;
 mod record;
 mod word;
@@ -28,6 +31,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("line", line::target),
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
+    ("phy_decode", phy_decode::target),
+    ("phy_file", phy_file::target),
+    ("phy_lock", phy_lock::target),
     ("probe", probe::target),
     ("record", record::target),
     ("word", word::target),

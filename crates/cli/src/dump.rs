@@ -4,14 +4,14 @@
 use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::Strictness;
+use crate::departures::Departures;
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use crate::zero;
 use anyhow::bail;
 use live::file::Item;
 use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
-use packet::word::Timer;
-use packet::{Departure, LONGEST, Tick};
+use packet::{LONGEST, Tick};
 use std::path::PathBuf;
 
 /// Write packets as a pcapng or pcap file with nanosecond stamps
@@ -52,9 +52,7 @@ struct Writer {
     epoch_ns: u64,
     begun: bool,
     packets: u64,
-    /// The last packet's time since the epoch, and those that the timers were marked with, in ps.
-    last: u128,
-    timers: [u128; 8],
+    departures: Departures,
 }
 
 enum Format {
@@ -76,8 +74,7 @@ impl Dump {
             epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
             begun: false,
             packets: 0,
-            last: 0,
-            timers: [0; 8],
+            departures: Departures::new(self.tick),
         };
         if writer.out.is_terminal() {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
@@ -157,20 +154,9 @@ impl Writer {
         }
     }
 
-    /// The time of a word, in ps since 1970. Departures are taken as a port would that is always
-    /// free: at once is right behind the packet before.
+    /// The time of a word, in ps since 1970.
     fn time(&mut self, word: u64) -> u128 {
-        let timer = |timer: Timer| usize::from(timer.number());
-        self.last = match Departure::from_word(word) {
-            Ok(Departure::At(ticks)) => self.tick.ps(ticks),
-            Ok(Departure::After(number, ticks)) => self.timers[timer(number)] + self.tick.ps(ticks),
-            Ok(Departure::Mark(number)) => {
-                self.timers[timer(number)] = self.last;
-                self.last
-            }
-            Ok(Departure::Now) | Err(_) => self.last,
-        };
-        u128::from(self.epoch_ns) * 1_000 + self.last
+        u128::from(self.epoch_ns) * 1_000 + self.departures.ps(word)
     }
 
     /// Writes the header if nothing has been, the statistics, and what is left.

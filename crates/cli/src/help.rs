@@ -9,14 +9,18 @@ const WIDTH: usize = 90;
 
 /// The command line's definition, with compact help.
 pub fn command() -> Command {
-    let wire = compact(Wire::command());
-    let names: Vec<String> = wire
+    every(Wire::command())
+}
+
+/// A command and those below it.
+fn every(command: Command) -> Command {
+    let names: Vec<String> = command
         .get_subcommands()
         .map(|command| command.get_name().to_string())
         .collect();
-    names
-        .into_iter()
-        .fold(wire, |wire, name| wire.mut_subcommand(name, compact))
+    names.into_iter().fold(compact(command), |command, name| {
+        command.mut_subcommand(name, every)
+    })
 }
 
 fn compact(command: Command) -> Command {
@@ -77,7 +81,12 @@ mod tests {
     fn help_of_every_command_fits_a_screen_and_has_an_example() {
         let mut command = command();
         command.build();
-        for command in command.get_subcommands_mut() {
+        let parts = |command: &mut Command| -> Vec<Command> {
+            command.get_subcommands().cloned().collect()
+        };
+        let mut commands = parts(&mut command);
+        commands.extend(command.get_subcommands_mut().flat_map(parts));
+        for mut command in commands {
             let name = command.get_name().to_string();
             let help = command.render_help().to_string();
             let lines = help.lines().count();

@@ -10,6 +10,7 @@ mod columns;
 mod complaints;
 mod completions;
 mod cut;
+mod departures;
 mod dump;
 mod fields;
 mod form;
@@ -23,6 +24,7 @@ mod r#match;
 mod mount;
 mod output;
 mod packets;
+mod phy;
 mod plot;
 mod ports;
 mod report;
@@ -65,6 +67,7 @@ enum Command {
     Match(r#match::Match),
     Plot(plot::Plot),
     Lab(lab::Lab),
+    Phy(phy::Phy),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -86,6 +89,7 @@ impl Command {
             Command::Match(command) => command.run(),
             Command::Plot(command) => command.run(),
             Command::Lab(command) => command.run(),
+            Command::Phy(command) => command.run(),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

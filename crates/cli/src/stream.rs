@@ -90,16 +90,22 @@ impl Stream {
     /// When it cannot be opened or read.
     pub fn open(path: &Path) -> anyhow::Result<Stream> {
         let place = || format!("cannot open {}", name(path));
-        let mut file = if path == Path::new("-") {
+        let file = if path == Path::new("-") {
             let stdin = io::stdin().as_fd().try_clone_to_owned();
             File::from(stdin.with_context(place)?)
         } else {
             File::open(path).with_context(place)?
         };
-        let begin = first_bytes(&mut file);
-        let begin = begin.with_context(|| format!("cannot read {}", name(path)))?;
+        Stream::from_file(file).with_context(|| format!("cannot read {}", name(path)))
+    }
+
+    /// What an open file has from its place on.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn from_file(mut file: File) -> io::Result<Stream> {
         Ok(Stream {
-            begin,
+            begin: first_bytes(&mut file)?,
             given: 0,
             file,
         })

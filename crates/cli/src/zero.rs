@@ -46,14 +46,19 @@ impl Zero {
     /// The word for a stamp; zero for what came before the zero.
     fn word(&mut self, at_ps: u128, description: &str) -> u64 {
         if self.tick.is_none() || self.epoch.is_none() {
-            let told = read(description);
-            let (tick, epoch) = told.unwrap_or((Tick::EIGHT_NS, at_ps - at_ps % PS_PER_SECOND));
+            let (tick, epoch) = origin(at_ps, description);
             self.tick.get_or_insert(tick);
             self.epoch.get_or_insert(epoch);
         }
         let since = at_ps.saturating_sub(self.epoch.unwrap_or(0));
         self.tick.unwrap_or(Tick::EIGHT_NS).count(since)
     }
+}
+
+/// The tick of a capture whose first packet came at `at_ps`, and the time at which its counter was
+/// zero, both in ps: told by its description, or the last whole second before.
+pub fn origin(at_ps: u128, description: &str) -> (Tick, u128) {
+    read(description).unwrap_or((Tick::EIGHT_NS, at_ps - at_ps % PS_PER_SECOND))
 }
 
 /// The description of an interface whose stamps count from `epoch_ns`.

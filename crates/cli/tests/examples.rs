@@ -16,13 +16,17 @@ fn commands() -> Vec<String> {
         .map(Into::into)
         .collect();
     names.push("man".into());
+    let below = ["encode", "decode", "lock", "inspect"];
+    names.extend(below.map(|name| format!("phy {name}")));
     names
 }
 
 /// The examples in a command's help.
 fn examples(command: &str) -> Vec<String> {
     let mut help = Command::new("wire");
-    let output = prepare(help.args([command, "--help"])).output().unwrap();
+    let output = prepare(help.args(command.split(' ')).arg("--help"))
+        .output()
+        .unwrap();
     let help = Ended::new(output).good();
     let (_, examples) = help.split_once("Example").unwrap();
     let lines = examples.lines().skip(1).map(|line| line.trim().to_string());

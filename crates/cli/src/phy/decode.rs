@@ -1,0 +1,287 @@
+//! `wire phy decode`: packets from the line.
+
+use super::lock::with_type;
+use super::source::{Input, push};
+use super::told;
+use crate::Verdict;
+use crate::complaints::{Complaints, Strictness};
+use crate::form::{Form, FormOptions};
+use crate::output::{Buffering, Output};
+use crate::zero;
+use anyhow::bail;
+use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
+use packet::{LONGEST, Packet, SHORTEST, Tick};
+use phy::file::{Feed, Header};
+use phy::{Item, Received};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Read the packets of a bit stream, with exact stamps and the idles before each
+///
+/// The stream is a file of `wire phy encode`, or raw bits of any origin, at any alignment. A frame that
+/// is not whole is told and skipped; the table and --json have it with its fault. The exit code is 1 if
+/// the stream never locks.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire phy decode line.phy --table
+  wire phy decode line.phy --pcapng | wire dump --pcap > line.pcap")]
+pub struct Decode {
+    #[command(flatten)]
+    input: Input,
+    /// Stop after this many frames
+    #[arg(long, short, value_name = "N")]
+    count: Option<u64>,
+    /// The unit of timestamps: a time such as 8ns (the default) or 1ps, or `bit`
+    #[arg(long, value_name = "TIME|bit", default_value = "8ns", value_parser = unit)]
+    tick: Unit,
+    /// Columns: bit, ps from the first bit, idles before the frame, its bytes with FCS, verdict
+    #[arg(long, group = "kind", conflicts_with = "FormOptions")]
+    table: bool,
+    /// A capture with stamps in ps
+    #[arg(long, group = "kind", conflicts_with = "FormOptions")]
+    pcapng: bool,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    #[command(flatten)]
+    form: FormOptions,
+    #[command(flatten)]
+    buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+/// What a timestamp counts.
+#[derive(Clone, Copy, Debug)]
+enum Unit {
+    Tick(Tick),
+    /// Bits of the stream.
+    Bit,
+}
+
+fn unit(text: &str) -> Result<Unit, String> {
+    match text {
+        "bit" => Ok(Unit::Bit),
+        text => crate::cat::tick(text).map(Unit::Tick),
+    }
+}
+
+impl Decode {
+    /// Decodes the stream.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let complaints = self.strictness.complaints();
+        let mut source = self.input.open(&complaints)?;
+        let out = Output::create(&self.output, &self.buffering)?;
+        if self.pcapng && out.is_terminal() {
+            bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
+        }
+        let shape = match self.form.form() {
+            _ if self.table => Shape::Table,
+            _ if self.pcapng => Shape::Pcapng(PcapngWriter::default()),
+            Form::Json => Shape::Json,
+            form => Shape::Packets(form),
+        };
+        let mut writer = Writer {
+            out,
+            shape,
+            unit: self.tick,
+            header: source.header,
+            name: source.name().into(),
+            complaints: complaints.clone(),
+            left: self.count.unwrap_or(u64::MAX),
+            locked: false,
+            good: 0,
+            failure: None,
+        };
+        writer.begin();
+        let mut feed = Feed::at(source.first);
+        // What was read before an error is still given.
+        let result = loop {
+            let part = source.next(&mut || writer.out.flush());
+            match &part {
+                Ok(Some(part)) => push(&mut feed, part, &mut |base, item| writer.item(base, item)),
+                Ok(None) | Err(_) => feed.finish(&mut |base, item| writer.item(base, item)),
+            }
+            match part {
+                Ok(Some(_)) if writer.left > 0 => writer.relieve()?,
+                Ok(_) => break writer.relieve(),
+                Err(error) => break Err(error),
+            }
+        };
+        let (locked, name) = (writer.locked, writer.name.clone());
+        writer.finish()?;
+        complaints.finish();
+        result?;
+        if !locked {
+            complaints.note(format_args!(
+                "{name}: no blocks were found; `wire phy lock` says more, --bits and --invert may help"
+            ));
+            return Ok(Verdict::Failed);
+        }
+        Ok(Verdict::Good)
+    }
+}
+
+/// What packets become.
+enum Shape {
+    Table,
+    Json,
+    Packets(Form),
+    Pcapng(PcapngWriter),
+}
+
+struct Writer {
+    out: Output,
+    shape: Shape,
+    unit: Unit,
+    header: Header,
+    name: String,
+    complaints: Complaints,
+    left: u64,
+    locked: bool,
+    good: u64,
+    /// Why to stop. A receiver cannot be told, so it is kept for its caller.
+    failure: Option<anyhow::Error>,
+}
+
+impl Writer {
+    fn begin(&mut self) {
+        let out = self.out.buffer();
+        match &mut self.shape {
+            Shape::Table => out.extend_from_slice(
+                b"#          bit               ps        idles  length  verdict\n",
+            ),
+            Shape::Pcapng(pcapng) => {
+                let tick = match self.unit {
+                    Unit::Tick(tick) => tick,
+                    Unit::Bit => Tick::EIGHT_NS,
+                };
+                if self.header.epoch_ns == 0 {
+                    self.header.epoch_ns = live::clock::epoch_ns();
+                }
+                let epoch_ns = self.header.epoch_ns;
+                let interface = Interface {
+                    resolution: Resolution::PICO,
+                    offset_s: (epoch_ns / 1_000_000_000) as i64,
+                    description: zero::describe(tick, epoch_ns),
+                    name: "10GBASE-R".into(),
+                    speed: 10_000_000_000,
+                    ..Interface::default()
+                };
+                pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
+                pcapng.interface(&interface, out);
+            }
+            Shape::Json | Shape::Packets(_) => {}
+        }
+    }
+
+    fn item(&mut self, base: u64, item: Item<'_>) {
+        if self.left == 0 || self.failure.is_some() {
+            return;
+        }
+        match item {
+            Item::Frame(frame) => {
+                self.left -= 1;
+                if let Err(failure) = self.frame(base + frame.stamp.0, &frame) {
+                    self.failure = Some(failure);
+                }
+            }
+            Item::Event(stamp, event) => {
+                self.locked |= event == phy::Event::Lock;
+                let (name, more) = told::event(event);
+                let (bit, out) = (base + stamp.0, self.out.buffer());
+                // Writing to a Vec does not fail.
+                let _ = match self.shape {
+                    Shape::Table => writeln!(out, "# {bit:>12}  {name} {more}"),
+                    Shape::Json => {
+                        let event = json!({"bit": bit, "event": name, "more": more});
+                        writeln!(out, "{}", with_type("event", event))
+                    }
+                    Shape::Packets(_) | Shape::Pcapng(_) => Ok(()),
+                };
+            }
+        }
+    }
+
+    fn frame(&mut self, bit: u64, frame: &Received<'_>) -> anyhow::Result<()> {
+        let verdict = told::verdict(frame.verdict);
+        let good = frame.verdict == phy::Verdict::Good;
+        self.good += u64::from(good);
+        let fits = (SHORTEST..=LONGEST).contains(&frame.bytes.len());
+        if matches!(self.shape, Shape::Packets(_) | Shape::Pcapng(_)) && !(good && fits) {
+            let place = format_args!("{}: bit {bit}", self.name);
+            let reason = format_args!("a frame of {} bytes was skipped: {verdict}", frame.length);
+            return self.complaints.bad(place, reason);
+        }
+        let ps = self.header.ps(bit);
+        let counter = u128::try_from(ps).unwrap_or(0);
+        let out = self.out.buffer();
+        match &self.shape {
+            Shape::Table => {
+                let since = Header {
+                    start_ps: 0,
+                    ..self.header
+                };
+                let idles = frame.idles.map_or("-".into(), |idles| idles.to_string());
+                writeln!(
+                    out,
+                    "{bit:>14} {:>16} {idles:>12} {:>7}  {verdict}",
+                    since.ps(bit),
+                    frame.length
+                )?;
+            }
+            Shape::Json => {
+                let object = json!({
+                    "bit": bit,
+                    "ps": i64::try_from(ps).ok(),
+                    "idles": frame.idles,
+                    "length": frame.length,
+                    "verdict": verdict,
+                    "fcs": told::bytes(&frame.fcs).replace(' ', ""),
+                    "bytes": told::bytes(frame.bytes).replace(' ', ""),
+                });
+                writeln!(out, "{}", with_type("frame", object))?;
+            }
+            Shape::Packets(form) => {
+                let (tick, word) = match self.unit {
+                    Unit::Bit => (Tick::EIGHT_NS, bit),
+                    Unit::Tick(tick) => (tick, tick.count(counter)),
+                };
+                let packet = Packet {
+                    word: Some(word),
+                    hash: None,
+                    bytes: frame.bytes,
+                };
+                form.append(&packet, tick, out)?;
+            }
+            Shape::Pcapng(pcapng) => {
+                let at_ps = u128::from(self.header.epoch_ns) * 1_000 + counter;
+                pcapng.packet(0, at_ps, frame.bytes, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn relieve(&mut self) -> anyhow::Result<()> {
+        match self.failure.take() {
+            Some(failure) => {
+                self.out.flush()?;
+                Err(failure)
+            }
+            None => self.out.relieve(),
+        }
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        if let Shape::Pcapng(pcapng) = &self.shape {
+            let statistics = Statistics {
+                accepted: Some(self.good),
+                at_ps: u128::from(self.header.epoch_ns) * 1_000,
+                ..Statistics::default()
+            };
+            pcapng.statistics(&statistics, self.out.buffer());
+        }
+        self.out.finish()
+    }
+}

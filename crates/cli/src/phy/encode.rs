@@ -1,0 +1,303 @@
+//! `wire phy encode`: packets onto the line.
+
+use super::damage::{Damage, Slip, splitmix};
+use super::line::Line;
+use super::lock::with_type;
+use super::order::Order;
+use super::timing::{Pace, Timing};
+use crate::Verdict;
+use crate::cat::tick;
+use crate::complaints::{Complaints, Strictness};
+use crate::output::{Buffering, Output};
+use crate::packets::{Consumer, Packets};
+use anyhow::{bail, ensure};
+use live::file::Item;
+use node::{Rate, Time};
+use packet::Tick;
+use phy::file::Header;
+use phy::gap::Rounding;
+use phy::{Encoder, Sink, Stamp, Start};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Write packets as the bit stream of a 10GBASE-R line
+///
+/// Packets leave at their own times, or with the idles, gap or rate asked for. A frame starts in lane 0
+/// or 4, every 3.2 ns, not before its time; gaps keep their mean (deficit idle count).
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire gen --count 100 --size 1518 | wire phy encode --idles 170 -o line.phy
+  wire gen --count 9 | wire phy encode --raw lsb --skew 5 --errors 1e-5 > line.bits")]
+pub struct Encode {
+    /// Lines, records or captures, `-` for standard input
+    #[arg(default_value = "-")]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Write raw bits, in this order, rather than a file with an index
+    #[arg(long, value_name = "ORDER")]
+    raw: Option<Order>,
+    /// So many idles before each frame; fewer than 12 are not the standard's
+    #[arg(long, value_name = "N", group = "pace", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
+    idles: Option<u64>,
+    /// From the beginning of a frame to that of the next, such as 1356.8ns
+    #[arg(long, value_name = "TIME", group = "pace")]
+    gap: Option<Time>,
+    /// Bits a second, such as 9Gb/s, preamble and gap between frames counted
+    #[arg(long, value_name = "RATE", group = "pace")]
+    rate: Option<Rate>,
+    /// The fewest idles before a frame (default 12, or --idles)
+    #[arg(long, value_name = "N")]
+    least: Option<u64>,
+    /// Never shorten a gap to reach lane 0 or 4; the mean grows
+    #[arg(long)]
+    round_up: bool,
+    /// Idle blocks before the first frame: a receiver needs 64 to lock
+    #[arg(long, value_name = "BLOCKS", default_value_t = 128, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
+    lead: u64,
+    /// Idle blocks behind the last frame
+    #[arg(long, value_name = "BLOCKS", default_value_t = 16, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
+    trail: u64,
+    /// The chance of each bit to be wrong, such as 1e-6
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = chance)]
+    errors: f64,
+    /// Bits to be wrong, by their places
+    #[arg(long, value_name = "BIT", value_delimiter = ',')]
+    flip: Vec<u64>,
+    /// Put in or leave out bits: 6600+1 puts one in at bit 6600, 6600-3 leaves out three
+    #[arg(long, value_name = "BIT+N", value_delimiter = ',')]
+    slip: Vec<Slip>,
+    /// Bits of no block before the first one
+    #[arg(long, value_name = "BITS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 20))]
+    skew: u64,
+    /// What errors and skew are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    /// Report as a JSON object on standard output; needs -o
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+fn chance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate @ 0.0..=0.5) => Ok(rate),
+        _ => Err("a bit error rate is 0 to 0.5, such as 1e-6".into()),
+    }
+}
+
+impl Encode {
+    /// Encodes all packets.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let out = Output::create(&self.output, &Buffering::default())?;
+        if out.is_terminal() && self.raw != Some(Order::Text) {
+            bail!(
+                "a bit stream is not for a terminal; use -o FILE, or pipe it into another command"
+            );
+        }
+        let standard = self.output.as_os_str() == "-";
+        ensure!(
+            !(self.json && standard),
+            "--json reports on standard output, where the stream goes; use -o FILE"
+        );
+        let complaints = self.strictness.complaints();
+        let pace = match (self.idles, self.gap, self.rate) {
+            (Some(idles), ..) => Pace::Idles(idles),
+            (_, Some(gap), _) => Pace::Gap(gap),
+            (.., Some(rate)) => Pace::Rate(rate),
+            _ => Pace::Own,
+        };
+        let rounding = match self.round_up {
+            true => Rounding::Up,
+            false => Rounding::Deficit,
+        };
+        let standard = phy::gap::STANDARD;
+        let least = self
+            .least
+            .unwrap_or(self.idles.unwrap_or(standard).min(standard));
+        let mut work = Work {
+            encoder: Encoder::new().minimum(least).rounding(rounding),
+            timing: Timing::new(pace, self.tick),
+            out: Some(out),
+            line: None,
+            origin: Stamp::of_block(self.lead + 1),
+            complaints: complaints.clone(),
+            tally: Tally::default(),
+            encode: &self,
+        };
+        let copy = |work: &mut Work<'_>| -> anyhow::Result<()> {
+            for path in &self.files {
+                Packets::open(path, &complaints)?.copy(work)?;
+            }
+            Ok(())
+        };
+        let result = copy(&mut work);
+        work.finish()?;
+        complaints.finish();
+        result?;
+        Ok(Verdict::Good)
+    }
+}
+
+/// What is being encoded.
+struct Work<'a> {
+    encoder: Encoder,
+    timing: Timing,
+    /// Until there is a line.
+    out: Option<Output>,
+    line: Option<Line>,
+    /// Where the first frame starts.
+    origin: Stamp,
+    complaints: Complaints,
+    tally: Tally,
+    encode: &'a Encode,
+}
+
+#[derive(Default)]
+struct Tally {
+    frames: u64,
+    bytes: u64,
+    /// Could not start when asked to.
+    late: u64,
+    /// The most that a start was behind what was asked, in ps.
+    behind_ps: u128,
+    idles: Option<(u64, u64)>,
+}
+
+impl Consumer for Work<'_> {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        let since = self.timing.since(item);
+        self.begin()?;
+        let Some(line) = &mut self.line else {
+            return Ok(false);
+        };
+        let mut start = self.timing.start(since, self.origin);
+        if self.tally.frames == 0 {
+            start = Start::At(self.origin);
+        }
+        let sent = match self.encoder.frame(item.bytes, start, line) {
+            Ok(sent) => sent,
+            Err(error) => {
+                let place = format_args!("packet {}", self.tally.frames + 1);
+                self.complaints.bad(place, error)?;
+                return Ok(true);
+            }
+        };
+        let tally = &mut self.tally;
+        if tally.frames > 0 {
+            let (least, most) = tally.idles.unwrap_or((u64::MAX, 0));
+            tally.idles = Some((least.min(sent.idles), most.max(sent.idles)));
+        }
+        tally.frames += 1;
+        tally.bytes += item.bytes.len() as u64;
+        if let (Start::At(asked), Some(since)) = (start, since) {
+            tally.late += u64::from(sent.stamp > asked);
+            let at = u128::from((sent.stamp - self.origin) / Stamp::COLUMN)
+                * u128::from(Stamp::COLUMN_PS);
+            tally.behind_ps = tally.behind_ps.max(at.saturating_sub(since));
+        }
+        line.relieve()?;
+        Ok(true)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        match &mut self.line {
+            Some(line) => line.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Work<'_> {
+    /// The stream's beginning, once its first packet is known, or that there is none.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        let Some(out) = self.out.take() else {
+            return Ok(());
+        };
+        let encode = self.encode;
+        let damage = Damage::new(
+            encode.errors,
+            encode.seed,
+            encode.flip.clone(),
+            &encode.slip,
+        );
+        let (first_ps, epoch_ns) = self.timing.first.unwrap_or_default();
+        let mut line = match encode.raw {
+            Some(order) => Line::raw(out, order, damage),
+            None => {
+                let lead = u128::from(self.origin.0) + u128::from(encode.skew);
+                let lead_ps = Header::default().ps(lead as u64);
+                let header = Header {
+                    start_ps: i128::try_from(first_ps).unwrap_or(i128::MAX) - lead_ps,
+                    epoch_ns,
+                    ..Header::default()
+                };
+                Line::file(out, &header, damage)
+            }
+        };
+        let mut left = encode.skew;
+        while left > 0 {
+            let count = left.min(64) as u32;
+            line.loose(splitmix(encode.seed ^ left), count);
+            left -= u64::from(count);
+        }
+        self.line = Some(line);
+        Ok(())
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        self.begin()?;
+        let Some(mut line) = self.line.take() else {
+            return Ok(());
+        };
+        self.encoder.flush(&mut line);
+        line.idle(self.encode.trail);
+        let (bits, flipped) = (line.bits(), line.flipped());
+        line.finish()?;
+        let Tally {
+            frames,
+            bytes,
+            late,
+            behind_ps,
+            idles,
+        } = self.tally;
+        let (least, most) = idles.unzip();
+        let damaged = self.encode.errors > 0.0 || !self.encode.flip.is_empty();
+        if self.encode.json {
+            let object = json!({
+                "frames": frames,
+                "bytes": bytes,
+                "bits": bits,
+                "idles_min": least,
+                "idles_max": most,
+                "late": late,
+                "behind_max_ps": u64::try_from(behind_ps).unwrap_or(u64::MAX),
+                "wrong_bits": flipped,
+            });
+            println!("{}", with_type("encoded", object));
+            return Ok(());
+        }
+        let mut text = format!("{frames} frames in {bits} bits");
+        match (least, most) {
+            (Some(least), Some(most)) if least == most => {
+                text += &format!("; {least} idles before each");
+            }
+            (Some(least), Some(most)) => text += &format!("; {least} to {most} idles before each"),
+            _ => {}
+        }
+        if behind_ps > 0 {
+            let behind = Time::from_ps(u64::try_from(behind_ps).unwrap_or(u64::MAX));
+            text += &format!("; up to {behind} behind its time, {late} for want of room");
+        }
+        if damaged {
+            text += &format!("; {flipped} wrong bits");
+        }
+        eprintln!("wire: {text}");
+        Ok(())
+    }
+}

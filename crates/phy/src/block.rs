@@ -160,8 +160,11 @@ impl Block {
         let Some(kind) = self.kind() else {
             return Class::Error;
         };
-        let codes = |lanes: core::ops::Range<usize>| {
-            lanes.into_iter().all(|lane| self.code(lane).is_some())
+        let codes = |mut lanes: core::ops::Range<usize>| {
+            // Nearly always all are idle.
+            let bits = self.payload.unbounded_shr(8 + 7 * lanes.start as u32);
+            bits & ((1 << (7 * lanes.len())) - 1) == 0
+                || lanes.all(|lane| self.code(lane).is_some())
         };
         let sets = |low: bool, high: bool| {
             (!low || self.set(0).is_some()) && (!high || self.set(4).is_some())
@@ -170,7 +173,8 @@ impl Block {
             Kind::Data => (Class::Data, true),
             Kind::Control => {
                 let error = |lane| self.code(lane) == Some(Code::Error);
-                (Class::Control, codes(0..8) && !(0..8).any(error))
+                let idle = self.payload == Block::IDLE.payload;
+                (Class::Control, idle || codes(0..8) && !(0..8).any(error))
             }
             Kind::ControlSet => (Class::Control, codes(0..4) && sets(false, true)),
             Kind::SetControl => (Class::Control, codes(4..8) && sets(true, false)),

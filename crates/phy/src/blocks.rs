@@ -87,6 +87,20 @@ impl Blocks {
         &self.control
     }
 
+    /// The bits of [`control`](Blocks::control) for 32 blocks from a place on; those behind the last
+    /// are 0.
+    pub(crate) fn control_of_group(&self, index: usize) -> u32 {
+        let (word, bit) = (index / 64, index % 64);
+        let part = |word: usize| self.control.get(word).map_or(0, |&bits| bits);
+        // A group that crosses a word begins behind the middle of it.
+        let high = if bit > 32 {
+            part(word + 1) << (64 - bit)
+        } else {
+            0
+        };
+        (part(word) >> bit | high) as u32
+    }
+
     fn widen(&mut self) {
         self.control.resize(self.payloads.len().div_ceil(64), 0);
     }

@@ -106,6 +106,9 @@ impl Decoder {
     /// The next block, whose header begins at `at`; `None` when the header is bad.
     pub fn block(&mut self, at: Stamp, block: Option<Block>, each: &mut impl FnMut(Item<'_>)) {
         self.faults.pass(at, each);
+        if self.state == State::Control && block == Some(Block::IDLE) {
+            return;
+        }
         let class = block.map_or(Class::Error, Block::class);
         if self.state == State::Terminate {
             self.terminated(class, each);
@@ -124,12 +127,12 @@ impl Decoder {
         self.state = next;
         match (block, next) {
             (Some(block), State::Data) if class == Class::Start => self.start(at, block, each),
-            (Some(block), State::Data) => self.store(&block.payload.to_le_bytes()),
+            (Some(block), State::Data) => self.store(block.payload, 8),
             (Some(block), State::Terminate) => {
                 let Some(Kind::Terminate(lane)) = block.kind() else {
                     return;
                 };
-                self.store(&block.payload.to_le_bytes()[1..=usize::from(lane)]);
+                self.store(block.payload >> 8, lane.into());
                 let lane = u64::from(lane);
                 self.end = Some((at + lane / 4 * Stamp::COLUMN, lane % 4));
             }
@@ -145,12 +148,60 @@ impl Decoder {
 
     /// Data blocks, of which the first begins at `at`.
     pub fn data(&mut self, at: Stamp, payloads: &[u64], each: &mut impl FnMut(Item<'_>)) {
-        for (index, &payload) in (0..).zip(payloads) {
+        let mut payloads = payloads;
+        let mut at = at;
+        // The first one decides about what went before; behind it all is as in a frame.
+        while self.state != State::Data {
+            let Some((&payload, rest)) = payloads.split_first() else {
+                return;
+            };
             let block = Block {
                 control: false,
                 payload,
             };
-            self.block(at + index * Stamp::BLOCK, Some(block), each);
+            self.block(at, Some(block), each);
+            (payloads, at) = (rest, at + Stamp::BLOCK);
+        }
+        let Some(blocks) = payloads.len().checked_sub(1) else {
+            return;
+        };
+        self.last = at + blocks as u64 * Stamp::BLOCK;
+        self.faults.pass(self.last, each);
+        if self.used == 0 {
+            return;
+        }
+        let room = (self.buffer.len() - self.used) / 8;
+        let (stored, lost) = payloads.split_at(room.min(payloads.len()));
+        let buffer = self.buffer[self.used..].as_chunks_mut::<8>().0;
+        for (bytes, payload) in buffer.iter_mut().zip(stored) {
+            *bytes = payload.to_le_bytes();
+        }
+        self.used += 8 * stored.len();
+        self.beyond += 8 * lost.len() as u64;
+    }
+
+    /// Up to 32 blocks with good headers, of which the first begins at `at`; a bit of `control` for
+    /// each.
+    pub(crate) fn group(
+        &mut self,
+        at: Stamp,
+        payloads: &[u64],
+        control: u32,
+        each: &mut impl FnMut(Item<'_>),
+    ) {
+        let mut index = 0;
+        while index < payloads.len() {
+            let place = |index: usize| at + index as u64 * Stamp::BLOCK;
+            let data = (control.unbounded_shr(index as u32)).trailing_zeros() as usize;
+            let data = data.min(payloads.len() - index);
+            if data > 0 {
+                self.data(place(index), &payloads[index..index + data], each);
+                index += data;
+            }
+            if let Some(&payload) = payloads.get(index) {
+                self.block(place(index), Some(Block::control(payload)), each);
+                index += 1;
+            }
         }
     }
 
@@ -198,7 +249,7 @@ impl Decoder {
         self.broken = true;
         self.end = None;
         if self.used > 0 {
-            self.store(&[0; 8]);
+            self.store(0, 8);
         }
         let event = match (block, class) {
             (None, _) => Event::BadHeader,
@@ -244,14 +295,18 @@ impl Decoder {
         }
     }
 
-    fn store(&mut self, bytes: &[u8]) {
+    /// The low `count` bytes of a word, up to 8, if a frame is open.
+    fn store(&mut self, word: u64, count: usize) {
         if self.used == 0 {
             return;
         }
-        let some = bytes.len().min(self.buffer.len() - self.used);
-        self.buffer[self.used..][..some].copy_from_slice(&bytes[..some]);
-        self.used += some;
-        self.beyond += (bytes.len() - some) as u64;
+        if let Some(room) = self.buffer[self.used..].first_chunk_mut::<8>() {
+            // What is written beyond the count is written over.
+            *room = word.to_le_bytes();
+            self.used += count;
+        } else {
+            self.beyond += count as u64;
+        }
     }
 
     /// Tells the open frame, if there is one. `cut`: it had no terminate.

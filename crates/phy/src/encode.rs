@@ -146,7 +146,7 @@ impl Encoder {
         } else {
             bytes
         };
-        self.body(bytes, &crc::fcs(bytes).to_le_bytes(), false, out);
+        self.body(bytes, Some(crc::fcs(bytes)), false, out);
         Ok(sent)
     }
 
@@ -165,7 +165,7 @@ impl Encoder {
             return Err(BadFrame::Length(bytes.len()));
         }
         let sent = self.start(start, out);
-        self.body(bytes, &[], false, out);
+        self.body(bytes, None, false, out);
         Ok(sent)
     }
 
@@ -184,7 +184,7 @@ impl Encoder {
             return Err(BadFrame::Length(bytes.len()));
         }
         let sent = self.start(start, out);
-        self.body(bytes, &[], true, out);
+        self.body(bytes, None, true, out);
         Ok(sent)
     }
 
@@ -287,40 +287,42 @@ impl Encoder {
 
     /// Data and terminate blocks.
     #[inline]
-    fn body(&mut self, mut bytes: &[u8], fcs: &[u8], error: bool, out: &mut impl Sink) {
-        // What is left over of whole blocks, with the FCS behind it: 7 and 4 bytes, or 4 of preamble.
-        let mut rest = [0; 24];
-        let mut used = 0;
-        let shift = self.half.take().is_some();
-        if shift {
-            rest[..4].copy_from_slice(&[0x55, 0x55, 0x55, 0xD5]);
-            used = bytes.len().min(4);
-            rest[4..4 + used].copy_from_slice(&bytes[..used]);
-            bytes = &bytes[used..];
-            used += 4;
-            if used == 8 {
-                self.emit(Block::data(core::array::from_fn(|n| rest[n])), out);
-                used = 0;
+    fn body(&mut self, bytes: &[u8], fcs: Option<u32>, error: bool, out: &mut impl Sink) {
+        let mut bytes = bytes;
+        // What is not in a block yet, and how many bytes: the end of the preamble, the bytes that
+        // fill no block, the FCS. Never more than 11.
+        let (mut rest, mut count) = (0u128, 0);
+        if self.half.take().is_some() {
+            (rest, count) = (0xD555_5555, 4);
+            if let Some((four, behind)) = bytes.split_first_chunk::<4>() {
+                let word = rest as u64 | u64::from(u32::from_le_bytes(*four)) << 32;
+                self.emit(Block::data(word.to_le_bytes()), out);
+                (rest, count, bytes) = (0, 0, behind);
             }
         }
-        let whole = bytes.len() / 8 * 8;
-        if whole > 0 {
-            out.data(&bytes[..whole]);
-            self.blocks += (whole / 8) as u64;
+        let (whole, tail) = bytes.split_at(bytes.len() / 8 * 8);
+        if !whole.is_empty() {
+            out.data(whole);
+            self.blocks += (whole.len() / 8) as u64;
         }
-        for &byte in bytes[whole..].iter().chain(fcs) {
-            rest[used] = byte;
-            used += 1;
+        for &byte in tail {
+            rest |= u128::from(byte) << (8 * count);
+            count += 1;
         }
-        let mut rest = &rest[..used];
-        while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
-            self.emit(Block::data(*eight), out);
-            rest = behind;
+        if let Some(fcs) = fcs {
+            rest |= u128::from(fcs) << (8 * count);
+            count += 4;
+        }
+        if count >= 8 {
+            self.emit(Block::data((rest as u64).to_le_bytes()), out);
+            rest >>= 64;
+            count -= 8;
         }
         if error {
             self.emit(Block::ERROR, out);
         }
-        self.end = 8 * self.blocks + rest.len() as u64;
-        self.emit(Block::terminate(rest), out);
+        self.end = 8 * self.blocks + count;
+        let kind = crate::block::field::TERMINATE[count as usize];
+        self.emit(Block::control((rest as u64) << 8 | u64::from(kind)), out);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Bit `i` of the stream is bit `i % 64` of word `i / 64`. 32 blocks are 33 words.
 
+use crate::kernel::GROUP;
+use crate::simd::Path;
 use crate::{Blocks, Scrambler};
 use alloc::vec::Vec;
 
@@ -35,23 +37,20 @@ impl Line {
 
     /// Appends the words that these blocks fill.
     pub fn push(&mut self, blocks: &Blocks, out: &mut Vec<u64>) {
-        for block in blocks.iter() {
-            let payload = self.scrambler.word(block.payload);
-            self.pack(block.header(), payload, out);
-        }
-    }
-
-    fn pack(&mut self, header: u8, payload: u64, out: &mut Vec<u64>) {
-        let held = (self.bits() % 64) as u32;
-        self.blocks += 1;
-        let header = u64::from(header);
-        if held == 62 {
-            out.extend([self.held | header << 62, payload]);
-            self.held = 0;
-        } else {
-            out.push(self.held | header << held | payload << (held + 2));
-            self.held = payload >> (62 - held);
-        }
+        let phase = (self.blocks % GROUP as u64) as usize;
+        let before = self.bits() / 64;
+        self.blocks += blocks.len() as u64;
+        let filled = out.len();
+        out.resize(filled + (self.bits() / 64 - before) as usize, 0);
+        let (state, held) = Path::best().onto_line(
+            self.scrambler.state(),
+            self.held,
+            phase,
+            blocks.payloads(),
+            |place| blocks.control_of_group(place),
+            &mut out[filled..],
+        );
+        (self.scrambler, self.held) = (Scrambler::new(state), held);
     }
 
     /// The bits that do not fill a word yet, and how many: an even number under 64.

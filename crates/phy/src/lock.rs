@@ -48,12 +48,12 @@ impl Lock {
         false
     }
 
-    /// As many good headers came, with blocks found before them: what [`header`](Lock::header) would do
-    /// with each.
+    /// As many good headers came.
     pub(crate) fn good(&mut self, headers: u64) {
         let seen = u64::from(self.seen).saturating_add(headers);
         if seen >= u64::from(Lock::HEADERS) {
-            self.bad = 0;
+            // Without lock there has been no bad one: that would have been a slip.
+            (self.locked, self.bad) = (true, 0);
         }
         self.seen = (seen % u64::from(Lock::HEADERS)) as u8;
     }
@@ -102,13 +102,43 @@ impl Monitor {
         }
     }
 
-    /// As many good headers came, with no high error rate before them: what
-    /// [`header`](Monitor::header) would do with each.
+    /// As many good headers came.
     pub(crate) fn good(&mut self, headers: u64) {
         let seen = u64::from(self.seen).saturating_add(headers);
-        if seen >= u64::from(Monitor::BLOCKS) {
+        let windows = seen / u64::from(Monitor::BLOCKS);
+        if windows > 0 {
+            // A second window has no bad one.
+            self.high = windows == 1 && self.bad >= Monitor::BAD;
             self.bad = 0;
         }
         self.seen = (seen % u64::from(Monitor::BLOCKS)) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_good_headers_at_once_are_as_one_by_one() {
+        for bad in 0..20u32 {
+            for lead in [0, 1, 40, 63, 64, 19_500] {
+                for count in [0, 1, 23, 24, 25, 63, 64, 65, 128, 40_000] {
+                    let (mut lock, mut monitor) = (Lock::new(), Monitor::new());
+                    for n in 0..64 + lead {
+                        lock.header(n < 64);
+                        monitor.header(n >= bad);
+                    }
+                    let (mut at_once, mut all) = (lock.clone(), monitor.clone());
+                    at_once.good(count);
+                    all.good(count);
+                    for _ in 0..count {
+                        lock.header(true);
+                        monitor.header(true);
+                    }
+                    assert_eq!((at_once, all), (lock, monitor), "{bad} {lead} {count}");
+                }
+            }
+        }
     }
 }

@@ -2,8 +2,11 @@
 
 use crate::decode::{Counters, Decoder, State};
 use crate::item::{Event, Item};
+use crate::kernel::{self, BATCH, GROUP, Groups, WORDS};
 use crate::lock::{Lock, Monitor};
+use crate::simd::Path;
 use crate::{Block, Descrambler, LONGEST, Stamp};
+use alloc::boxed::Box;
 
 /// All of the receive side: takes the bits of the line, at any alignment and in pieces of any size,
 /// and tells frames and events in the order of the line.
@@ -21,6 +24,8 @@ pub struct Receiver {
     bits: u32,
     /// Where the first bit held stands.
     at: Stamp,
+    /// Room for what is taken at once.
+    groups: Box<Groups>,
 }
 
 impl Default for Receiver {
@@ -40,6 +45,7 @@ impl Receiver {
             held: 0,
             bits: 0,
             at: Stamp(0),
+            groups: Box::new(Groups::new()),
         }
     }
 
@@ -70,9 +76,73 @@ impl Receiver {
 
     /// The next bits of the line: bit `i` is bit `i % 64` of word `i / 64`.
     pub fn push(&mut self, words: &[u64], mut each: impl FnMut(Item<'_>)) {
-        for &word in words {
-            self.take(word & 0xFFFF_FFFF, 32, &mut each);
-            self.take(word >> 32, 32, &mut each);
+        let mut rest = words;
+        while !rest.is_empty() {
+            let mut slowly = 1;
+            let at_once = ((u64::from(self.bits) + 64 * rest.len() as u64) / 66)
+                .min((BATCH * GROUP) as u64) as usize;
+            if self.lock.is_locked() && !self.monitor.is_high() && self.bits < 64 && at_once > 0 {
+                let taken = self.batch(rest, at_once, &mut each);
+                rest = self.advance(rest, taken);
+                if taken == at_once {
+                    continue;
+                }
+                // A group with a bad header goes block by block.
+                slowly = WORDS.min(rest.len());
+            }
+            for &word in &rest[..slowly] {
+                self.take(word & 0xFFFF_FFFF, 32, &mut each);
+                self.take(word >> 32, 32, &mut each);
+            }
+            rest = &rest[slowly..];
+        }
+    }
+
+    /// Takes blocks at once, up to a batch, while there is lock and the error rate is not high. Tells
+    /// how many it took: all, or those before a group that has a bad header.
+    fn batch(&mut self, words: &[u64], blocks: usize, each: &mut impl FnMut(Item<'_>)) -> usize {
+        let words = &words[..(66 * blocks - self.bits as usize).div_ceil(64)];
+        let (state, held) = (self.descrambler.state(), self.held as u64);
+        let groups = &mut *self.groups;
+        Path::best().off_line(state, held, self.bits, words, groups);
+        let mut taken = 0;
+        for (payloads, &headers) in groups.payloads.iter().zip(&groups.headers) {
+            let count = GROUP.min(blocks - taken);
+            if !kernel::all_good(headers, count) {
+                break;
+            }
+            let control = kernel::control(headers);
+            self.decoder
+                .group(self.at, &payloads[..count], control, each);
+            self.at = self.at + count as u64 * Stamp::BLOCK;
+            taken += count;
+            if taken == blocks {
+                break;
+            }
+        }
+        if taken > 0 {
+            self.lock.good(taken as u64);
+            self.monitor.good(taken as u64);
+            self.descrambler = Descrambler::new(groups.line.as_flattened()[taken - 1]);
+        }
+        taken
+    }
+
+    /// Leaves blocks behind: what is left of the word that the last one ends in is held.
+    fn advance<'a>(&mut self, words: &'a [u64], blocks: usize) -> &'a [u64] {
+        let Some(place) = (66 * blocks).checked_sub(self.bits as usize) else {
+            return words;
+        };
+        let (rest, bit) = (&words[place / 64..], (place % 64) as u32);
+        match rest.split_first() {
+            Some((&word, behind)) if bit > 0 => {
+                (self.held, self.bits) = ((word >> bit).into(), 64 - bit);
+                behind
+            }
+            _ => {
+                (self.held, self.bits) = (0, 0);
+                rest
+            }
         }
     }
 

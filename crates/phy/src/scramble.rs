@@ -5,6 +5,31 @@
 //! So the state is simply the last scrambled payload, and any block can be taken up from the one
 //! before it.
 
+use crate::kernel;
+pub use crate::simd::Path;
+
+/// The forms of the scrambler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A bit at a time: the shift register of figure 49-8 (paper 002, algorithm 1).
+    Bits,
+    /// A word at a time: four shifts and four sums, each of which waits for the one before it
+    /// (paper 002, algorithm 2).
+    Words,
+    /// As many words at a time as the registers have room for: the polynomial is squared until it
+    /// reaches back so far.
+    LookAhead(Path),
+}
+
+impl Form {
+    /// All that this machine has.
+    pub fn all() -> impl Iterator<Item = Form> {
+        [Form::Bits, Form::Words]
+            .into_iter()
+            .chain(Path::all().map(Form::LookAhead))
+    }
+}
+
 /// The line's side of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrambler {
@@ -38,11 +63,19 @@ impl Scrambler {
         self.last
     }
 
-    /// Scrambles payloads in place.
+    /// Scrambles payloads in place, in the fastest form that this machine has.
     pub fn scramble(&mut self, payloads: &mut [u64]) {
-        for payload in payloads {
-            *payload = self.word(*payload);
-        }
+        self.last = Path::best().scramble(self.last, payloads);
+    }
+
+    /// Scrambles payloads in place, in a given form. All forms give the same, and each can go on
+    /// where another left off.
+    pub fn scramble_by(&mut self, form: Form, payloads: &mut [u64]) {
+        self.last = match form {
+            Form::Bits => kernel::bits(self.last, payloads),
+            Form::Words => kernel::words(self.last, payloads),
+            Form::LookAhead(path) => path.scramble(self.last, payloads),
+        };
     }
 }
 
@@ -81,8 +114,20 @@ impl Descrambler {
 
     /// Descrambles payloads in place.
     pub fn descramble(&mut self, payloads: &mut [u64]) {
-        for payload in payloads {
-            *payload = self.word(*payload);
+        let mut line = [0; 128];
+        for payloads in payloads.chunks_mut(line.len()) {
+            let line = &mut line[..payloads.len()];
+            line.copy_from_slice(payloads);
+            self.last = Path::best().descramble(self.last, line, payloads);
         }
+    }
+
+    /// Descrambles from the line into as many payloads.
+    ///
+    /// # Panics
+    /// When there is not as much room.
+    pub fn descramble_into(&mut self, line: &[u64], payloads: &mut [u64]) {
+        let payloads = &mut payloads[..line.len()];
+        self.last = Path::best().descramble(self.last, line, payloads);
     }
 }

@@ -18,8 +18,8 @@ pub enum Item<'a> {
 pub struct Received<'a> {
     /// Of its first byte behind the SFD.
     pub stamp: Stamp,
-    /// Characters from the terminate of the frame before (which counts) to this frame's start;
-    /// `None` when there was none, or when the line was not whole in between.
+    /// Characters from the last terminate (which counts) to this frame's start; `None` when there was
+    /// none, or when a bad block or a loss of lock came between.
     pub idles: Option<u64>,
     /// The frame without FCS, padded as it was. Of a frame that is too long, its beginning.
     pub bytes: &'a [u8],
@@ -41,7 +41,7 @@ pub enum Verdict {
     /// Its FCS is wrong.
     BadFcs,
     /// A block in it was bad, it did not end with a terminate, or the lock was lost in it. The bytes
-    /// are what there was.
+    /// are what there was, with eight zeros for each bad block.
     Broken,
     /// Under 64 bytes with FCS, which is right.
     Short,

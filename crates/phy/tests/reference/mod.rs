@@ -237,3 +237,80 @@ impl Random {
         (0..length).map(|_| self.next() as u8).collect()
     }
 }
+
+/// R_BLOCK_TYPE of 49.2.13.2.3, from the bits of a block.
+pub fn class(bits: &[bool]) -> char {
+    let Some(characters) = characters(bits) else {
+        return 'E';
+    };
+    match &characters[..] {
+        c if c.iter().all(|c| !c.0) => 'D',
+        c if c.contains(&TERMINATE) => 'T',
+        c if c.contains(&START) => 'S',
+        c if c.iter().all(|c| c.0) && c.contains(&ERROR) => 'E',
+        _ => 'C',
+    }
+}
+
+/// Figure 49-17: what the receive process gives for each block, from RX_INIT on. The last block's
+/// successor is taken for a control block.
+pub fn receive(blocks: &[Vec<bool>]) -> Vec<Vec<Character>> {
+    let error = vec![ERROR; 8];
+    let classes: Vec<char> = blocks.iter().map(|block| class(block)).collect();
+    let mut state = "INIT";
+    let mut raw = vec![];
+    for (index, &class) in classes.iter().enumerate() {
+        let next = classes.get(index + 1).copied().unwrap_or('C');
+        let ends = class == 'T' && matches!(next, 'S' | 'C');
+        state = match (state, class) {
+            ("INIT" | "C" | "T", 'C') => "C",
+            ("INIT" | "C" | "T", 'S') => "D",
+            ("INIT" | "C" | "T", _) => "E",
+            ("D", 'D') => "D",
+            ("D", 'T') if ends => "T",
+            ("D", _) => "E",
+            ("E", 'C') => "C",
+            ("E", 'D') => "D",
+            ("E", 'T') if ends => "T",
+            ("E", _) => "E",
+            _ => unreachable!(),
+        };
+        raw.push(match state {
+            "E" => error.clone(),
+            _ => characters(&blocks[index]).expect("a block that is no error"),
+        });
+    }
+    raw
+}
+
+/// Frames of the MAC in characters: the place of the first byte behind the SFD, and the bytes with
+/// FCS; those that start, have nothing but data, and end with a terminate.
+pub fn frames(characters: &[Character]) -> Vec<(u64, Vec<u8>)> {
+    let mut frames = vec![];
+    let mut open: Option<(u64, Vec<u8>)> = None;
+    for (place, &character) in (0..).zip(characters) {
+        match character {
+            START => open = Some((place + 8, vec![])),
+            (false, byte) => {
+                if let Some((_, bytes)) = &mut open {
+                    bytes.push(byte);
+                }
+            }
+            TERMINATE => {
+                if let Some((place, bytes)) = open.take()
+                    && bytes.len() >= 7
+                    && bytes[6] == 0xD5
+                {
+                    frames.push((place, bytes[7..].to_vec()));
+                }
+            }
+            _ => open = None,
+        }
+    }
+    frames
+}
+
+/// Whether the MAC takes a frame, given with FCS, for good.
+pub fn is_good(frame: &[u8]) -> bool {
+    frame.len() >= 64 && fcs(&frame[..frame.len() - 4]) == frame[frame.len() - 4..]
+}

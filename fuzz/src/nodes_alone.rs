@@ -36,14 +36,14 @@ fn all() -> Vec<Box<dyn Node>> {
         ..Default::default()
     };
     let delay = nodes::delay::Config {
-        limit: 8,
-        ..Default::default()
+        forth: "delay 1s limit 8".parse().expect("a good SPEC"),
+        back: None,
     };
     vec![
         Box::new(nodes::switch::Switch::new(switch).expect("a good configuration")),
         Box::new(nodes::switch::Switch::new(slotted).expect("a good configuration")),
         Box::new(nodes::mirror::Mirror::new(Default::default()).expect("defaults are good")),
-        Box::new(nodes::delay::Delay::new(delay)),
+        Box::new(nodes::delay::Delay::new(delay).expect("no files")),
         Box::new(echo(nodes::echo::Swap::Transport).expect("a good configuration")),
         Box::new(nodes::vlan::Vlan::new(vlan).expect("a good configuration")),
         Box::new(nodes::vlan::Vlan::new(translate).expect("a good configuration")),

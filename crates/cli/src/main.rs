@@ -10,6 +10,7 @@ mod columns;
 mod complaints;
 mod completions;
 mod cut;
+mod delay;
 mod departures;
 mod dump;
 mod fields;
@@ -63,6 +64,7 @@ enum Command {
     Undump(undump::Undump),
     Cut(cut::Cut),
     Tap(tap::Tap),
+    Delay(delay::Delay),
     Run(run::Run),
     Match(r#match::Match),
     Plot(plot::Plot),
@@ -85,6 +87,7 @@ impl Command {
             Command::Undump(command) => command.run(),
             Command::Cut(command) => command.run(),
             Command::Tap(command) => command.run(),
+            Command::Delay(command) => command.run(),
             Command::Run(command) => command.run(),
             Command::Match(command) => command.run(),
             Command::Plot(command) => command.run(),

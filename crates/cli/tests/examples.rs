@@ -61,7 +61,8 @@ fn every_example_in_the_help_runs() {
                 .replace("man -l", "head -1")
                 .replace("--loop 10", "--loop 2");
             // What runs until Ctrl-C gets it; what waits for packets gets some.
-            let endless = command == "run" || command == "tap" || script.contains("wire cat eth0");
+            let serves = matches!(command.as_str(), "run" | "tap" | "delay");
+            let endless = serves || script.contains("wire cat eth0");
             let script = match endless {
                 true => format!(
                     "touch ports/0; (sleep 0.4; timeout 5 wire gen eth1 --count 100 2>/dev/null) & \

@@ -47,9 +47,7 @@ pub(crate) static KINDS: &[Kind] = &[
             nodes::switch::Switch::new(read)
         })
     }),
-    plain("delay", |config, _| {
-        node(config, |config| Ok(nodes::delay::Delay::new(config)))
-    }),
+    plain("delay", delay),
     plain("generator", generator),
     plain("mirror", |config, _| {
         node(config, nodes::mirror::Mirror::new)
@@ -128,6 +126,45 @@ fn generator(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Faul
         }
     };
     node(&config, |config| Generator::replay(seeded(config), source))
+}
+
+/// A delay box, whose lists of delays are in files.
+fn delay(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let mut read: nodes::delay::Config = config.read()?;
+    let mut load = |name: &str| match context.folder {
+        // What serves for any file.
+        None => Ok("0".into()),
+        Some(folder) => text_of(&folder.join(name)),
+    };
+    for (key, spec) in [
+        ("spec", Some(&mut read.forth)),
+        ("back", read.back.as_mut()),
+    ] {
+        if let Some(spec) = spec {
+            let loaded = spec.load(&mut load);
+            loaded.map_err(|reason| at_key(config, ConfigError { key, reason }))?;
+        }
+    }
+    match nodes::delay::Delay::new(read) {
+        Ok(node) => Ok(Box::new(node)),
+        Err(refused) => Err(at_key(config, refused)),
+    }
+}
+
+/// The longest list in a file, bytes.
+const LONGEST_LIST: u64 = 64 << 20;
+
+/// A file's text, if it is not too long.
+pub(crate) fn text_of(path: &Path) -> Result<String, String> {
+    use std::io::Read;
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let read = file.take(LONGEST_LIST + 1).read_to_string(&mut text);
+    read.map_err(|error| error.to_string())?;
+    match text.len() as u64 > LONGEST_LIST {
+        true => Err(format!("longer than {LONGEST_LIST} bytes")),
+        false => Ok(text),
+    }
 }
 
 /// A filter, whose expression libpcap compiles.

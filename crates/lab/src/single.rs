@@ -22,6 +22,14 @@ pub fn node(kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Fault
     }
 }
 
+/// The text of a file that a node's keys name.
+///
+/// # Errors
+/// When it cannot be read, or is longer than 64 MiB.
+pub fn text(path: &Path) -> Result<String, String> {
+    crate::kinds::text_of(path)
+}
+
 fn make(text: &str, more: &str) -> Result<Box<dyn Node>, Faults> {
     let text = &format!("{text}\n{more}");
     let mut faults = Vec::new();

@@ -152,17 +152,17 @@ fn main() {
             drive(&mut map, &frames, stations),
         );
     }
-    let delay = nodes::delay::Config {
-        delay: Time::from_us(1),
-        ..Default::default()
-    };
+    let delay = nodes::delay::Config::fixed(Time::from_us(1), Time::from_us(1));
     let program: Program = TWO_RULES.parse().expect("a good program");
     let echo = nodes::echo::Config {
         swap: nodes::echo::Swap::Transport,
         ports: 1,
     };
     let mut all: [(&str, Box<dyn Node>); 7] = [
-        ("delay", Box::new(nodes::delay::Delay::new(delay))),
+        (
+            "delay",
+            Box::new(nodes::delay::Delay::new(delay).expect("no files")),
+        ),
         (
             "mirror",
             Box::new(nodes::mirror::Mirror::new(Default::default()).expect("defaults")),

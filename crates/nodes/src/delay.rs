@@ -1,51 +1,74 @@
-//! Delay box: every frame leaves by the other port, its first bit `delay` after its first bit
-//! arrived.
+//! Delay box: everything that a bad network does to frames, by exact departure times.
 //!
 //! - **Ports:** 2; what comes in by one goes out by the other.
-//! - **Parameters:** `delay`, 1 s: from port 0 to port 1. `back`: from port 1 to port 0; left out,
-//!   the same. `limit`, 1,048,576 frames that may be under way in each direction.
-//! - **Counters:** `packets`; `bytes`, without FCS; `most_held`, the most frames that were under way
-//!   in one direction.
-//! - **Drops:** `delay line full`.
+//! - **Parameters:** a [`Spec`] for each direction, in the words of `tc netem`: see [`spec`]. In a file the
+//!   same words are keys: `delay`, 1 s if no key is there; `distribution`, `loss`, `ecn`, `duplicate`,
+//!   `corrupt`, `reorder`, `gap`, `rate`, `slot`, `limit`, `seed`; or all of them in one text, `spec`. `back`:
+//!   a SPEC, or a delay alone, from port 1 to port 0; left out, the same with luck of its own.
+//! - **Counters:** `packets`; `bytes`, without FCS; `most_held`, the most frames that were under way in one
+//!   direction; then for each direction, as `forth_` and `back_`: `packets`, `bytes`, `lost`, `marked`, `duplicated`,
+//!   `corrupted`, `reordered`.
+//! - **Drops:** `lost`, as asked; `delay line full`; `queue of the rate full`.
 //! - **Paper:** 000 section 6.3.2, figure 6.7: received stamp + delay = departure, so that what the
 //!   box itself takes does not show.
 //!
 //! A frame is complete only when its last bit is in; a delay shorter than the frame's own duration
-//! cannot be kept, and the port counts the frame as late.
+//! cannot be kept, and the port counts the frame as late. Frames whose delays differ overtake each other,
+//! as in netem: a rate keeps them in order.
+//!
+//! Everything is decided when a frame arrives. It stays here only as long as another frame may still be
+//! due before it; a world is given its departure ahead of time wherever that is certain.
 
-use alloc::collections::VecDeque;
+mod lag;
+mod line;
+mod loss;
+mod mark;
+pub mod spec;
+pub mod trace;
+
+#[cfg(feature = "serde")]
+mod keys;
+
+pub use spec::{Spec, SpecError};
+
+use crate::ConfigError;
+use alloc::format;
+use line::Line;
 use node::{Frame, Node, Out, Port, Time};
+use spec::Lag;
+
+/// Frames that may be under way in each direction, where a SPEC does not say.
+pub const LIMIT: usize = 1 << 20;
+/// Frames that may wait for the rate, where a SPEC has a rate and no limit. netem's limit of 1000 counts
+/// those that are being delayed too, and so loses frames where a long delay meets a high rate.
+pub const QUEUE: usize = 1000;
 
 /// What a delay box is made from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize),
-    serde(deny_unknown_fields, default)
-)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// From port 0 to port 1.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
-    pub delay: Time,
-    /// From port 1 to port 0; `None`: as `delay`.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
-    pub back: Option<Time>,
-    /// Frames that may be under way in each direction.
-    pub limit: usize,
+    pub forth: Spec,
+    /// From port 1 to port 0; `None`: as `forth`, with luck of its own.
+    pub back: Option<Spec>,
 }
 
 impl Default for Config {
     fn default() -> Config {
+        let second = Time::from_secs(1);
+        Config::fixed(second, second)
+    }
+}
+
+impl Config {
+    /// Nothing but a delay in each direction.
+    pub fn fixed(forth: Time, back: Time) -> Config {
+        let spec = |delay| Spec {
+            delay: Lag::Fixed(delay),
+            ..Spec::default()
+        };
         Config {
-            delay: Time::from_secs(1),
-            back: None,
-            limit: 1 << 20,
+            forth: spec(forth),
+            back: Some(spec(back)),
         }
     }
 }
@@ -54,36 +77,31 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Delay {
     lines: [Line; 2],
-    limit: usize,
-    packets: u64,
-    bytes: u64,
-    most_held: usize,
-}
-
-/// One direction: its delay, and when the frames that are under way leave.
-#[derive(Debug)]
-struct Line {
-    delay: Time,
-    leaving: VecDeque<Time>,
 }
 
 impl Delay {
     /// An empty delay box.
-    pub fn new(config: Config) -> Delay {
-        let line = |delay| Line {
-            delay,
-            leaving: VecDeque::new(),
-        };
-        Delay {
-            lines: [
-                line(config.delay),
-                line(config.back.unwrap_or(config.delay)),
-            ],
-            limit: config.limit,
-            packets: 0,
-            bytes: 0,
-            most_held: 0,
+    ///
+    /// # Errors
+    /// When a SPEC names a file that has not been [read](Spec::load).
+    pub fn new(config: Config) -> Result<Delay, ConfigError> {
+        let back = config.back.as_ref().unwrap_or(&config.forth);
+        for (key, spec) in [("spec", &config.forth), ("back", back)] {
+            if let Some(file) = spec.missing() {
+                return Err(ConfigError::new(key, format!("{file} has not been read")));
+            }
         }
+        Ok(Delay {
+            lines: [
+                Line::new(&config.forth, Port(1), 0),
+                Line::new(back, Port(0), 1),
+            ],
+        })
+    }
+
+    /// Frames that are under way now, in each direction.
+    pub fn under_way(&self) -> [usize; 2] {
+        [self.lines[0].under_way(), self.lines[1].under_way()]
     }
 }
 
@@ -93,68 +111,41 @@ impl Node for Delay {
     }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        let line = &mut self.lines[port.index()];
-        while line.leaving.front().is_some_and(|&at| at <= now) {
-            line.leaving.pop_front();
+        self.lines[port.index()].frame(now, frame, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        for line in &mut self.lines {
+            line.wake(now, out);
         }
-        if line.leaving.len() >= self.limit {
-            out.drop(frame, "delay line full");
-            return;
-        }
-        let departure = frame.arrived() + line.delay;
-        line.leaving.push_back(departure);
-        self.most_held = self.most_held.max(line.leaving.len());
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        out.send_at(Port(port.0 ^ 1), departure, frame);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let wakes = self.lines.iter().filter_map(Line::next_wake);
+        wakes.min()
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("most_held", self.most_held as u64);
+        let [forth, back] = [&self.lines[0].counts, &self.lines[1].counts];
+        visit("packets", forth.packets + back.packets);
+        visit("bytes", forth.bytes + back.bytes);
+        visit("most_held", forth.most_held.max(back.most_held) as u64);
+        visit("forth_packets", forth.packets);
+        visit("forth_bytes", forth.bytes);
+        visit("forth_lost", forth.lost);
+        visit("forth_marked", forth.marked);
+        visit("forth_duplicated", forth.duplicated);
+        visit("forth_corrupted", forth.corrupted);
+        visit("forth_reordered", forth.reordered);
+        visit("back_packets", back.packets);
+        visit("back_bytes", back.bytes);
+        visit("back_lost", back.lost);
+        visit("back_marked", back.marked);
+        visit("back_duplicated", back.duplicated);
+        visit("back_corrupted", back.corrupted);
+        visit("back_reordered", back.reordered);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use node::When;
-
-    fn frame_arrived(at: Time) -> Frame {
-        let mut frame = Frame::new(&[0; 60]);
-        frame.set_arrived(at);
-        frame
-    }
-
-    #[test]
-    fn departure_is_arrival_and_delay_in_either_direction() {
-        let mut delay = Delay::new(Config {
-            back: Some(Time::from_ms(1)),
-            ..Config::default()
-        });
-        let mut out = Out::default();
-        let (arrived, now) = (Time::from_ns(100), Time::from_ns(151));
-        delay.frame(now, Port(0), frame_arrived(arrived), &mut out);
-        delay.frame(now, Port(1), frame_arrived(arrived), &mut out);
-        let sends: std::vec::Vec<_> = out.sends().map(|d| (d.port, d.when)).collect();
-        let forth = (Port(1), When::At(arrived + Time::from_secs(1)));
-        let back = (Port(0), When::At(arrived + Time::from_ms(1)));
-        assert_eq!(sends, [forth, back]);
-    }
-
-    #[test]
-    fn a_full_line_drops_until_a_frame_has_left() {
-        let mut delay = Delay::new(Config {
-            limit: 1,
-            ..Config::default()
-        });
-        let mut out = Out::default();
-        for at in [0, 1, 1_000] {
-            let at = Time::from_ms(at);
-            delay.frame(at, Port(0), frame_arrived(at), &mut out);
-        }
-        assert_eq!(out.sends().count(), 2);
-        assert_eq!(out.drops(), [("delay line full", 1)]);
-    }
-}
+mod tests;

@@ -16,8 +16,11 @@ fn make(kind: &str, keys: &mut Table) -> Result<(), ConfigError> {
     match kind {
         "switch" => switch::Switch::new(read(keys)).map(drop),
         "delay" => {
-            delay::Delay::new(read(keys));
-            Ok(())
+            let mut config: delay::Config = read(keys);
+            let text = |_: &str| Ok("5 ms".to_string());
+            let specs = std::iter::once(&mut config.forth).chain(&mut config.back);
+            specs.for_each(|spec| spec.load(&mut { text }).expect("a good file"));
+            delay::Delay::new(config).map(drop)
         }
         "generator" if keys.remove("replay").is_some() => {
             generator::Generator::replay(read(keys), Box::new(generator::Frames::default()))

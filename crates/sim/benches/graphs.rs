@@ -40,11 +40,9 @@ fn demo() -> Graph {
         ..switch::Config::default()
     };
     let switch = graph.add("switch", Box::new(Switch::new(ports).expect("good")));
-    let delays = delay::Config {
-        back: Some(Time::from_us(1)),
-        ..delay::Config::default()
-    };
-    let delay = graph.add("box", Box::new(Delay::new(delays)));
+    let delays = delay::Config::fixed(Time::from_secs(1), Time::from_us(1));
+    let delay = Delay::new(delays).expect("no files");
+    let delay = graph.add("box", Box::new(delay));
     let echo = Echo::new(echo::Config::default()).expect("good");
     let b = graph.add("b", Box::new(echo));
     let sink = Sink::new(sink::Config::default()).expect("good");

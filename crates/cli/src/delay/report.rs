@@ -1,0 +1,123 @@
+//! What a delay box has done: for people on stderr, or as JSON on standard output.
+
+use crate::Verdict;
+use crate::output::{Buffering, Output};
+use crate::report::put_timing;
+use live::world::PortsOutcome;
+use nodes::delay::Spec;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// What is told of each direction, beside its packets.
+const COUNTS: [&str; 5] = ["lost", "marked", "duplicated", "corrupted", "reordered"];
+
+/// Tells it.
+///
+/// # Errors
+/// When a port went away, or standard output cannot be written.
+pub fn tell(
+    ended: &PortsOutcome,
+    names: &[String],
+    specs: &[Spec; 2],
+    as_json: bool,
+) -> anyhow::Result<Verdict> {
+    if as_json {
+        let mut stdout = Output::open(&Buffering::default())?;
+        stdout.write(format!("{}\n", object(ended, names, specs)).as_bytes())?;
+        stdout.finish()?;
+    } else {
+        eprint!("{}", text(ended, names, specs));
+    }
+    match &ended.trouble {
+        Some(error) => Err(anyhow::anyhow!("{error}")),
+        None => Ok(Verdict::Good),
+    }
+}
+
+/// A counter of the box.
+fn count(ended: &PortsOutcome, way: usize, name: &str) -> u64 {
+    let name = format!("{}_{name}", ["forth", "back"][way]);
+    let counters = ended.outcome.nodes.first().map(|node| &node.counters);
+    let found = counters.and_then(|counters| counters.iter().find(|(known, _)| *known == name));
+    found.map_or(0, |&(_, value)| value)
+}
+
+fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
+    let mut text = String::new();
+    for way in 0..2 {
+        let (from, to) = (&names[way], &names[1 - way]);
+        let _ = writeln!(text, "wire: {from} > {to}: {}", specs[way]);
+        let _ = write!(
+            text,
+            "wire: {from} > {to}: {} in, {} out",
+            count(ended, way, "packets"),
+            ended.sent[1 - way].sent
+        );
+        for name in COUNTS {
+            match count(ended, way, name) {
+                0 => {}
+                value => {
+                    let _ = write!(text, ", {value} {name}");
+                }
+            }
+        }
+        for (count, what) in [
+            (ended.received[way].dropped, "not read in time"),
+            (ended.received[way].refused, "of no length for a frame"),
+            (ended.sent[1 - way].refused, "refused by the port"),
+        ] {
+            if count > 0 {
+                let _ = write!(text, ", {count} {what}");
+            }
+        }
+        text.push('\n');
+    }
+    for node in &ended.outcome.nodes {
+        for (reason, count) in node.drops.iter().filter(|(reason, _)| reason != "lost") {
+            let _ = writeln!(text, "wire: dropped {count}: {reason}");
+        }
+    }
+    let timing = ended.outcome.timing.clone().unwrap_or_default();
+    if timing.frames > 0 {
+        let (stamps, frames, late) = (ended.outcome.stamps, timing.frames, timing.late);
+        let _ = writeln!(text, "wire: {stamps} stamps; {frames} departures at a time, {late} late");
+    }
+    for line in timing.lines() {
+        let _ = writeln!(text, "wire: {line}");
+    }
+    text
+}
+
+fn object(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> Value {
+    let directions = [0, 1].map(|way| {
+        let mut direction = Map::new();
+        direction.insert("from".into(), json!(names[way]));
+        direction.insert("to".into(), json!(names[1 - way]));
+        direction.insert("spec".into(), json!(specs[way].to_string()));
+        for name in ["packets", "bytes"].into_iter().chain(COUNTS) {
+            direction.insert(name.into(), json!(count(ended, way, name)));
+        }
+        direction.insert("sent".into(), json!(ended.sent[1 - way].sent));
+        direction.insert("unread".into(), json!(ended.received[way].dropped));
+        direction.insert(
+            "refused".into(),
+            json!(ended.sent[1 - way].refused + ended.received[way].refused),
+        );
+        Value::Object(direction)
+    });
+    let nodes = ended.outcome.nodes.iter();
+    let drops: Map<String, Value> = nodes
+        .flat_map(|node| &node.drops)
+        .map(|(reason, count)| (reason.clone(), json!(count)))
+        .collect();
+    let mut line = json!({
+        "schema": 1,
+        "type": "delay",
+        "ended_ns": ended.outcome.ended.as_ns(),
+        "directions": directions,
+        "drops": drops,
+        "stamps": ended.outcome.stamps,
+    });
+    put_timing(&mut line, &ended.outcome.timing.clone().unwrap_or_default());
+    line
+}

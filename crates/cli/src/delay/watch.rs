@@ -1,0 +1,139 @@
+//! A line every second, of what a delay box is doing.
+
+use node::{Frame, Node, Out, Port, Time};
+use nodes::delay::Delay;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What is shown of each direction.
+#[derive(Default)]
+struct Board {
+    ended: AtomicBool,
+    ways: [Way; 2],
+}
+
+#[derive(Default)]
+struct Way {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    lost: AtomicU64,
+    held: AtomicU64,
+}
+
+/// A delay box whose counters can be seen from elsewhere while it works.
+struct Shown {
+    inner: Delay,
+    board: Arc<Board>,
+}
+
+impl Shown {
+    fn show(&self) {
+        for (way, held) in self.board.ways.iter().zip(self.inner.under_way()) {
+            way.held.store(held as u64, Relaxed);
+        }
+        let [forth, back] = &self.board.ways;
+        self.inner.counters(&mut |name, value| {
+            let place = match name {
+                "forth_packets" => &forth.packets,
+                "forth_bytes" => &forth.bytes,
+                "forth_lost" => &forth.lost,
+                "back_packets" => &back.packets,
+                "back_bytes" => &back.bytes,
+                "back_lost" => &back.lost,
+                _ => return,
+            };
+            place.store(value, Relaxed);
+        });
+    }
+}
+
+impl Node for Shown {
+    fn ports(&self) -> usize {
+        self.inner.ports()
+    }
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        self.inner.frame(now, port, frame, out);
+        self.show();
+    }
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.inner.wake(now, out);
+        self.show();
+    }
+    fn next_wake(&self) -> Option<Time> {
+        self.inner.next_wake()
+    }
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.inner.counters(visit);
+    }
+}
+
+/// The thread that shows it; ends when dropped.
+pub struct Watch {
+    board: Arc<Board>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// A node that does what `delay` does; with the names of its ports, what it does is shown.
+    pub fn over(delay: Delay, names: Option<Vec<String>>) -> (Box<dyn Node>, Option<Watch>) {
+        let Some(names) = names else {
+            return (Box::new(delay), None);
+        };
+        let board = Arc::new(Board::default());
+        let shown = Shown {
+            inner: delay,
+            board: board.clone(),
+        };
+        let seen = board.clone();
+        let thread = std::thread::Builder::new().name("status".into());
+        let thread = thread.spawn(move || every_second(&seen, &names)).ok();
+        (Box::new(shown), Some(Watch { board, thread }))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.board.ended.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+        eprint!("\r\x1b[K");
+    }
+}
+
+fn every_second(board: &Board, names: &[String]) {
+    let mut last = [(0, 0); 2];
+    for second in 1u64.. {
+        let end = live::clock::now_ns() + 1_000_000_000;
+        loop {
+            let left = end.saturating_sub(live::clock::now_ns());
+            if board.ended.load(Relaxed) {
+                return;
+            }
+            if left == 0 {
+                break;
+            }
+            std::thread::park_timeout(Duration::from_nanos(left));
+        }
+        let mut line = format!("{second} s");
+        for (index, (way, last)) in board.ways.iter().zip(&mut last).enumerate() {
+            let now = (way.packets.load(Relaxed), way.bytes.load(Relaxed));
+            let (packets, bytes) = (now.0 - last.0, now.1 - last.1);
+            *last = now;
+            line += &format!(
+                "  {} > {}: {packets} pps, {:.3} Mb/s, {} held, {} lost",
+                names[index],
+                names[1 - index],
+                bytes as f64 * 8e-6,
+                way.held.load(Relaxed),
+                way.lost.load(Relaxed),
+            );
+        }
+        eprint!("\r\x1b[K{line}");
+        let _ = std::io::stderr().flush();
+    }
+}

@@ -1,0 +1,358 @@
+//! One direction of a delay box at work.
+
+use super::lag::Lags;
+use super::loss::{Events, Losses};
+use super::mark;
+use super::spec::{Shaping, Spec};
+use super::{LIMIT, QUEUE};
+use crate::distribution::Random;
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::Ordering;
+use node::{Frame, Out, Port, Time};
+
+/// A frame that waits; others may still overtake it.
+#[derive(Debug)]
+struct Held {
+    due: Time,
+    /// Those due at one time leave in the order in which they came.
+    order: u64,
+    /// It need not wait for `due`, which is past for every clock.
+    at_once: bool,
+    frame: Frame,
+}
+
+// `BinaryHeap` gives the greatest first, so the earliest is the greatest.
+impl Ord for Held {
+    fn cmp(&self, other: &Held) -> Ordering {
+        (other.due, other.order).cmp(&(self.due, self.order))
+    }
+}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Held) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Held) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Held {}
+
+/// What a direction has done, in frames.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Came in.
+    pub packets: u64,
+    /// Of those, without FCS.
+    pub bytes: u64,
+    /// Lost as asked.
+    pub lost: u64,
+    /// Marked instead.
+    pub marked: u64,
+    /// Copied.
+    pub duplicated: u64,
+    /// Given a wrong bit.
+    pub corrupted: u64,
+    /// Sent at once.
+    pub reordered: u64,
+    /// The most that were under way.
+    pub most_held: usize,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub struct Line {
+    /// Where frames go.
+    to: Port,
+    random: Random,
+    lags: Lags,
+    losses: Losses,
+    ecn: bool,
+    duplicates: Events,
+    corruptions: Events,
+    /// Which are sent at once, the gap, and how many were not since the last.
+    reorder: Option<(Events, u64)>,
+    waited: u64,
+    rate: Option<Served>,
+    slots: Option<Slots>,
+    limit: usize,
+    /// No frame that comes later is due less than this behind its arrival; MAX: none is due before
+    /// one that came earlier.
+    least: Time,
+    held: BinaryHeap<Held>,
+    order: u64,
+    /// Departures of frames that are handed over but have not left yet, in order.
+    leaving: VecDeque<Time>,
+    pub counts: Counts,
+}
+
+/// A rate at work.
+#[derive(Debug)]
+struct Served {
+    shaping: Shaping,
+    /// When the last frame is through, and what is left of a picosecond.
+    free: (Time, u64),
+    /// When each frame that may still be waited for is through; with how many may wait.
+    queue: Option<(VecDeque<Time>, usize)>,
+}
+
+/// Slots at work.
+#[derive(Debug)]
+struct Slots {
+    wait: Lags,
+    packets: u64,
+    bytes: u64,
+    next: Time,
+    packets_left: u64,
+    bytes_left: u64,
+}
+
+impl Line {
+    /// An empty line that leads to `to`; `place` parts its luck from other lines' of one seed.
+    pub fn new(spec: &Spec, to: Port, place: u64) -> Line {
+        let seed = node::link::seed_of(spec.seed.unwrap_or(0), place as usize, 0);
+        let lags = Lags::new(&spec.delay, seed ^ 1);
+        let least = match (&spec.reorder, &spec.rate) {
+            (Some(_), _) => Time::ZERO,
+            (None, Some(_)) => Time::MAX,
+            (None, None) => lags.least(),
+        };
+        let rate = spec.rate.map(|shaping| Served {
+            shaping,
+            free: (Time::ZERO, 0),
+            queue: match spec.limit {
+                Some(_) => None,
+                None => Some((VecDeque::new(), QUEUE)),
+            },
+        });
+        let slots = spec.slot.as_ref().map(|slot| {
+            let any = |most: u64| if most == 0 { u64::MAX } else { most };
+            Slots {
+                wait: Lags::new(&slot.wait, seed ^ 2),
+                packets: any(slot.packets),
+                bytes: any(slot.bytes),
+                next: Time::ZERO,
+                packets_left: any(slot.packets),
+                bytes_left: any(slot.bytes),
+            }
+        });
+        Line {
+            to,
+            random: Random::new(seed),
+            lags,
+            losses: Losses::new(&spec.loss),
+            ecn: spec.ecn,
+            duplicates: Events::new(spec.duplicate),
+            corruptions: Events::new(spec.corrupt),
+            reorder: spec
+                .reorder
+                .map(|reorder| (Events::new(reorder.chance), reorder.gap)),
+            waited: 0,
+            rate,
+            slots,
+            limit: spec.limit.map_or(LIMIT, |limit| limit as usize),
+            least,
+            held: BinaryHeap::new(),
+            order: 0,
+            leaving: VecDeque::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// A frame comes in.
+    pub fn frame(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
+        self.counts.packets += 1;
+        self.counts.bytes += frame.len() as u64;
+        while self.leaving.front().is_some_and(|&at| at <= now) {
+            self.leaving.pop_front();
+        }
+        let arrived = frame.arrived();
+        let copied = self.duplicates.next(&mut self.random);
+        self.counts.duplicated += u64::from(copied);
+        // As in netem, of a frame that is both copied and lost one remains.
+        match (copied, self.is_lost(&mut frame)) {
+            (false, true) => out.drop(frame, "lost"),
+            (true, true) | (false, false) => self.pass(now, frame, out),
+            (true, false) => {
+                let mut copy = out.copy(&frame);
+                self.pass(now, frame, out);
+                match self.is_lost(&mut copy) {
+                    true => out.drop(copy, "lost"),
+                    false => self.pass(now, copy, out),
+                }
+            }
+        }
+        // Whatever comes next has arrived no earlier.
+        let sure = match self.least {
+            Time::MAX => Time::MAX,
+            least => arrived + least,
+        };
+        self.release(now.max(sure), out);
+    }
+
+    /// It is the time that [`next_wake`](Line::next_wake) asked for, or another.
+    pub fn wake(&mut self, now: Time, out: &mut Out) {
+        self.release(now, out);
+    }
+
+    /// When the next frame is due.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.held.peek().map(|held| held.due)
+    }
+
+    /// Frames under way.
+    pub fn under_way(&self) -> usize {
+        self.held.len() + self.leaving.len()
+    }
+
+    fn is_lost(&mut self, frame: &mut Frame) -> bool {
+        if !self.losses.next(&mut self.random) {
+            return false;
+        }
+        if self.ecn && mark::congestion(frame) {
+            self.counts.marked += 1;
+            return false;
+        }
+        self.counts.lost += 1;
+        true
+    }
+
+    /// Finds out when a frame is to leave.
+    fn pass(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
+        if self.corruptions.next(&mut self.random) && !frame.is_empty() {
+            self.counts.corrupted += 1;
+            let bit = self.random.below(8 * frame.len() as u64);
+            frame[(bit / 8) as usize] ^= 1 << (bit % 8);
+        }
+        if self.under_way() >= self.limit {
+            out.drop(frame, "delay line full");
+            return;
+        }
+        let (due, at_once) = if self.is_reordered() {
+            self.counts.reordered += 1;
+            self.waited = 0;
+            (now, true)
+        } else {
+            let arrived = frame.arrived();
+            let Some(lag) = self.lags.next(&mut self.random, arrived) else {
+                self.counts.lost += 1;
+                out.drop(frame, "lost");
+                return;
+            };
+            let ready = arrived + lag;
+            let due = match &mut self.rate {
+                None => Some(ready),
+                Some(served) => served.through(ready, frame.len()),
+            };
+            let Some(due) = due else {
+                out.drop(frame, "queue of the rate full");
+                return;
+            };
+            self.waited += 1;
+            match self.rate.is_none() && self.lags.is_nothing() {
+                true => (now, true),
+                false => (due, false),
+            }
+        };
+        self.order += 1;
+        self.held.push(Held {
+            due,
+            order: self.order,
+            at_once,
+            frame,
+        });
+        self.counts.most_held = self.counts.most_held.max(self.under_way());
+    }
+
+    /// As in netem: once the gap is over, by lot.
+    fn is_reordered(&mut self) -> bool {
+        match &mut self.reorder {
+            Some((events, gap)) if self.waited + 1 >= *gap => events.next(&mut self.random),
+            _ => false,
+        }
+    }
+
+    /// Hands over all frames that are due by `until`: none that is still to come is due before them.
+    fn release(&mut self, until: Time, out: &mut Out) {
+        while self.held.peek().is_some_and(|held| held.due <= until) {
+            let Some(held) = self.held.pop() else { return };
+            let (departure, at_once) = match &mut self.slots {
+                None => (held.due, held.at_once),
+                Some(slots) => (
+                    slots.place(held.due, held.frame.len(), &mut self.random),
+                    false,
+                ),
+            };
+            self.leaving.push_back(departure);
+            match at_once {
+                true => out.send(self.to, held.frame),
+                false => out.send_at(self.to, departure, held.frame),
+            }
+        }
+    }
+}
+
+impl Served {
+    /// When a frame that is ready at `ready` is through; `None` when too many wait already.
+    fn through(&mut self, ready: Time, len: usize) -> Option<Time> {
+        if let Some((queue, most)) = &mut self.queue {
+            while queue.len() > *most && queue.front().is_some_and(|&at| at <= ready) {
+                queue.pop_front();
+            }
+            let ahead = queue.len() - queue.partition_point(|&at| at <= ready);
+            if ahead > *most {
+                return None;
+            }
+        }
+        let Shaping {
+            rate,
+            packet_overhead,
+            cell_size,
+            cell_overhead,
+        } = self.shaping;
+        let mut bytes = (len as i64 + i64::from(packet_overhead)).max(0) as u64;
+        if cell_size > 0 {
+            let cell = i64::from(cell_size) + i64::from(cell_overhead);
+            bytes = bytes.div_ceil(cell_size.into()) * cell.max(0) as u64;
+        }
+        let (free, rest) = self.free;
+        let (start, carry) = match ready > free {
+            true => (ready, 0),
+            false => (free, rest),
+        };
+        let (time, rest) = rate.time_of(8 * bytes, carry);
+        self.free = (start + time, rest);
+        if let Some((queue, _)) = &mut self.queue {
+            queue.push_back(self.free.0);
+        }
+        Some(self.free.0)
+    }
+}
+
+impl Slots {
+    /// The slot in which a frame leaves that is due at `due`, not before those placed earlier.
+    fn place(&mut self, due: Time, len: usize, random: &mut Random) -> Time {
+        if self.next < due {
+            // No slot is due before it: the next one begins to be waited for now.
+            self.open(due, random);
+        }
+        let at = self.next;
+        self.packets_left = self.packets_left.saturating_sub(1);
+        self.bytes_left = self.bytes_left.saturating_sub(len as u64);
+        if self.packets_left == 0 || self.bytes_left == 0 {
+            self.open(at, random);
+        }
+        at
+    }
+
+    fn open(&mut self, from: Time, random: &mut Random) {
+        let wait = self.wait.next(random, from).unwrap_or(Time::ZERO);
+        self.next = from + wait;
+        self.packets_left = self.packets;
+        self.bytes_left = self.bytes;
+    }
+}

@@ -5,6 +5,7 @@
 
 mod bpf;
 mod capture;
+mod delay_spec;
 mod flow;
 mod headers;
 mod lab_file;
@@ -25,6 +26,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("bpf", bpf::target),
     ("capture", capture::target),
+    ("delay", delay_spec::target),
     ("flow", flow::target),
     ("headers", headers::target),
     ("lab", lab_file::target),

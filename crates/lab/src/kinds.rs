@@ -136,11 +136,13 @@ fn delay(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
         None => Ok("0".into()),
         Some(folder) => text_of(&folder.join(name)),
     };
+    read.back.get_or_insert_with(|| read.forth.clone());
     for (key, spec) in [
         ("spec", Some(&mut read.forth)),
         ("back", read.back.as_mut()),
     ] {
         if let Some(spec) = spec {
+            spec.seed.get_or_insert(context.seed);
             let loaded = spec.load(&mut load);
             loaded.map_err(|reason| at_key(config, ConfigError { key, reason }))?;
         }

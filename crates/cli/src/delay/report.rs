@@ -80,7 +80,10 @@ fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
     let timing = ended.outcome.timing.clone().unwrap_or_default();
     if timing.frames > 0 {
         let (stamps, frames, late) = (ended.outcome.stamps, timing.frames, timing.late);
-        let _ = writeln!(text, "wire: {stamps} stamps; {frames} departures at a time, {late} late");
+        let _ = writeln!(
+            text,
+            "wire: {stamps} stamps; {frames} departures at a time, {late} late"
+        );
     }
     for line in timing.lines() {
         let _ = writeln!(text, "wire: {line}");

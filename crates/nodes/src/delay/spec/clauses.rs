@@ -233,10 +233,15 @@ fn shape(reader: &mut Reader<'_>) -> Result<Shape, SpecError> {
 }
 
 fn chance(reader: &mut Reader<'_>, name: &str) -> Result<Chance, SpecError> {
-    Ok(Chance {
+    let chance = Chance {
         percent: reader.percent(name)?,
         correlation: reader.percent_if(name)?.unwrap_or_default(),
-    })
+    };
+    // What never happens has nothing to be correlated.
+    match chance.percent == Percent::default() {
+        true => Ok(Chance::default()),
+        false => Ok(chance),
+    }
 }
 
 fn loss(reader: &mut Reader<'_>) -> Result<Loss, SpecError> {

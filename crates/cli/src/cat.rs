@@ -1,6 +1,6 @@
 //! `wire cat`: packets of ports and files as lines, records, text or JSON.
 
-mod ports;
+pub mod ports;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
@@ -54,13 +54,13 @@ pub fn tick(text: &str) -> Result<Tick, String> {
 }
 
 /// Where packets come from.
-enum Origin {
+pub enum Origin {
     File(PathBuf),
     Port(PortSpec),
 }
 
 /// Tells a file from a port: an interface of that name comes first, then a file of that name.
-fn origin(text: &str) -> anyhow::Result<Origin> {
+pub fn origin(text: &str) -> anyhow::Result<Origin> {
     if let Some(path) = text.strip_prefix("pcap:").filter(|path| !path.is_empty()) {
         return Ok(Origin::File(path.into()));
     }

@@ -7,9 +7,11 @@ use crate::complaints::Strictness;
 use crate::departures::Departures;
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
-use crate::zero;
+use crate::profile::Subjects;
+use crate::{stream, zero};
 use anyhow::bail;
 use live::file::Item;
+use nodes::profile::Config;
 use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Tick};
 use std::path::PathBuf;
@@ -38,6 +40,9 @@ pub struct Dump {
     /// The unit of timestamps, such as 8ns (the default) or 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
+    /// Say at the end, on stderr, what the packets are like in time; see `wire profile`
+    #[arg(long)]
+    summary: bool,
     #[command(flatten)]
     buffering: Buffering,
     #[command(flatten)]
@@ -53,6 +58,8 @@ struct Writer {
     begun: bool,
     packets: u64,
     departures: Departures,
+    /// What the packets are like in time, if that is to be told.
+    summary: Option<Subjects>,
 }
 
 enum Format {
@@ -75,6 +82,9 @@ impl Dump {
             begun: false,
             packets: 0,
             departures: Departures::new(self.tick),
+            summary: self
+                .summary
+                .then(|| Subjects::new(Config::default(), self.tick)),
         };
         if writer.out.is_terminal() {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
@@ -82,12 +92,24 @@ impl Dump {
         let complaints = self.strictness.complaints();
         let copy = |writer: &mut Writer| -> anyhow::Result<()> {
             for path in &self.files {
-                Packets::open(path, &complaints)?.copy(writer)?;
+                let mut packets = Packets::open(path, &complaints)?;
+                if let Some(summary) = &mut writer.summary {
+                    summary.begin(&stream::name(path));
+                }
+                let copied = packets.copy(writer);
+                if let Some(summary) = &mut writer.summary {
+                    summary.end();
+                }
+                copied?;
             }
             Ok(())
         };
         let result = copy(&mut writer);
+        let summary = writer.summary.take();
         writer.finish()?;
+        if let Some(summary) = summary {
+            summary.tell();
+        }
         complaints.finish();
         result?;
         Ok(Verdict::Good)
@@ -96,11 +118,17 @@ impl Dump {
 
 impl Consumer for Writer {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        self.begin(item.description);
+        self.begin(Some(item));
         let at_ps = match item.at_ps {
             Some(at_ps) => at_ps,
-            None => self.time(item.word.unwrap_or(0)),
+            None => {
+                let since = self.departures.ps(item.word.unwrap_or(0));
+                u128::from(self.epoch_ns) * 1_000 + since
+            }
         };
+        if let Some(summary) = &mut self.summary {
+            summary.packet(item, at_ps)?;
+        }
         let out = self.out.buffer();
         match &mut self.format {
             Format::Pcap(pcap) => pcap.cut_packet(at_ps, item.original_len, item.bytes, out),
@@ -119,8 +147,9 @@ impl Consumer for Writer {
 }
 
 impl Writer {
-    /// Writes the header, once. `description` is that of a capture which is being converted.
-    fn begin(&mut self, description: &str) {
+    /// Writes the header, once. A capture that is converted keeps what it says about its interface,
+    /// and how fine its stamps are.
+    fn begin(&mut self, first: Option<&Item<'_>>) {
         if self.begun {
             return;
         }
@@ -131,12 +160,18 @@ impl Writer {
             Format::Pcapng(pcapng) => {
                 // A word of whole nanoseconds is exact in nanoseconds. Picoseconds reach 213 days
                 // from the epoch, which no other tick of a running machine exceeds by much.
-                let whole = self.tick.as_ps().is_multiple_of(1_000);
-                let description = match description {
+                let described = first.and_then(|item| item.described);
+                let fine = described.is_some_and(|of| of.resolution.to_ps(1, 0) < 1_000);
+                let whole = self.tick.as_ps().is_multiple_of(1_000) && !fine;
+                let description = match first.map_or("", |item| item.description) {
                     "" => zero::describe(self.tick, self.epoch_ns),
                     known => known.into(),
                 };
-                let epoch_s = (self.epoch_ns / 1_000_000_000) as i64;
+                let zero_ps = first.and_then(|item| item.at_ps);
+                let zero_ps = zero_ps.unwrap_or(u128::from(self.epoch_ns) * 1_000);
+                // Packets may be out of order by up to an hour.
+                let epoch_s = i64::try_from(zero_ps / 1_000_000_000_000).unwrap_or(i64::MAX);
+                let epoch_s = epoch_s.saturating_sub(3_600).max(0);
                 let interface = Interface {
                     resolution: if whole {
                         Resolution::NANO
@@ -145,7 +180,11 @@ impl Writer {
                     },
                     offset_s: if whole { 0 } else { epoch_s },
                     description,
-                    name: "wire".into(),
+                    name: match described.map(|of| of.name.as_str()) {
+                        None | Some("") => "wire".into(),
+                        Some(name) => name.into(),
+                    },
+                    speed: described.map_or(0, |of| of.speed),
                     ..Interface::default()
                 };
                 pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
@@ -154,14 +193,9 @@ impl Writer {
         }
     }
 
-    /// The time of a word, in ps since 1970.
-    fn time(&mut self, word: u64) -> u128 {
-        u128::from(self.epoch_ns) * 1_000 + self.departures.ps(word)
-    }
-
     /// Writes the header if nothing has been, the statistics, and what is left.
     fn finish(mut self) -> anyhow::Result<()> {
-        self.begin("");
+        self.begin(None);
         if let Format::Pcapng(pcapng) = &self.format {
             let now_ns = live::clock::epoch_ns() + live::clock::now_ns();
             let statistics = Statistics {

@@ -28,6 +28,7 @@ mod packets;
 mod phy;
 mod plot;
 mod ports;
+mod profile;
 mod report;
 mod run;
 mod send;
@@ -67,6 +68,7 @@ enum Command {
     Delay(delay::Delay),
     Run(run::Run),
     Match(r#match::Match),
+    Profile(profile::ProfileCommand),
     Plot(plot::Plot),
     Lab(lab::Lab),
     Phy(phy::Phy),
@@ -90,6 +92,7 @@ impl Command {
             Command::Delay(command) => command.run(),
             Command::Run(command) => command.run(),
             Command::Match(command) => command.run(),
+            Command::Profile(command) => command.run(),
             Command::Plot(command) => command.run(),
             Command::Lab(command) => command.run(),
             Command::Phy(command) => command.run(),

@@ -19,6 +19,7 @@
 //! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
 //! | `replay` | files that generators replay |
 //! | [`single`] | one node of the registry by itself |
+//! | [`table`] | tables and figures for people |
 //! | `report`, `plot` | what comes of it |
 //!
 //! ```
@@ -57,6 +58,7 @@ mod replay;
 mod report;
 mod run;
 pub mod single;
+pub mod table;
 mod tree;
 mod views;
 mod watch;

@@ -1,12 +1,13 @@
 //! What came of a run: a table for people, JSON Lines for programs.
 
 use crate::run::World;
+use crate::table::{Table, cells, number, time};
 use node::Outcome;
 use node::link::LinkCounters;
 use node::outcome::{Finish, Spread};
 use nodes::meter::{Statistics, Summary};
 use serde_json::{Map, Value, json};
-use std::fmt::{self, Write};
+use std::fmt;
 use std::path::PathBuf;
 
 /// The version of the JSON Lines, in each of them as `schema`.
@@ -44,110 +45,6 @@ pub struct Report {
     pub files: Vec<PathBuf>,
     /// Captures and plots that could not be written, or only in part, and why.
     pub failures: Vec<String>,
-}
-
-/// A length of time as people read it, in a unit that suits: six digits, and more if they are needed
-/// to show a tenth of a nanosecond.
-fn time(ps: f64) -> String {
-    let (scale, unit) = match ps {
-        _ if ps < 0.5 => return "0".into(),
-        _ if ps < 1e3 => (1.0, "ps"),
-        _ if ps < 1e6 => (1e3, "ns"),
-        _ if ps < 1e9 => (1e6, "us"),
-        _ if ps < 1e12 => (1e9, "ms"),
-        _ => (1e12, "s"),
-    };
-    let value = ps / scale;
-    let six = 6usize.saturating_sub(value.log10().max(0.0) as usize + 1);
-    let digits = six.max((scale.log10() as usize).saturating_sub(2));
-    let text = format!("{value:.digits$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
-    };
-    format!("{text} {unit}")
-}
-
-/// A number with its thousands apart.
-fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Lines of cells, each column as wide as it must be; the first is on the left, others on the right.
-#[derive(Default)]
-struct Table {
-    lines: Vec<Vec<String>>,
-    /// Headings over several columns: the first of them, how many, and the text.
-    groups: Vec<(usize, usize, &'static str)>,
-}
-
-/// Blanks between two columns.
-const BETWEEN: usize = 2;
-
-impl Table {
-    fn new(lines: impl IntoIterator<Item = Vec<String>>) -> Table {
-        Table {
-            lines: lines.into_iter().collect(),
-            groups: Vec::new(),
-        }
-    }
-
-    fn widths(&self) -> Vec<usize> {
-        let columns = self.lines.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.lines.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let mut widths: Vec<usize> = (0..columns).map(width).collect();
-        for &(first, count, text) in &self.groups {
-            let wide: usize = widths[first..first + count].iter().sum();
-            let wide = wide + BETWEEN * (count - 1);
-            // A blank and a dash on either side of the text.
-            widths[first] += (text.len() + 4).saturating_sub(wide);
-        }
-        widths
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
-        let mut heading = String::new();
-        for &(first, count, text) in &self.groups {
-            let start: usize = widths[..first].iter().map(|width| width + BETWEEN).sum();
-            let wide: usize = widths[first..first + count].iter().sum();
-            let wide = wide + BETWEEN * (count - 1);
-            let text = format!(" {text} ");
-            write!(heading, "{:start$}", "", start = start - heading.len())?;
-            write!(heading, "{text:-^wide$}")?;
-        }
-        if !heading.is_empty() {
-            writeln!(f, "{heading}")?;
-        }
-        for line in &self.lines {
-            let mut text = String::new();
-            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-                match column {
-                    0 => write!(text, "{cell:<width$}")?,
-                    _ => write!(text, "{:BETWEEN$}{cell:>width$}", "")?,
-                }
-            }
-            writeln!(f, "{}", text.trim_end())?;
-        }
-        Ok(())
-    }
-}
-
-fn cells(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| text.to_string()).collect()
 }
 
 impl Report {
@@ -381,26 +278,5 @@ impl fmt::Display for Report {
             writeln!(f, "wrote {}", file.display())?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_six_digits_and_a_unit_that_suits() {
-        for (ps, text) in [
-            (0.0, "0"),
-            (67_200.0, "67.2 ns"),
-            (1e12, "1 s"),
-            (1_000_000_115_200.0, "1.0000001152 s"),
-            (999.4, "999.4 ps"),
-            (123_456_789.0, "123.4568 us"),
-        ] {
-            assert_eq!(time(ps), text);
-        }
-        assert_eq!(number(1_234_567), "1,234,567");
-        assert_eq!(number(123), "123");
     }
 }

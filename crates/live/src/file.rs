@@ -54,8 +54,23 @@ pub struct Item<'a> {
     /// How the capture describes its first interface that carries Ethernet (`if_description`), up to
     /// 256 bytes; or empty.
     pub description: &'a str,
+    /// Which interface of the capture, from 0 and through all of its sections.
+    pub interface: u32,
+    /// What the capture tells about that interface: captures.
+    pub described: Option<&'a Described>,
     /// The frame, 14 to 16,000 bytes without FCS.
     pub bytes: &'a [u8],
+}
+
+/// What a capture tells about one of its interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name, up to 256 bytes; or empty.
+    pub name: String,
+    /// The unit of its stamps.
+    pub resolution: capture::Resolution,
+    /// Bits a second, or zero if the capture does not say.
+    pub speed: u64,
 }
 
 /// Something in the input that makes no sense.
@@ -148,7 +163,7 @@ enum Parser {
         reader: Box<Reader>,
         /// Interfaces whose packets are no Ethernet frames.
         foreign: BTreeSet<u32>,
-        interfaces: u32,
+        interfaces: Vec<Described>,
         description: Option<String>,
     },
 }
@@ -172,6 +187,7 @@ struct Head {
     word: Option<u64>,
     at_ps: Option<u128>,
     hash: Option<u32>,
+    interface: u32,
     original_len: u32,
 }
 
@@ -289,9 +305,16 @@ impl Source {
                         Place::Frame => &self.frame,
                     };
                     self.counters.cut += u64::from(head.original_len as usize > bytes.len());
-                    let description = match &self.parser {
-                        Parser::Capture { description, .. } => description.as_deref(),
-                        _ => None,
+                    let (description, described) = match &self.parser {
+                        Parser::Capture {
+                            description,
+                            interfaces,
+                            ..
+                        } => {
+                            let interface = interfaces.get(head.interface as usize);
+                            (description.as_deref(), interface)
+                        }
+                        _ => (None, None),
                     };
                     return Ok(Some(Item {
                         description: description.unwrap_or_default(),
@@ -299,6 +322,8 @@ impl Source {
                         at_ps: head.at_ps,
                         hash: head.hash,
                         original_len: head.original_len,
+                        interface: head.interface,
+                        described,
                         bytes,
                     }));
                 }
@@ -332,7 +357,7 @@ impl Source {
                         self.parser = Parser::Capture {
                             reader: Box::default(),
                             foreign: BTreeSet::new(),
-                            interfaces: 0,
+                            interfaces: Vec::new(),
                             description: None,
                         }
                     }
@@ -406,8 +431,8 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
                 let head = Head {
                     word: head.word,
                     hash: head.hash,
-                    at_ps: None,
                     original_len: frame.len() as u32,
+                    ..Head::default()
                 };
                 (used, Found::Packet(Place::Frame, head))
             }
@@ -433,8 +458,8 @@ fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found 
             let head = Head {
                 word: packet.word,
                 hash: packet.hash,
-                at_ps: None,
                 original_len: packet.bytes.len() as u32,
+                ..Head::default()
             };
             let taken = window.take(used);
             Found::Packet(Place::Window(taken.start + record::HEADER..taken.end), head)
@@ -446,7 +471,7 @@ fn look_at_block(
     window: &mut Window<Input>,
     reader: &mut Reader,
     foreign: &mut BTreeSet<u32>,
-    interfaces: &mut u32,
+    interfaces: &mut Vec<Described>,
     description: &mut Option<String>,
 ) -> Result<Found, capture::CaptureError> {
     let place = format_place(window.place());
@@ -483,6 +508,7 @@ fn look_at_block(
                     Place::Frame,
                     Head {
                         at_ps,
+                        interface,
                         original_len,
                         ..Head::default()
                     },
@@ -490,8 +516,17 @@ fn look_at_block(
             }
         }
         Block::Interface(interface) => {
-            let number = *interfaces;
-            *interfaces += 1;
+            let number = interfaces.len() as u32;
+            let named = interface.name.len() <= LONGEST_DESCRIPTION;
+            interfaces.push(Described {
+                name: if named {
+                    interface.name.clone()
+                } else {
+                    String::new()
+                },
+                resolution: interface.resolution,
+                speed: interface.speed,
+            });
             if interface.link_type == capture::ETHERNET {
                 let short = interface.description.len() <= LONGEST_DESCRIPTION;
                 description.get_or_insert_with(|| match short {

@@ -17,6 +17,7 @@
 //! | [`echo`] | sends frames back with their addresses swapped | n |
 //! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
 //! | [`distribution`] | how times and sizes that differ are spread, and draws from it | |
+//! | [`profile`] | what a stream of packets is like in time: gaps, bursts, rate |  |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames | |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
@@ -51,6 +52,7 @@ pub mod host;
 pub mod meter;
 pub mod mirror;
 pub mod probe;
+pub mod profile;
 pub mod sink;
 pub mod switch;
 pub mod vlan;

@@ -56,7 +56,7 @@ impl Scale {
     /// The scale of a panel's y axis.
     pub fn of_y(panel: &Panel) -> Scale {
         let mut extent = Extent::of(&panel.y);
-        let mut from_zero = false;
+        let (mut from_zero, mut counts) = (false, false);
         for series in &panel.series {
             match &series.shape {
                 Shape::Points(points) | Shape::Line(points) => {
@@ -67,13 +67,17 @@ impl Scale {
                     points.iter().for_each(|(_, y)| extent.add(*y));
                 }
                 Shape::Bars(bars) => {
-                    from_zero = true;
+                    (from_zero, counts) = (true, true);
                     bars.iter().for_each(|bar| extent.add(bar.height));
                 }
             }
         }
         let marks = panel.marks.iter().filter(|mark| !mark.vertical);
         marks.for_each(|mark| extent.add(mark.at));
+        if counts && extent.low >= 1.0 && panel.y.log {
+            // Counts: a single one is seen, and heights compare.
+            extent.add(1.0);
+        }
         extent.scale(&panel.y, from_zero)
     }
 

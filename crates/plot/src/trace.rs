@@ -173,7 +173,13 @@ impl<'a> Trace<'a> {
             (f64::from(x + SAMPLE), f64::from(y)),
         ];
         match &self.series.shape {
-            Shape::Points(_) => self.mark(area, middle, self.mark),
+            Shape::Points(_) => {
+                let seen = Trace {
+                    size: self.size.max(4),
+                    ..*self
+                };
+                seen.mark(area, middle, self.mark)
+            }
             Shape::Bars(_) => {
                 let corners = [(x + 4, y - 7), (x + SAMPLE - 4, y + 7)];
                 area.draw(&Rectangle::new(corners, self.colour.mix(0.45).filled()))?;

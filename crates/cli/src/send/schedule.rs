@@ -145,6 +145,8 @@ mod tests {
                 hash: None,
                 original_len: 60,
                 description: "",
+                interface: 0,
+                described: None,
                 bytes: &[0; 60],
             };
             match schedule.departure(&item, Tick::EIGHT_NS).unwrap() {

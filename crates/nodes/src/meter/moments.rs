@@ -32,16 +32,28 @@ pub struct Summary {
 
 impl Moments {
     /// Adds a value.
+    #[inline]
     pub fn add(&mut self, value: u64) {
+        self.add_many(value, 1);
+    }
+
+    /// Adds a value `count` times.
+    #[inline]
+    pub fn add_many(&mut self, value: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
         if self.count == 0 {
             (self.first, self.min, self.max) = (value, value, value);
         }
         let difference = i128::from(value) - i128::from(self.first);
         let size = difference.unsigned_abs();
-        self.count += 1;
-        self.sum = self.sum.saturating_add(difference);
+        self.count = self.count.saturating_add(count);
+        let (sum, times) = (difference.saturating_mul(count.into()), u128::from(count));
+        self.sum = self.sum.saturating_add(sum);
         // Below 2^64, so its square is below 2^128.
-        self.squares = self.squares.saturating_add(size * size);
+        let squares = (size * size).saturating_mul(times);
+        self.squares = self.squares.saturating_add(squares);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
@@ -94,6 +106,16 @@ mod tests {
     fn equal_values_deviate_by_exactly_nothing() {
         let gaps = summary(core::iter::repeat_n(67_200, 1_000_000));
         assert_eq!((gaps.mean, gaps.sd), (67_200.0, 0.0));
+    }
+
+    #[test]
+    fn a_value_added_many_times_counts_as_often() {
+        let (mut at_once, mut one_by_one) = (Moments::default(), Moments::default());
+        for (value, count) in [(5, 3), (100, 0), (2, 7)] {
+            at_once.add_many(value, count);
+            (0..count).for_each(|_| one_by_one.add(value));
+        }
+        assert_eq!(at_once.summary(), one_by_one.summary());
     }
 
     #[test]

@@ -1,0 +1,121 @@
+//! `wire profile`: what packets are like in time.
+
+mod feed;
+mod figures;
+mod object;
+mod picture;
+mod subject;
+
+pub use subject::Subjects;
+
+use crate::Verdict;
+use crate::cat::{Origin, compile, origin, tick};
+use crate::complaints::Strictness;
+use crate::output::{Buffering, Output};
+use node::{Rate, Time};
+use nodes::profile::Config;
+use packet::Tick;
+use std::path::PathBuf;
+
+/// Tell what packets are like in time: gaps, bursts, rate, loss
+///
+/// PORT or FILE is what `wire cat` reads; each interface of a capture, and each port, is told by itself.
+/// A port is listened to until Ctrl-C, --count or --duration. With the --rate of the line, or where the
+/// capture has it, gaps are told in idle characters and bits, and bursts are found.
+#[derive(clap::Args)]
+#[command(
+    name = "profile",
+    after_help = "Examples:
+  wire profile trace.pcapng --rate 10Gb/s --plot trace.svg
+  wire profile eth0 --duration 10s --json"
+)]
+pub struct ProfileCommand {
+    /// What to read
+    #[arg(value_name = "PORT|FILE", default_value = "-")]
+    sources: Vec<String>,
+    /// The rate of the line, such as 10Gb/s
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// The longest gap within a burst; by default 1.5 times the least gap at the rate
+    #[arg(long, value_name = "TIME")]
+    burst: Option<Time>,
+    /// The length of the windows over which the rate is taken; by default some hundreds
+    #[arg(long, value_name = "TIME", value_parser = window)]
+    window: Option<Time>,
+    /// Only packets that fit a BPF expression
+    #[arg(long, short, value_name = "EXPRESSION")]
+    filter: Option<String>,
+    /// Stop after this many packets
+    #[arg(long, short, value_name = "N")]
+    count: Option<u64>,
+    /// Listen to ports for this long
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Time>,
+    /// Draw a picture, .png or .svg: distribution, histogram, delays and rate over time
+    #[arg(long, value_name = "FILE")]
+    plot: Vec<PathBuf>,
+    /// What stands above the picture
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    /// The figures as JSON Lines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+fn window(text: &str) -> Result<Time, String> {
+    let time: Time = text.parse().map_err(|error| format!("{error}"))?;
+    match time {
+        Time::ZERO => Err("a window has a length".into()),
+        _ => Ok(time),
+    }
+}
+
+impl ProfileCommand {
+    /// Reads everything, and tells.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        picture::check(&self.plot)?;
+        let config = Config {
+            rate: self.rate,
+            burst: self.burst,
+            window: self.window,
+        };
+        let mut subjects = Subjects::new(config, self.tick);
+        subjects.filter = self.filter.as_deref().map(compile).transpose()?;
+        subjects.left = self.count.unwrap_or(u64::MAX);
+        let (mut files, mut ports) = (Vec::new(), Vec::new());
+        for source in &self.sources {
+            match origin(source)? {
+                Origin::File(path) => files.push(path),
+                Origin::Port(spec) => ports.push(spec),
+            }
+        }
+        let complaints = self.strictness.complaints();
+        // Ports are opened first, so that nothing they receive meanwhile is lost.
+        let ports = crate::cat::ports::open(&ports, Some(self.tick))?;
+        let files = files
+            .iter()
+            .try_for_each(|path| feed::file(path, &mut subjects, &complaints));
+        let fed = files.and_then(|()| feed::ports(ports, self.duration, &mut subjects));
+        complaints.finish();
+        // What was read before something went wrong is told all the same.
+        let title = self.title.as_deref();
+        for path in &self.plot {
+            picture::of(subjects.list(), title).write(path)?;
+        }
+        let mut stdout = Output::open(&Buffering::default())?;
+        let told = match self.json {
+            true => subjects.list().iter().map(object::line).collect(),
+            false => subjects.text(),
+        };
+        stdout.write(told.as_bytes())?;
+        stdout.finish()?;
+        fed?;
+        Ok(Verdict::Good)
+    }
+}

@@ -1,0 +1,326 @@
+//! A profile as a table for people, in no more than a hundred columns.
+
+use super::subject::{Stamps, Subject};
+use lab::table::{Table, cells, number, time};
+use nodes::profile::{Profile, Rates, Spread};
+use std::fmt::Write;
+
+/// The columns of a distribution.
+const HEAD: [&str; 8] = ["", "mean", "sd", "min", "p50", "p99", "p99.9", "max"];
+
+/// All about one subject.
+pub fn text(subject: &Subject) -> String {
+    let profile = &subject.profile;
+    let mut text = format!("{}: {}\n", subject.name, headline(profile));
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "stamps: {}", stamps(&subject.stamps, profile));
+    if let Some(line) = profile.line() {
+        let (idle, bit) = (
+            8e12 / line.rate().bits_per_second() as f64,
+            1e12 / line.bit_rate(),
+        );
+        let _ = writeln!(
+            text,
+            "line: {}, an idle character {}, a bit {}, least gap 12 idles",
+            line.rate(),
+            time(idle),
+            short(bit),
+        );
+    }
+    let _ = write!(text, "\n{}", table(profile));
+    for told in [bursts(profile), probes(profile)].into_iter().flatten() {
+        let _ = writeln!(text, "{told}");
+    }
+    for note in notes(subject) {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+/// `100,000 packets in 135.6 ms, 737,028 packets/s, 8.951 Gb/s, 90 % of the line`.
+fn headline(profile: &Profile) -> String {
+    let mut text = format!("{} packets", number(profile.packets()));
+    let mean = profile.delays().moments.mean;
+    if mean <= 0.0 {
+        return text;
+    }
+    let duration = time(profile.duration_ps() as f64);
+    let length = profile.lengths().mean + 4.0;
+    let rate = 8.0 * length / mean * 1e12;
+    let _ = write!(
+        text,
+        " in {duration}, {} packets/s, {} with FCS",
+        count(1e12 / mean),
+        bits(rate)
+    );
+    if let Some(line) = profile.line() {
+        // Preamble, start delimiter and least gap belong to each frame.
+        let taken = line.taken_ps((length - 4.0) as u32) + line.least_gap_ps();
+        let _ = write!(text, ", {:.1} % of the line", 100.0 * taken as f64 / mean);
+    }
+    text
+}
+
+/// What the stamps are worth.
+pub fn stamps(stamps: &Stamps, profile: &Profile) -> String {
+    let unit = match stamps.unit_ps {
+        0 => "less than 1 ps".into(),
+        ps => time(ps as f64),
+    };
+    let mut text = match (stamps.source, stamps.told.as_str()) {
+        ("file", "") => format!("in units of {unit}; the file does not say who took them"),
+        ("file", told) => format!("in units of {unit}; the file says \"{told}\""),
+        ("words", _) => format!("words of {unit} a tick"),
+        (source, _) => format!("taken by: {source}, in units of {unit}"),
+    };
+    if let Some(step) = coarse_step(profile).filter(|step| *step > stamps.unit_ps.max(1)) {
+        let _ = write!(text, "; all delays are multiples of {}", time(step as f64));
+    }
+    text
+}
+
+/// The step of the stamps, where the delays are so many steps that it is not theirs.
+fn coarse_step(profile: &Profile) -> Option<u64> {
+    let least = profile.delays().moments.min;
+    let step = profile.step_ps()?;
+    (least == 0 || least >= 4 * step).then_some(step)
+}
+
+fn table(profile: &Profile) -> Table {
+    let mut table = Table::new([cells(&HEAD)]);
+    let delays = profile.delays();
+    if delays.moments.count > 0 {
+        table.lines.push(times("inter-packet delay", &delays));
+        if let Some(line) = profile.line() {
+            let in_bits = |ps: f64| figure(line.bits(ps));
+            table.lines.push(converted("  in bits", &delays, in_bits));
+        }
+    }
+    if let (Some(gaps), Some(line)) = (profile.gaps(), profile.line())
+        && gaps.moments.count > 0
+    {
+        table.lines.push(times("gap", &gaps));
+        let in_idles = |ps: f64| figure(line.idles(ps));
+        table.lines.push(converted("  in idles", &gaps, in_idles));
+    }
+    let delays = profile.probe_delays();
+    if delays.moments.count > 0 {
+        table.lines.push(times("delay by probe", &delays));
+    }
+    let lengths = profile.lengths();
+    if lengths.count > 0 {
+        let bytes = |value: f64| format!("{} B", figure(value));
+        let mut line = vec!["length without FCS".into()];
+        line.extend([
+            bytes(lengths.mean),
+            bytes(lengths.sd),
+            bytes(lengths.min as f64),
+        ]);
+        line.extend(["", "", ""].map(String::from));
+        line.push(bytes(lengths.max as f64));
+        table.lines.push(line);
+    }
+    if let Some(lines) = rates(&profile.rates()) {
+        table.lines.extend(lines);
+    }
+    table
+}
+
+/// The rate over windows, in packets and in bits.
+fn rates(rates: &Rates) -> Option<[Vec<String>; 2]> {
+    if rates.windows < 2 {
+        return None;
+    }
+    let a_second = 1e12 / rates.width_ps as f64;
+    let line = |name: String, of: &nodes::meter::Summary, show: &dyn Fn(f64) -> String| {
+        let mut line = vec![name, show(of.mean), show(of.sd), show(of.min as f64)];
+        line.extend(["", "", ""].map(String::from));
+        line.push(show(of.max as f64));
+        line
+    };
+    let width = format!("rate in {}", time(rates.width_ps as f64));
+    Some([
+        line(width, &rates.bytes, &|bytes| bits(8.0 * bytes * a_second)),
+        line("  packets/s".into(), &rates.packets, &|n| {
+            count(n * a_second)
+        }),
+    ])
+}
+
+/// A line of times.
+pub fn times(name: &str, spread: &Spread<'_>) -> Vec<String> {
+    let of = &spread.moments;
+    let mut line = vec![
+        name.into(),
+        time(of.mean),
+        short(of.sd),
+        time(of.min as f64),
+    ];
+    // The least and the greatest are known exactly, the values between to four digits.
+    line.extend(
+        percentiles(spread).map(|ps| match ps == of.min || ps == of.max {
+            true => time(ps as f64),
+            false => short(ps as f64),
+        }),
+    );
+    line.push(time(of.max as f64));
+    line
+}
+
+fn converted(name: &str, spread: &Spread<'_>, show: impl Fn(f64) -> String) -> Vec<String> {
+    let of = &spread.moments;
+    let mut line = vec![name.into(), show(of.mean), show(of.sd), show(of.min as f64)];
+    line.extend(percentiles(spread).map(|ps| show(ps as f64)));
+    line.push(show(of.max as f64));
+    line
+}
+
+fn percentiles(spread: &Spread<'_>) -> [u64; 3] {
+    [500, 990, 999].map(|part| spread.histogram.value_at(part, 1_000))
+}
+
+fn bursts(profile: &Profile) -> Option<String> {
+    let (bursts, threshold) = (profile.bursts()?, profile.threshold()?);
+    let what = match profile.line() {
+        Some(_) => "gap",
+        None => "inter-packet delay",
+    };
+    let threshold = time(threshold.as_ps() as f64);
+    let mut text = format!(
+        "bursts ({what} of at most {threshold}): {}",
+        number(bursts.count())
+    );
+    if bursts.count() > 0 {
+        let share = 100.0 * bursts.packets() as f64 / profile.packets() as f64;
+        let mean = bursts.packets() as f64 / bursts.count() as f64;
+        let lengths = bursts.lengths();
+        let _ = write!(
+            text,
+            ", with {share:.2} % of the packets\n  packets in each: mean {}, p50 {}, p99 {}, max {}",
+            figure(mean),
+            number(lengths.value_at(1, 2)),
+            number(lengths.value_at(99, 100)),
+            number(lengths.max()),
+        );
+    }
+    Some(text)
+}
+
+fn probes(profile: &Profile) -> Option<String> {
+    if profile.probes() == 0 {
+        return None;
+    }
+    let order = profile.order();
+    let mut text = format!(
+        "probes: {}, {} lost, {} reordered, {} duplicates",
+        number(profile.probes()),
+        number(order.lost),
+        number(order.reordered),
+        number(order.duplicates)
+    );
+    if order.stale > 0 {
+        let _ = write!(text, ", {} too late to be told", number(order.stale));
+    }
+    Some(text)
+}
+
+/// What a reader of the figures has to know.
+pub fn notes(subject: &Subject) -> Vec<String> {
+    let profile = &subject.profile;
+    let mut notes = Vec::new();
+    if profile.backwards() > 0 {
+        notes.push(format!(
+            "{} packets have a stamp before that of one that stands before them; they have no inter-packet delay",
+            number(profile.backwards())
+        ));
+    }
+    if profile.overlaps() > 0 {
+        notes.push(format!(
+            "{} packets begin before the one before them has ended, and count with a gap of 0: the stamps are too coarse, or the rate is not that of the line",
+            number(profile.overlaps())
+        ));
+    }
+    let step = coarse_step(profile)
+        .unwrap_or(0)
+        .max(subject.stamps.unit_ps);
+    let coarse = profile.line().filter(|line| step > line.least_gap_ps());
+    if coarse.is_some() && profile.delays().moments.count > 0 {
+        notes.push(format!(
+            "stamps in steps of {} are longer than the least gap: gaps and bursts are no better than that",
+            time(step as f64)
+        ));
+    }
+    if subject.cut > 0 {
+        notes.push(format!(
+            "{} packets had been cut short; their length is that on the wire",
+            number(subject.cut)
+        ));
+    }
+    if let Some(counters) = subject.port.filter(|port| port.dropped + port.refused > 0) {
+        notes.push(format!(
+            "{} packets lost because they were not read in time, {} refused because of their length; they are missing above",
+            number(counters.dropped),
+            number(counters.refused)
+        ));
+    }
+    notes
+}
+
+/// A time with four digits.
+fn short(ps: f64) -> String {
+    if ps <= 0.0 {
+        return "0".into();
+    }
+    let power = 10f64.powi(3 - ps.log10().floor() as i32);
+    match ps < 1.0 {
+        true => format!("{} ps", figure(ps)),
+        false => time((ps * power).round() / power),
+    }
+}
+
+/// A number with as many digits as people read: whole ones as they are, others with four digits.
+fn figure(value: f64) -> String {
+    let nearest = value.round();
+    if (value - nearest).abs() < 1e-6 * value.abs().max(1e-6) || value >= 10_000.0 {
+        return number(nearest as u64);
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
+/// A rate of packets.
+fn count(value: f64) -> String {
+    match value {
+        1e5.. => number(value.round() as u64),
+        _ => figure(value),
+    }
+}
+
+/// A rate of bits.
+pub fn bits(value: f64) -> String {
+    let units = [(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")];
+    let fit = units.into_iter().find(|(scale, _)| value >= *scale);
+    let (scale, unit) = fit.unwrap_or((1.0, "b/s"));
+    format!("{} {unit}", figure(value / scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_as_short_as_they_are_true() {
+        assert_eq!(figure(13_992.0), "13,992");
+        assert_eq!(figure(170.0), "170");
+        assert_eq!(figure(31.6413), "31.64");
+        assert_eq!(figure(0.0), "0");
+        assert_eq!(short(1_356_834.0), "1.357 us");
+        assert_eq!(short(0.0), "0");
+        assert_eq!(bits(8.951e9), "8.951 Gb/s");
+        assert_eq!(bits(0.0), "0 b/s");
+    }
+}

@@ -1,0 +1,124 @@
+//! A profile as a line of JSON.
+
+use super::figures::notes;
+use super::subject::Subject;
+use nodes::meter::Summary;
+use nodes::profile::{CLASSES, Line, Profile, Spread};
+use serde_json::{Value, json};
+
+/// All about one subject, and a newline.
+pub fn line(subject: &Subject) -> String {
+    let profile = &subject.profile;
+    let order = profile.order();
+    let probes = (profile.probes() > 0).then(|| {
+        json!({
+            "packets": profile.probes(), "lost": order.lost, "reordered": order.reordered,
+            "duplicates": order.duplicates, "stale": order.stale,
+            "delay": spread(&profile.probe_delays()),
+        })
+    });
+    let line = json!({
+        "schema": 1,
+        "type": "profile",
+        "name": subject.name,
+        "packets": profile.packets(),
+        "bytes": profile.bytes(),
+        "first_ns": profile.first_ps().map(|ps| u64::try_from(ps / 1_000).unwrap_or(u64::MAX)),
+        "duration_ps": u64::try_from(profile.duration_ps()).unwrap_or(u64::MAX),
+        "stamps": {
+            "source": subject.stamps.source, "unit_ps": subject.stamps.unit_ps,
+            "step_ps": profile.step_ps(), "told": subject.stamps.told,
+        },
+        "backwards": profile.backwards(),
+        "rate_bps": profile.line().map(|line| line.rate().bits_per_second()),
+        "delay": with_units(&profile.delays(), profile.line()),
+        "gap": profile.gaps().map(|gaps| with_units(&gaps, profile.line())),
+        "overlaps": profile.overlaps(),
+        "bursts": bursts(profile),
+        "length": lengths(profile),
+        "rate": rate(profile),
+        "probes": probes,
+        "port": subject.port.map(|port| json!({
+            "received": port.received, "lost": port.dropped, "refused": port.refused,
+        })),
+        "notes": notes(subject),
+    });
+    format!("{line}\n")
+}
+
+/// A distribution of times, in ps; `null` of nothing.
+pub fn spread(spread: &Spread<'_>) -> Value {
+    let of = &spread.moments;
+    let at = |part| spread.histogram.value_at(part, 1_000);
+    match of.count {
+        0 => Value::Null,
+        _ => json!({
+            "count": of.count, "mean_ps": of.mean, "sd_ps": of.sd, "min_ps": of.min,
+            "p50_ps": at(500), "p90_ps": at(900), "p99_ps": at(990), "p999_ps": at(999),
+            "max_ps": of.max,
+        }),
+    }
+}
+
+/// The same, and mean, deviation and extremes in idles and bits of a line.
+fn with_units(of: &Spread<'_>, line: Option<Line>) -> Value {
+    let mut value = spread(of);
+    if let (Some(line), Value::Object(_)) = (line, &value) {
+        let Summary {
+            mean, sd, min, max, ..
+        } = of.moments;
+        let all = |turn: &dyn Fn(f64) -> f64| {
+            json!({
+                "mean": turn(mean), "sd": turn(sd), "min": turn(min as f64), "max": turn(max as f64),
+            })
+        };
+        value["idles"] = all(&|ps| line.idles(ps));
+        value["bits"] = all(&|ps| line.bits(ps));
+    }
+    value
+}
+
+fn bursts(profile: &Profile) -> Value {
+    let (Some(bursts), Some(threshold)) = (profile.bursts(), profile.threshold()) else {
+        return Value::Null;
+    };
+    let lengths = bursts.lengths();
+    let share = bursts.packets() as f64 / profile.packets().max(1) as f64;
+    json!({
+        "threshold_ps": threshold.as_ps(), "count": bursts.count(),
+        "packets": bursts.packets(), "share": share,
+        "length": {
+            "mean": bursts.packets() as f64 / bursts.count().max(1) as f64,
+            "p50": lengths.value_at(1, 2), "p99": lengths.value_at(99, 100), "max": lengths.max(),
+        },
+    })
+}
+
+fn lengths(profile: &Profile) -> Value {
+    let lengths = profile.lengths();
+    let ends = CLASSES.iter().map(|end| json!(end)).chain([Value::Null]);
+    let classes = ends.zip(profile.classes());
+    let classes: Vec<Value> = classes
+        .map(|(up_to, packets)| json!({ "up_to_with_fcs": up_to, "packets": packets }))
+        .collect();
+    json!({
+        "mean": lengths.mean, "sd": lengths.sd, "min": lengths.min, "max": lengths.max,
+        "classes": classes,
+    })
+}
+
+fn rate(profile: &Profile) -> Value {
+    let rates = profile.rates();
+    let a_second = 1e12 / rates.width_ps.max(1) as f64;
+    let of = |summary: &Summary, each: f64| {
+        let turn = |value: f64| value * each * a_second;
+        json!({
+            "mean": turn(summary.mean), "sd": turn(summary.sd),
+            "min": turn(summary.min as f64), "max": turn(summary.max as f64),
+        })
+    };
+    json!({
+        "window_ps": rates.width_ps, "windows": rates.windows,
+        "bits_per_second": of(&rates.bytes, 8.0), "packets_per_second": of(&rates.packets, 1.0),
+    })
+}

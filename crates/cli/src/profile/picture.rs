@@ -1,0 +1,146 @@
+//! Profiles as a picture: distribution, histogram, delays over time, rate over time.
+
+use super::subject::Subject;
+use anyhow::ensure;
+use node::Histogram;
+use plot::{Axis, Figure, Panel, Series, TimeUnit};
+use std::path::PathBuf;
+
+/// Bars of a histogram.
+const BINS: usize = 120;
+/// From this ratio of the longest to the shortest delay on, axes of time are logarithmic.
+const WIDE: f64 = 100.0;
+
+/// Refuses names whose ending tells no format, before anything is read.
+pub fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
+    for path in paths {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        ensure!(
+            ending.is_some_and(|ending| plot::ENDINGS.contains(&ending)),
+            "the ending of {} tells no format; use .png or .svg",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// The unit and the kind of an axis for the values of these histograms, in ps.
+pub struct Scaled {
+    pub unit: TimeUnit,
+    pub log: bool,
+    /// From where to where all values are, in the unit, with some room.
+    range: (f64, f64),
+}
+
+impl Scaled {
+    pub fn of<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Scaled {
+        let (mut least, mut most) = (u64::MAX, 0);
+        for histogram in histograms.filter(|histogram| histogram.total() > 0) {
+            least = least.min(histogram.min().max(1));
+            most = most.max(histogram.max());
+        }
+        let unit = TimeUnit::of(most as f64);
+        let log = most as f64 > WIDE * least as f64;
+        let (low, high) = (unit.of_ps(least.min(most)), unit.of_ps(most));
+        let range = match high - low {
+            _ if log => (low / 1.3, high * 1.3),
+            span if span > 0.0 => ((low - 0.05 * span).max(0.0), high + 0.05 * span),
+            _ => (0.0, 2.0 * high.max(0.5)),
+        };
+        Scaled { unit, log, range }
+    }
+
+    pub fn axis(&self, name: &str) -> Axis {
+        let axis = Axis::new(format!("{name} [{}]", self.unit.name)).log_if(self.log);
+        axis.range(self.range.0, self.range.1)
+    }
+
+    /// A histogram's bars.
+    pub fn bars(&self, label: &str, histogram: &Histogram) -> Series {
+        match self.log {
+            true => Series::log_histogram(label, histogram, self.unit.ps, BINS),
+            false => Series::histogram(label, histogram, self.unit.ps, BINS),
+        }
+    }
+}
+
+/// All subjects in one picture.
+pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
+    let delays = || subjects.iter().map(|subject| subject.profile.delays());
+    let scaled = Scaled::of(delays().map(|delays| delays.histogram));
+    let longest = subjects
+        .iter()
+        .map(|subject| subject.profile.duration_ps())
+        .max();
+    let time = TimeUnit::of(longest.unwrap_or(0) as f64);
+    let name = "inter-packet delay";
+    let since = || Axis::new(format!("since the first packet [{}]", time.name));
+    let mut share = Panel::new(
+        scaled.axis(name),
+        Axis::new("share of packets").range(0.0, 1.05),
+    );
+    let mut counts = Panel::new(scaled.axis(name), Axis::new("packets").log());
+    let mut over_time = Panel::new(since(), scaled.axis(name));
+    let fastest = |subject: &Subject| {
+        let (width, windows) = subject.profile.windows();
+        let bytes = windows.iter().map(|window| window.bytes).max().unwrap_or(0);
+        8e12 * bytes as f64 / width as f64
+    };
+    let fastest = subjects.iter().map(fastest).fold(0.0, f64::max);
+    let units = [("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)];
+    let unit = units.into_iter().find(|(_, bits)| fastest >= *bits);
+    let (unit, bits) = unit.unwrap_or(("b/s", 1.0));
+    let axis = Axis::new(format!("rate with FCS [{unit}]"));
+    let axis = axis.range(0.0, 1.05 * fastest.max(1.0) / bits);
+    let mut rate = Panel::new(since(), axis);
+    for subject in subjects {
+        let profile = &subject.profile;
+        // A single one has its name above all.
+        let label = if subjects.len() > 1 {
+            &subject.name
+        } else {
+            ""
+        };
+        let histogram = profile.delays().histogram;
+        share = share.series(Series::cdf(label, histogram, scaled.unit.ps));
+        counts = counts.series(scaled.bars(label, histogram));
+        let samples = profile
+            .samples()
+            .iter()
+            .map(|sample| (time.of_ps(sample.at_ps), scaled.unit.of_ps(sample.delay_ps)));
+        // What is far off is seen, however few they are.
+        let (width, windows) = profile.windows();
+        let far = windows
+            .iter()
+            .enumerate()
+            .filter(|(_, window)| window.longest_ps > 0);
+        let far = far.flat_map(|(index, window)| {
+            let middle = (index as f64 + 0.5) * width as f64 / time.ps;
+            [window.shortest_ps, window.longest_ps].map(|ps| (middle, scaled.unit.of_ps(ps)))
+        });
+        over_time = over_time.series(Series::points(label, samples.chain(far)));
+        let whole = windows.len().saturating_sub(1);
+        let points = windows[..whole].iter().enumerate().map(|(index, window)| {
+            let middle = (index as f64 + 0.5) * width as f64;
+            let rate = 8e12 * window.bytes as f64 / width as f64;
+            (middle / time.ps, rate / bits)
+        });
+        rate = rate.series(Series::line(label, points));
+    }
+    let title = title.map_or_else(|| titled(subjects), String::from);
+    let mut figure = Figure::new(title)
+        .panel(share)
+        .panel(counts)
+        .panel(over_time);
+    if rate.series.iter().any(|series| !series.is_empty()) {
+        figure = figure.panel(rate);
+    }
+    figure
+}
+
+fn titled(subjects: &[Subject]) -> String {
+    match subjects {
+        [only] => only.name.clone(),
+        _ => format!("{} streams", subjects.len()),
+    }
+}

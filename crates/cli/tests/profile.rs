@@ -1,0 +1,198 @@
+//! What packets are like in time, from captures of which that is known.
+
+mod shell;
+
+use shell::{Ended, Place};
+
+/// A lab that captures `frames` at `b.0` of a 10 Gb/s link in picoseconds.
+fn lab(place: &Place, generator: &str) {
+    place.write(
+        "lab.toml",
+        format!(
+            "[node.a]\nkind = 'generator'\n{generator}\n[node.b]\nkind = 'sink'\n\
+             [[link]]\nends = ['a.0', 'b.0']\nrate = '10 Gb/s'\n\
+             [[capture]]\nat = 'b.0'\nfile = 't.pcapng'\nresolution = 'ps'\n"
+        ),
+    );
+    place.run("wire lab lab.toml").good();
+}
+
+/// A number in a line of JSON, by the keys that lead to it.
+fn number(line: &str, keys: &[&str]) -> f64 {
+    let mut rest = line;
+    for key in keys {
+        let key = format!("\"{key}\":");
+        let at = rest
+            .find(&key)
+            .unwrap_or_else(|| panic!("no {key} in {line}"));
+        rest = &rest[at + key.len()..];
+    }
+    let end = rest.find([',', '}', ']']).unwrap();
+    rest[..end]
+        .parse()
+        .unwrap_or_else(|_| panic!("{keys:?}: {rest}"))
+}
+
+#[test]
+fn a_stream_of_nine_gigabits_has_no_deviation_in_bits() {
+    let place = Place::new("profile-nine");
+    lab(&place, "count = 10_000\nsize = 1518\ngap = '1356.8 ns'");
+    let json = place.run("wire profile t.pcapng --json").good();
+    for (keys, value) in [
+        (&["packets"][..], 10_000.0),
+        (&["delay", "mean_ps"], 1_356_800.0),
+        (&["delay", "sd_ps"], 0.0),
+        (&["delay", "bits", "mean"], 13_992.0),
+        (&["delay", "bits", "sd"], 0.0),
+        (&["gap", "idles", "mean"], 170.0),
+        (&["gap", "idles", "max"], 170.0),
+        (&["unit_ps"], 1.0),
+        (&["probes", "lost"], 0.0),
+    ] {
+        assert_eq!(number(&json, keys), value, "{keys:?}");
+    }
+    let text = place.run("wire profile t.pcapng").good();
+    assert!(
+        text.contains("13,992") && text.contains("units of 1 ps"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 104),
+        "{text}"
+    );
+    // The stamps outlive a conversion.
+    let again = place
+        .run("wire dump t.pcapng | wire profile --rate 10Gb/s --json")
+        .good();
+    assert_eq!(number(&again, &["delay", "bits", "sd"]), 0.0);
+    // In nanoseconds they do not, and the profile says what they are worth.
+    let coarse = place
+        .run("wire dump --pcap t.pcapng | wire profile --rate 10Gb/s --json")
+        .good();
+    assert_eq!(number(&coarse, &["unit_ps"]), 1_000.0);
+    assert!(number(&coarse, &["delay", "bits", "sd"]) > 1.0);
+}
+
+#[test]
+fn bursts_rate_and_loss_are_those_of_the_stream() {
+    let place = Place::new("profile-bursts");
+    // Ten packets back to back, every ten microseconds, in ticks of 100 ps.
+    let packets = place.run("wire gen --count 1000 --size 64 | wire cat --no-time");
+    let packets = packets.good();
+    let timed = packets.lines().enumerate().map(|(n, line)| {
+        let ticks = n / 10 * 100_000 + n % 10 * 672;
+        format!("{ticks:016X} {line}\n")
+    });
+    place.write("t.lines", timed.collect::<String>());
+    place
+        .run("wire dump --tick 100ps t.lines -o t.pcapng")
+        .good();
+    let json = place
+        .run("wire profile --rate 10Gb/s t.pcapng --json")
+        .good();
+    assert_eq!(number(&json, &["bursts", "count"]), 100.0);
+    assert_eq!(number(&json, &["bursts", "share"]), 1.0);
+    assert_eq!(number(&json, &["bursts", "length", "max"]), 10.0);
+    assert_eq!(number(&json, &["delay", "min_ps"]), 67_200.0);
+    // Every tenth packet is taken out, from the fifth on.
+    let json = place
+        .run("awk 'NR % 10 != 5' t.lines | wire profile --tick 100ps --json")
+        .good();
+    assert_eq!(number(&json, &["probes", "packets"]), 900.0);
+    assert_eq!(number(&json, &["probes", "lost"]), 100.0);
+    // A burst by time, where no rate is known.
+    let json = place
+        .run("wire profile t.lines --tick 100ps --burst 1us --json")
+        .good();
+    assert_eq!(number(&json, &["bursts", "count"]), 100.0);
+}
+
+#[test]
+fn windows_that_were_asked_for_are_counted_empty_or_not() {
+    let place = Place::new("profile-windows");
+    let json = place
+        .run("wire gen --count 101 --gap 10us | wire profile --window 5us --json")
+        .good();
+    assert_eq!(number(&json, &["window_ps"]), 5_000_000.0);
+    assert_eq!(number(&json, &["windows"]), 200.0);
+    assert_eq!(number(&json, &["packets_per_second", "mean"]), 100_000.0);
+    assert_eq!(number(&json, &["packets_per_second", "max"]), 200_000.0);
+    assert_eq!(number(&json, &["packets_per_second", "min"]), 0.0);
+}
+
+#[test]
+fn each_interface_of_a_capture_is_told_by_itself() {
+    let place = Place::new("profile-interfaces");
+    place.write(
+        "lab.toml",
+        "[node.a]\nkind = 'generator'\ncount = 100\ngap = '10 us'\n\
+         [node.d]\nkind = 'delay'\ndelay = '1 ms'\n[node.b]\nkind = 'sink'\n\
+         [[link]]\nends = ['a.0', 'd.0']\n[[link]]\nends = ['d.1', 'b.0']\n\
+         [[capture]]\nat = ['d.0', 'b.0']\nfile = 't.pcapng'\n",
+    );
+    place.run("wire lab lab.toml").good();
+    let json = place
+        .run("wire profile t.pcapng --json --plot t.svg")
+        .good();
+    assert_eq!(json.lines().count(), 2, "{json}");
+    for (line, name) in json.lines().zip(["t.pcapng d.0", "t.pcapng b.0"]) {
+        assert!(line.contains(name), "{line}");
+        assert_eq!(number(line, &["packets"]), 100.0);
+        assert_eq!(number(line, &["delay", "sd_ps"]), 0.0);
+    }
+    let svg = String::from_utf8(place.read("t.svg")).unwrap();
+    assert!(svg.contains("t.pcapng b.0") && svg.contains("share of packets"));
+}
+
+#[test]
+fn what_is_odd_about_the_stamps_is_said() {
+    let place = Place::new("profile-odd");
+    place.run("wire gen --count 50 --gap 10us > t.lines").good();
+    // The order of two packets is exchanged.
+    let text = place
+        .run("awk 'NR == 7 {kept = $0; next} {print} NR == 8 {print kept}' t.lines | wire profile")
+        .good();
+    assert!(text.contains("1 packets have a stamp before"), "{text}");
+    assert!(text.contains("1 reordered"), "{text}");
+    let text = place.run("wire profile --rate 10Mb/s t.lines").good();
+    assert!(
+        text.contains("begin before the one before them has ended"),
+        "{text}"
+    );
+    assert_eq!(place.run("wire profile /dev/null").good(), "no packet\n");
+    let one = place.run("head -1 t.lines | wire profile --json").good();
+    assert_eq!(number(&one, &["packets"]), 1.0);
+}
+
+#[test]
+fn what_cannot_be_profiled_says_why() {
+    let place = Place::new("profile-bad");
+    for (script, message) in [
+        (
+            "wire profile missing.pcap",
+            "no interface and no file `missing.pcap`",
+        ),
+        ("wire profile --window 0 x", "a window has a length"),
+        (
+            "wire profile - --plot x.pdf < /dev/null",
+            "use .png or .svg",
+        ),
+        (
+            "wire profile - --filter 'not a filter' < /dev/null",
+            "filter",
+        ),
+    ] {
+        let ended: Ended = place.run(script);
+        assert_eq!(ended.code, Some(2), "{script}: {}", ended.err);
+        assert!(ended.err.contains(message), "{script}: {}", ended.err);
+    }
+}
+
+#[test]
+fn dump_tells_the_same_on_the_way() {
+    let place = Place::new("profile-dump");
+    let ended = place.run("wire gen --count 20 --gap 1us | wire dump --summary -o t.pcapng");
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.err.contains("20 packets in 19 us"), "{}", ended.err);
+    place.run("test $(wire cat t.pcapng | wc -l) = 20").good();
+}

@@ -1,6 +1,7 @@
 //! A lab file, read and checked.
 
 use crate::channel;
+use crate::clocks;
 use crate::each::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
 use crate::fields::{Fields, Text};
@@ -134,6 +135,7 @@ impl Reader {
         if let Some(link) = fields.value("link") {
             let mut fields = Fields::of(link, "a table", &mut self.faults);
             channel = channel::read(&mut fields, &channel, &mut self.faults);
+            clocks::read(&mut fields, &mut channel, &mut self.faults);
             fields.finish(&mut self.faults);
         }
         fields.finish(&mut self.faults);
@@ -270,9 +272,11 @@ impl Reader {
         let names: Option<Vec<String>> =
             fields.required("ends", "[\"a.0\", \"sw.1\"]", &mut self.faults);
         let ends_value = fields.value("ends");
-        let both = channel::read(&mut fields, base, &mut self.faults);
-        let channels = ["forth", "back"].map(|key| match fields.value(key) {
-            None => both.clone(),
+        let mut both = channel::read(&mut fields, base, &mut self.faults);
+        clocks::read(&mut fields, &mut both, &mut self.faults);
+        let ways = [("forth", both.clone()), ("back", clocks::turned(&both))];
+        let channels = ways.map(|(key, both)| match fields.value(key) {
+            None => both,
             Some(value) => {
                 let mut fields = Fields::of(value, "a table", &mut self.faults);
                 let channel = channel::read(&mut fields, &both, &mut self.faults);

@@ -46,12 +46,14 @@
 
 mod channel;
 mod check;
+mod clocks;
 mod each;
 mod fault;
 mod fields;
 mod file;
 mod keep;
 mod kinds;
+mod lines;
 mod plan;
 mod plot;
 mod replay;

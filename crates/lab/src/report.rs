@@ -131,13 +131,17 @@ impl Report {
         }
         for (ends, counters) in self.links.iter().zip(&self.outcome.links) {
             for (direction, counters) in counters.iter().enumerate() {
-                lines.push(json!({
+                let mut line = json!({
                     "type": "link", "from": ends[direction], "to": ends[1 - direction],
                     "sent": counters.sent, "bytes": counters.bytes, "late": counters.late,
                     "queue_full": counters.queue_full, "lost": counters.lost,
                     "bit_errors": counters.bit_errors, "duplicated": counters.duplicated,
                     "reordered": counters.reordered,
-                }));
+                });
+                if counters.line.is_some() {
+                    line["line"] = crate::lines::json(counters);
+                }
+                lines.push(line);
             }
         }
         for note in &self.notes {
@@ -268,6 +272,10 @@ impl fmt::Display for Report {
                 .into_iter()
                 .map(|(at, what, count)| vec![at, what, number(count)]);
             write!(f, "\n{}", Table::new(std::iter::once(head).chain(lines)))?;
+        }
+        let line = crate::lines::table(&self.links, &outcome.links, number);
+        if !line.is_empty() {
+            write!(f, "\n{}", Table::new(line))?;
         }
         let (frames, events) = (number(outcome.frames), number(outcome.events));
         writeln!(f, "\n{frames} frames delivered in {events} events")?;

@@ -2,14 +2,14 @@
 
 use crate::keep::{Era, Keep};
 use crate::kinds::{Context, stream_of};
-use crate::plan::{Lab, Place, Resolution};
+use crate::plan::{Lab, LinkPlan, Place, Resolution};
 use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
 use crate::{Fault, Faults, file, plot};
 use live::clock;
 use node::outcome::Tap;
-use node::{Graph, Outcome, Rate, Time};
+use node::{Graph, Level, Outcome, Rate, Time};
 use nodes::meter::Statistics;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,17 @@ pub enum LabError {
         /// What is wrong, and where in the lab file.
         fault: Fault,
     },
+    /// A link that only simulated time has.
+    #[error(
+        "the link of `{first}` and `{second}` is at the level of blocks, which only the world `sim` has; \
+         for the world `live` take `level = \"block\"` and `clocks` out"
+    )]
+    BlockLevel {
+        /// One end.
+        first: String,
+        /// The other.
+        second: String,
+    },
     /// The simulation could not go on.
     #[error(transparent)]
     Sim(#[from] sim::SimError),
@@ -101,6 +112,13 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let out = options.out.as_ref().unwrap_or(&options.folder);
     let seed = options.seed.unwrap_or(lab.seed);
     let until = options.duration.or(lab.duration);
+    if world == World::Live {
+        let blocks = |plan: &&LinkPlan| plan.link.channels[0].level != Level::Frame;
+        if let Some(plan) = lab.links.iter().find(blocks) {
+            let [first, second] = plan.names.clone();
+            return Err(LabError::BlockLevel { first, second });
+        }
+    }
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed)?;
     let (taps, stop) = (stage.taps(lab), options.stop);

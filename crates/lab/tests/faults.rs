@@ -213,3 +213,49 @@ fn a_node_of_no_kind_is_one_fault_and_what_refers_to_it_is_none() {
         ]
     );
 }
+
+#[test]
+fn faults_of_levels_and_clocks_are_told_with_their_mend() {
+    let found = faults(&format!("{PAIR}clocks = [1, 2]\n"));
+    assert_eq!(
+        found,
+        ["7:10 only a link at the level of blocks has clocks / add `level = \"block\"`"]
+    );
+    let with = |keys: &str| faults(&format!("{PAIR}level = 'block'\n{keys}\n"));
+    let two = "a link has two clocks, one for each end / write how many ppm each is fast: \
+               `clocks = [100, -100]`";
+    assert_eq!(with("clocks = [1]"), [format!("8:10 {two}")]);
+    assert_eq!(with("clocks = ['1 ppm', 0]"), [format!("8:11 {two}")]);
+    assert_eq!(
+        with("clocks = [100.5, {drift = 2000}]"),
+        [
+            "8:11 a clock is at most 100 ppm off, fast or slow / -",
+            "8:18 a clock drifts by at most 1000 ppm a second / -",
+        ]
+    );
+    assert_eq!(
+        with("clocks = [0, {ppm = 1, drif = 2}]"),
+        ["8:24 unknown key `drif` / did you mean `drift`?"]
+    );
+    assert_eq!(
+        with("clocks = [0, {temperature = [['1 s', 20], ['1 s', 30]]}]"),
+        [
+            "8:14 the times of temperatures go up, and there are at most 1000 / write \
+          `temperature = [[\"0 s\", 20], [\"60 s\", 45]]`"
+        ]
+    );
+    assert_eq!(
+        with("rate = '1 Gb/s'"),
+        ["6:9 a link at the level of blocks is 10GBASE-R: its rate is 10 Gb/s, not another / -"]
+    );
+    assert_eq!(
+        with("gap = 4"),
+        ["6:9 a link at the level of blocks has a gap of at least 8 bytes / -"]
+    );
+    let unknown = faults(&format!("{PAIR}level = 'blocks'\n"));
+    assert!(unknown[0].starts_with("7:9 "), "{unknown:?}");
+    assert!(
+        unknown[0].contains("`frame`") || unknown[0].contains("`block`"),
+        "{unknown:?}"
+    );
+}

@@ -2,7 +2,7 @@
 
 mod cast;
 
-use node::{Channel, Frame, Graph, Node, Out, Port, Time};
+use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Time};
 use sim::{Options, run};
 
 #[global_allocator]
@@ -19,15 +19,19 @@ impl Node for Quiet {
     }
 }
 
-fn allocations_of(frames: u32) -> u64 {
+fn allocations_of(frames: u32, level: Level) -> u64 {
+    let channel = || Channel {
+        level: level.clone(),
+        ..Channel::default()
+    };
     let mut graph = Graph::default();
     let hub = graph.add("hub", Box::new(cast::Hub(4)));
     let slot = Time::from_ps(67_200);
     let a = graph.add("a", cast::source(frames, 60, Time::from_us(1), slot));
-    graph.connect((a, 0), (hub, 0), Channel::default());
+    graph.connect((a, 0), (hub, 0), channel());
     for port in 1..4 {
         let quiet = graph.add(format!("quiet{port}"), Box::new(Quiet));
-        graph.connect((hub, port), (quiet, 0), Channel::default());
+        graph.connect((hub, port), (quiet, 0), channel());
     }
     let before = allocations::of_this_thread();
     let outcome = run(graph, Options::default()).unwrap();
@@ -37,6 +41,9 @@ fn allocations_of(frames: u32) -> u64 {
 
 #[test]
 fn ten_times_the_frames_need_no_more_allocations() {
-    let few = allocations_of(10_000);
-    assert_eq!(allocations_of(100_000), few);
+    let [sender, receiver] = [100.0, -100.0].map(Oscillator::fast_by);
+    for level in [Level::Frame, Level::Block(Clocks { sender, receiver })] {
+        let few = allocations_of(10_000, level.clone());
+        assert_eq!(allocations_of(100_000, level), few);
+    }
 }

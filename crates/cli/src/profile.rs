@@ -1,5 +1,6 @@
 //! `wire profile`: what packets are like in time.
 
+mod compare;
 mod feed;
 mod figures;
 mod object;
@@ -22,17 +23,30 @@ use std::path::PathBuf;
 /// PORT or FILE is what `wire cat` reads; each interface of a capture, and each port, is told by itself.
 /// A port is listened to until Ctrl-C, --count or --duration. With the --rate of the line, or where the
 /// capture has it, gaps are told in idle characters and bits, and bursts are found.
+///
+/// --compare finds the packets of one capture in another, though MAC addresses, tags, TTL, addresses and
+/// ports may have been rewritten: the delay of each, loss, order, duplicates.
 #[derive(clap::Args)]
 #[command(
     name = "profile",
     after_help = "Examples:
   wire profile trace.pcapng --rate 10Gb/s --plot trace.svg
-  wire profile eth0 --duration 10s --json"
+  wire profile eth0 --duration 10s --json
+  wire profile --compare before.pcapng behind.pcapng --plot delay.svg"
 )]
 pub struct ProfileCommand {
     /// What to read
     #[arg(value_name = "PORT|FILE", default_value = "-")]
     sources: Vec<String>,
+    /// Tell what a device did to packets: FILE or FILE#INTERFACE before it, and behind it
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "BEHIND"], conflicts_with_all = ["sources", "count", "duration"])]
+    compare: Vec<String>,
+    /// With --compare: packets of each side that wait to be found on the other
+    #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(16..=1 << 24))]
+    within: u32,
+    /// With --compare: bytes of payload by which a packet without a probe is known again
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(0..=16_000))]
+    payload: u32,
     /// The rate of the line, such as 10Gb/s
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
@@ -80,6 +94,19 @@ impl ProfileCommand {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         picture::check(&self.plot)?;
+        if !self.compare.is_empty() {
+            let task = compare::Task {
+                sources: &self.compare,
+                config: nodes::compare::Config {
+                    window: self.within as usize,
+                    bytes: self.payload as usize,
+                },
+                filter: self.filter.as_deref().map(compile).transpose()?,
+                tick: self.tick,
+                complaints: self.strictness.complaints(),
+            };
+            return compare::run(&task, &self.plot, self.title.as_deref(), self.json);
+        }
         let config = Config {
             rate: self.rate,
             burst: self.burst,

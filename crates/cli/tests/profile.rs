@@ -196,3 +196,162 @@ fn dump_tells_the_same_on_the_way() {
     assert!(ended.err.contains("20 packets in 19 us"), "{}", ended.err);
     place.run("test $(wire cat t.pcapng | wc -l) = 20").good();
 }
+
+/// A lab with a device between `d.0` and `b.0`, captured on both sides.
+fn device(place: &Place, link: &str) {
+    place.write(
+        "lab.toml",
+        format!(
+            "[lab]\nseed = 3\n[node.a]\nkind = 'generator'\ncount = 20_000\ngap = '5 us'\n\
+             [node.d]\nkind = 'delay'\ndelay = '1 ms'\n[node.b]\nkind = 'sink'\n\
+             [[link]]\nends = ['a.0', 'd.0']\nrate = '10 Gb/s'\n\
+             [[link]]\nends = ['d.1', 'b.0']\nrate = '10 Gb/s'\n{link}\n\
+             [[capture]]\nat = ['d.0', 'b.0']\nfile = 't.pcapng'\nresolution = 'ps'\n"
+        ),
+    );
+    place.run("wire lab lab.toml --json > report").good();
+}
+
+#[test]
+fn the_delay_of_a_device_is_found_to_the_picosecond() {
+    let place = Place::new("compare-delay");
+    device(&place, "delay = '123 ps'");
+    let json = place
+        .run("wire profile --compare t.pcapng#d.0 t.pcapng#b.0 --json --plot d.svg")
+        .good();
+    for (keys, value) in [
+        (&["by_probe"][..], 20_000.0),
+        (&["delay", "mean_ps"], 1_000_000_123.0),
+        (&["delay", "sd_ps"], 0.0),
+        (&["delay", "jitter_ps"], 0.0),
+        (&["lost", "packets"], 0.0),
+        (&["reordered", "packets"], 0.0),
+    ] {
+        assert_eq!(number(&json, keys), value, "{keys:?}");
+    }
+    assert!(
+        String::from_utf8(place.read("d.svg"))
+            .unwrap()
+            .contains("delay [ms]")
+    );
+}
+
+#[test]
+fn loss_duplicates_and_order_are_those_that_the_link_made() {
+    let place = Place::new("compare-faults");
+    device(
+        &place,
+        "loss = 0.01\nduplicate = 0.005\nreorder = 0.01\nreorder_by = '32 us'",
+    );
+    let report = String::from_utf8(place.read("report")).unwrap();
+    let link = report
+        .lines()
+        .find(|line| line.contains("\"from\":\"d.1\""))
+        .unwrap();
+    let json = place
+        .run("wire profile --compare t.pcapng#0 t.pcapng#1 --json")
+        .good();
+    let lost = number(link, &["lost"]);
+    let told = number(&json, &["lost", "packets"]);
+    let (ahead, tail) = (
+        number(&json, &["not_covered_ahead"]),
+        number(&json, &["not_covered_behind"]),
+    );
+    assert!(lost > 100.0);
+    assert_eq!(told + ahead + tail, lost);
+    assert_eq!(
+        json.lines()
+            .filter(|line| line.contains("\"type\":\"lost\""))
+            .count() as f64,
+        told
+    );
+    assert_eq!(
+        number(&json, &["duplicates"]),
+        number(link, &["duplicated"])
+    );
+    // Held up for six packets and some: some are lost behind it, or come twice.
+    let (late, held) = (
+        number(&json, &["reordered", "packets"]),
+        number(link, &["reordered"]),
+    );
+    assert!((held - late).abs() <= 0.05 * held, "{late} of {held}");
+    assert!((5.0..=8.0).contains(&number(&json, &["extent_max"])));
+    assert_eq!(number(&json, &["delay", "min_ps"]), 1_000_000_000.0);
+}
+
+#[test]
+fn packets_are_known_again_behind_a_router_with_nat() {
+    let place = Place::new("compare-nat");
+    // Frames without a probe: what differs is the IP identification and the payload.
+    let line = |n: u64, at: u64, ttl: u8, src: &str, port: u16, mac: &str| {
+        format!(
+            "{at:016X} {mac} 020000000001 0800 45 00 00 24 {:02X} {:02X} 40 00 {ttl:02X} 11 00 00 {src} \
+             C6 33 64 02 {:02X} {:02X} 00 35 00 10 {ttl:02X} 00 {:02X} {:02X} 11 22 33 44 55 66\n",
+            n >> 8 & 255,
+            n & 255,
+            port >> 8,
+            port & 255,
+            n >> 8 & 255,
+            n & 255,
+        )
+    };
+    let inside: String = (0..5_000)
+        .map(|n| line(n, n * 1_000, 64, "0A 00 00 01", 4000, "020000000002"))
+        .collect();
+    // 40 us later, each fiftieth lost, MAC, TTL, address and port rewritten.
+    let outside: String = (0..5_000)
+        .filter(|n| n % 50 != 7)
+        .map(|n| {
+            line(
+                n,
+                n * 1_000 + 5_000,
+                63,
+                "C0 00 02 09",
+                61_000,
+                "0200000000FF",
+            )
+        })
+        .collect();
+    place.write("in.lines", inside);
+    place.write("out.lines", outside);
+    let json = place
+        .run("wire profile --compare in.lines out.lines --json | head -1")
+        .good();
+    assert_eq!(number(&json, &["by_content"]), 4_900.0);
+    assert_eq!(number(&json, &["lost", "packets"]), 100.0);
+    assert_eq!(number(&json, &["delay", "mean_ps"]), 40_000_000.0);
+    assert_eq!(number(&json, &["delay", "sd_ps"]), 0.0);
+    // Tagged too, and captured by a clock that is decades off.
+    let json = place
+        .run(
+            "awk '{$4 = \"8100 00 05 08 00\"; print}' out.lines | wire dump --epoch 1700000000000000000 -o out.pcapng
+             wire dump --epoch 0 in.lines -o in.pcapng
+             wire profile --compare in.pcapng out.pcapng --json | head -1",
+        )
+        .good();
+    assert_eq!(number(&json, &["by_content"]), 4_900.0);
+    assert_eq!(number(&json, &["delay", "max_ps"]), 0.0);
+    assert!(
+        json.contains("\"zero_ps\":\"1700000000000040000000\""),
+        "{json}"
+    );
+    assert!(json.contains("one clock cannot have made both"), "{json}");
+}
+
+#[test]
+fn captures_of_different_traffic_fail_the_comparison() {
+    let place = Place::new("compare-strangers");
+    place
+        .run("wire gen --count 50 --gap 1us > a; wire gen --count 50 --gap 1us --stream 3 > b")
+        .good();
+    let ended = place.run("wire profile --compare a b");
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.out.contains("are these the same traffic"),
+        "{}",
+        ended.out
+    );
+    let ended = place.run("wire profile --compare a a");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("FILE#1"), "{}", ended.err);
+}

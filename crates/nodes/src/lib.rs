@@ -17,6 +17,7 @@
 //! | [`echo`] | sends frames back with their addresses swapped | n |
 //! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
 //! | [`distribution`] | how times and sizes that differ are spread, and draws from it | |
+//! | [`compare`] | what a device did to packets, from captures on both sides of it | |
 //! | [`profile`] | what a stream of packets is like in time: gaps, bursts, rate |  |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames | |
 //!
@@ -42,6 +43,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod capture;
+pub mod compare;
 mod config;
 pub mod delay;
 pub mod distribution;

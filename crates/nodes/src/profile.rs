@@ -41,7 +41,7 @@ pub use windows::{MOST_WINDOWS, Rates, Window};
 
 use crate::meter::{Moments, Order, Statistics, Summary};
 use node::{Histogram, Rate, Time};
-use trace::Trace;
+pub(crate) use trace::Trace;
 use windows::Windows;
 
 /// How finely delays and gaps are counted: to `1/2^FINE` of themselves.
@@ -94,7 +94,7 @@ pub struct Profile {
     threshold: Option<Time>,
     bursts: Bursts,
     windows: Windows,
-    trace: Trace,
+    trace: Trace<Sample>,
 }
 
 impl Profile {
@@ -159,7 +159,10 @@ impl Profile {
             self.step = divisor(self.step, delay);
         }
         self.windows.delay(delay);
-        self.trace.add(at, delay);
+        self.trace.add(Sample {
+            at_ps: at,
+            delay_ps: delay,
+        });
         let mut apart = delay;
         if let Some(line) = &self.line {
             let taken = line.taken_ps(self.last_length);

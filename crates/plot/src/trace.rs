@@ -27,8 +27,8 @@ const DASHES: [&[f64]; 5] = [
 ];
 /// A line of no more points has a mark at each.
 const MARKED: usize = 40;
-/// More points than this are drawn small, and no closer than every other pixel.
-const MANY: usize = 4_000;
+/// More points than this, at different pixels, are drawn small.
+const MANY: usize = 6_000;
 /// Steps less wide than this, in pixels, are shown as a mark.
 const NARROW: f64 = 3.0;
 
@@ -205,17 +205,19 @@ impl<'a> Trace<'a> {
         points: &[(f64, f64)],
     ) -> Drawn<DB> {
         let mut drawn = HashSet::new();
-        let cell = if points.len() > MANY { 2.0 } else { 1.0 };
+        let mut seen = Vec::new();
         for point in points.iter().filter_map(|point| frame.pixel(*point)) {
-            let place = (
-                (point.0 / cell).round() as i32,
-                (point.1 / cell).round() as i32,
-            );
+            let place = (point.0.round() as i32, point.1.round() as i32);
             if frame.holds(point) && drawn.insert(place) {
-                self.mark(area, point, self.mark)?;
+                seen.push(point);
             }
         }
-        Ok(())
+        let small = Trace {
+            size: if seen.len() > MANY { 1 } else { self.size },
+            ..*self
+        };
+        seen.into_iter()
+            .try_for_each(|point| small.mark(area, point, self.mark))
     }
 
     fn line<DB: DrawingBackend>(

@@ -266,8 +266,24 @@ pub fn notes(subject: &Subject) -> Vec<String> {
     notes
 }
 
+/// A time that may be below zero.
+pub fn signed(ps: f64) -> String {
+    match ps < 0.0 {
+        true => format!("-{}", time(-ps)),
+        false => time(ps),
+    }
+}
+
+/// The same with four digits.
+pub fn short_signed(ps: f64) -> String {
+    match ps < 0.0 {
+        true => format!("-{}", short(-ps)),
+        false => short(ps),
+    }
+}
+
 /// A time with four digits.
-fn short(ps: f64) -> String {
+pub fn short(ps: f64) -> String {
     if ps <= 0.0 {
         return "0".into();
     }

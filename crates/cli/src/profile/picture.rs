@@ -28,7 +28,7 @@ pub fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
 pub struct Scaled {
     pub unit: TimeUnit,
     pub log: bool,
-    /// From where to where all values are, in the unit, with some room.
+    /// From where to where all values are, in the unit.
     range: (f64, f64),
 }
 
@@ -42,17 +42,12 @@ impl Scaled {
         let unit = TimeUnit::of(most as f64);
         let log = most as f64 > WIDE * least as f64;
         let (low, high) = (unit.of_ps(least.min(most)), unit.of_ps(most));
-        let range = match high - low {
-            _ if log => (low / 1.3, high * 1.3),
-            span if span > 0.0 => ((low - 0.05 * span).max(0.0), high + 0.05 * span),
-            _ => (0.0, 2.0 * high.max(0.5)),
-        };
+        let range = (low, high);
         Scaled { unit, log, range }
     }
 
     pub fn axis(&self, name: &str) -> Axis {
-        let axis = Axis::new(format!("{name} [{}]", self.unit.name)).log_if(self.log);
-        axis.range(self.range.0, self.range.1)
+        time_axis(name, self.unit, self.log, self.range)
     }
 
     /// A histogram's bars.
@@ -62,6 +57,21 @@ impl Scaled {
             false => Series::histogram(label, histogram, self.unit.ps, BINS),
         }
     }
+}
+
+/// An axis for times from `low` to `high` of a unit; with room for a single value too.
+pub fn time_axis(name: &str, unit: TimeUnit, log: bool, (low, high): (f64, f64)) -> Axis {
+    let span = high - low;
+    let (from, to) = match span > 0.0 {
+        _ if log => (low / 1.3, high * 1.3),
+        true if low >= 0.0 => ((low - 0.05 * span).max(0.0), high + 0.05 * span),
+        true => (low - 0.05 * span, high + 0.05 * span),
+        false if low < 0.0 => (2.0 * low, 0.0),
+        false => (0.0, 2.0 * high.max(0.5)),
+    };
+    Axis::new(format!("{name} [{}]", unit.name))
+        .log_if(log)
+        .range(from, to)
 }
 
 /// All subjects in one picture.

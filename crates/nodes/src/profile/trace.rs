@@ -1,4 +1,4 @@
-//! Inter-packet delays of evenly spread packets, in a bounded space.
+//! Samples of evenly spread packets, in a bounded space.
 
 use alloc::vec::Vec;
 
@@ -15,17 +15,27 @@ pub struct Sample {
 }
 
 /// Of more than [`SAMPLES`] packets every second, fourth, ... is kept.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Trace {
-    list: Vec<Sample>,
+#[derive(Clone, Debug)]
+pub(crate) struct Trace<S> {
+    list: Vec<S>,
     /// One in `2^thin`.
     thin: u32,
     seen: u64,
 }
 
-impl Trace {
+impl<S> Default for Trace<S> {
+    fn default() -> Trace<S> {
+        Trace {
+            list: Vec::new(),
+            thin: 0,
+            seen: 0,
+        }
+    }
+}
+
+impl<S> Trace<S> {
     #[inline]
-    pub fn add(&mut self, at_ps: u64, delay_ps: u64) {
+    pub fn add(&mut self, sample: S) {
         let number = self.seen;
         self.seen += 1;
         if number & ((1 << self.thin) - 1) != 0 {
@@ -45,10 +55,10 @@ impl Trace {
         if self.list.capacity() == 0 {
             self.list.reserve_exact(SAMPLES);
         }
-        self.list.push(Sample { at_ps, delay_ps });
+        self.list.push(sample);
     }
 
-    pub fn samples(&self) -> &[Sample] {
+    pub fn samples(&self) -> &[S] {
         &self.list
     }
 }
@@ -60,7 +70,7 @@ mod tests {
     #[test]
     fn samples_are_evenly_spread_over_any_number_of_packets() {
         let mut trace = Trace::default();
-        (0..1_000_000).for_each(|n| trace.add(n, 1));
+        (0..1_000_000).for_each(|at_ps| trace.add(Sample { at_ps, delay_ps: 1 }));
         let all = trace.samples();
         assert!(
             (SAMPLES / 2..=SAMPLES).contains(&all.len()),

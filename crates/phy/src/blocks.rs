@@ -102,7 +102,9 @@ impl Blocks {
     }
 
     fn widen(&mut self) {
-        self.control.resize(self.payloads.len().div_ceil(64), 0);
+        while 64 * self.control.len() < self.payloads.len() {
+            self.control.push(0);
+        }
     }
 }
 
@@ -118,6 +120,10 @@ impl Sink for Blocks {
     }
 
     fn idle(&mut self, blocks: u64) {
+        if blocks == 1 {
+            // Between frames that follow each other there are no more.
+            return self.block(Block::IDLE);
+        }
         let mut index = self.payloads.len();
         let end = index + usize::try_from(blocks).expect("blocks that fit in memory");
         self.payloads.resize(end, Block::IDLE.payload);

@@ -106,7 +106,7 @@ impl Decoder {
     /// The next block, whose header begins at `at`; `None` when the header is bad.
     pub fn block(&mut self, at: Stamp, block: Option<Block>, each: &mut impl FnMut(Item<'_>)) {
         self.faults.pass(at, each);
-        if self.state == State::Control && block == Some(Block::IDLE) {
+        if self.usual(at, block, each) {
             return;
         }
         let class = block.map_or(Class::Error, Block::class);
@@ -132,9 +132,7 @@ impl Decoder {
                 let Some(Kind::Terminate(lane)) = block.kind() else {
                     return;
                 };
-                self.store(block.payload >> 8, lane.into());
-                let lane = u64::from(lane);
-                self.end = Some((at + lane / 4 * Stamp::COLUMN, lane % 4));
+                self.terminate(at, block, lane);
             }
             (Some(block), State::Control) => {
                 self.close(true, each);
@@ -144,6 +142,45 @@ impl Decoder {
                 self.error(each, at, block, class);
             }
         }
+    }
+
+    /// What nearly every block outside of data is: an idle, a start behind one, or a terminate with
+    /// idles behind it. The state machine says the same of them, but takes longer.
+    #[inline]
+    fn usual(&mut self, at: Stamp, block: Option<Block>, each: &mut impl FnMut(Item<'_>)) -> bool {
+        let Some(block @ Block { control: true, .. }) = block else {
+            return false;
+        };
+        let next = match (self.state, block) {
+            (State::Control | State::Terminate, Block::IDLE) => State::Control,
+            (State::Control | State::Terminate, Block::START | Block::START_4) => State::Data,
+            (State::Data, _) => {
+                let Some(Kind::Terminate(lane)) = block.kind() else {
+                    return false;
+                };
+                if block.payload.unbounded_shr(15 + 7 * u32::from(lane)) != 0 {
+                    return false;
+                }
+                self.terminate(at, block, lane);
+                (self.state, self.last) = (State::Terminate, at);
+                return true;
+            }
+            _ => return false,
+        };
+        if self.state == State::Terminate {
+            self.close(false, each);
+        }
+        if next == State::Data {
+            self.start(at, block, each);
+        }
+        (self.state, self.last) = (next, at);
+        true
+    }
+
+    fn terminate(&mut self, at: Stamp, block: Block, lane: u8) {
+        self.store(block.payload >> 8, lane.into());
+        let lane = u64::from(lane);
+        self.end = Some((at + lane / 4 * Stamp::COLUMN, lane % 4));
     }
 
     /// Data blocks, of which the first begins at `at`.
@@ -180,28 +217,32 @@ impl Decoder {
         self.beyond += 8 * lost.len() as u64;
     }
 
-    /// Up to 32 blocks with good headers, of which the first begins at `at`; a bit of `control` for
-    /// each.
-    pub(crate) fn group(
+    /// Blocks with good headers, of which the first begins at `at`; a bit of `control` for each, and
+    /// zeros behind the last.
+    pub(crate) fn run(
         &mut self,
         at: Stamp,
         payloads: &[u64],
-        control: u32,
+        control: &[u64],
         each: &mut impl FnMut(Item<'_>),
     ) {
+        let place = |index: usize| at + index as u64 * Stamp::BLOCK;
         let mut index = 0;
-        while index < payloads.len() {
-            let place = |index: usize| at + index as u64 * Stamp::BLOCK;
-            let data = (control.unbounded_shr(index as u32)).trailing_zeros() as usize;
-            let data = data.min(payloads.len() - index);
-            if data > 0 {
-                self.data(place(index), &payloads[index..index + data], each);
-                index += data;
+        for (word, &bits) in control.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let next = 64 * word + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if index < next {
+                    self.data(place(index), &payloads[index..next], each);
+                }
+                let block = Block::control(payloads[next]);
+                self.block(place(next), Some(block), each);
+                index = next + 1;
             }
-            if let Some(&payload) = payloads.get(index) {
-                self.block(place(index), Some(Block::control(payload)), each);
-                index += 1;
-            }
+        }
+        if index < payloads.len() {
+            self.data(place(index), &payloads[index..], each);
         }
     }
 

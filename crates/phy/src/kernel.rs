@@ -218,6 +218,8 @@ pub fn onto_line(
 /// What [`off_line`] fills.
 #[derive(Clone, Debug)]
 pub struct Groups {
+    /// The words, shifted so that blocks begin at a word.
+    shifted: [[u64; WORDS]; BATCH],
     /// As they are on the line.
     pub line: [[u64; GROUP]; BATCH],
     /// Descrambled.
@@ -230,6 +232,7 @@ impl Groups {
     /// Room for a batch.
     pub const fn new() -> Groups {
         Groups {
+            shifted: [[0; WORDS]; BATCH],
             line: [[0; GROUP]; BATCH],
             payloads: [[0; GROUP]; BATCH],
             headers: [0; BATCH],
@@ -248,7 +251,7 @@ pub fn off_line(
     words: &[u64],
     groups: &mut Groups,
 ) {
-    let mut line = [0; BATCH * WORDS];
+    let line = groups.shifted.as_flattened_mut();
     let count = words.len().min(line.len());
     let used = (count + 1).min(line.len());
     if bits == 0 {
@@ -266,7 +269,7 @@ pub fn off_line(
         }
     }
     let count = used.div_ceil(WORDS);
-    for (n, line) in line.as_chunks().0[..count].iter().enumerate() {
+    for (n, line) in groups.shifted[..count].iter().enumerate() {
         groups.headers[n] = unpack(line, &mut groups.line[n]);
     }
     descramble(

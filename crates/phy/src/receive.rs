@@ -105,22 +105,20 @@ impl Receiver {
         let (state, held) = (self.descrambler.state(), self.held as u64);
         let groups = &mut *self.groups;
         Path::best().off_line(state, held, self.bits, words, groups);
-        let mut taken = 0;
-        for (payloads, &headers) in groups.payloads.iter().zip(&groups.headers) {
+        let (mut taken, mut control) = (0, [0; BATCH * GROUP / 64]);
+        for (index, &headers) in groups.headers.iter().enumerate() {
             let count = GROUP.min(blocks - taken);
-            if !kernel::all_good(headers, count) {
+            if count == 0 || !kernel::all_good(headers, count) {
                 break;
             }
-            let control = kernel::control(headers);
-            self.decoder
-                .group(self.at, &payloads[..count], control, each);
-            self.at = self.at + count as u64 * Stamp::BLOCK;
+            let bits = kernel::control(headers) & u32::MAX >> (32 - count);
+            control[index / 2] |= u64::from(bits) << (32 * (index % 2));
             taken += count;
-            if taken == blocks {
-                break;
-            }
         }
         if taken > 0 {
+            let payloads = &groups.payloads.as_flattened()[..taken];
+            self.decoder.run(self.at, payloads, &control, each);
+            self.at = self.at + taken as u64 * Stamp::BLOCK;
             self.lock.good(taken as u64);
             self.monitor.good(taken as u64);
             self.descrambler = Descrambler::new(groups.line.as_flattened()[taken - 1]);

@@ -5,6 +5,7 @@
 
 mod bpf;
 mod capture;
+mod covert;
 mod delay_spec;
 mod flow;
 mod headers;
@@ -26,6 +27,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("bpf", bpf::target),
     ("capture", capture::target),
+    ("covert", covert::target),
     ("delay", delay_spec::target),
     ("flow", flow::target),
     ("headers", headers::target),

@@ -9,6 +9,7 @@ mod cat;
 mod columns;
 mod complaints;
 mod completions;
+mod covert;
 mod cut;
 mod delay;
 mod departures;
@@ -72,6 +73,7 @@ enum Command {
     Plot(plot::Plot),
     Lab(lab::Lab),
     Phy(phy::Phy),
+    Covert(covert::Covert),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -96,6 +98,7 @@ impl Command {
             Command::Plot(command) => command.run(),
             Command::Lab(command) => command.run(),
             Command::Phy(command) => command.run(),
+            Command::Covert(command) => command.run(),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -59,6 +59,7 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("host", |config, _| {
         node(config, |config| Ok(nodes::host::Host::new(config)))
     }),
+    plain("covert", covert),
     recording("capture", |config, context| {
         let recorder = context.recorder();
         node(config, |config| Ok(Capture::new(config, recorder)))
@@ -167,6 +168,20 @@ pub(crate) fn text_of(path: &Path) -> Result<String, String> {
         true => Err(format!("longer than {LONGEST_LIST} bytes")),
         false => Ok(text),
     }
+}
+
+/// A covert node; messages that it reads become notes of the report, each once.
+fn covert(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let notes = context.notes;
+    let mut last = Vec::new();
+    let reader = Box::new(move |at: node::Time, message: &[u8]| {
+        if last != message {
+            last = message.to_vec();
+            let text = String::from_utf8_lossy(message);
+            notes.add(format!("a covert message, whole at {at}: {text:?}"));
+        }
+    });
+    node(config, |config| nodes::covert::Covert::new(config, reader))
 }
 
 /// A filter, whose expression libpcap compiles.

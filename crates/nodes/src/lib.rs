@@ -6,6 +6,7 @@
 //! | module | what it is | ports |
 //! |---|---|---|
 //! | [`switch`] | learning switch | n |
+//! | [`covert`] | bits in the gaps between frames: put in, taken out, detected | 2, or 1 |
 //! | [`delay`] | delay box | 2 |
 //! | [`generator`] | frames at exact times, made or replayed | 1 |
 //! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
@@ -45,6 +46,7 @@ extern crate std;
 pub mod capture;
 pub mod compare;
 mod config;
+pub mod covert;
 pub mod delay;
 pub mod distribution;
 pub mod echo;

@@ -121,10 +121,22 @@ fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
             generator(nodes::generator::Sizes::Imix),
         ),
         ("generator that replays", Box::new(replay)),
+        ("covert encoder", covert(nodes::covert::Role::Encode)),
+        ("covert decoder", covert(nodes::covert::Role::Decode)),
+        ("covert detector", covert(nodes::covert::Role::Detect)),
         ("generator of Poisson traffic", shaped("poisson", "64")),
         ("generator of trains", shaped("train(20, 10 us)", "64-80/4")),
         ("generator of chains", shaped("chains(0.5)", "64")),
     ]
+}
+
+fn covert(role: nodes::covert::Role) -> Box<dyn Node> {
+    let config = nodes::covert::Config {
+        role,
+        message: "a message of more than one chunk".into(),
+        ..Default::default()
+    };
+    Box::new(nodes::covert::Covert::new(config, Box::new(|_, _| {})).unwrap())
 }
 
 /// Departures and sizes drawn by lot.

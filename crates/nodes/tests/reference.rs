@@ -1,7 +1,8 @@
 //! The examples in the book's reference of nodes are read, and make nodes.
 
 use nodes::{
-    ConfigError, capture, delay, echo, filter, generator, host, meter, mirror, sink, switch, vlan,
+    ConfigError, capture, covert, delay, echo, filter, generator, host, meter, mirror, sink,
+    switch, vlan,
 };
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -42,6 +43,7 @@ fn make(kind: &str, keys: &mut Table) -> Result<(), ConfigError> {
             assert!(program.is_none_or(|program| program.is_ok()));
             Ok(())
         }
+        "covert" => covert::Covert::new(read(keys), Box::new(|_, _| {})).map(drop),
         "vlan" => vlan::Vlan::new(read(keys)).map(drop),
         "host" => {
             host::Host::new(read(keys));
@@ -71,7 +73,7 @@ fn every_example_in_the_reference_makes_a_node() {
             kinds.insert(kind);
         }
     }
-    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    assert_eq!(kinds.len(), 12, "{kinds:?}");
 }
 
 #[test]

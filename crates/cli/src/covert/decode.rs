@@ -1,0 +1,139 @@
+//! `wire covert decode`: messages out of gaps.
+
+use super::{Gaps, Times};
+use crate::Verdict;
+use crate::complaints::Strictness;
+use crate::output::{Buffering, Output};
+use crate::packets::{Consumer, Packets};
+use anyhow::Context;
+use live::file::Item;
+use nodes::covert::{Demodulator, Heard, code};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Read messages in the gaps between packets
+///
+/// Each is printed when it is whole, again and again while it is repeated unless --once; at the end, on
+/// stderr, what was heard, wrong bits counted. Exit code 1: there was no message.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire covert decode out.pcapng --idles 1000 --once")]
+pub struct Decode {
+    /// The packets, `-` for standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    #[command(flatten)]
+    gaps: Gaps,
+    /// Stop behind the first message
+    #[arg(long)]
+    once: bool,
+    /// Messages and what was heard as JSON Lines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+struct Reader {
+    out: Output,
+    times: Times,
+    demodulator: Demodulator,
+    once: bool,
+    json: bool,
+}
+
+impl Decode {
+    /// Reads every packet.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let demodulator = Demodulator::new(&self.gaps.config()).context("cannot decode")?;
+        let mut reader = Reader {
+            out: Output::open(&self.buffering)?,
+            times: Times::new(self.gaps.line.tick),
+            demodulator,
+            once: self.once,
+            json: self.json,
+        };
+        let complaints = self.strictness.complaints();
+        let result = Packets::open(&self.file, &complaints)
+            .and_then(|mut packets| packets.copy(&mut reader));
+        let heard = reader.demodulator.heard();
+        if self.json {
+            reader
+                .out
+                .write(format!("{}\n", object(&heard)).as_bytes())?;
+        } else {
+            eprintln!("wire: {}", text(&heard));
+        }
+        reader.out.finish()?;
+        complaints.finish();
+        result?;
+        Ok(match heard.found.messages {
+            0 => Verdict::Failed,
+            _ => Verdict::Good,
+        })
+    }
+}
+
+impl Consumer for Reader {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        let at = self.times.of(item);
+        // A capture may have cut the packet short; its gap is counted from its end.
+        let len = item.bytes.len().max(item.original_len as usize);
+        let Some(message) = self.demodulator.frame(at, len) else {
+            return Ok(true);
+        };
+        if self.json {
+            let object = json!({
+                "schema": 1,
+                "type": "message",
+                "at_ps": at.as_ps(),
+                "message": String::from_utf8_lossy(message),
+            });
+            self.out.write(format!("{object}\n").as_bytes())?;
+        } else {
+            self.out.buffer().extend_from_slice(message);
+            self.out.write(b"\n")?;
+        }
+        Ok(!self.once)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn checked(heard: &Heard) -> u64 {
+    heard.found.chunks * code::CHUNK as u64
+}
+
+fn text(heard: &Heard) -> String {
+    let found = heard.found;
+    format!(
+        "{} gaps, {} bits; {} messages in {} chunks, {} wrong of {} bits mended; {} chunks beyond mending",
+        heard.gaps,
+        heard.bits,
+        found.messages,
+        found.chunks,
+        found.bit_errors,
+        checked(heard),
+        found.failed
+    )
+}
+
+fn object(heard: &Heard) -> Value {
+    let found = heard.found;
+    json!({
+        "schema": 1,
+        "type": "heard",
+        "gaps": heard.gaps,
+        "bits": heard.bits,
+        "uncoded": heard.uncoded,
+        "messages": found.messages,
+        "chunks": found.chunks,
+        "failed": found.failed,
+        "bit_errors": found.bit_errors,
+        "bits_checked": checked(heard),
+    })
+}

@@ -18,6 +18,7 @@
 //! | [`decode`] | [`Decoder`]: blocks to frames and events, by the receive state machine |
 //! | [`receive`] | [`Receiver`]: the bits of the line to frames and events |
 //! | [`item`] | [`Item`]: what decoder and receiver tell |
+//! | [`pattern`] | the test pattern PRBS31, and its checker |
 //! | [`file`](mod@file) | a stream as a file with an index, idles counted |
 //! | [`stamp`] | [`Stamp`]: places along the line, in bits of 97 ps |
 //!
@@ -105,6 +106,7 @@ pub mod item;
 mod kernel;
 pub mod line;
 pub mod lock;
+pub mod pattern;
 pub mod receive;
 pub mod scramble;
 #[allow(unsafe_code)] // vectors, where the instructions for them have been found

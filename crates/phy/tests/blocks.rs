@@ -204,3 +204,16 @@ fn a_stream_of_frames_of_all_lengths_is_the_reference_s_to_the_bit() {
         assert!(words == expected);
     }
 }
+
+#[test]
+fn idles_scrambled_from_all_ones_are_as_hardware_sends_them() {
+    // As eth_phy_10g_tx of verilog-ethernet, run in a simulator, gave them.
+    let mut scrambler = Scrambler::default();
+    let line = [Block::IDLE; 3].map(|block| scrambler.word(block.payload));
+    let expected = [
+        0x7BFF_F080_0000_001E,
+        0x85CF_F0FF_FFF8_401E,
+        0x85D8_4F01_1807_9EE1,
+    ];
+    assert_eq!(line, expected);
+}

@@ -12,10 +12,12 @@
 //! | [`clock`] | a port's own time |
 //! | [`elastic`] | the receiver's buffer: idles inserted and removed |
 //! | [`stream`] | wrong bits, and what the receiver makes of them |
+//! | [`tape`] | looking at the blocks themselves |
 
 mod clock;
 mod elastic;
 mod stream;
+pub mod tape;
 
 use crate::lane::Passage;
 use clock::{Clock, Own, PICOSECOND};
@@ -152,6 +154,12 @@ impl BlockLink {
             },
             told,
         }
+    }
+
+    /// Somebody looks at the blocks, from the first one on.
+    pub fn show(&mut self, see: Box<tape::See>) {
+        let fresh = || Box::new(Stream::new(0.0, 0, false));
+        self.stream.get_or_insert_with(fresh).show(see);
     }
 
     /// The direction's data.

@@ -113,6 +113,14 @@ impl Sim {
             let lane = lanes.get_mut(lane_of(link, tap.direction));
             lane.ok_or(SimError::NoSuchLink { link, links })?.tapped = true;
         }
+        for tap in options.bits {
+            let link = tap.link;
+            let lane = lanes.get_mut(lane_of(link, tap.direction));
+            match &mut lane.ok_or(SimError::NoSuchLink { link, links })?.way {
+                Way::Frames(_) => return Err(SimError::NoBlocks { link }),
+                Way::Blocks(blocks) => blocks.show(tap.see),
+            }
+        }
         let mut sim = Sim {
             air: Air {
                 now: Time::ZERO,

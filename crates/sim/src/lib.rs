@@ -43,6 +43,7 @@ mod block;
 mod engine;
 mod lane;
 
+pub use block::tape::{BitTap, Bits, See as SeeBits};
 pub use engine::Sim;
 
 use node::{Graph, GraphError, Outcome, Tap, Time};
@@ -56,6 +57,8 @@ pub struct Options {
     pub until: Option<Time>,
     /// Who looks at which link.
     pub taps: Vec<Tap>,
+    /// Who looks at the blocks of which link.
+    pub bits: Vec<BitTap>,
     /// On links at the level of blocks, makes every block and has the receiver look at it, whether or
     /// not a bit is wrong near it. The outcome is the same, and takes far longer: this is what tests
     /// prove it with. Default no.
@@ -77,6 +80,12 @@ pub enum SimError {
         link: usize,
         /// How many there are.
         links: usize,
+    },
+    /// A look at the blocks of a link that has none.
+    #[error("link {link} is at the level of frames: there are no blocks to be looked at")]
+    NoBlocks {
+        /// The link asked for.
+        link: usize,
     },
     /// Time stands still.
     #[error(

@@ -13,9 +13,12 @@
 //! later than the frame is decided on: idles are taken for it, with the bits that are wrong there. The
 //! receiver then goes on with what really comes.
 
+use super::tape::{See, Tape};
 use node::Frame;
 use node::link::{LineCounters, Luck};
-use phy::{Block, Blocks, Encoder, Event, Item, Receiver, Scrambler, Stamp, Start, Verdict};
+use phy::{
+    Block, Blocks, Descrambler, Encoder, Event, Item, Receiver, Scrambler, Stamp, Start, Verdict,
+};
 
 /// Bits of a block.
 const BLOCK: u64 = Stamp::BLOCK;
@@ -48,6 +51,8 @@ pub struct Stream {
     /// Makes every block.
     every: bool,
     counters: LineCounters,
+    /// Who looks at the bits.
+    tape: Option<Tape>,
 }
 
 /// What is on the line, and who takes it off.
@@ -62,6 +67,8 @@ struct Line {
     good_from: u64,
     scrambler: Scrambler,
     receiver: Receiver,
+    /// What undoes the scrambler for those who look, with the wrong bits in it.
+    heard: Descrambler,
     /// The block that is received next.
     next: u64,
     /// The receiver's count of blocks is ahead of that by so many.
@@ -71,8 +78,9 @@ struct Line {
 }
 
 impl Line {
-    /// Sends a block and receives it.
-    fn send(&mut self, block: Block, each: impl FnMut(Item<'_>)) {
+    /// Sends a block and receives it; returns its header as it was on the line, and its payload
+    /// descrambled.
+    fn send(&mut self, block: Block, each: impl FnMut(Item<'_>)) -> (u8, u64) {
         let (mut header, mut word) = (
             u64::from(block.header()),
             self.scrambler.word(block.payload),
@@ -92,6 +100,7 @@ impl Line {
         let mut each = each;
         self.receiver.push_bits(header | word << 2, 64, &mut each);
         self.receiver.push_bits(word >> 62, 2, &mut each);
+        (header as u8, self.heard.word(word))
     }
 
     /// The next wrong bit is at this place or behind it.
@@ -107,6 +116,7 @@ impl Line {
             .idles(to - self.next, self.scrambler.state(), state, each);
         debug_assert!(passed, "only a receiver that is settled passes blocks");
         self.scrambler = Scrambler::new(state);
+        self.heard = Descrambler::new(state);
         self.next = to;
     }
 
@@ -138,6 +148,7 @@ impl Stream {
             good_from: 0,
             scrambler: Scrambler::default(),
             receiver: Receiver::default(),
+            heard: Descrambler::default(),
             next: 0,
             ahead: BEFORE as i64,
             wrong_bits: 0,
@@ -154,13 +165,22 @@ impl Stream {
             quiet: !every,
             every,
             counters: LineCounters::default(),
+            tape: None,
         }
+    }
+
+    /// Somebody looks at every block from now on.
+    pub fn show(&mut self, see: Box<See>) {
+        self.tape = Some(Tape::new(see));
     }
 
     /// A frame whose start character is in column `start`, and its terminate in column `end`.
     #[inline]
     pub fn frame(&mut self, frame: &mut Frame, start: u64, end: u64) -> Fate {
         if self.quiet && self.line.wrong >= BLOCK * (end / 2 + 2) {
+            if self.tape.is_some() {
+                self.show_frame(frame, start);
+            }
             return Fate::Whole;
         }
         self.judge(frame, start, end)
@@ -171,26 +191,19 @@ impl Stream {
         let (first, last) = (start / 2, end / 2);
         self.idles(first);
         if self.quiet && self.line.wrong >= BLOCK * (last + 2) {
+            self.show_frame(frame, start);
             return Fate::Whole;
         }
         if self.line.next < first {
             let counters = &mut self.counters;
             self.line.pass(first, |item| count(counters, item));
         }
-        // Coded behind one block of idles.
-        self.blocks.clear();
-        let mut encoder = Encoder::new().minimum(1);
-        let place = Stamp(2 * BLOCK + start % 2 * Stamp::COLUMN);
-        if encoder
-            .frame(frame, Start::At(place), &mut self.blocks)
-            .is_err()
-        {
+        if !self.code(frame, start) {
             return Fate::Broken;
         }
-        debug_assert_eq!(encoder.blocks(), last - first + 2);
-        let counters = &mut self.counters;
-        for block in self.blocks.iter().skip(1) {
-            self.line.send(block, |item| count(counters, item));
+        debug_assert_eq!(self.blocks.len() as u64, last - first + 2);
+        for index in 1..self.blocks.len() {
+            self.send(self.blocks.at(index));
         }
         self.look();
         let wanted = self.line.stamp(start + 2);
@@ -225,8 +238,8 @@ impl Stream {
                 self.line.next += over;
                 self.line.draw(self.line.next * BLOCK);
             }
-            let counters = &mut self.counters;
             if self.quiet {
+                let counters = &mut self.counters;
                 let wrong = self.line.wrong / BLOCK;
                 if wrong >= to {
                     return;
@@ -235,7 +248,7 @@ impl Stream {
                     self.line.pass(wrong, |item| count(counters, item));
                 }
             }
-            self.line.send(Block::IDLE, |item| count(counters, item));
+            self.send(Block::IDLE);
             made += 1;
             self.look();
         }
@@ -247,6 +260,39 @@ impl Stream {
         if self.line.next < to {
             let counters = &mut self.counters;
             self.line.pass(to, |item| count(counters, item));
+        }
+        if let Some(tape) = &mut self.tape {
+            tape.idles(to);
+        }
+    }
+
+    /// Codes a frame behind one block of idles.
+    fn code(&mut self, frame: &Frame, start: u64) -> bool {
+        self.blocks.clear();
+        let mut encoder = Encoder::new().minimum(1);
+        let place = Stamp(2 * BLOCK + start % 2 * Stamp::COLUMN);
+        let coded = encoder.frame(frame, Start::At(place), &mut self.blocks);
+        coded.is_ok()
+    }
+
+    fn send(&mut self, block: Block) {
+        let (place, counters) = (self.line.next, &mut self.counters);
+        let (header, payload) = self.line.send(block, |item| count(counters, item));
+        if let Some(tape) = &mut self.tape {
+            tape.block(place, header, payload);
+        }
+    }
+
+    /// Shows a frame that does not go through the receiver.
+    #[cold]
+    fn show_frame(&mut self, frame: &Frame, start: u64) {
+        if self.tape.is_none() || !self.code(frame, start) {
+            return;
+        }
+        if let Some(tape) = &mut self.tape {
+            for (place, block) in (start / 2..).zip(self.blocks.iter().skip(1)) {
+                tape.block(place, block.header(), block.payload);
+            }
         }
     }
 

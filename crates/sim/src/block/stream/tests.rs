@@ -82,3 +82,50 @@ fn what_is_left_out_would_have_changed_nothing() {
     ];
     assert!(all.iter().all(|count| *count > 3), "{seen:?}");
 }
+
+#[test]
+fn who_looks_at_the_blocks_sees_what_the_receiver_gets_and_changes_nothing() {
+    use crate::block::tape::Bits;
+    use phy::Decoder;
+    use std::sync::{Arc, Mutex};
+    for bit_error in [0.0, 1e-6, 1e-5, 1e-4] {
+        let run = |look: bool| {
+            let mut stream = Stream::new(bit_error, 9, false);
+            let tape = Arc::new(Mutex::new(Vec::new()));
+            if look {
+                let tape = tape.clone();
+                stream.show(Box::new(move |bits| tape.lock().unwrap().push(bits)));
+            }
+            let mut draw = draws(3);
+            let frames = (0..500).map(|_| (60 + draw(1_400) as usize, 2 + draw(300)));
+            let fates = send(&mut stream, frames.collect::<Vec<_>>().into_iter());
+            let tape = std::mem::take(&mut *tape.lock().unwrap());
+            (fates, stream.counters(), tape)
+        };
+        let (fates, counters, tape) = run(true);
+        let (unseen, same, _) = run(false);
+        assert!(fates == unseen && counters == same);
+        // What is on the tape decodes to the same frames.
+        let (mut decoder, mut place, mut good) = (Decoder::default(), 0, 0);
+        let mut each = |item: Item<'_>| {
+            if let Item::Frame(frame) = item {
+                good += usize::from(frame.verdict == Verdict::Good);
+            }
+        };
+        for bits in tape {
+            let (blocks, block) = match bits {
+                Bits::Idles(blocks) => (blocks, Some(Block::IDLE)),
+                Bits::Block { header, payload } => (1, Block::new(header, payload)),
+            };
+            decoder.block(Stamp::of_block(place), block, &mut each);
+            place += blocks;
+        }
+        decoder.finish(&mut each);
+        let whole = fates.iter().filter(|fate| **fate == Fate::Whole).count();
+        // A receiver that found the error rate high misses what a decoder alone takes.
+        match counters.high_error_rates {
+            0 => assert_eq!(good, whole, "{bit_error}"),
+            _ => assert!(good >= whole, "{bit_error}"),
+        }
+    }
+}

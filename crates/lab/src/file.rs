@@ -111,6 +111,7 @@ impl Reader {
             nodes: Vec::new(),
             links: Vec::new(),
             captures: Vec::new(),
+            bits: Vec::new(),
             plots: Vec::new(),
             views: Vec::new(),
         };

@@ -44,6 +44,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bits;
 mod channel;
 mod check;
 mod clocks;

@@ -21,6 +21,7 @@ pub struct Lab {
     pub(crate) nodes: Vec<NodePlan>,
     pub(crate) links: Vec<LinkPlan>,
     pub(crate) captures: Vec<CapturePlan>,
+    pub(crate) bits: Vec<BitsPlan>,
     pub(crate) plots: Vec<PlotPlan>,
     pub(crate) views: Vec<View>,
 }
@@ -68,6 +69,14 @@ pub(crate) struct CapturePlan {
     pub file: String,
     pub views: Vec<usize>,
     pub resolution: Option<Resolution>,
+}
+
+/// A file of the stream of blocks of one direction of a link.
+#[derive(Debug)]
+pub(crate) struct BitsPlan {
+    pub file: String,
+    pub link: usize,
+    pub direction: Direction,
 }
 
 /// The finest difference of time in a capture file.

@@ -1,5 +1,6 @@
 //! Running a lab in a world.
 
+use crate::bits::BitKeep;
 use crate::keep::{Era, Keep};
 use crate::kinds::{Context, stream_of};
 use crate::plan::{Lab, LinkPlan, Place, Resolution};
@@ -128,6 +129,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 seed,
                 until,
                 taps,
+                bits: stage.bit_taps(lab),
                 stop,
                 ..sim::Options::default()
             };
@@ -161,6 +163,7 @@ struct Stage {
     /// By view.
     watches: Vec<Shared>,
     keeps: Vec<Arc<Mutex<Keep>>>,
+    bits: Vec<Arc<Mutex<BitKeep>>>,
     notes: Notes,
 }
 
@@ -172,8 +175,16 @@ impl Stage {
                 watch.statistics = Statistics::new(stream_of(&lab.nodes[node].config));
             }
         }
-        let mut keeps = Vec::new();
+        let (mut keeps, mut bits) = (Vec::new(), Vec::new());
         if !dry {
+            for plan in &lab.bits {
+                let keep = BitKeep::create(lab, plan, out);
+                let keep = keep.map_err(|source| LabError::Write {
+                    path: out.join(&plan.file),
+                    source,
+                })?;
+                bits.push(Arc::new(Mutex::new(keep)));
+            }
             for view in lab.plots.iter().flat_map(|plan| &plan.views) {
                 watches[*view].arrivals = Some(Arrivals::default());
             }
@@ -194,6 +205,7 @@ impl Stage {
         Ok(Stage {
             watches: watches.into_iter().map(share).collect(),
             keeps,
+            bits,
             notes: Notes::default(),
         })
     }
@@ -247,13 +259,23 @@ impl Stage {
         taps.collect()
     }
 
+    fn bit_taps(&self, lab: &Lab) -> Vec<sim::BitTap> {
+        let keeps = self.bits.iter().zip(&lab.bits);
+        keeps.map(|(keep, plan)| BitKeep::tap(keep, plan)).collect()
+    }
+
     /// Ends all capture files, even if one fails.
     fn finish(&self, ended: Time) -> Vec<Result<PathBuf, LabError>> {
         let end = |keep: &Arc<Mutex<Keep>>| {
             let end = lock(keep).finish(ended);
             end.map_err(|(path, source)| LabError::Write { path, source })
         };
-        self.keeps.iter().map(end).collect()
+        let end_bits = |keep: &Arc<Mutex<BitKeep>>| {
+            let end = lock(keep).finish();
+            end.map_err(|(path, source)| LabError::Write { path, source })
+        };
+        let bits = self.bits.iter().map(end_bits);
+        self.keeps.iter().map(end).chain(bits).collect()
     }
 }
 

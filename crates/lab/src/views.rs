@@ -4,14 +4,16 @@
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore};
 use crate::file::{Reader, end_of};
-use crate::plan::{CapturePlan, Lab, Place, PlotPlan, View};
+use crate::plan::{BitsPlan, CapturePlan, Lab, Place, PlotPlan, View};
 use crate::tree::Value;
-use node::End;
 use node::outcome::Direction;
+use node::{End, Level};
 use serde::Deserialize;
 
 /// The endings of capture files that can be written.
 const CAPTURES: &[&str] = &["pcapng", "pcap"];
+/// The endings of captures of a link.
+const STREAMS: &[&str] = &["pcapng", "pcap", "phy"];
 
 impl Reader {
     /// The keys by which a recording node keeps what it sees.
@@ -109,14 +111,46 @@ impl Reader {
         let file: Option<String> = fields.required("file", "\"out/a.pcapng\"", &mut self.faults);
         let resolution = fields.optional("resolution", &mut self.faults);
         if let (Some(file), Some(value)) = (file, fields.value("file")) {
-            self.file_name(&file, value, CAPTURES);
-            lab.captures.push(CapturePlan {
-                file,
-                views,
-                resolution,
-            });
+            if file.ends_with(".phy") {
+                self.bits(lab, file, &views, value);
+            } else {
+                self.file_name(&file, value, STREAMS);
+                lab.captures.push(CapturePlan {
+                    file,
+                    views,
+                    resolution,
+                });
+            }
         }
         fields.finish(&mut self.faults);
+    }
+
+    /// A capture of the blocks themselves.
+    fn bits(&mut self, lab: &mut Lab, file: String, views: &[usize], value: &Value) {
+        let fault = |message| Fault::new(value.span.clone(), message);
+        let [view] = views else {
+            if !views.is_empty() {
+                let fault = fault("a bit stream is that of one place, in one direction");
+                self.faults.push(fault.help("write a [[capture]] for each"));
+            }
+            return;
+        };
+        match lab.views[*view].place {
+            Place::Link(link, direction)
+                if lab.links[link].link.channels[direction.index()].level != Level::Frame =>
+            {
+                lab.bits.push(BitsPlan {
+                    file,
+                    link,
+                    direction,
+                });
+            }
+            _ => {
+                let fault = fault("only a link at the level of blocks has a bit stream");
+                let help = "give the link `level = \"block\"`, or capture frames, in a .pcapng";
+                self.faults.push(fault.help(help));
+            }
+        }
     }
 
     pub(crate) fn plot(&mut self, lab: &mut Lab, section: &Value) {

@@ -115,7 +115,7 @@ fn views_must_be_at_ports_that_are_linked_and_files_must_tell_their_format() {
         faults(&text),
         [
             "8:6 `a` is a node, and has to be looked at by a port / write `a.0`",
-            "9:8 the ending of \"x.txt\" tells no format / use .pcapng, .pcap",
+            "9:8 the ending of \"x.txt\" tells no format / use .pcapng, .pcap, .phy",
             "11:6 no link ends at `b.1` / look at a port that a [[link]] names",
             "12:8 the ending of \"x.gif\" tells no format / use .png, .svg",
             "13:1 the key `at` is missing / add `at = \"a.0\"`",

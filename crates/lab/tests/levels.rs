@@ -102,3 +102,92 @@ fn the_live_world_refuses_a_link_at_the_level_of_blocks() {
         "{error}"
     );
 }
+
+#[test]
+fn a_capture_of_bits_has_every_frame_at_its_time() {
+    use phy::{Block, Decoder, Item, Stamp, Verdict, file};
+    let folder = std::env::temp_dir().join(format!("wireline-lab-bits-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "\
+[node.a]
+kind = 'generator'
+size = 64
+gap = '1600 ns'
+count = 200
+[node.b]
+kind = 'sink'
+[[link]]
+ends = ['a.0', 'b.0']
+level = 'block'
+delay = '50 ns'
+[[capture]]
+at = 'b.0'
+file = 'line.phy'
+";
+    let options = Options {
+        out: Some(folder.clone()),
+        ..Options::default()
+    };
+    let report = lab::run(&lab::parse(text).unwrap(), World::Sim, &options).unwrap();
+    assert_eq!(report.files, [folder.join("line.phy")]);
+    let bytes = std::fs::read(folder.join("line.phy")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    let (mut reader, mut rest, mut header) = (file::Reader::default(), &bytes[..], None);
+    let (mut decoder, mut place, mut times) = (Decoder::default(), 0, Vec::new());
+    let mut each = |item: Item<'_>| {
+        if let Item::Frame(frame) = item {
+            assert_eq!(frame.verdict, Verdict::Good);
+            times.push(frame.stamp.0);
+        }
+    };
+    loop {
+        let step = reader.next(rest, true).unwrap();
+        match &step {
+            file::Step::Header { header: read, .. } => header = Some(*read),
+            file::Step::Segment { segment, .. } => {
+                for run in segment.runs() {
+                    match run {
+                        file::Run::Idles(blocks) => {
+                            decoder.block(Stamp::of_block(place), Some(Block::IDLE), &mut each);
+                            place += blocks;
+                        }
+                        file::Run::Blocks(blocks) => {
+                            for (header, payload) in blocks.iter() {
+                                let block = Block::new(header, payload);
+                                decoder.block(Stamp::of_block(place), block, &mut each);
+                                place += 1;
+                            }
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        let Some(used) = step.used() else { break };
+        rest = &rest[used..];
+    }
+    let header = header.unwrap();
+    assert_eq!(times.len(), 200);
+    assert_eq!(place, report.outcome.ended.as_ps() / 6_400);
+    let first = header.ps(times[0]);
+    for (n, &bit) in (0..).zip(&times) {
+        assert_eq!(header.ps(bit), first + 1_600_000 * n);
+    }
+    assert_eq!(first % 3_200, 50_000 % 3_200);
+}
+
+#[test]
+fn only_one_place_of_a_link_at_the_level_of_blocks_has_a_bit_stream() {
+    let with = |keys: &str| {
+        let text = format!(
+            "[node.a]\nkind = 'generator'\n[node.b]\nkind = 'sink'\n\
+             [[link]]\nends = ['a.0', 'b.0']\n{keys}\nfile = 'x.phy'\n"
+        );
+        lab::parse(&text).unwrap_err().list[0].message.clone()
+    };
+    let frame = with("[[capture]]\nat = 'b.0'");
+    assert_eq!(frame, "only a link at the level of blocks has a bit stream");
+    let two = with("level = 'block'\n[[capture]]\nat = ['a.0', 'b.0']");
+    assert_eq!(two, "a bit stream is that of one place, in one direction");
+}

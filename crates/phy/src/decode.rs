@@ -105,13 +105,21 @@ impl Decoder {
 
     /// The next block, whose header begins at `at`; `None` when the header is bad.
     pub fn block(&mut self, at: Stamp, block: Option<Block>, each: &mut impl FnMut(Item<'_>)) {
-        self.faults.pass(at, each);
+        // What a terminate was is known only now, and is told before what came behind it.
+        let open = self.state == State::Terminate;
+        if !open {
+            self.faults.pass(at, each);
+        }
         if self.usual(at, block, each) {
+            if open {
+                self.faults.pass(at, each);
+            }
             return;
         }
         let class = block.map_or(Class::Error, Block::class);
-        if self.state == State::Terminate {
+        if open {
             self.terminated(class, each);
+            self.faults.pass(at, each);
         }
         let next = match (self.state, class) {
             (State::Init | State::Control | State::Terminate, Class::Control) => State::Control,

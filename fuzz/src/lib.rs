@@ -17,6 +17,7 @@ mod phy_decode;
 mod phy_file;
 mod phy_lock;
 mod probe;
+mod profile;
 mod record;
 mod word;
 
@@ -39,6 +40,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),
     ("probe", probe::target),
+    ("profile", profile::target),
     ("record", record::target),
     ("word", word::target),
 ];

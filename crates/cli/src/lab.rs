@@ -34,6 +34,9 @@ pub struct Lab {
     /// Write neither captures nor plots
     #[arg(long)]
     dry: bool,
+    /// Report percentiles of inter-packet delays and delays too; --json has them in any case
+    #[arg(long)]
+    percentiles: bool,
     /// Report as JSON Lines
     #[arg(long)]
     json: bool,
@@ -83,6 +86,7 @@ impl Lab {
         let report = lab::run(&lab, world, &options)?;
         let text = match self.json {
             true => report.json(),
+            false if self.percentiles => format!("{report}\n{}", report.percentiles()),
             false => report.to_string(),
         };
         stdout.write(text.as_bytes())?;

@@ -31,7 +31,7 @@ use std::path::PathBuf;
     name = "profile",
     after_help = "Examples:
   wire profile trace.pcapng --rate 10Gb/s --plot trace.svg
-  wire profile eth0 --duration 10s --json
+  wire profile eth0 --duration 1s --json
   wire profile --compare before.pcapng behind.pcapng --plot delay.svg"
 )]
 pub struct ProfileCommand {

@@ -94,6 +94,22 @@ pub(crate) struct PlotPlan {
     pub file: String,
     pub title: String,
     pub views: Vec<usize>,
+    pub kind: PlotKind,
+}
+
+/// What a picture shows.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PlotKind {
+    /// When each frame arrived, and the time since the one before.
+    #[default]
+    Arrivals,
+    /// The cumulative distribution of inter-packet delays.
+    Cdf,
+    /// How often which inter-packet delay was.
+    Histogram,
+    /// The delay that probes tell, over time and its distribution.
+    Delay,
 }
 
 impl std::fmt::Debug for Kind {

@@ -1,15 +1,23 @@
-//! Pictures of what was seen: when each frame arrived, and the time to the one before it.
+//! Pictures of what was seen, place by place: arrivals, distributions, delays.
 
-use crate::plan::{Lab, PlotPlan};
+use crate::plan::{Lab, PlotKind, PlotPlan};
 use crate::run::LabError;
 use crate::watch::{Arrival, Shared, lock};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
+use node::Histogram;
 use std::path::Path;
 
-/// One place's arrivals.
+/// Bars of a histogram.
+const BINS: usize = 120;
+/// From this ratio of the longest to the shortest time on, an axis of times is logarithmic.
+const WIDE: u64 = 100;
+
+/// What was seen at one place.
 struct Place {
     label: String,
     arrivals: Vec<Arrival>,
+    gaps: Histogram,
+    delays: Histogram,
 }
 
 /// Draws a plot into a file, as PNG or SVG by the file's ending.
@@ -25,11 +33,18 @@ pub(crate) fn draw(
         Place {
             label: lab.views[view].label.clone(),
             arrivals: arrivals.map_or(Vec::new(), |arrivals| arrivals.list.clone()),
+            gaps: watch.statistics.gap_histogram().clone(),
+            delays: watch.statistics.delay_histogram().clone(),
         }
     });
     let places: Vec<Place> = places.collect();
     let figure = Figure::new(plan.title.clone());
-    let figure = arrivals(figure, &places);
+    let figure = match plan.kind {
+        PlotKind::Arrivals => arrivals(figure, &places),
+        PlotKind::Cdf => figure.panel(cdf(&places, GAP, |place| &place.gaps)),
+        PlotKind::Histogram => figure.panel(histogram(&places)),
+        PlotKind::Delay => delays(figure, &places),
+    };
     Ok(figure.write(path)?)
 }
 
@@ -45,7 +60,8 @@ fn arrivals(figure: Figure, places: &[Place]) -> Figure {
         arrival(),
         Axis::new(format!("inter-packet delay [{}]", gap.name)),
     );
-    for Place { label, arrivals } in places {
+    for place in places {
+        let (label, arrivals) = (&place.label, &place.arrivals);
         let points = arrivals
             .iter()
             .map(|a| (a.number as f64, time.of_ps(a.at_ps)));
@@ -55,4 +71,58 @@ fn arrivals(figure: Figure, places: &[Place]) -> Figure {
         since = since.series(Series::points(label, points));
     }
     figure.panel(when).panel(since)
+}
+
+/// What frames are apart, from first bit to first bit.
+const GAP: &str = "inter-packet delay";
+
+/// An axis for the times of all places, and its unit.
+fn axis<'a>(name: &str, of: impl Iterator<Item = &'a Histogram>) -> (Axis, TimeUnit) {
+    let of = of.filter(|histogram| histogram.total() > 0);
+    let (least, most) = of.fold((u64::MAX, 0), |(least, most), histogram| {
+        (least.min(histogram.min()), most.max(histogram.max()))
+    });
+    let unit = TimeUnit::of(most as f64);
+    let log = least > 0 && most / least >= WIDE;
+    (
+        Axis::new(format!("{name} [{}]", unit.name)).log_if(log),
+        unit,
+    )
+}
+
+/// Cumulative distributions.
+fn cdf(places: &[Place], name: &str, of: impl Fn(&Place) -> &Histogram) -> Panel {
+    let (axis, unit) = axis(name, places.iter().map(&of));
+    let panel = Panel::new(axis, Axis::new("share of frames").range(0.0, 1.05));
+    places.iter().fold(panel, |panel, place| {
+        panel.series(Series::cdf(&place.label, of(place), unit.ps))
+    })
+}
+
+fn histogram(places: &[Place]) -> Panel {
+    let (axis, unit) = axis(GAP, places.iter().map(|place| &place.gaps));
+    let log = axis.log;
+    let panel = Panel::new(axis, Axis::new("frames").log());
+    places.iter().fold(panel, |panel, place| {
+        panel.series(match log {
+            true => Series::log_histogram(&place.label, &place.gaps, unit.ps, BINS),
+            false => Series::histogram(&place.label, &place.gaps, unit.ps, BINS),
+        })
+    })
+}
+
+/// The delays that probes tell, over time and as distributions.
+fn delays(figure: Figure, places: &[Place]) -> Figure {
+    let of_all = || places.iter().flat_map(|place| &place.arrivals);
+    let last = of_all().map(|arrival| arrival.at_ps).max().unwrap_or(0);
+    let time = TimeUnit::of(last as f64);
+    let (y, unit) = axis("delay", places.iter().map(|place| &place.delays));
+    let x = Axis::new(format!("arrival of its first bit [{}]", time.name));
+    let panel = places.iter().fold(Panel::new(x, y), |panel, place| {
+        let points = place.arrivals.iter();
+        let points = points.filter_map(|a| Some((time.of_ps(a.at_ps), unit.of_ps(a.delay_ps?))));
+        panel.series(Series::points(&place.label, points))
+    });
+    let shares = cdf(places, "delay", |place| &place.delays);
+    figure.panel(panel).panel(shares)
 }

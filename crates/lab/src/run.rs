@@ -37,6 +37,9 @@ impl World {
     }
 }
 
+/// How finely the delays of what is drawn are counted: to 1/4096 of themselves.
+const FINE: u32 = 12;
+
 /// How to run a lab.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -187,6 +190,8 @@ impl Stage {
             }
             for view in lab.plots.iter().flat_map(|plan| &plan.views) {
                 watches[*view].arrivals = Some(Arrivals::default());
+                let statistics = std::mem::take(&mut watches[*view].statistics);
+                watches[*view].statistics = statistics.with_precision(FINE);
             }
             for plan in &lab.captures {
                 let keep = Keep::create(lab, plan, out, era);

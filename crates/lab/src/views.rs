@@ -158,10 +158,18 @@ impl Reader {
         let views = self.views(lab, &mut fields);
         let file: Option<String> = fields.required("file", "\"out/a.png\"", &mut self.faults);
         let title = fields.optional("title", &mut self.faults);
+        let kind = fields
+            .optional("kind", &mut self.faults)
+            .unwrap_or_default();
         if let (Some(file), Some(value)) = (file, fields.value("file")) {
             self.file_name(&file, value, &["png", "svg"]);
             let title = title.unwrap_or_else(|| lab.name.clone());
-            lab.plots.push(PlotPlan { file, title, views });
+            lab.plots.push(PlotPlan {
+                file,
+                title,
+                views,
+                kind,
+            });
         }
         fields.finish(&mut self.faults);
     }

@@ -4,6 +4,7 @@ use crate::keep::Keep;
 use node::{Frame, Port};
 use nodes::capture::Recorder;
 use nodes::meter::Statistics;
+use nodes::probe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arrivals that are kept for a plot; of more, every second, fourth, ... is.
@@ -18,6 +19,8 @@ pub(crate) struct Arrival {
     pub at_ps: u64,
     /// Since the frame before it.
     pub gap_ps: Option<u64>,
+    /// Since the departure that its probe tells.
+    pub delay_ps: Option<u64>,
 }
 
 /// Arrivals of evenly spread frames, in a bounded space.
@@ -30,7 +33,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    fn add(&mut self, at_ps: u64) {
+    fn add(&mut self, at_ps: u64, frame: &[u8]) {
         let gap_ps = self
             .last_ps
             .replace(at_ps)
@@ -41,10 +44,12 @@ impl Arrivals {
         if !number.is_multiple_of(self.every) {
             return;
         }
+        let departure = probe::parse(frame).map(|probe| probe.departure.as_ps());
         self.list.push(Arrival {
             number,
             at_ps,
             gap_ps,
+            delay_ps: departure.and_then(|departure| at_ps.checked_sub(departure)),
         });
         if self.list.len() >= MOST {
             self.every *= 2;
@@ -69,7 +74,7 @@ impl Watch {
     pub fn see(&mut self, frame: &Frame) {
         self.statistics.observe(frame.arrived(), frame);
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.add(frame.arrived().as_ps());
+            arrivals.add(frame.arrived().as_ps(), frame);
         }
         for (keep, interface) in &self.keeps {
             lock(keep).frame(*interface, frame);
@@ -106,7 +111,7 @@ mod tests {
     fn arrivals_are_thinned_evenly_and_keep_their_own_gaps() {
         let mut arrivals = Arrivals::default();
         for n in 0..1_000_000 {
-            arrivals.add(n * 100);
+            arrivals.add(n * 100, &[]);
         }
         assert!(arrivals.list.len() < MOST && arrivals.list.len() > MOST / 4);
         assert!(

@@ -116,3 +116,59 @@ fn a_stopped_run_reports_what_it_has() {
     let report = lab::run(&lab, World::Sim, &options).unwrap();
     assert_eq!(report.outcome.finish, node::outcome::Finish::Stopped);
 }
+
+#[test]
+fn each_kind_of_plot_shows_what_it_says() {
+    let out = scratch("kinds");
+    let plots: String = ["arrivals", "cdf", "histogram", "delay"]
+        .map(|kind| {
+            format!("[[plot]]\nat = ['d.0', 'b.0']\nkind = '{kind}'\nfile = '{kind}.svg'\n")
+        })
+        .concat();
+    let text = format!(
+        "[node.a]\nkind = 'generator'\ncount = 500\ngap = '10 us'\n[node.d]\nkind = 'delay'\ndelay = '1 ms'\n\
+         [node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'd.0']\n\
+         [[link]]\nends = ['d.1', 'b.0']\nreorder = 0.1\nreorder_by = '35 us'\n{plots}"
+    );
+    let report = run(&text, &out);
+    for (kind, texts) in [
+        (
+            "arrivals",
+            ["arrival of its first bit", "inter-packet delay"],
+        ),
+        ("cdf", ["share of frames", "inter-packet delay"]),
+        ("histogram", ["frames", "inter-packet delay"]),
+        ("delay", ["share of frames", "delay [ms]"]),
+    ] {
+        let svg = std::fs::read_to_string(out.join(format!("{kind}.svg"))).unwrap();
+        for text in texts.into_iter().chain(["d.0", "b.0"]) {
+            assert!(svg.contains(text), "{kind}: {text}");
+        }
+    }
+    // One value is a step with a mark, also beside others.
+    let svg = std::fs::read_to_string(out.join("cdf.svg")).unwrap();
+    assert!(svg.contains("<polygon"));
+    let delays = report.json();
+    let at_b = delays
+        .lines()
+        .find(|line| line.contains("\"at\":\"b.0\""))
+        .unwrap();
+    // To the next of 4096 steps above 1 ms.
+    assert!(at_b.contains("\"p50_ps\":10000"), "{at_b}");
+    let table = report.percentiles().to_string();
+    assert!(
+        table.contains("1.035 ms") && table.contains("p99.9"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_kind_of_plot_that_there_is_not_is_refused() {
+    let text = "[node.a]\nkind = 'sink'\n[node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'b.0']\n\
+                [[plot]]\nat = 'a.0'\nkind = 'pie'\nfile = 'a.svg'\n";
+    let faults = lab::parse(text).unwrap_err().to_string();
+    assert!(
+        faults.contains("arrivals") && faults.contains("histogram"),
+        "{faults}"
+    );
+}

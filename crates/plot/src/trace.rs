@@ -121,7 +121,7 @@ impl<'a> Trace<'a> {
         let rim = (count - 1 - index).min(3) as i32;
         let (size, marked) = match &series.shape {
             Shape::Points(_) if few => (4 + rim, true),
-            Shape::Points(points) => (if points.len() > MANY { 1 } else { 2 } + rim, true),
+            Shape::Points(_) => (2 + rim, true),
             Shape::Line(_) => (4, few),
             Shape::Steps(points) => {
                 let x = points.iter().filter_map(|(x, _)| frame.x(*x));

@@ -247,6 +247,43 @@ fn whole_way(length: usize) {
     );
 }
 
+/// Receiving what is not as it should be.
+fn troubled() {
+    let mut stream = Sender::default();
+    stream.blocks.idle(128);
+    stream.push();
+    let mut good = stream.words.clone();
+    stream.send(&frames(1514, 200));
+    good.extend(&stream.words);
+
+    let mut lines = vec![("no wrong bit".into(), good.clone())];
+    for rate in [100_000, 10_000, 1000] {
+        let mut line = good.clone();
+        for (n, place) in (1..).zip(noise(64 * line.len() / rate)) {
+            // About one in so many, without a pattern.
+            let bit = (n * rate + place as usize % rate) % (64 * line.len());
+            line[bit / 64] ^= 1 << (bit % 64);
+        }
+        lines.push((format!("one wrong bit in {rate}"), line));
+    }
+    lines.push(("noise: no lock".into(), noise(good.len())));
+    lines.push(("zeros: no header".into(), vec![0; good.len()]));
+    let contenders = lines.into_iter().map(|(name, line)| {
+        let mut receiver = Receiver::default();
+        let batch: Box<dyn FnMut()> = Box::new(move || {
+            receive(&mut receiver, &line);
+            receiver.finish(|_| ());
+        });
+        (name, batch)
+    });
+    print(
+        "receive from the search for lock on, 1518 B",
+        64.0 * good.len() as f64,
+        ("word", good.len()),
+        contenders.collect(),
+    );
+}
+
 fn main() {
     for length in [64, 256, 1518] {
         sums(length);
@@ -255,4 +292,5 @@ fn main() {
     for length in [64, 128, 256, 512, 1518, 9018] {
         whole_way(length);
     }
+    troubled();
 }

@@ -209,10 +209,12 @@ impl Receiver {
         while self.bits >= 66 {
             let at = self.at;
             let (header, line) = ((self.held & 3) as u8, (self.held >> 2) as u64);
-            let used = if self.header(at, header, line, each) {
-                1
-            } else {
+            let used = if !self.header(at, header, line, each) {
                 66
+            } else {
+                // Each bit like the one before it is a slip more, as long as there is a whole block.
+                let same = (self.held ^ self.held >> 1).trailing_zeros();
+                same.clamp(1, self.bits - 65)
             };
             self.held >>= used;
             self.bits -= used;

@@ -1,19 +1,45 @@
-//! `wire ports`: what ports there are, and what their stamps are worth.
+//! `wire ports`: what ports there are, and what their stamps and departures are worth.
+
+mod calibrate;
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use anyhow::Context;
+use live::calibrate::{Plan, found};
 use live::interface::{self, Interface};
-use live::port::{Options, PortInfo};
+use live::port::{Method, Options, PortInfo, PortSpec};
 use live::raw;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// List the ports: names, ticks, what their stamps are worth, counters
+/// List the ports: names, ticks, what their stamps and departures are worth, counters
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  wire ports --json | grep '\"link\":true'")]
+#[command(after_help = "Examples:
+  wire ports --json | grep '\"link\":true'
+  wire ports --calibrate eth1 eth2")]
 pub struct Ports {
+    /// Measure what departures and stamps of two connected ports are worth, and keep it for later runs
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    calibrate: Vec<PortSpec>,
+    /// Departures of each trial
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2_000,
+        requires = "calibrate"
+    )]
+    count: u64,
+    /// From one departure to the next
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "500us",
+        requires = "calibrate"
+    )]
+    gap: node::Time,
+    /// Do not keep what was measured
+    #[arg(long, requires = "calibrate")]
+    dry: bool,
     /// One JSON object a port
     #[arg(long)]
     json: bool,
@@ -35,8 +61,23 @@ struct Row {
     mtu: u32,
     up: bool,
     link: bool,
+    /// What departures were worth when somebody measured them.
+    calibrated: Option<Kept>,
     #[serde(flatten)]
     counters: Counters,
+}
+
+/// What `--calibrate` has found before.
+#[derive(Serialize)]
+struct Kept {
+    to: String,
+    at_unix_s: u64,
+    method: Option<&'static str>,
+    lead_ns: u64,
+    p50_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    max_ns: u64,
 }
 
 /// The kernel's counters of an interface since it was made.
@@ -55,6 +96,13 @@ struct Counters {
 impl Ports {
     /// Writes the list.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        if let [a, b] = &self.calibrate[..] {
+            let plan = Plan {
+                count: self.count,
+                gap: std::time::Duration::from_nanos(self.gap.as_ns()),
+            };
+            return calibrate::run(a, b, plan, !self.dry, self.json);
+        }
         let counters = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
         let mut rows = Vec::new();
         for name in interface::names().context("cannot list the interfaces")? {
@@ -96,8 +144,24 @@ fn row(interface: &Interface, counters: &str) -> Row {
         mtu: info.mtu,
         up: interface.up,
         link: info.link,
+        calibrated: kept(&interface.name),
         counters: read_counters(counters, &interface.name),
     }
+}
+
+fn kept(name: &str) -> Option<Kept> {
+    let found = found(&PortSpec::Interface(name.into()))?;
+    let [p50_ns, p99_ns, p999_ns, max_ns] = found.error_ns;
+    Some(Kept {
+        to: found.to,
+        at_unix_s: found.at,
+        method: found.method.map(Method::name),
+        lead_ns: found.lead_ns,
+        p50_ns,
+        p99_ns,
+        p999_ns,
+        max_ns,
+    })
 }
 
 /// An interface's line in /proc/net/dev, which is that of this process's network namespace.
@@ -132,7 +196,7 @@ fn table(rows: &[Row], text: &mut String) -> std::fmt::Result {
         .max(4);
     writeln!(
         text,
-        "{:width$}  tick    stamps    method    link  mtu    address            received  sent  dropped",
+        "{:width$}  tick    stamps    method    link  mtu    address            received  sent  dropped  departures",
         "name"
     )?;
     for row in rows {
@@ -149,9 +213,19 @@ fn table(rows: &[Row], text: &mut String) -> std::fmt::Result {
             rx_dropped,
             ..
         } = row.counters;
+        let departures = match &row.calibrated {
+            None => "not measured".into(),
+            Some(kept) => format!(
+                "p50 {}, p99 {} by {}, to {}",
+                node::Time::from_ns(kept.p50_ns),
+                node::Time::from_ns(kept.p99_ns),
+                kept.method.unwrap_or("send"),
+                kept.to
+            ),
+        };
         writeln!(
             text,
-            "{:width$}  {tick:6}  {:8}  {:8}  {link:4}  {:5}  {mac:17}  {rx_packets:8}  {tx_packets}  {rx_dropped}",
+            "{:width$}  {tick:6}  {:8}  {:8}  {link:4}  {:5}  {mac:17}  {rx_packets:8}  {tx_packets}  {rx_dropped}  {departures}",
             row.name, row.stamps, row.method, row.mtu
         )?;
     }

@@ -74,14 +74,6 @@ fn object(port: &str, report: &PaceReport) -> Value {
 
 /// Puts what departures were worth into a line of a report.
 pub fn put_timing(line: &mut Value, timing: &TimingError) {
-    let spread = |spread: &Spread| {
-        json!({
-            "p50_ns": spread.p50.as_ns(),
-            "p99_ns": spread.p99.as_ns(),
-            "p999_ns": spread.p999.as_ns(),
-            "max_ns": spread.max.as_ns(),
-        })
-    };
     line["scheduled"] = json!(timing.frames);
     line["late"] = json!(timing.late);
     line["error"] = spread(&timing.raw);
@@ -94,4 +86,14 @@ pub fn put_timing(line: &mut Value, timing: &TimingError) {
     line["lead_ns"] = json!(timing.lead.as_ns());
     line["method"] = json!(timing.method);
     line["real_time"] = json!(timing.real_time);
+}
+
+/// Percentiles as an object.
+pub fn spread(spread: &Spread) -> Value {
+    json!({
+        "p50_ns": spread.p50.as_ns(),
+        "p99_ns": spread.p99.as_ns(),
+        "p999_ns": spread.p999.as_ns(),
+        "max_ns": spread.max.as_ns(),
+    })
 }

@@ -12,6 +12,7 @@
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`pace`] | scheduled departures, and what they were worth |
+//! | [`calibrate`] | what a pair of ports is worth, measured and kept |
 //! | [`world`] | graphs over veth pairs, and nodes on ports |
 //! | [`mount`] | ports as files |
 //! | [`xdp`] | ports over AF_XDP, on request |
@@ -32,6 +33,7 @@
 //! ```
 
 pub mod bpf;
+pub mod calibrate;
 pub mod clock;
 pub mod file;
 pub mod interface;

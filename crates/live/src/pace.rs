@@ -135,10 +135,10 @@ impl Pacer {
         let shared = Arc::new(Shared::default());
         let worker = Worker {
             shared: shared.clone(),
+            aim: Aim::known(tx.known_latency()),
             tx,
             tick,
             waiter: Waiter::default(),
-            aim: Aim::default(),
             errors: ErrorMeter::default(),
             report: PaceReport::default(),
         };
@@ -318,6 +318,7 @@ impl Worker {
         let next = self.next(entries).saturating_sub(lead);
         let timely = wanted.is_some_and(|wanted| wanted >= entries[0].asked);
         let stamped = timely && self.aim.ask(&mut *self.tx);
+        self.tx.prepare(frame);
         let mut waiting = Waiting {
             queue: &self.shared.queue,
             tx: &mut *self.tx,

@@ -8,7 +8,7 @@ mod spec;
 pub use error::PortError;
 pub use spec::{PortSpec, SpecError};
 
-use crate::{raw, stream, tap, udp, xdp};
+use crate::{calibrate, raw, stream, tap, udp, xdp};
 use packet::Tick;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -82,6 +82,31 @@ pub struct Options {
     pub promiscuous: bool,
     /// Bytes that the kernel may keep for this port while nobody reads. Default 32 MiB.
     pub buffer: usize,
+    /// How frames are sent by an interface. Default: as [`calibrate`](crate::calibrate) has found best, else
+    /// by [`Method::Send`].
+    pub method: Option<Method>,
+}
+
+/// How frames are given to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A call with the frame, or with several.
+    Send,
+    /// Into a ring that the kernel sees, before the time; a call without anything at the time.
+    Ring,
+}
+
+impl Method {
+    /// All that there are.
+    pub const ALL: [Method; 2] = [Method::Send, Method::Ring];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Send => "send",
+            Method::Ring => "ring",
+        }
+    }
 }
 
 impl Default for Options {
@@ -91,6 +116,7 @@ impl Default for Options {
             latency: true,
             promiscuous: true,
             buffer: 32 << 20,
+            method: None,
         }
     }
 }
@@ -181,6 +207,18 @@ pub trait Transmit: Send {
         ""
     }
 
+    /// Gets a frame ready of which the caller knows that it is the first of the next call to
+    /// [`send`](Transmit::send), unchanged and in the same place.
+    fn prepare(&mut self, frame: &[u8]) {
+        let _ = frame;
+    }
+
+    /// How long the system takes from the call to the driver where that was measured before, ns; zero where
+    /// nobody knows.
+    fn known_latency(&self) -> u64 {
+        0
+    }
+
     /// Goes the way that a frame goes as far as it leads without one, so that the processor's caches know
     /// it when [`send`](Transmit::send) is called a few µs later. Nothing leaves, nothing is counted.
     fn warm(&mut self) {}
@@ -210,11 +248,25 @@ pub struct Port {
     pub tx: Box<dyn Transmit>,
 }
 
-/// Opens the port.
+/// Opens the port, with what [`calibrate`] has found about it before.
 ///
 /// # Errors
 /// What is missing, and how to mend it.
 pub fn open(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
+    let Some(found) = calibrate::found(spec) else {
+        return open_plain(spec, options);
+    };
+    let options = Options {
+        method: options.method.or(found.method),
+        ..options.clone()
+    };
+    let mut port = open_plain(spec, &options)?;
+    port.tx = calibrate::known(port.tx, found.lead_ns);
+    Ok(port)
+}
+
+/// Opens the port without regard to what was found about it before.
+pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
     match spec {
         PortSpec::Interface(name) => raw::open(name, options),
         PortSpec::Tap(name) => tap::open(name, options),

@@ -10,6 +10,7 @@
 //! | `split` | takes super-frames apart |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
 //! | `send` | sends by send and sendmmsg |
+//! | `send_ring` | sends by a TPACKET_V2 ring |
 //! | `stamp` | when the kernel gave what was sent to the driver |
 
 mod deliver;
@@ -17,13 +18,14 @@ mod mend;
 mod messages;
 mod ring;
 mod send;
+mod send_ring;
 mod socket;
 mod split;
 mod stamp;
 
 use crate::clock;
 use crate::interface::{self, Interface};
-use crate::port::{Options, Port, PortError, PortInfo, Receive, Stamps};
+use crate::port::{Method, Options, Port, PortError, PortInfo, Receive, Stamps, Transmit};
 
 /// Opens an interface of this thread's network namespace.
 ///
@@ -41,11 +43,14 @@ pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
             "tpacket v3",
         ),
     };
-    let tx = send::Sender::open(&interface)?;
+    let tx: Box<dyn Transmit> = match options.method.unwrap_or(Method::Send) {
+        Method::Send => Box::new(send::Sender::open(&interface)?),
+        Method::Ring => Box::new(send_ring::RingSender::open(&interface)?),
+    };
     Ok(Port {
         info: info(&interface, options, method),
         rx,
-        tx: Box::new(tx),
+        tx,
     })
 }
 

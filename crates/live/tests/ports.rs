@@ -1,8 +1,9 @@
 //! Ports on veth pairs between namespaces that these tests make. Without the rights to make them each
 //! test says that it was skipped.
 
+use live::calibrate::{self, CalibrateError};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
-use live::port::{self, Options, Port, PortError};
+use live::port::{self, Method, Options, Port, PortError};
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_secs(5);
@@ -43,13 +44,16 @@ impl Pair {
 
     /// By messages, or by a ring.
     fn open_by(&self, latency: bool) -> (Port, Port) {
-        let options = Options {
+        self.open_with(&Options {
             latency,
             ..Options::default()
-        };
+        })
+    }
+
+    fn open_with(&self, options: &Options) -> (Port, Port) {
         let open = |namespace: &Namespace, name: &str| {
             namespace
-                .enter(|| port::open(&name.parse().unwrap(), &options))
+                .enter(|| port::open(&name.parse().unwrap(), options))
                 .unwrap()
                 .unwrap()
         };
@@ -150,6 +154,87 @@ fn a_frame_too_long_for_the_interface_is_refused_with_its_mtu() {
     assert_eq!(a.tx.send(&[&short]).unwrap(), 1);
     assert_eq!(receive(&mut b, 2).len(), 2);
     assert_eq!(a.tx.counters().refused, 2);
+}
+
+#[test]
+fn both_ways_of_sending_refuse_the_same_and_send_the_rest_in_order() {
+    for method in Method::ALL {
+        let Some(pair) = pair(1200) else { return };
+        let (mut a, mut b) = pair.open_with(&Options {
+            method: Some(method),
+            ..Options::default()
+        });
+        assert_eq!(a.tx.method(), method.name());
+        // More than a ring holds.
+        let frames: Vec<_> = (0..300).map(frame).collect();
+        let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+        assert_eq!(a.tx.send(&slices[..1]).unwrap(), 1);
+        assert_eq!(a.tx.send(&slices[1..]).unwrap(), 299);
+        let long = vec![2; 1219];
+        assert_eq!(a.tx.send(&[slices[0], &long, slices[1]]).unwrap(), 1);
+        let error = a.tx.send(&[&long]).unwrap_err();
+        assert!(error.to_string().contains("MTU of 1200"), "{error}");
+        assert!(matches!(
+            a.tx.send(&[&long[..13]]),
+            Err(PortError::TooShort { len: 13 })
+        ));
+        // What has been got ready is sent once, whatever is asked for between.
+        a.tx.prepare(slices[7]);
+        a.tx.warm();
+        assert!(a.tx.ask_for_stamp());
+        let began = live::clock::now_ns();
+        assert_eq!(a.tx.send(&[slices[7]]).unwrap(), 1);
+        let stamp = a.tx.take_stamp().expect("veth stamps inside the call");
+        assert!(stamp + 1_000 >= began && stamp <= live::clock::now_ns());
+        a.tx.prepare(slices[8]);
+        assert_eq!(a.tx.send(&[slices[9]]).unwrap(), 1);
+        let got = receive(&mut b, 303);
+        let expected = frames.iter().chain([&frames[0], &frames[7], &frames[9]]);
+        assert!(
+            got.iter().map(|(_, bytes)| bytes).eq(expected),
+            "by {}: {} frames",
+            method.name(),
+            got.len()
+        );
+        assert_eq!((a.tx.counters().sent, a.tx.counters().refused), (303, 2));
+    }
+}
+
+#[test]
+fn a_pair_of_ports_is_measured_there_and_back() {
+    let Some(pair) = pair(1500) else { return };
+    let end = |name| VethEnd {
+        namespace: &pair.a,
+        name,
+        mac: None,
+    };
+    veth([end("near"), end("far")], 1500).unwrap();
+    let plan = calibrate::Plan {
+        count: 100,
+        gap: Duration::from_micros(200),
+    };
+    let measure = |from: &str, to: &str| {
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        let measured = pair.a.enter(|| calibrate::measure(&from, &to, plan));
+        measured.unwrap()
+    };
+    for way in measure("near", "far").unwrap() {
+        let methods: Vec<_> = way.trials.iter().map(|trial| trial.method).collect();
+        assert_eq!(methods, ["send", "ring"]);
+        for trial in &way.trials {
+            assert_eq!((trial.sent, trial.received), (100, 100));
+            assert!(trial.lead_ns <= live::pace::MOST_LEAD_NS);
+            assert!(trial.least_latency > node::Time::ZERO);
+            assert!(trial.jitter.p50 <= trial.jitter.max);
+        }
+        assert!(methods.contains(&way.best().method));
+    }
+    // Nobody is at the other end.
+    let error = measure("near", "a").unwrap_err();
+    assert!(
+        matches!(error, CalibrateError::NotConnected { received: 0, .. }),
+        "{error}"
+    );
 }
 
 #[test]

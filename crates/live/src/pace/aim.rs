@@ -40,6 +40,14 @@ struct Asked {
 }
 
 impl Aim {
+    /// One that begins with a latency that was measured before, ns; 0 for none.
+    pub fn known(latency: u64) -> Aim {
+        Aim {
+            lead: latency.min(MOST_NS),
+            ..Aim::default()
+        }
+    }
+
     /// One that counts on the least latency that was seen of late: hardly any frame leaves early, the
     /// middle of them some 100 ns later.
     pub fn cautious() -> Aim {

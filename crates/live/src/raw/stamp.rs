@@ -51,7 +51,7 @@ impl Stamper {
     /// Sends the frame that the header leads to, to be stamped; 1, or -1 as the system call.
     ///
     /// # Safety
-    /// The header leads to one valid vector.
+    /// The header leads to one valid vector, or to none where a ring has the frame.
     pub unsafe fn send(&mut self, fd: RawFd, header: &mut libc::msghdr) -> isize {
         header.msg_control = self.ask.0.as_mut_ptr().cast();
         header.msg_controllen = ASK as _;

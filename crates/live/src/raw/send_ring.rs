@@ -1,0 +1,247 @@
+//! Sending by a TPACKET_V2 ring: frames lie ready in memory that the kernel sees before their time, and a
+//! call without anything has it look.
+
+use super::socket::{Socket, says_gone};
+use super::stamp::Stamper;
+use crate::interface::Interface;
+use crate::port::{PortError, Transmit, TxCounters};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Frames that the ring holds.
+const SLOTS: usize = 64;
+/// Where a frame's bytes are in its slot: behind struct tpacket2_hdr.
+const DATA: usize = 32;
+/// Offset of the length in that structure; the state is the first word.
+const LEN: usize = 4;
+
+/// A sending half.
+pub struct RingSender {
+    socket: Socket,
+    memory: Memory,
+    /// The slot that is filled next.
+    next: usize,
+    /// The frame that lies in it already.
+    ready: Option<(*const u8, usize)>,
+    mtu: usize,
+    stamper: Stamper,
+    stamp_next: bool,
+    counters: TxCounters,
+}
+
+// SAFETY: the pointer in `ready` is compared, never followed.
+unsafe impl Send for RingSender {}
+
+/// The memory that is shared with the kernel.
+struct Memory {
+    at: NonNull<u8>,
+    slot: usize,
+}
+
+// SAFETY: the memory belongs to this value alone; the kernel keeps to the protocol of slot states.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    fn map(socket: &Socket, slot: usize) -> io::Result<Memory> {
+        // SAFETY: a new mapping of the socket's ring, whose length is the one that was asked for.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                SLOTS * slot,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.raw(),
+                0,
+            )
+        };
+        match NonNull::new(at.cast()) {
+            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, slot }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn state(&self, slot: usize) -> &AtomicU32 {
+        // SAFETY: within the mapping, and an aligned word of its own.
+        unsafe { &*self.at.as_ptr().add(slot % SLOTS * self.slot).cast() }
+    }
+
+    /// Puts a frame into a slot that the kernel does not have.
+    fn fill(&mut self, slot: usize, frame: &[u8]) {
+        assert!(DATA + frame.len() <= self.slot, "the MTU was checked");
+        // SAFETY: within the mapping, and ours alone while its state says so.
+        unsafe {
+            let start = self.at.as_ptr().add(slot % SLOTS * self.slot);
+            start.add(LEN).cast::<u32>().write(frame.len() as u32);
+            start
+                .add(DATA)
+                .copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length, and nothing points into it any more.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), SLOTS * self.slot) };
+    }
+}
+
+impl RingSender {
+    /// Opens the interface for sending.
+    pub fn open(interface: &Interface) -> Result<RingSender, PortError> {
+        let socket = Socket::new(interface)?;
+        let (level, version) = (libc::SOL_PACKET, libc::tpacket_versions::TPACKET_V2 as i32);
+        socket.set(level, libc::PACKET_VERSION, version, "asking for a ring")?;
+        let slot = (DATA + interface.mtu as usize + 64)
+            .next_power_of_two()
+            .max(2048);
+        let block = slot.max(1 << 16);
+        let request = libc::tpacket_req {
+            tp_block_size: block as u32,
+            tp_block_nr: (SLOTS * slot / block) as u32,
+            tp_frame_size: slot as u32,
+            tp_frame_nr: SLOTS as u32,
+        };
+        socket.set(level, libc::PACKET_TX_RING, request, "making a ring")?;
+        let memory =
+            Memory::map(&socket, slot).map_err(|error| socket.error("mapping the ring", error))?;
+        socket.bind(0)?;
+        Ok(RingSender {
+            stamper: Stamper::new(&socket),
+            socket,
+            memory,
+            next: 0,
+            ready: None,
+            mtu: interface.mtu as usize,
+            stamp_next: false,
+            counters: TxCounters::default(),
+        })
+    }
+
+    /// Whether the frame can be sent at all.
+    fn check(&self, frame: &[u8]) -> Result<(), PortError> {
+        // One tag is not counted, as for any interface.
+        let tag = 4 * usize::from(frame.get(12..14) == Some(&[0x81, 0x00]));
+        let longest = self.mtu + 14 + tag;
+        match frame.len() {
+            len @ ..packet::SHORTEST => Err(PortError::TooShort { len }),
+            len if len > longest => Err(PortError::TooLong {
+                name: self.socket.name().into(),
+                len,
+                mtu: self.mtu as u32,
+                longest,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_free(&self, slot: usize) -> bool {
+        self.memory.state(slot).load(Ordering::Acquire) == libc::TP_STATUS_AVAILABLE
+    }
+
+    /// Has the kernel send what is in the ring.
+    fn kick(&mut self) -> Result<(), PortError> {
+        let (fd, flags) = (self.socket.raw(), libc::MSG_DONTWAIT);
+        loop {
+            // SAFETY: nothing is passed but, perhaps, the control message of the stamper.
+            let result = unsafe {
+                if std::mem::take(&mut self.stamp_next) {
+                    let mut header: libc::msghdr = std::mem::zeroed();
+                    self.stamper.send(fd, &mut header)
+                } else {
+                    libc::send(fd, std::ptr::null(), 0, flags)
+                }
+            };
+            if result >= 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN | libc::ENOBUFS) => {
+                    self.counters.waited += 1;
+                    self.socket.wait(0, Duration::from_micros(50))?;
+                }
+                _ if says_gone(&error) => return Err(self.socket.gone()),
+                _ => return Err(self.socket.error("sending", error)),
+            }
+        }
+    }
+}
+
+impl Transmit for RingSender {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        let mut sent = 0;
+        while sent < frames.len() {
+            let mut filled = 0;
+            for frame in &frames[sent..] {
+                if !self.is_free(self.next) {
+                    break;
+                }
+                if self.ready.take() != Some((frame.as_ptr(), frame.len())) {
+                    match self.check(frame) {
+                        Ok(()) => self.memory.fill(self.next, frame),
+                        // What was sent is told first; the next call begins with the frame at fault.
+                        Err(_) if sent + filled > 0 => break,
+                        Err(error) => {
+                            self.counters.refused += 1;
+                            return Err(error);
+                        }
+                    }
+                }
+                let request = libc::TP_STATUS_SEND_REQUEST;
+                self.memory
+                    .state(self.next)
+                    .store(request, Ordering::Release);
+                self.next = (self.next + 1) % SLOTS;
+                self.counters.bytes += frame.len() as u64;
+                filled += 1;
+            }
+            self.kick()?;
+            self.counters.sent += filled as u64;
+            sent += filled;
+            match frames.get(sent) {
+                Some(frame) if self.check(frame).is_err() => return Ok(sent),
+                // All slots are under way: until some are back.
+                Some(_) if filled == 0 => {
+                    self.counters.waited += 1;
+                    self.socket.wait(libc::POLLOUT, Duration::from_millis(1))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(sent)
+    }
+
+    fn method(&self) -> &'static str {
+        "ring"
+    }
+
+    fn prepare(&mut self, frame: &[u8]) {
+        if self.is_free(self.next) && self.check(frame).is_ok() {
+            self.memory.fill(self.next, frame);
+            self.ready = Some((frame.as_ptr(), frame.len()));
+        }
+    }
+
+    /// A knock with nothing in the ring.
+    fn warm(&mut self) {
+        // SAFETY: nothing is passed.
+        unsafe { libc::send(self.socket.raw(), std::ptr::null(), 0, libc::MSG_DONTWAIT) };
+    }
+
+    fn ask_for_stamp(&mut self) -> bool {
+        self.stamp_next = self.stamper.works();
+        self.stamp_next
+    }
+
+    fn take_stamp(&mut self) -> Option<u64> {
+        self.stamper.take(self.socket.raw())
+    }
+
+    fn counters(&self) -> TxCounters {
+        self.counters
+    }
+}

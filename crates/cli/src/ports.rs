@@ -16,7 +16,7 @@ use std::fmt::Write;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire ports --json | grep '\"link\":true'
-  wire ports --calibrate eth1 eth2")]
+  wire ports --calibrate eth0 eth1")]
 pub struct Ports {
     /// Measure what departures and stamps of two connected ports are worth, and keep it for later runs
     #[arg(long, num_args = 2, value_names = ["A", "B"])]

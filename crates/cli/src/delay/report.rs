@@ -77,7 +77,7 @@ fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
             let _ = writeln!(text, "wire: dropped {count}: {reason}");
         }
     }
-    let timing = ended.outcome.timing.clone().unwrap_or_default();
+    let timing = ended.outcome.timing.unwrap_or_default();
     if timing.frames > 0 {
         let (stamps, frames, late) = (ended.outcome.stamps, timing.frames, timing.late);
         let _ = writeln!(
@@ -121,6 +121,6 @@ fn object(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> Value {
         "drops": drops,
         "stamps": ended.outcome.stamps,
     });
-    put_timing(&mut line, &ended.outcome.timing.clone().unwrap_or_default());
+    put_timing(&mut line, &ended.outcome.timing.unwrap_or_default());
     line
 }

@@ -52,7 +52,13 @@ impl Drop for Place {
 pub fn prepare(command: &mut Command) -> &mut Command {
     let folder = Path::new(env!("CARGO_BIN_EXE_wire")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", folder.display()))
+    command
+        .env("PATH", format!("{}:{path}", folder.display()))
+        // What tests find out about ports is not the user's.
+        .env(
+            "XDG_STATE_HOME",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/state"),
+        )
 }
 
 /// What a script left behind.

@@ -17,8 +17,6 @@ pub struct Sender {
     socket: Socket,
     batch: Batch,
     stamper: Stamper,
-    /// The next frame is to be stamped.
-    stamp_next: bool,
     counters: TxCounters,
 }
 
@@ -65,7 +63,6 @@ impl Sender {
             stamper: Stamper::new(&socket),
             socket,
             batch: Batch::new(),
-            stamp_next: false,
             counters: TxCounters::default(),
         })
     }
@@ -73,8 +70,7 @@ impl Sender {
     /// One call; how many of the frames the kernel has taken, at least one.
     fn give(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
         let count = frames.len().min(BATCH);
-        let stamp = std::mem::take(&mut self.stamp_next);
-        if stamp || count > 1 {
+        if count > 1 {
             self.batch.fill(&frames[..count]);
         }
         loop {
@@ -82,10 +78,7 @@ impl Sender {
             // SAFETY: the frames outlive the call, which only reads them; the first `count` headers of
             // the batch lead to them.
             let sent = unsafe {
-                if stamp {
-                    let header = &mut self.batch.headers[0].msg_hdr;
-                    self.stamper.send(fd, header)
-                } else if count > 1 {
+                if count > 1 {
                     let headers = self.batch.headers.as_mut_ptr();
                     libc::sendmmsg(fd, headers, count as u32, flags as _) as isize
                 } else {
@@ -94,6 +87,7 @@ impl Sender {
                 }
             };
             if sent > 0 {
+                self.stamper.sent(&self.socket);
                 return Ok(sent as usize);
             }
             let error = io::Error::last_os_error();
@@ -175,8 +169,7 @@ impl Transmit for Sender {
     }
 
     fn ask_for_stamp(&mut self) -> bool {
-        self.stamp_next = self.stamper.works();
-        self.stamp_next
+        self.stamper.ask(&self.socket)
     }
 
     fn take_stamp(&mut self) -> Option<u64> {

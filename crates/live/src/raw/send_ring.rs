@@ -27,7 +27,6 @@ pub struct RingSender {
     ready: Option<(*const u8, usize)>,
     mtu: usize,
     stamper: Stamper,
-    stamp_next: bool,
     counters: TxCounters,
 }
 
@@ -115,7 +114,6 @@ impl RingSender {
             next: 0,
             ready: None,
             mtu: interface.mtu as usize,
-            stamp_next: false,
             counters: TxCounters::default(),
         })
     }
@@ -145,16 +143,10 @@ impl RingSender {
     fn kick(&mut self) -> Result<(), PortError> {
         let (fd, flags) = (self.socket.raw(), libc::MSG_DONTWAIT);
         loop {
-            // SAFETY: nothing is passed but, perhaps, the control message of the stamper.
-            let result = unsafe {
-                if std::mem::take(&mut self.stamp_next) {
-                    let mut header: libc::msghdr = std::mem::zeroed();
-                    self.stamper.send(fd, &mut header)
-                } else {
-                    libc::send(fd, std::ptr::null(), 0, flags)
-                }
-            };
+            // SAFETY: nothing is passed: the call is but a knock.
+            let result = unsafe { libc::send(fd, std::ptr::null(), 0, flags) };
             if result >= 0 {
+                self.stamper.sent(&self.socket);
                 return Ok(());
             }
             let error = io::Error::last_os_error();
@@ -233,8 +225,7 @@ impl Transmit for RingSender {
     }
 
     fn ask_for_stamp(&mut self) -> bool {
-        self.stamp_next = self.stamper.works();
-        self.stamp_next
+        self.stamper.ask(&self.socket)
     }
 
     fn take_stamp(&mut self) -> Option<u64> {

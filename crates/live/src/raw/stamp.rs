@@ -8,8 +8,6 @@ const TX_SOFTWARE: u32 = 1 << 1;
 const SOFTWARE: u32 = 1 << 4;
 /// The stamp alone comes back, not the frame with it.
 const STAMP_ONLY: u32 = 1 << 11;
-/// Bytes of the control message that asks: a header and a word, padded to words of 8 bytes.
-const ASK: usize = 24;
 /// Room for what comes back: the stamp, and what else the kernel likes to tell.
 const ANSWER: usize = 256;
 
@@ -17,49 +15,39 @@ const ANSWER: usize = 256;
 struct Control<const N: usize>([u8; N]);
 
 /// Asks for stamps and reads them.
+///
+/// They are switched on for one frame and off behind it, well before and after its time, so that it goes the
+/// way that all others go: one that asked by a control message was 2 us slower.
 pub struct Stamper {
     works: bool,
+    on: bool,
     clock: Converter,
-    ask: Control<ASK>,
 }
 
 impl Stamper {
-    /// For this socket. Stamps are made only of frames sent by [`send`](Stamper::send).
+    /// For this socket; no stamps are made yet.
     pub fn new(socket: &Socket) -> Stamper {
-        let mut ask = Control([0; ASK]);
-        // struct cmsghdr: length, level, type; then the flag.
-        let (head, rest) = ask.0.split_at_mut(8);
-        head.copy_from_slice(&20usize.to_ne_bytes());
-        rest[..4].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
-        rest[4..8].copy_from_slice(&libc::SO_TIMESTAMPING.to_ne_bytes());
-        rest[8..12].copy_from_slice(&TX_SOFTWARE.to_ne_bytes());
-        let flags = SOFTWARE | STAMP_ONLY;
-        let result = socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags, "");
         Stamper {
             // Without stamps everything else works.
-            works: result.is_ok() && size_of::<usize>() == 8,
+            works: switch(socket, SOFTWARE | STAMP_ONLY) && size_of::<usize>() == 8,
+            on: false,
             clock: Converter::new(),
-            ask,
         }
     }
 
-    /// Whether the kernel knows of such stamps; a driver may still give none.
-    pub fn works(&self) -> bool {
-        self.works
+    /// Has the next frame stamped; whether the kernel knows of that. A driver may still give no stamp.
+    pub fn ask(&mut self, socket: &Socket) -> bool {
+        self.on = self.works && switch(socket, TX_SOFTWARE | SOFTWARE | STAMP_ONLY);
+        self.on
     }
 
-    /// Sends the frame that the header leads to, to be stamped; 1, or -1 as the system call.
-    ///
-    /// # Safety
-    /// The header leads to one valid vector, or to none where a ring has the frame.
-    pub unsafe fn send(&mut self, fd: RawFd, header: &mut libc::msghdr) -> isize {
-        header.msg_control = self.ask.0.as_mut_ptr().cast();
-        header.msg_controllen = ASK as _;
-        // SAFETY: the header is valid by the caller's word, and so is its control message.
-        let sent = unsafe { libc::sendmsg(fd, header, libc::MSG_DONTWAIT) };
-        header.msg_control = std::ptr::null_mut();
-        header.msg_controllen = 0;
-        sent.min(1)
+    /// After each call that sends.
+    #[inline]
+    pub fn sent(&mut self, socket: &Socket) {
+        if self.on {
+            self.on = false;
+            switch(socket, SOFTWARE | STAMP_ONLY);
+        }
     }
 
     /// A stamp that has come.
@@ -79,6 +67,11 @@ impl Stamper {
         self.clock.refresh();
         Some(self.clock.convert(wall))
     }
+}
+
+fn switch(socket: &Socket, flags: u32) -> bool {
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
+    socket.set(level, option, flags, "").is_ok()
 }
 
 /// The software stamp in control messages, ns since 1970.

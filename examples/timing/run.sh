@@ -1,0 +1,9 @@
+#!/bin/sh
+# The schedule and the delay in exact simulated time, by frames and by blocks, as any user. What they are worth on this machine
+# is shown by live.sh.
+set -e
+wire lab schedule.toml
+echo
+wire lab delay.toml
+echo
+wire lab phy.toml

@@ -12,7 +12,7 @@ use live::raw;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// List the ports: names, ticks, what their stamps and departures are worth, counters
+/// List the ports: names, counters, what their stamps and departures are worth
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire ports --json | grep '\"link\":true'

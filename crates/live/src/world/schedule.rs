@@ -33,6 +33,13 @@ pub struct Item {
     pub frame: Frame,
 }
 
+impl Item {
+    /// Whether it was not too late already when it was asked for.
+    fn is_timely(&self) -> bool {
+        self.wanted.is_none_or(|(_, late)| !late)
+    }
+}
+
 // `BinaryHeap` gives the greatest first, so the earliest is the greatest.
 impl Ord for Item {
     fn cmp(&self, other: &Item) -> Ordering {
@@ -218,12 +225,17 @@ impl Schedule {
                 .peek()
                 .map_or((u64::MAX, 0), |item: &Item| (item.at, item.lane));
             let ahead = |lane: usize, aims: &[Aim]| aims.get(lane).map_or(0, Aim::lead);
+            let early = at.saturating_sub(ahead(lane, &aims));
+            let timely = heap.peek().is_some_and(Item::is_timely);
             let mut waiting = Waiting {
                 schedule: self,
                 at,
                 lane,
+                aim: aims.get_mut(lane).filter(|_| timely),
+                stamped: false,
             };
-            let waited = waiter.until(at.saturating_sub(ahead(lane, &aims)), &mut waiting);
+            let waited = waiter.until(early, &mut waiting);
+            let mut stamped = waiting.stamped;
             let Some(now) = waited else { continue };
             self.behind.store(now > at + 1_000_000, Relaxed);
             let due = |item: &Item, aims: &[Aim]| item.at <= now + ahead(item.lane, aims);
@@ -237,7 +249,15 @@ impl Schedule {
                     batch.push(std::collections::binary_heap::PeekMut::pop(item));
                 }
                 let (aim, paused) = (&mut aims[lane], waiter.behind);
-                self.leave(lane, &mut batch, &mut report, &mut errors, aim, paused);
+                let expected = std::mem::take(&mut stamped);
+                self.leave(
+                    lane,
+                    &mut batch,
+                    &mut report,
+                    &mut errors,
+                    (aim, expected),
+                    paused,
+                );
             }
         }
         for lane in &self.lanes {
@@ -288,22 +308,24 @@ impl Schedule {
         batch: &mut Vec<Item>,
         report: &mut ScheduleReport,
         errors: &mut ErrorMeter,
-        aim: &mut Aim,
+        (aim, stamped): (&mut Aim, bool),
         paused: bool,
     ) {
-        let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
-        for (slice, item) in slices.iter_mut().zip(batch.iter()) {
-            *slice = &item.frame;
-        }
         let mut tx = lock(&self.lanes[lane].tx);
-        let stamped = match batch[..] {
-            [ref item] if item.wanted.is_none_or(|(_, late)| !late) => aim.ask(&mut **tx),
-            _ => false,
-        };
-        let began = now_ns();
-        self.send(lane, &mut **tx, &slices[..batch.len()], &mut report.trouble);
+        let began;
+        if let [item] = &batch[..] {
+            began = now_ns();
+            self.send(lane, &mut **tx, &[&item.frame], &mut report.trouble);
+        } else {
+            let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
+            for (slice, item) in slices.iter_mut().zip(batch.iter()) {
+                *slice = &item.frame;
+            }
+            began = now_ns();
+            self.send(lane, &mut **tx, &slices[..batch.len()], &mut report.trouble);
+        }
         let took = now_ns() - began;
-        if stamped {
+        if stamped && batch.len() == 1 {
             aim.asked(batch[0].wanted.map(|(wanted, _)| wanted), began);
         }
         aim.look(&mut **tx, errors);
@@ -357,6 +379,9 @@ struct Waiting<'a> {
     /// The departure that it waits for, and by which lane that goes.
     at: u64,
     lane: usize,
+    /// To ask for a stamp of it, if it is fit for that; and whether that was done.
+    aim: Option<&'a mut Aim>,
+    stamped: bool,
 }
 
 impl Idle for Waiting<'_> {
@@ -376,6 +401,9 @@ impl Idle for Waiting<'_> {
             .get(self.lane)
             .map(|lane| lane.tx.try_lock())
         {
+            if let Some(aim) = self.aim.take() {
+                self.stamped = aim.ask(&mut **tx);
+            }
             tx.warm();
         }
     }

@@ -20,7 +20,7 @@ mod stream;
 pub mod tape;
 
 use crate::lane::Passage;
-use clock::{Clock, Own, PICOSECOND};
+use clock::{Clock, Own};
 use elastic::{COLUMN, Elastic};
 use node::link::{FCS, LineCounters, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
 use node::{Channel, Clocks, Flight, Frame, Time, When};
@@ -193,5 +193,3 @@ impl BlockLink {
         }
     }
 }
-
-const _: () = assert!(PICOSECOND * 3_200 == COLUMN);

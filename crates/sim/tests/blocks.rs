@@ -4,7 +4,7 @@ mod cast;
 
 use cast::{Echo, Hub, Source, sink, source};
 use node::link::{LineCounters, LinkCounters};
-use node::{Channel, Clocks, Graph, Level, Oscillator, QueueLimit, Time};
+use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, QueueLimit, Time};
 use sim::{Options, run};
 
 const COLUMN: Time = Time::from_ps(3_200);
@@ -299,4 +299,65 @@ fn days_of_idles_cost_nothing() {
     // Far more blocks were passed over than went through the receiver.
     assert!(line.passed_over > 26_000_000_000_000, "{line:?}");
     assert!(seen.lock().unwrap().len() < 3);
+}
+
+/// Sends on at once what it needs only the head of.
+struct CutThrough(usize);
+
+impl Node for CutThrough {
+    fn ports(&self) -> usize {
+        2
+    }
+    fn needs(&self) -> Option<usize> {
+        Some(self.0)
+    }
+    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
+        out.send(Port(1 - port.0), frame);
+    }
+}
+
+#[test]
+fn a_node_that_needs_only_the_head_is_told_when_the_column_with_its_last_byte_is_in() {
+    // 16 bytes end with a column; of 14 the rest of the column has to come too.
+    for (needs, late) in [(0, 3_200), (14, 1_600), (16, 0), (1_000, 0)] {
+        let [frames, blocks] = [Level::Frame, exact()].map(|level| {
+            let mut graph = Graph::default();
+            let (node, seen) = sink();
+            let a = graph.add("a", source(500, 1_512, Time::from_us(2), Time::ZERO));
+            let through = graph.add("through", Box::new(CutThrough(needs)));
+            let b = graph.add("b", node);
+            graph.connect((a, 0), (through, 0), channel(level.clone()));
+            graph.connect((through, 1), (b, 0), channel(level));
+            run(graph, Options::default()).unwrap();
+            std::mem::take(&mut *seen.lock().unwrap())
+        });
+        assert_eq!(frames.len(), 500);
+        for (frame, block) in frames.iter().zip(&blocks) {
+            assert_eq!(block.1 - frame.1, Time::from_ps(late), "{needs}");
+            assert_eq!(block.2, frame.2);
+        }
+    }
+}
+
+#[test]
+fn a_departure_at_the_end_of_time_is_refused_and_costs_nothing() {
+    for bit_error in [0.0, 1e-3] {
+        let mut graph = Graph::default();
+        let (node, seen) = sink();
+        let a = graph.add("a", source(1, 60, Time::MAX, Time::ZERO));
+        let b = graph.add("b", node);
+        let channel = Channel {
+            bit_error,
+            ..channel(clocks(100.0, -100.0))
+        };
+        graph.connect((a, 0), (b, 0), channel);
+        let outcome = run(graph, Options::default()).unwrap();
+        assert_eq!(seen.lock().unwrap().len(), 0);
+        let refused = &outcome.nodes[0].drops;
+        let counters = outcome.links[0][0];
+        assert!(
+            refused.len() == 1 || counters.bit_errors == 1,
+            "{outcome:?}"
+        );
+    }
 }

@@ -122,17 +122,7 @@ impl Line {
 
     /// The stamp that the receiver gives to a column.
     fn stamp(&self, column: u64) -> Stamp {
-        Stamp(column * Stamp::COLUMN).shifted(self.ahead * BLOCK as i64)
-    }
-}
-
-trait Shifted {
-    fn shifted(self, bits: i64) -> Self;
-}
-
-impl Shifted for Stamp {
-    fn shifted(self, bits: i64) -> Stamp {
-        Stamp(self.0.wrapping_add_signed(bits))
+        Stamp((column * Stamp::COLUMN).wrapping_add_signed(self.ahead * BLOCK as i64))
     }
 }
 

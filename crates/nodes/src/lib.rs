@@ -20,6 +20,7 @@
 //! | [`distribution`] | how times and sizes that differ are spread, and draws from it | |
 //! | [`compare`] | what a device did to packets, from captures on both sides of it | |
 //! | [`profile`] | what a stream of packets is like in time: gaps, bursts, rate |  |
+//! | [`ping`] | asks a host and measures the round trip | 1 |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames | |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
@@ -55,6 +56,7 @@ pub mod generator;
 pub mod host;
 pub mod meter;
 pub mod mirror;
+pub mod ping;
 pub mod probe;
 pub mod profile;
 pub mod sink;

@@ -8,5 +8,6 @@ mod hand;
 mod host;
 mod meter;
 mod mirror;
+mod ping;
 mod schedules;
 mod switch;

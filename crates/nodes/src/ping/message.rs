@@ -1,0 +1,319 @@
+//! The messages of a pinger: building its own, understanding others'.
+
+use super::{Config, Method};
+use crate::ConfigError;
+use crate::wire;
+use alloc::format;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use packet::arp::{Arp, Operation};
+use packet::ethernet::{Ethernet, Mac, ethertype};
+use packet::icmp::{Icmp, IcmpView};
+use packet::icmpv6::{Icmpv6, Icmpv6View};
+use packet::ipv4::{Ipv4, Ipv4View};
+use packet::ipv6::{Ipv6, Ipv6View};
+
+/// Neighbour discovery is only heard from the same link (RFC 4861).
+const ON_LINK: u8 = 255;
+
+/// What a frame says.
+pub enum Heard {
+    /// The next hop has this MAC address.
+    NextHop([u8; 6]),
+    /// A probe was answered: which, by the low bits of its number, where it can be known; and the
+    /// hops that the answer might still have taken.
+    Answer(Option<u16>, u8),
+    /// A probe did not get there.
+    Unreachable,
+    /// Nothing for a pinger.
+    Nothing,
+}
+
+/// The addresses, of one version.
+#[derive(Clone, Copy, Debug)]
+enum Pair {
+    V4 {
+        source: Ipv4Addr,
+        target: Ipv4Addr,
+        hop: Ipv4Addr,
+    },
+    V6 {
+        source: Ipv6Addr,
+        target: Ipv6Addr,
+        hop: Ipv6Addr,
+    },
+}
+
+/// What is said, and by whom.
+#[derive(Debug)]
+pub struct Messages {
+    mac: Mac,
+    pair: Pair,
+    method: Method,
+    identifier: u16,
+    ttl: u8,
+    size: usize,
+}
+
+impl Messages {
+    pub fn new(config: &Config) -> Result<Messages, ConfigError> {
+        let two = |key| {
+            let reason = format!(
+                "it is to be of the same IP version as `target`, {}",
+                config.target
+            );
+            ConfigError::new(key, reason)
+        };
+        let hop = config.gateway.unwrap_or(config.target);
+        let (pair, headers) = match (config.source, config.target, hop) {
+            (IpAddr::V4(source), IpAddr::V4(target), IpAddr::V4(hop)) => (
+                Pair::V4 {
+                    source,
+                    target,
+                    hop,
+                },
+                14 + 20 + 8,
+            ),
+            (IpAddr::V6(source), IpAddr::V6(target), IpAddr::V6(hop)) => (
+                Pair::V6 {
+                    source,
+                    target,
+                    hop,
+                },
+                14 + 40 + 8,
+            ),
+            (source, target, _) if source.is_ipv4() == target.is_ipv4() => {
+                return Err(two("gateway"));
+            }
+            _ => return Err(two("source")),
+        };
+        let most = packet::LONGEST - headers;
+        if config.size > most {
+            return Err(ConfigError::new(
+                "size",
+                format!("at most {most} bytes fit into a frame"),
+            ));
+        }
+        Ok(Messages {
+            mac: Mac(config.mac),
+            pair,
+            method: config.method,
+            identifier: config.identifier,
+            ttl: config.ttl,
+            size: config.size,
+        })
+    }
+
+    /// Asks for the MAC address of the next hop.
+    pub fn question(&self, out: &mut Vec<u8>) {
+        match self.pair {
+            Pair::V4 { source, hop, .. } => self.arp(source, hop, out),
+            Pair::V6 { source, hop, .. } => self.solicitation(source, hop, out),
+        }
+    }
+
+    /// The probe with these low bits of its number.
+    pub fn probe(&self, sequence: u16, to: [u8; 6], out: &mut Vec<u8>) {
+        let identification = self.identifier;
+        match (self.pair, self.method) {
+            (Pair::V4 { source, target, .. }, Method::Neighbour) => self.arp(source, target, out),
+            (Pair::V6 { source, target, .. }, Method::Neighbour) => {
+                self.solicitation(source, target, out);
+            }
+            (Pair::V4 { source, target, .. }, Method::Echo) => {
+                let mut ip = Ipv4::new(source, target, wire::PROTOCOL_ICMP);
+                ip.hop_limit = self.ttl;
+                let message = Icmp::EchoRequest {
+                    identification,
+                    sequence,
+                };
+                self.ethernet(Mac(to), ethertype::IPV4).build(out, |out| {
+                    ip.build(out, |out| message.build(out, |out| self.payload(out)));
+                });
+            }
+            (Pair::V6 { source, target, .. }, Method::Echo) => {
+                let mut ip = Ipv6::new(source, target, wire::PROTOCOL_ICMPV6);
+                ip.hop_limit = self.ttl;
+                let message = Icmpv6::EchoRequest {
+                    identification,
+                    sequence,
+                };
+                self.ethernet(Mac(to), ethertype::IPV6).build(out, |out| {
+                    ip.build(out, |out| {
+                        message.build(ip.pseudo(), out, |out| self.payload(out))
+                    });
+                });
+            }
+        }
+    }
+
+    fn ethernet(&self, destination: Mac, ethertype: u16) -> Ethernet<'static> {
+        Ethernet {
+            destination,
+            source: self.mac,
+            tags: &[],
+            ethertype,
+        }
+    }
+
+    /// Bytes that count up.
+    fn payload(&self, out: &mut Vec<u8>) {
+        out.extend((0..self.size).map(|byte| byte as u8));
+    }
+
+    fn arp(&self, source: Ipv4Addr, target: Ipv4Addr, out: &mut Vec<u8>) {
+        Arp::request(self.mac, source, target).build_frame(out);
+    }
+
+    fn solicitation(&self, source: Ipv6Addr, target: Ipv6Addr, out: &mut Vec<u8>) {
+        let [.., a, b, c] = target.octets();
+        let group = Ipv6Addr::new(
+            0xFF02,
+            0,
+            0,
+            0,
+            0,
+            1,
+            0xFF00 | u16::from(a),
+            u16::from(b) << 8 | u16::from(c),
+        );
+        let mut ip = Ipv6::new(source, group, wire::PROTOCOL_ICMPV6);
+        ip.hop_limit = ON_LINK;
+        let to = Mac([0x33, 0x33, 0xFF, a, b, c]);
+        self.ethernet(to, ethertype::IPV6).build(out, |out| {
+            ip.build(out, |out| {
+                let message = Icmpv6::NeighbourSolicitation { target };
+                // The option that says who asks.
+                message.build(ip.pseudo(), out, |out| {
+                    out.extend([1, 1]);
+                    out.extend(self.mac.0);
+                });
+            });
+        });
+    }
+
+    /// Understands a frame.
+    pub fn hear(&self, frame: &[u8]) -> Heard {
+        // What is for others is not looked into.
+        let for_us = frame
+            .get(..6)
+            .is_some_and(|to| to == self.mac.0 || to[0] & 1 == 1);
+        let (Some((ethertype, at)), true) = (wire::payload(frame), for_us) else {
+            return Heard::Nothing;
+        };
+        let Some(payload) = frame.get(at..) else {
+            return Heard::Nothing;
+        };
+        match (ethertype, self.pair) {
+            (
+                wire::TYPE_ARP,
+                Pair::V4 {
+                    source,
+                    target,
+                    hop,
+                },
+            ) => {
+                let Ok(arp) = Arp::parse(payload) else {
+                    return Heard::Nothing;
+                };
+                if arp.operation != Operation::Reply || arp.target != source {
+                    return Heard::Nothing;
+                }
+                self.resolved(arp.sender == target, arp.sender == hop, arp.sender_mac.0, 0)
+            }
+            (wire::TYPE_IPV4, Pair::V4 { source, target, .. }) => {
+                let Ok(ip) = Ipv4View::new(payload) else {
+                    return Heard::Nothing;
+                };
+                if ip.destination() != source || ip.protocol() != wire::PROTOCOL_ICMP {
+                    return Heard::Nothing;
+                }
+                let whole = !ip.more_fragments() && ip.fragment_offset() == 0;
+                match IcmpView::new(ip.payload()) {
+                    Ok(icmp) if whole && icmp.is_checksum_valid() => match icmp.message() {
+                        Icmp::EchoReply {
+                            identification,
+                            sequence,
+                        } if identification == self.identifier => {
+                            Heard::Answer(Some(sequence), ip.hop_limit())
+                        }
+                        Icmp::Unreachable { .. } | Icmp::TimeExceeded { .. } => {
+                            let ours = Ipv4View::new_cut(icmp.payload())
+                                .is_ok_and(|inner| inner.destination() == target);
+                            if ours {
+                                Heard::Unreachable
+                            } else {
+                                Heard::Nothing
+                            }
+                        }
+                        _ => Heard::Nothing,
+                    },
+                    _ => Heard::Nothing,
+                }
+            }
+            (
+                wire::TYPE_IPV6,
+                Pair::V6 {
+                    source,
+                    target,
+                    hop,
+                },
+            ) => {
+                let Ok(ip) = Ipv6View::new(payload) else {
+                    return Heard::Nothing;
+                };
+                if ip.destination() != source || ip.next_header() != wire::PROTOCOL_ICMPV6 {
+                    return Heard::Nothing;
+                }
+                match Icmpv6View::new(ip.payload()) {
+                    Ok(icmp) if icmp.is_checksum_valid(ip.pseudo(wire::PROTOCOL_ICMPV6)) => {
+                        match icmp.message() {
+                            Icmpv6::EchoReply {
+                                identification,
+                                sequence,
+                            } if identification == self.identifier => {
+                                Heard::Answer(Some(sequence), ip.hop_limit())
+                            }
+                            Icmpv6::NeighbourAdvertisement { target: whose, .. }
+                                if ip.hop_limit() == ON_LINK =>
+                            {
+                                let mac = icmp.link_layer_address().map(|mac| mac.0);
+                                // Without the option, the sender is the one.
+                                let mac = mac.or_else(|| frame.get(6..12)?.try_into().ok());
+                                self.resolved(
+                                    whose == target,
+                                    whose == hop,
+                                    mac.unwrap_or_default(),
+                                    ON_LINK,
+                                )
+                            }
+                            Icmpv6::Unreachable { .. }
+                            | Icmpv6::TimeExceeded { .. }
+                            | Icmpv6::TooBig { .. } => {
+                                let ours = Ipv6View::new_cut(icmp.payload())
+                                    .is_ok_and(|inner| inner.destination() == target);
+                                if ours {
+                                    Heard::Unreachable
+                                } else {
+                                    Heard::Nothing
+                                }
+                            }
+                            _ => Heard::Nothing,
+                        }
+                    }
+                    _ => Heard::Nothing,
+                }
+            }
+            _ => Heard::Nothing,
+        }
+    }
+
+    /// Somebody says which MAC address he has.
+    fn resolved(&self, is_target: bool, is_hop: bool, mac: [u8; 6], hop_limit: u8) -> Heard {
+        match self.method {
+            Method::Neighbour if is_target => Heard::Answer(None, hop_limit),
+            Method::Echo if is_hop => Heard::NextHop(mac),
+            _ => Heard::Nothing,
+        }
+    }
+}

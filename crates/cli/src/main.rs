@@ -27,6 +27,7 @@ mod mount;
 mod output;
 mod packets;
 mod phy;
+mod ping;
 mod plot;
 mod ports;
 mod profile;
@@ -67,6 +68,7 @@ enum Command {
     Cut(cut::Cut),
     Tap(tap::Tap),
     Delay(delay::Delay),
+    Ping(ping::Ping),
     Run(run::Run),
     Match(r#match::Match),
     Profile(profile::ProfileCommand),
@@ -92,6 +94,7 @@ impl Command {
             Command::Cut(command) => command.run(),
             Command::Tap(command) => command.run(),
             Command::Delay(command) => command.run(),
+            Command::Ping(command) => command.run(),
             Command::Run(command) => command.run(),
             Command::Match(command) => command.run(),
             Command::Profile(command) => command.run(),

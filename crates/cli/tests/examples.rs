@@ -121,5 +121,9 @@ fn network() -> Namespace {
     };
     veth([end("eth0"), end("eth1")], 1500).unwrap();
     veth([end("eth2"), end("eth3")], 1500).unwrap();
+    // Who answers behind eth0.
+    namespace
+        .add_address("eth1", [10, 0, 0, 2].into(), 24)
+        .unwrap();
     namespace
 }

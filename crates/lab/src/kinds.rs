@@ -60,6 +60,7 @@ pub(crate) static KINDS: &[Kind] = &[
         node(config, |config| Ok(nodes::host::Host::new(config)))
     }),
     plain("covert", covert),
+    plain("ping", |config, _| node(config, nodes::ping::Ping::new)),
     recording("capture", |config, context| {
         let recorder = context.recorder();
         node(config, |config| Ok(Capture::new(config, recorder)))

@@ -5,6 +5,7 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
@@ -76,6 +77,89 @@ pub fn names() -> io::Result<Vec<String>> {
         libc::if_freenameindex(list);
     }
     Ok(names)
+}
+
+/// The IP addresses of an interface in this thread's namespace, and the lengths of their prefixes.
+///
+/// # Errors
+/// What the system says.
+pub fn addresses(name: &str) -> io::Result<Vec<(IpAddr, u8)>> {
+    let mut addresses = Vec::new();
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: the list is freed once; its names are C strings, and an address is as long as its family says.
+    unsafe {
+        if libc::getifaddrs(&mut list) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut entry = list;
+        while !entry.is_null() {
+            let this = &*entry;
+            entry = this.ifa_next;
+            if CStr::from_ptr(this.ifa_name).to_bytes() != name.as_bytes() {
+                continue;
+            }
+            let mask = address_of(this.ifa_netmask);
+            let length = match mask {
+                Some(IpAddr::V4(mask)) => mask.to_bits().leading_ones(),
+                Some(IpAddr::V6(mask)) => mask.to_bits().leading_ones(),
+                None => 0,
+            };
+            if let Some(address) = address_of(this.ifa_addr) {
+                addresses.push((address, length as u8));
+            }
+        }
+        libc::freeifaddrs(list);
+    }
+    Ok(addresses)
+}
+
+/// # Safety
+/// The pointer is null, or leads to an address as long as its family says.
+unsafe fn address_of(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        match i32::from(address.as_ref()?.sa_family) {
+            libc::AF_INET => {
+                let v4 = address.cast::<libc::sockaddr_in>().read_unaligned();
+                Some(IpAddr::from(v4.sin_addr.s_addr.to_ne_bytes()))
+            }
+            libc::AF_INET6 => {
+                let v6 = address.cast::<libc::sockaddr_in6>().read_unaligned();
+                Some(IpAddr::from(v6.sin6_addr.s6_addr))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The router by which the kernel of this thread's namespace sends what it knows no better way for, over
+/// this interface; `None` when there is none.
+pub fn gateway(name: &str, v6: bool) -> Option<IpAddr> {
+    let file = if v6 { "ipv6_route" } else { "route" };
+    let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok()?;
+    table.lines().find_map(|line| default_route(line, name, v6))
+}
+
+/// The router in a line of the kernel's table, if it is of a way to everywhere.
+fn default_route(line: &str, name: &str, v6: bool) -> Option<IpAddr> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    if v6 {
+        // Destination, its length, source, its length, next hop, ..., device.
+        if fields.last() != Some(&name) || fields.get(1) != Some(&"00") {
+            return None;
+        }
+        let hop = u128::from_str_radix(fields.get(4)?, 16).ok()?;
+        return (hop != 0).then(|| IpAddr::from(hop.to_be_bytes()));
+    }
+    // Device, destination, gateway as the machine has words, ..., mask.
+    if fields.first() != Some(&name)
+        || fields.get(1) != Some(&"00000000")
+        || fields.get(7) != Some(&"00000000")
+    {
+        return None;
+    }
+    let hop = u32::from_str_radix(fields.get(2)?, 16).ok()?;
+    (hop != 0).then(|| IpAddr::from(hop.to_ne_bytes()))
 }
 
 /// Asks about an interface in this thread's namespace; `None` when there is none of that name.
@@ -248,5 +332,26 @@ mod tests {
         assert!(lo.is_ethernet() && lo.mac.is_none() && !lo.hardware_stamps);
         assert_eq!(find("no-such-if").unwrap(), None);
         assert_eq!(find("a name that is far too long").unwrap(), None);
+    }
+
+    #[test]
+    fn the_loopback_has_its_address_and_no_router() {
+        let addresses = addresses("lo").unwrap();
+        assert!(addresses.iter().all(|(address, _)| address.is_loopback()));
+        assert_eq!(gateway("lo", false), None);
+    }
+
+    #[test]
+    fn a_way_to_everywhere_is_found_in_the_kernels_tables() {
+        let line = "eth0\t00000000\t0102A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0";
+        let router = default_route(line, "eth0", false);
+        let bytes = 0x0102_A8C0u32.to_ne_bytes();
+        assert_eq!(router, Some(IpAddr::from(bytes)));
+        assert_eq!(default_route(line, "eth1", false), None);
+        let line = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003     eth0";
+        assert_eq!(
+            default_route(line, "eth0", true),
+            Some("fe80::1".parse().unwrap())
+        );
     }
 }

@@ -54,6 +54,10 @@ use std::time::Duration;
 
 /// Packets that go out in one call.
 const BATCH: usize = 64;
+/// How long a stamp for a timer is waited for.
+const MARK_STAMP_NS: u64 = 200_000;
+/// After so many in a row that did not come, no more are waited for.
+const SILENCE: u32 = 4;
 
 /// A pacing thread at work on a port.
 ///
@@ -68,6 +72,11 @@ struct Shared {
     queue: Queue,
     /// In ticks; 1 to 7 are in use.
     timers: [AtomicU64; 8],
+    /// How often a timer was set, and how often by the kernel's stamp.
+    marks: AtomicU64,
+    stamped_marks: AtomicU64,
+    /// The longest call that sent a mark, ns.
+    longest_mark: AtomicU64,
     sent: AtomicU64,
     refused: AtomicU64,
     late: AtomicU64,
@@ -81,6 +90,22 @@ impl Watch {
     /// The port's timers, in ticks; number 0 is not in use.
     pub fn timers(&self) -> [u64; 8] {
         std::array::from_fn(|timer| self.0.timers[timer].load(Ordering::Acquire))
+    }
+
+    /// How often a timer was set.
+    pub fn marks(&self) -> u64 {
+        self.0.marks.load(Ordering::Acquire)
+    }
+
+    /// How often a timer was set by the kernel's stamp of when it gave the packet to the driver. The other
+    /// times it is when the call began, and the port's usual latency.
+    pub fn stamped_marks(&self) -> u64 {
+        self.0.stamped_marks.load(Ordering::Relaxed)
+    }
+
+    /// How long the call took that sent a packet and set a timer, at most, ns.
+    pub fn longest_mark_ns(&self) -> u64 {
+        self.0.longest_mark.load(Ordering::Relaxed)
     }
 
     /// Packets that the port has taken.
@@ -141,6 +166,7 @@ impl Pacer {
             waiter: Waiter::default(),
             errors: ErrorMeter::default(),
             report: PaceReport::default(),
+            silent_marks: 0,
         };
         let thread = std::thread::Builder::new()
             .name("pace".into())
@@ -231,6 +257,8 @@ struct Worker {
     aim: Aim,
     errors: ErrorMeter,
     report: PaceReport,
+    /// Stamps for timers that did not come, in a row.
+    silent_marks: u32,
 }
 
 /// What the thread does while it waits.
@@ -318,6 +346,9 @@ impl Worker {
         let next = self.next(entries).saturating_sub(lead);
         let timely = wanted.is_some_and(|wanted| wanted >= entries[0].asked);
         let stamped = timely && self.aim.ask(&mut *self.tx);
+        // What a timer is to hold is the real departure, so that its packet is always stamped.
+        let may = is_mark(&entries[0]) && self.silent_marks < SILENCE;
+        let marked = may && self.tx.ask_for_stamp();
         self.tx.prepare(frame);
         let mut waiting = Waiting {
             queue: &self.shared.queue,
@@ -342,8 +373,15 @@ impl Worker {
         }
         let took = now_ns() - began;
         if let Departure::Mark(timer) = entries[0].departure {
-            let ticks = self.tick.count(u128::from(began + lead) * 1000);
+            let stamp = marked.then(|| self.stamp_of_mark(began)).flatten();
+            let ticks = self
+                .tick
+                .count(u128::from(stamp.unwrap_or(began + lead)) * 1000);
             self.shared.timers[usize::from(timer.number())].store(ticks, Ordering::Release);
+            let stamped = &self.shared.stamped_marks;
+            stamped.fetch_add(stamp.is_some().into(), Ordering::Relaxed);
+            self.shared.longest_mark.fetch_max(took, Ordering::Relaxed);
+            self.shared.marks.fetch_add(1, Ordering::Release);
         }
         for (offset, entry) in entries[..left].iter().enumerate() {
             if let Some(wanted) = self.wanted(entry.departure) {
@@ -358,6 +396,27 @@ impl Worker {
         }
         self.aim.look(&mut *self.tx, &mut self.errors);
         Some(index + left)
+    }
+
+    /// The kernel's stamp of a packet whose call began at `began`, if it comes soon: drivers mostly
+    /// stamp within the call.
+    fn stamp_of_mark(&mut self, began: u64) -> Option<u64> {
+        let end = now_ns() + MARK_STAMP_NS;
+        loop {
+            // Looked for at least once behind the end: the thread may have stood still meanwhile.
+            let last = now_ns() > end;
+            match self.tx.take_stamp() {
+                // An older one is of another packet.
+                Some(stamp) if stamp >= began => {
+                    self.silent_marks = 0;
+                    return Some(stamp);
+                }
+                None if last => break,
+                _ => std::hint::spin_loop(),
+            }
+        }
+        self.silent_marks += 1;
+        None
     }
 
     /// The time from which on more than the first packet is due; `u64::MAX` for never.

@@ -1,7 +1,7 @@
 //! The examples in the book's reference of nodes are read, and make nodes.
 
 use nodes::{
-    ConfigError, capture, covert, delay, echo, filter, generator, host, meter, mirror, sink,
+    ConfigError, capture, covert, delay, echo, filter, generator, host, meter, mirror, ping, sink,
     switch, vlan,
 };
 use serde::de::DeserializeOwned;
@@ -36,6 +36,7 @@ fn make(kind: &str, keys: &mut Table) -> Result<(), ConfigError> {
             meter::Meter::new(read(keys));
             Ok(())
         }
+        "ping" => ping::Ping::new(read(keys)).map(drop),
         "mirror" => mirror::Mirror::new(read(keys)).map(drop),
         "filter" => {
             let config: filter::Config = read(keys);
@@ -73,7 +74,7 @@ fn every_example_in_the_reference_makes_a_node() {
             kinds.insert(kind);
         }
     }
-    assert_eq!(kinds.len(), 12, "{kinds:?}");
+    assert_eq!(kinds.len(), 13, "{kinds:?}");
 }
 
 #[test]

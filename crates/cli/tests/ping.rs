@@ -107,7 +107,7 @@ fn both_pings_work_on_one_interface_and_their_figures_stand_side_by_side() {
     }
     let Some([a, _b]) = pair(test) else { return };
     let place = Place::new("ping-beside");
-    let script = "ping -n -c 20 -i 0.02 10.79.0.2 > theirs & wire ping eth0 10.79.0.2 -c 20 -i 20ms --quiet > ours; wait; tail -1 theirs; tail -7 ours";
+    let script = "ping -n -c 20 -i 0.02 -w 20 10.79.0.2 > theirs & wire ping eth0 10.79.0.2 -c 20 -i 20ms --quiet > ours; wait; tail -1 theirs; tail -7 ours";
     let out = place.run_by(a.command("timeout"), script).good();
     println!("{out}");
     let theirs = String::from_utf8(place.read("theirs")).unwrap();

@@ -1,5 +1,7 @@
 //! The counter that all ports of a machine share: CLOCK_MONOTONIC, zero at boot.
 
+use std::sync::OnceLock;
+
 /// Reads a clock that every Linux has, in nanoseconds.
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
@@ -52,15 +54,20 @@ pub struct Converter {
 }
 
 impl Converter {
-    /// A converter with a fresh reading.
+    /// A converter. All of a process begin with one reading, so that the stamps of two ports, or of both
+    /// directions of one, have the same error, and what lies between two stamps has none.
     pub fn new() -> Converter {
-        let (offset, _) = sample();
-        Converter {
+        static FIRST: OnceLock<u64> = OnceLock::new();
+        let offset = *FIRST.get_or_init(|| sample().0);
+        let mut converter = Converter {
             offset,
             old: offset,
             now: now_ns(),
             last: 0,
-        }
+        };
+        // The wall clock may have been set since.
+        converter.refresh();
+        converter
     }
 
     /// Reads the clocks again; before each batch of stamps.

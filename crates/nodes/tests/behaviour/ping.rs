@@ -29,8 +29,8 @@ fn run(ping: &mut Ping, host: &mut Host, until: Time, mut way: impl FnMut(u64) -
             }
             None => ping.wake(now, &mut out[0]),
         }
-        for from in 0..2 {
-            for departure in out[from].sends() {
+        for (from, out) in out.iter_mut().enumerate() {
+            for departure in out.sends() {
                 let left = match departure.when {
                     When::Now => now,
                     When::At(at) => at,

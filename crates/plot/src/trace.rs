@@ -262,7 +262,7 @@ impl<'a> Trace<'a> {
         }
         let from = from.clamp(left, right).round() as i32;
         // What is there is seen, however narrow it is.
-        let to = (to.clamp(left, right).round() as i32).max(from + 2);
+        let to = (to.clamp(left, right).round() as i32).max(from + 4);
         let (end, foot) = (end.clamp(top, bottom).round() as i32, foot.round() as i32);
         let corners = [(from, end.min(foot)), (to, end.max(foot))];
         area.draw(&Rectangle::new(corners, self.colour.mix(0.45).filled()))?;

@@ -129,11 +129,16 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
             [window.shortest_ps, window.longest_ps].map(|ps| (middle, scaled.unit.of_ps(ps)))
         });
         over_time = over_time.series(Series::points(label, samples.chain(far)));
-        let whole = windows.len().saturating_sub(1);
-        let points = windows[..whole].iter().enumerate().map(|(index, window)| {
-            let middle = (index as f64 + 0.5) * width as f64;
-            let rate = 8e12 * window.bytes as f64 / width as f64;
-            (middle / time.ps, rate / bits)
+        let together = (profile.rates().width_ps / width).max(1) as usize;
+        let whole = windows.len().saturating_sub(1) / together;
+        let (chunks, wide) = (
+            windows.chunks_exact(together),
+            width as f64 * together as f64,
+        );
+        let points = chunks.take(whole).enumerate().map(|(index, windows)| {
+            let bytes: u64 = windows.iter().map(|window| window.bytes).sum();
+            let middle = (index as f64 + 0.5) * wide;
+            (middle / time.ps, 8e12 * bytes as f64 / wide / bits)
         });
         rate = rate.series(Series::line(label, points));
     }

@@ -9,6 +9,10 @@ pub const MOST_WINDOWS: usize = 1024;
 /// The first length of windows that is tried, in ps.
 const FIRST: u64 = 1_000_000;
 
+/// Packets that a window should hold in the mean, while there are this many windows.
+const ENOUGH: u64 = 100;
+const FEWEST: u64 = 16;
+
 /// What came in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
@@ -131,19 +135,33 @@ impl Windows {
         (self.width, &self.list)
     }
 
+    /// How many windows of the list to take together, so that a packet more or less in one makes no
+    /// great difference.
+    fn together(&self) -> usize {
+        let packets: u64 = self.list.iter().map(|window| window.packets).sum();
+        let mut together = 1;
+        while packets * together < ENOUGH * self.list.len() as u64
+            && self.list.len() as u64 / (2 * together) >= FEWEST
+        {
+            together *= 2;
+        }
+        together as usize
+    }
+
     pub fn rates(&self) -> Rates {
         if let Some(asked) = &self.asked {
             return asked.rates();
         }
         let (mut packets, mut bytes) = (Moments::default(), Moments::default());
+        let together = self.together();
         // The last is not whole.
-        let whole = self.list.len().saturating_sub(1);
-        for window in &self.list[..whole] {
-            packets.add(window.packets);
-            bytes.add(window.bytes);
+        let whole = self.list.len().saturating_sub(1) / together;
+        for windows in self.list.chunks_exact(together).take(whole) {
+            packets.add(windows.iter().map(|window| window.packets).sum());
+            bytes.add(windows.iter().map(|window| window.bytes).sum());
         }
         Rates {
-            width_ps: self.width,
+            width_ps: self.width.saturating_mul(together as u64),
             windows: whole as u64,
             packets: packets.summary(),
             bytes: bytes.summary(),

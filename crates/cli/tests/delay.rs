@@ -85,8 +85,11 @@ fn a_ping_takes_both_delays_over_ipv4_and_ipv6_and_resolution_passes() {
     let pings: Vec<&str> = ended.out.split("PING").skip(1).collect();
     assert_eq!(pings.len(), 2, "{ended:?}");
     for out in pings {
-        // It goes on until five are answered; that none was lost on the way is in the report.
-        assert!(out.contains(" 5 received"), "{out}\n{report}");
+        // It goes on until five are answered, and on a busy machine asks more meanwhile; that none was
+        // lost on the way is in the report.
+        let (before, _) = out.split_once(" received").expect(out);
+        let received: u32 = before.rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(received >= 5, "{out}\n{report}");
         assert!(least_rtt(out) >= 25.0, "{out}");
     }
     for (way, spec) in [(0, "delay 20ms"), (1, "delay 5ms")] {

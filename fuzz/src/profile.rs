@@ -27,7 +27,7 @@ pub fn target(data: &[u8]) {
         };
         profile.observe(at, frame.len() as u32, frame);
         let side = [Side::Before, Side::Behind][usize::from(side & 1)];
-        comparison.give(side, at, frame);
+        let _ = comparison.give(side, at, frame);
         given += 1;
     }
     [Side::Before, Side::Behind].map(|side| comparison.end(side));

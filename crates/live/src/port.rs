@@ -82,7 +82,7 @@ pub struct Options {
     pub promiscuous: bool,
     /// Bytes that the kernel may keep for this port while nobody reads. Default 32 MiB.
     pub buffer: usize,
-    /// How frames are sent by an interface. Default: as [`calibrate`](crate::calibrate) has found best, else
+    /// How frames are sent by an interface. Default: as [`calibrate`](mod@crate::calibrate) has found best, else
     /// by [`Method::Send`].
     pub method: Option<Method>,
 }

@@ -7,8 +7,8 @@
 //!   to the target; `destination`, none: that MAC address, which else is asked for first; `count`, none: how many
 //!   probes; `interval`, 1 s, between departures, 0: the next when the last was answered, or 10 ms later; `size`,
 //!   56: bytes behind the ICMP header; `ttl`, 64; `identifier`, 0x5750; `timeout`, 1 s: an answer that takes
-//!   longer is late; `start`, 1 us; `answers`, true: whether it answers for its source as a
-//!   [`host`](crate::host) does.
+//!   longer is late; `start`, 1 us; `answers`, true: whether it answers for its source as the
+//!   node `host` does.
 //! - **Counters:** `sent`; `answered`, late ones too; `lost`: so far not answered; `late`; `duplicates`;
 //!   `unreachable`: told so by somebody on the way; `resolved`, 1 when the next hop's MAC address is known;
 //!   `rtt_min_ps`, `rtt_mean_ps`, `rtt_median_ps`, `rtt_p99_ps`, `rtt_max_ps`, `rtt_sd_ps`, `rtt_jitter_ps`.

@@ -11,7 +11,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`figure`] | start here: [`Figure`], [`Panel`], [`Axis`], [`Series`]: what is to be drawn, as data |
-//! | [`unit`] | the unit of time that suits an axis |
+//! | [`unit`](mod@unit) | the unit of time that suits an axis |
 //! | `scale` | from values to pixels; where the marks of an axis are, and what stands at them |
 //! | `layout` | where axes, names and legends are |
 //! | `trace` | a series, in pixels |

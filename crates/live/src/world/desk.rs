@@ -6,6 +6,7 @@ use crate::port::PortError;
 use node::frame::LONGEST;
 use node::link::SHORTEST;
 use node::{Frame, Out, Time, Transmitter, When};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// Frames that are collected before they are sent at once.
@@ -59,8 +60,7 @@ pub struct Desk {
 struct Way {
     lane: usize,
     link: Option<Transmitter>,
-    /// Nothing leaves before what was sent before it.
-    last: Time,
+    order: Order,
     /// Frames to be sent at once.
     at_once: Vec<Frame>,
     /// Whether frames were collected that wait.
@@ -73,7 +73,7 @@ impl Desk {
         let ways = ways.map(|(lane, link)| Way {
             lane,
             link,
-            last: Time::ZERO,
+            order: Order::default(),
             at_once: Vec::new(),
             queued: false,
         });
@@ -161,6 +161,36 @@ impl Desk {
     }
 }
 
+/// The order within a port: nothing leaves before what was sent before it.
+///
+/// A node that was woken ahead of time has sent at a time that is still to come. What it sends
+/// meanwhile, because a frame arrived, was sent before that, and need not wait for it.
+#[derive(Debug, Default)]
+struct Order {
+    /// When the last frame leaves that was sent up to now.
+    last: Time,
+    /// Frames sent ahead of time: when they count as sent, and when the last of those leaves.
+    ahead: VecDeque<(Time, Time)>,
+}
+
+impl Order {
+    /// When a frame leaves that is sent at `now`, while the clock says `clock`, to leave at `asked`.
+    fn place(&mut self, now: Time, clock: Time, asked: Time) -> Time {
+        while let Some((_, leaves)) = self.ahead.pop_front_if(|(sent, _)| *sent <= clock.min(now)) {
+            self.last = self.last.max(leaves);
+        }
+        let before = self.ahead.back().filter(|_| now > clock);
+        let at = asked
+            .max(self.last)
+            .max(before.map_or(Time::ZERO, |&(_, leaves)| leaves));
+        match now > clock {
+            true => self.ahead.push_back((now, at)),
+            false => self.last = at,
+        }
+        at
+    }
+}
+
 /// What becomes of a frame.
 enum Decision {
     /// It is sent without waiting for anything.
@@ -195,26 +225,26 @@ impl Way {
                 When::Now => now,
                 When::At(at) => at,
             };
-            // Order within a port is kept.
-            self.last = self.last.max(asked);
+            let at = self.order.place(now, clock, asked);
             let waiting = || {
                 run.schedule.lanes()[self.lane]
                     .waiting
                     .load(Ordering::SeqCst)
                     > 0
             };
-            let free = when == When::Now && self.last <= clock && !self.queued && !waiting();
+            let free = when == When::Now && at <= clock && !self.queued && !waiting();
             return match free {
                 true => Decision::AtOnce,
-                false => Decision::At(self.last, None),
+                false => Decision::At(at, None),
             };
         };
-        // Woken ahead of time, the node may have sent something later than now already.
-        self.last = self.last.max(now);
+        // Woken ahead of time, the node may have sent something later than now already: a link takes
+        // what it is offered in the order of time.
+        let now = self.order.place(now, now, now);
         if frame.len() < SHORTEST {
             frame.resize(SHORTEST);
         }
-        let flight = link.offer(self.last, when, frame.len());
+        let flight = link.offer(now, when, frame.len());
         let Some((flight, first_bit)) = flight.and_then(|flight| Some((flight, flight.arrived?)))
         else {
             return Decision::Lost;
@@ -228,5 +258,33 @@ impl Way {
             Time::MAX => Decision::Never,
             _ => Decision::At(last_bit, second),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_need_not_wait_for_one_that_counts_as_sent_later() {
+        let us = Time::from_us;
+        let mut order = Order::default();
+        // Woken at 500 us for 1000 us, the node sends two frames for then.
+        assert_eq!(order.place(us(1_000), us(500), us(1_000)), us(1_000));
+        assert_eq!(order.place(us(1_000), us(500), us(1_000)), us(1_000));
+        // One arrives at 600 us and goes on at once; the next must not overtake that one.
+        assert_eq!(order.place(us(600), us(600), us(620)), us(620));
+        assert_eq!(order.place(us(601), us(601), us(601)), us(620));
+        // What is sent once that time has come stands behind all.
+        assert_eq!(order.place(us(1_000), us(1_000), us(900)), us(1_000));
+    }
+
+    #[test]
+    fn frames_sent_ahead_of_time_keep_their_order() {
+        let us = Time::from_us;
+        let mut order = Order::default();
+        assert_eq!(order.place(us(1_000), us(500), us(1_300)), us(1_300));
+        assert_eq!(order.place(us(1_100), us(600), us(1_100)), us(1_300));
+        assert_eq!(order.place(us(1_200), us(1_200), us(1_200)), us(1_300));
     }
 }

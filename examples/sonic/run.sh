@@ -6,6 +6,7 @@ wire lab lab.toml
 # From first bit to first bit of neighbours, in bits: how many different ones, and how often.
 gaps() { awk '!/#/ && $5 == "good" { if (last) print $1 - last; last = $1 }' | sort -n | uniq -c | awk '{ print $2 " bits, " $1 " times" }'; }
 
+echo
 echo "170 idles before each frame:"
 wire gen --count 20000 --size 1518 | wire phy encode --idles 170 -o out/9gb.phy 2>/dev/null
 wire phy decode out/9gb.phy --table | gaps

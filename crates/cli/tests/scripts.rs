@@ -503,12 +503,14 @@ fn a_schedule_is_kept() {
     let timer = fs::read_to_string(bed.file("1.d/timer1")).expect("it is there");
     let timer = u64::from_str_radix(timer.trim(), 16).expect("16 digits");
     assert!(words.len() > 95, "{text}");
-    // Never earlier than asked for. How late is the machine's affair.
+    // Never earlier than the bound that the book promises. How late is the machine's affair.
+    // The conversion between the clocks of the stamps adds some 100 ns.
+    let bound = (live::pace::MOST_LEAD_NS + 1_000) / 8;
     for (n, word) in words.iter().enumerate().skip(100 - words.len()) {
         assert!(
-            word - timer >= n as u64 * 1_250_000,
+            word + bound >= timer + n as u64 * 1_250_000,
             "packet {n}: {} ticks",
-            word - timer
+            word.wrapping_sub(timer)
         );
     }
 }

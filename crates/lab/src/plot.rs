@@ -41,7 +41,7 @@ pub(crate) fn draw(
     let figure = Figure::new(plan.title.clone());
     let figure = match plan.kind {
         PlotKind::Arrivals => arrivals(figure, &places),
-        PlotKind::Cdf => figure.panel(cdf(&places, GAP, |place| &place.gaps)),
+        PlotKind::Cdf => figure.panel(cdf(&places, GAP, |place| &place.gaps, |a| a.gap_ps)),
         PlotKind::Histogram => figure.panel(histogram(&places)),
         PlotKind::Delay => delays(figure, &places),
     };
@@ -90,12 +90,34 @@ fn axis<'a>(name: &str, of: impl Iterator<Item = &'a Histogram>) -> (Axis, TimeU
     )
 }
 
-/// Cumulative distributions.
-fn cdf(places: &[Place], name: &str, of: impl Fn(&Place) -> &Histogram) -> Panel {
+/// Cumulative distributions: of the frames kept, whose values are exact, where a histogram's are not.
+fn cdf(
+    places: &[Place],
+    name: &str,
+    of: impl Fn(&Place) -> &Histogram,
+    value: impl Fn(&Arrival) -> Option<u64>,
+) -> Panel {
     let (axis, unit) = axis(name, places.iter().map(&of));
     let panel = Panel::new(axis, Axis::new("share of frames").range(0.0, 1.05));
     places.iter().fold(panel, |panel, place| {
-        panel.series(Series::cdf(&place.label, of(place), unit.ps))
+        let mut values: Vec<u64> = place.arrivals.iter().filter_map(&value).collect();
+        values.sort_unstable();
+        // Of a long run not every frame is kept; the greatest value belongs to the picture all the same.
+        let greatest = of(place).max();
+        values.extend(
+            values
+                .last()
+                .filter(|last| **last < greatest)
+                .map(|_| greatest),
+        );
+        let total = values.len() as f64;
+        let distinct = values.chunk_by(|a, b| a == b);
+        let mut seen = 0;
+        let points = distinct.map(|equal| {
+            seen += equal.len();
+            (unit.of_ps(equal[0]), seen as f64 / total)
+        });
+        panel.series(Series::steps(&place.label, points.collect::<Vec<_>>()))
     })
 }
 
@@ -123,6 +145,11 @@ fn delays(figure: Figure, places: &[Place]) -> Figure {
         let points = points.filter_map(|a| Some((time.of_ps(a.at_ps), unit.of_ps(a.delay_ps?))));
         panel.series(Series::points(&place.label, points))
     });
-    let shares = cdf(places, "delay", |place| &place.delays);
+    let shares = cdf(
+        places,
+        "delay",
+        |place| &place.delays,
+        |arrival| arrival.delay_ps,
+    );
     figure.panel(panel).panel(shares)
 }

@@ -27,10 +27,12 @@ pub fn target(data: &[u8]) {
         };
         profile.observe(at, frame.len() as u32, frame);
         let side = [Side::Before, Side::Behind][usize::from(side & 1)];
-        let _ = comparison.give(side, at, frame);
+        comparison.give(side, at, frame);
         given += 1;
     }
-    [Side::Before, Side::Behind].map(|side| comparison.end(side));
+    for side in [Side::Before, Side::Behind] {
+        comparison.end(side);
+    }
     assert_eq!(profile.packets(), given);
     assert!(profile.windows().1.len() <= MOST_WINDOWS && profile.samples().len() <= SAMPLES);
     let (by_probe, by_content) = comparison.found();

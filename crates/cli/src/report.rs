@@ -3,8 +3,8 @@
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use live::pace::PaceReport;
-use node::Time;
 use node::outcome::{Spread, TimingError};
+use node::{Outcome, Time};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -30,6 +30,24 @@ pub fn tell(port: &str, report: PaceReport, as_json: bool) -> anyhow::Result<Ver
         Some(error) => Err(error.into()),
         None if report.refused > 0 => Ok(Verdict::Failed),
         None => Ok(Verdict::Good),
+    }
+}
+
+/// What the departures of a node on ports were worth, a line each.
+pub fn put_departures(text: &mut String, outcome: &Outcome) {
+    let Some(timing) = &outcome.timing else {
+        return;
+    };
+    // Writing to a String does not fail.
+    if timing.frames > 0 {
+        let (stamps, frames, late) = (outcome.stamps, timing.frames, timing.late);
+        let _ = writeln!(
+            text,
+            "wire: {stamps} stamps; {frames} departures at a time, {late} late"
+        );
+    }
+    for line in timing.lines() {
+        let _ = writeln!(text, "wire: {line}");
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Verdict;
 use crate::cat::tick;
 use crate::output::{Buffering, Output};
-use crate::report::put_timing;
+use crate::report::{put_departures, put_timing};
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOutcome};
 use node::Time;
@@ -114,18 +114,7 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
             let _ = writeln!(text, "wire: {}: dropped {count}: {reason}", node.name);
         }
     }
-    if let Some(timing) = &ended.outcome.timing {
-        if timing.frames > 0 {
-            let (stamps, frames, late) = (ended.outcome.stamps, timing.frames, timing.late);
-            let _ = writeln!(
-                text,
-                "wire: {stamps} stamps; {frames} departures at a time, {late} late"
-            );
-        }
-        for line in timing.lines() {
-            let _ = writeln!(text, "wire: {line}");
-        }
-    }
+    put_departures(&mut text, &ended.outcome);
     text
 }
 

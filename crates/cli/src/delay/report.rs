@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use crate::report::put_timing;
+use crate::report::{put_departures, put_timing};
 use live::world::PortsOutcome;
 use nodes::delay::Spec;
 use serde_json::{Map, Value, json};
@@ -77,17 +77,7 @@ fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
             let _ = writeln!(text, "wire: dropped {count}: {reason}");
         }
     }
-    let timing = ended.outcome.timing.unwrap_or_default();
-    if timing.frames > 0 {
-        let (stamps, frames, late) = (ended.outcome.stamps, timing.frames, timing.late);
-        let _ = writeln!(
-            text,
-            "wire: {stamps} stamps; {frames} departures at a time, {late} late"
-        );
-    }
-    for line in timing.lines() {
-        let _ = writeln!(text, "wire: {line}");
-    }
+    put_departures(&mut text, &ended.outcome);
     text
 }
 

@@ -1,0 +1,89 @@
+//! Names, types, constants, and every rule that a valid program keeps.
+
+use crate::ast::{NodeId, Program};
+use crate::types::{Constant, Type};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// A program of which everything is known. Lowering reads the tree beside these tables.
+///
+/// A generic declaration is checked once; inside it types may contain [`Type::Parameter`], for which whoever walks the tree
+/// substitutes what the use gave ([`Call::type_arguments`], the arguments in [`Type::Object`]).
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// The tree.
+    pub program: Program,
+    /// By an expression's or type expression's id: its type. For an expression the type *before* any implicit cast.
+    pub types: BTreeMap<NodeId, Type>,
+    /// By an expression's id: the type to which it is implicitly cast where it stands (from `int`, from a serialisable enum, from a
+    /// list or struct expression to a struct, header or tuple, from a value to a set).
+    pub casts: BTreeMap<NodeId, Type>,
+    /// By the id of a path expression, named type expression, member expression (to the field, method, enum member), state reference: the
+    /// declaration, parameter, type parameter, field, method, member or state it means. Members built into the language have none.
+    pub references: BTreeMap<NodeId, NodeId>,
+    /// By an expression's id: its value, where known without looking at constructor arguments.
+    pub constants: BTreeMap<NodeId, Constant>,
+    /// By the id of a call expression, of an instance declaration, of an action reference: what is called and how.
+    pub calls: BTreeMap<NodeId, Call>,
+    /// The declaration `main`, when there is one.
+    pub main: Option<NodeId>,
+}
+
+/// What a call calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What is called.
+    pub target: Target,
+    /// For each type parameter of the target its type.
+    pub type_arguments: Vec<Type>,
+    /// For each parameter of the target, in the order of its declaration, the argument for it.
+    pub arguments: Vec<Bound>,
+}
+
+/// The argument that a parameter gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The argument with this index in the call.
+    Argument(usize),
+    /// The parameter's default value.
+    Default,
+    /// Nothing: the parameter is `@optional`, or an action's that the control plane gives.
+    Absent,
+}
+
+/// What a call calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A function, by its declaration.
+    Function(NodeId),
+    /// An action called directly, by its declaration.
+    Action(NodeId),
+    /// An extern function, by its declaration.
+    ExternFunction(NodeId),
+    /// A method of an extern, by the method's id; the object is the base of the callee.
+    Method(NodeId),
+    /// `t.apply()`, by the table's declaration.
+    Table(NodeId),
+    /// `c.apply(...)` of a parser or control instance, or of its type with no constructor parameters (`C.apply(...)`): by the parser's
+    /// or control's declaration.
+    Apply(NodeId),
+    /// A constructor: of an extern (with the constructor method's id), parser, control, package (with the declaration's id).
+    Constructor(NodeId),
+    /// `isValid`, `setValid`, `setInvalid`, `push_front`, `pop_front`, `minSizeInBits`, `minSizeInBytes`, `maxSizeInBits`,
+    /// `maxSizeInBytes`; the object is the base of the callee.
+    Builtin(Builtin),
+}
+
+/// Methods that the language itself gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    IsValid,
+    SetValid,
+    SetInvalid,
+    PushFront,
+    PopFront,
+    MinSizeInBits,
+    MinSizeInBytes,
+    MaxSizeInBits,
+    MaxSizeInBytes,
+}

@@ -1,0 +1,171 @@
+//! What the compiler has to say about a program.
+
+use crate::source::{Sources, Span};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The program is valid; something in it is surely not meant.
+    Warning,
+    /// The program is invalid.
+    Error,
+}
+
+/// One error or warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// A stable name of the rule such as `unused-variable`, for tests and editors.
+    pub code: &'static str,
+    /// One sentence without a full stop, which names the things concerned.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// Other places that belong to it, each with a word: `first declared here`.
+    pub notes: Vec<(Span, String)>,
+    /// What to do, when there is something better to say than the opposite of the message.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error.
+    #[must_use]
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            span,
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// A warning.
+    #[must_use]
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Self::error(code, span, message)
+        }
+    }
+
+    /// Adds another place.
+    #[must_use]
+    pub fn note(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.notes.push((span, message.into()));
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The diagnostic as text: `FILE:LINE:COLUMN: error: MESSAGE [code]`, the line with carets, notes, help.
+    #[must_use]
+    pub fn render(&self, sources: &Sources) -> String {
+        let mut out = String::new();
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        excerpt(
+            &mut out,
+            sources,
+            self.span,
+            &format!("{severity}: {} [{}]", self.message, self.code),
+        );
+        for (span, message) in &self.notes {
+            excerpt(&mut out, sources, *span, &format!("note: {message}"));
+        }
+        if let Some(help) = &self.help {
+            let _ = writeln!(out, "  help: {help}");
+        }
+        out
+    }
+}
+
+fn excerpt(out: &mut String, sources: &Sources, span: Span, message: &str) {
+    let Some(place) = sources.place(span.start) else {
+        let _ = writeln!(out, "{message}");
+        return;
+    };
+    let _ = writeln!(
+        out,
+        "{}:{}:{}: {message}",
+        place.file, place.line, place.column
+    );
+    let Some(line) = sources.line(span.start) else {
+        return;
+    };
+    let number = format!("{}", place.line);
+    let column = place.column as usize - 1;
+    let length = sources
+        .text(span)
+        .map_or(1, |text| text.lines().next().unwrap_or("").chars().count());
+    let room = line.chars().count().saturating_sub(column).max(1);
+    // Tabs stay tabs, so that the carets stand below what they mean.
+    let lead: String = line
+        .chars()
+        .take(column)
+        .map(|c| if c == '\t' { '\t' } else { ' ' })
+        .collect();
+    let carets: String = core::iter::repeat_n('^', length.clamp(1, room)).collect();
+    let _ = writeln!(out, " {number} | {line}");
+    let _ = writeln!(out, " {:width$} | {lead}{carets}", "", width = number.len());
+}
+
+/// Collects what a run has to say, up to a bound.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    errors: usize,
+}
+
+/// More errors than these help nobody; later ones are counted, not kept.
+pub const MOST_KEPT: usize = 200;
+
+impl Diagnostics {
+    /// Adds one, unless the same was said of the same place or there are [`MOST_KEPT`].
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.list.len() < MOST_KEPT && !self.list.contains(&diagnostic) {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Whether there was an error.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// How many errors there were.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// All that was kept, in the order of the text.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<&Diagnostic> {
+        let mut list: Vec<_> = self.list.iter().collect();
+        list.sort_by_key(|d| (d.span, core::cmp::Reverse(d.severity)));
+        list
+    }
+
+    /// All that was kept, in the order it was found.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter()
+    }
+}

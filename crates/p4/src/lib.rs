@@ -1,0 +1,17 @@
+//! P4: the language and its intermediate representation.
+//!
+//! A program goes one way: [`source`] text is preprocessed and parsed into the [`ast`], [`check`] finds what every name, type and
+//! constant is and refuses invalid programs, and lowering gives the [`ir`], which engines run and other targets translate. Nothing here does
+//! I/O, and nothing here knows an engine.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod ast;
+pub mod check;
+pub mod diagnostic;
+pub mod ir;
+pub mod source;
+pub mod types;
+pub mod value;

@@ -1,0 +1,2 @@
+//! A P4Runtime server for pipelines.
+#![forbid(unsafe_code)]

@@ -1,0 +1,11 @@
+//! Runs P4 programs: tables, externs, architectures, the reference interpreter, and the node that a pipeline is.
+//!
+//! An engine runs one [`p4::ir::Section`] at a time on a packet's [`layout::Layout`] of cells; an architecture (v1model, PSA, ...) says which
+//! section comes when, and what happens between them.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod engine;
+pub mod layout;

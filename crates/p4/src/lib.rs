@@ -12,6 +12,7 @@ pub mod ast;
 pub mod check;
 pub mod diagnostic;
 pub mod ir;
+pub mod library;
 pub mod source;
 pub mod types;
 pub mod value;

@@ -1,0 +1,65 @@
+//! The files that `#include <...>` finds without looking at any disc: the core library and the architectures, from `p4include/`.
+
+/// The text of a library file, by the name that programs include it by.
+#[must_use]
+pub fn file(name: &str) -> Option<&'static str> {
+    FILES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+/// All names that [`file`] knows, for messages and completion.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// Programs of other targets name the same architectures by other paths; what these targets add stands behind a macro.
+const FILES: &[(&str, &str)] = &[
+    ("core.p4", include_str!("../../../p4include/core.p4")),
+    ("v1model.p4", include_str!("../../../p4include/v1model.p4")),
+    ("psa.p4", include_str!("../../../p4include/psa.p4")),
+    ("bmv2/psa.p4", "#include <psa.p4>\n"),
+    (
+        "dpdk/psa.p4",
+        "#define PSA_ON_DPDK\n#include <psa.p4>\n#undef PSA_ON_DPDK\n",
+    ),
+    ("pna.p4", include_str!("../../../p4include/pna.p4")),
+    (
+        "dpdk/pna.p4",
+        "#define PNA_ON_DPDK\n#include <pna.p4>\n#undef PNA_ON_DPDK\n",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_library_file_can_include_what_it_names() {
+        for name in names() {
+            let text = file(name).expect("listed");
+            for line in text.lines() {
+                if let Some(rest) = line.strip_prefix("#include <") {
+                    let wanted = rest.trim_end_matches('>');
+                    assert!(file(wanted).is_some(), "{name} includes {wanted}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_conditional_part_is_closed() {
+        for name in names() {
+            let text = file(name).expect("listed");
+            let open = text.lines().filter(|l| l.starts_with("#if")).count();
+            let closed = text.lines().filter(|l| l.starts_with("#endif")).count();
+            assert_eq!(open, closed, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_file_is_not_found() {
+        assert_eq!(file("v2model.p4"), None);
+    }
+}

@@ -6,6 +6,8 @@
 //!
 //! Expressions have no effects; whatever can fail or has effects is a statement. Copy-in and copy-out are assignments.
 
+pub mod text;
+
 use crate::source::Span;
 use crate::value::Bits;
 use alloc::boxed::Box;

@@ -9,3 +9,4 @@ extern crate alloc;
 
 pub mod engine;
 pub mod layout;
+pub mod table;

@@ -1,0 +1,313 @@
+//! Match-action tables: packets look up without ever waiting, the control plane changes them meanwhile.
+//!
+//! [`Tables`] holds all tables of a program twice. Packets read one side through a [`View`]; a writer changes the other
+//! side, turns the readers that come from then on to it, and brings the first one up to date with its next change. So a batch of
+//! changes, of several tables too, is seen by a packet as a whole or not at all, and a packet that keeps its view sees all
+//! tables as they were at one moment.
+//!
+//! ```
+//! # use pipeline::table::{Entry, Tables, Update};
+//! # use p4::ir::{ActionCall, KeyMatch, Program, TableId};
+//! # use p4::value::Bits;
+//! fn route(tables: &Tables, table: TableId) -> Result<(), pipeline::table::TableError> {
+//!     let prefix = KeyMatch::Prefix(Bits::new(32, 0x0a00_0000u32), 8);
+//!     let forward = ActionCall { action: 0, arguments: vec![Bits::new(9, 3u8)] };
+//!     tables.update(&Update::Insert(table, Entry::new(vec![prefix], forward)))?;
+//!     let view = tables.view();
+//!     let found = view.table(table).lookup(&[0x0a01_0203]);
+//!     assert_eq!(found.arguments[0], 3);
+//!     Ok(())
+//! }
+//! # assert!(route(&Tables::new(&Program::default()), TableId(0)).is_err());
+//! ```
+
+mod entry;
+mod form;
+mod linear;
+mod lookup;
+mod master;
+mod pattern;
+
+pub use entry::{Call, Done, Entry, Idle, Standing, TableError, Update};
+pub use form::{ActionForm, DEFAULT_SIZE, Form, KeyForm, MatchKind};
+pub use lookup::{Choice, Found, Table};
+
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use lookup::Change;
+use master::{Journal, Master};
+use node::Time;
+use p4::ir::{KeyMatch, Program, TableId};
+use spin::{Mutex, RwLock, RwLockReadGuard};
+
+/// All tables of a program, shared between those who forward packets and those who change entries.
+pub struct Tables {
+    /// Readers take the active one; nobody writes to it.
+    sides: [RwLock<Vec<Table>>; 2],
+    active: AtomicUsize,
+    forms: Vec<Form>,
+    writer: Mutex<Writer>,
+    /// The latest time that anybody told.
+    now: AtomicU64,
+}
+
+struct Writer {
+    masters: Vec<Master>,
+    /// What the side that nobody reads has not seen yet.
+    behind: Vec<Change>,
+}
+
+/// All tables at one moment. A writer waits until the views that are older than its change before are gone: hold one for a packet or a batch of packets,
+/// and not while changing tables in the same thread, which would wait for ever.
+pub struct View<'a> {
+    tables: RwLockReadGuard<'a, Vec<Table>>,
+}
+
+impl View<'_> {
+    /// One table.
+    ///
+    /// # Panics
+    /// When the program has no such table.
+    #[inline]
+    #[must_use]
+    pub fn table(&self, table: TableId) -> &Table {
+        &self.tables[table.index()]
+    }
+
+    /// All of them, by [`TableId::index`].
+    #[inline]
+    #[must_use]
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+}
+
+impl Tables {
+    /// The tables of a program, with its default actions and entries.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        Self::build(program, false)
+    }
+
+    /// The same with lookups that try one entry after the other, to test and measure against.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn linear(program: &Program) -> Self {
+        Self::build(program, true)
+    }
+
+    fn build(program: &Program, linear: bool) -> Self {
+        let mut journal = Journal::default();
+        let masters: Vec<_> = (0..program.tables.len() as u32)
+            .map(|index| Master::new(program, TableId(index), &mut journal))
+            .collect();
+        let forms: Vec<_> = masters.iter().map(|m| m.form.clone()).collect();
+        let side = || {
+            let mut side: Vec<_> = forms.iter().map(|form| Table::new(form, linear)).collect();
+            bring(&mut side, &journal.changes);
+            RwLock::new(side)
+        };
+        Tables {
+            sides: [side(), side()],
+            active: AtomicUsize::new(0),
+            forms,
+            writer: Mutex::new(Writer {
+                masters,
+                behind: Vec::new(),
+            }),
+            now: AtomicU64::new(0),
+        }
+    }
+
+    /// The tables' forms, by [`TableId::index`].
+    #[must_use]
+    pub fn forms(&self) -> &[Form] {
+        &self.forms
+    }
+
+    /// The tables as they are now. Never waits for a writer.
+    #[inline]
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        loop {
+            // A writer takes only the side that is not active: this fails when it turned us away in between, and
+            // then the other side is free.
+            let active = self.active.load(Ordering::Acquire);
+            if let Some(tables) = self.sides[active].try_read() {
+                return View { tables };
+            }
+            core::hint::spin_loop();
+        }
+    }
+
+    /// Tells the time, which new entries take as that of their last hit.
+    pub fn tick(&self, now: Time) {
+        self.now.store(now.as_ps(), Ordering::Relaxed);
+    }
+
+    /// One change. Packets that come after it see it.
+    ///
+    /// # Errors
+    /// Why not; then nothing has changed.
+    pub fn update(&self, update: &Update) -> Result<Done, TableError> {
+        let mut done = None;
+        self.write(core::slice::from_ref(update), |d| done = Some(d))
+            .map_err(|(_, error)| error)?;
+        Ok(done.expect("an update that succeeds says what it did"))
+    }
+
+    /// Several changes, which packets see at once or not at all.
+    ///
+    /// # Errors
+    /// Which one was refused, and why; then nothing has changed.
+    pub fn batch(&self, updates: &[Update]) -> Result<Vec<Done>, (usize, TableError)> {
+        let mut done = Vec::with_capacity(updates.len());
+        self.write(updates, |d| done.push(d))?;
+        Ok(done)
+    }
+
+    fn write(
+        &self,
+        updates: &[Update],
+        mut done: impl FnMut(Done),
+    ) -> Result<(), (usize, TableError)> {
+        let now = Time::from_ps(self.now.load(Ordering::Relaxed));
+        let mut writer = self.writer.lock();
+        let mut journal = Journal::default();
+        for (number, update) in updates.iter().enumerate() {
+            match writer.apply(update, now, &mut journal) {
+                Ok(what) => done(what),
+                Err(error) => {
+                    while let Some((table, undo)) = journal.undo.pop() {
+                        writer.masters[table.index()].undo(undo);
+                    }
+                    return Err((number, error));
+                }
+            }
+        }
+        let next = 1 - self.active.load(Ordering::Relaxed);
+        {
+            let mut side = self.sides[next].write();
+            bring(&mut side, &writer.behind);
+            bring(&mut side, &journal.changes);
+        }
+        self.active.store(next, Ordering::Release);
+        writer.behind = journal.changes;
+        Ok(())
+    }
+
+    /// The entries of a table in the order in which they came; none when there is no such table.
+    #[must_use]
+    pub fn entries(&self, table: TableId) -> Vec<Standing> {
+        let writer = self.writer.lock();
+        let master = writer.masters.get(table.index());
+        master.map_or_else(Vec::new, Master::entries)
+    }
+
+    /// How many entries a table has.
+    #[must_use]
+    pub fn len(&self, table: TableId) -> usize {
+        let writer = self.writer.lock();
+        writer.masters.get(table.index()).map_or(0, Master::len)
+    }
+
+    /// Whether a table has no entries.
+    #[must_use]
+    pub fn is_empty(&self, table: TableId) -> bool {
+        self.len(table) == 0
+    }
+
+    /// The entry with these keys and priority.
+    ///
+    /// # Errors
+    /// When there is none, or the keys do not fit the table.
+    pub fn get(
+        &self,
+        table: TableId,
+        keys: &[KeyMatch],
+        priority: u32,
+    ) -> Result<Standing, TableError> {
+        let writer = self.writer.lock();
+        let master = writer.masters.get(table.index());
+        let master = master.ok_or(TableError::NoTable(table.0))?;
+        master.get(keys, priority)
+    }
+
+    /// The entry with this handle.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn get_handle(&self, table: TableId, handle: u64) -> Result<Standing, TableError> {
+        let writer = self.writer.lock();
+        let master = writer.masters.get(table.index());
+        let master = master.ok_or(TableError::NoTable(table.0))?;
+        let index = master.by_handle(handle)?;
+        let standing = master.standing(index);
+        standing.ok_or(TableError::NoTable(table.0))
+    }
+
+    /// The default action of a table, and whether it is the program's.
+    ///
+    /// # Errors
+    /// When there is no such table.
+    pub fn default(&self, table: TableId) -> Result<(Call, bool), TableError> {
+        let writer = self.writer.lock();
+        let master = writer.masters.get(table.index());
+        let master = master.ok_or(TableError::NoTable(table.0))?;
+        let (call, is_programs) = master.default();
+        Ok((call.clone(), is_programs))
+    }
+
+    /// The entries that no packet has hit for their timeout, each once until it is hit again.
+    #[must_use]
+    pub fn idle(&self, now: Time) -> Vec<Idle> {
+        let mut writer = self.writer.lock();
+        let mut idle = Vec::new();
+        for (index, master) in writer.masters.iter_mut().enumerate() {
+            if master.form.idle_timeout {
+                let table = TableId(index as u32);
+                let found = master.idle(now).into_iter();
+                idle.extend(found.map(|entry| Idle { table, entry }));
+            }
+        }
+        idle
+    }
+
+    /// When [`Self::idle`] could first have something to say.
+    #[must_use]
+    pub fn next_idle(&self) -> Option<Time> {
+        let writer = self.writer.lock();
+        let masters = writer.masters.iter().filter(|m| m.form.idle_timeout);
+        masters.filter_map(Master::next_idle).min()
+    }
+}
+
+impl Writer {
+    fn apply(
+        &mut self,
+        update: &Update,
+        now: Time,
+        journal: &mut Journal,
+    ) -> Result<Done, TableError> {
+        let table = update.table();
+        let master = self.masters.get_mut(table.index());
+        let master = master.ok_or(TableError::NoTable(table.0))?;
+        match update {
+            Update::Insert(_, entry) => master.insert(entry, now, journal),
+            Update::Modify(_, entry) => master.modify(entry, journal),
+            Update::Set(_, entry) => master.set(entry, now, journal),
+            Update::Delete(_, keys, priority) => master.delete(keys, *priority, journal),
+            Update::ModifyHandle(_, handle, call) => master.modify_handle(*handle, call, journal),
+            Update::DeleteHandle(_, handle) => master.delete_handle(*handle, journal),
+            Update::SetDefault(_, call) => master.set_default(Some(call), journal),
+            Update::ResetDefault(_) => master.set_default(None, journal),
+            Update::Clear(_) => master.clear(journal),
+        }
+    }
+}
+
+fn bring(side: &mut [Table], changes: &[Change]) {
+    for change in changes {
+        side[change.table.index()].apply(&change.kind);
+    }
+}

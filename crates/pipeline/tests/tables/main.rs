@@ -1,0 +1,4 @@
+//! Match tables as the control plane and packets see them.
+
+mod behaviour;
+mod programs;

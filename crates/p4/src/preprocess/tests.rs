@@ -1,0 +1,177 @@
+//! The preprocessor over small texts.
+
+use super::*;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// `a.p4` includes `b.p4`; `self.p4` itself.
+struct Few;
+
+impl Includes for Few {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+        let text = match name {
+            "b.p4" => "#pragma once\nb",
+            "self.p4" => "#include <self.p4>\n#include <self.p4>\n",
+            _ => return Err("there are only two files".into()),
+        };
+        Ok((name.into(), text.into()))
+    }
+}
+
+fn run(text: &str) -> (String, Diagnostics) {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let options = Options {
+        defines: [("GIVEN".into(), "7".into())].into(),
+    };
+    let tokens = preprocess(
+        "t.p4",
+        text,
+        &mut Few,
+        &options,
+        &mut sources,
+        &mut diagnostics,
+    );
+    let texts: Vec<_> = tokens.iter().map(Token::text).collect();
+    (texts.join(" "), diagnostics)
+}
+
+fn good(text: &str) -> String {
+    let (out, diagnostics) = run(text);
+    assert_eq!(diagnostics.sorted(), Vec::<&Diagnostic>::new(), "{text}");
+    out
+}
+
+fn code(text: &str) -> &'static str {
+    let (_, diagnostics) = run(text);
+    diagnostics.sorted().first().expect("an error").code
+}
+
+#[test]
+fn macros_with_and_without_arguments_are_replaced() {
+    assert_eq!(good("#define A 1 + B\n#define B 2\nA A"), "1 + 2 1 + 2");
+    assert_eq!(
+        good("#define F(x, y) (x) y x\nF(a, (b, c)) F\nF (1,\n2)"),
+        "( a ) ( b , c ) a F ( 1 ) 2 1"
+    );
+    assert_eq!(good("#define N() z\nN() GIVEN"), "z 7");
+    assert_eq!(good("#define G (1)\nG"), "( 1 )");
+    assert_eq!(
+        good("#define F(x) x\n#define X F(F(1))\nX\n#undef X\nX"),
+        "1 X"
+    );
+}
+
+#[test]
+fn a_macro_in_its_own_body_stays_a_name() {
+    assert_eq!(good("#define A B a\n#define B A b\nA"), "A b a");
+    assert_eq!(
+        good("#define f(x) f(x + 1)\nf(f(2))"),
+        "f ( f ( 2 + 1 ) + 1 )"
+    );
+}
+
+#[test]
+fn arguments_are_quoted_and_pasted_as_written() {
+    assert_eq!(
+        good("#define S(x) #x\n#define K 1\nS(a  K \"q\\n\")"),
+        "\"a K \\\"q\\\\n\\\"\""
+    );
+    assert_eq!(
+        good("#define P(x, y) x##y tail\nP(hdr_, 4) P(, b)"),
+        "hdr_4 tail b tail"
+    );
+    assert_eq!(good("#define W(w, v) w##w##v\nW(8, 255)"), "88255");
+    assert_eq!(
+        good("#define V(f, ...) f(__VA_ARGS__)\nV(g, 1, 2) V(g)"),
+        "g ( 1 , 2 ) g ( )"
+    );
+}
+
+#[test]
+fn conditions_choose_one_branch() {
+    assert_eq!(
+        good("#define X 3\n#if X > 2 && defined(X) && !defined Y\na\n#else\nb\n#endif"),
+        "a"
+    );
+    assert_eq!(
+        good("#if 0\na\n#if 1\nb\n#endif\n#elif 1 << 4 == 0x10\nc\n#elif 1\nd\n#else\ne\n#endif f"),
+        "c"
+    );
+    assert_eq!(
+        good("#ifndef Q\n#define Q\nx\n#endif\n#ifdef Q\ny\n#endif"),
+        "x y"
+    );
+    assert_eq!(
+        good("#if 0\ndon't look \"here\n/* #endif */\n#unknown\n#endif\nz"),
+        "z"
+    );
+    assert_eq!(good("#if NOTHING == 0 ? 2 >> 1 : 0\nyes\n#endif"), "yes");
+    assert_eq!(
+        good("#define F(x) ((x) * 10UL)\n#if F(2) \\\n == 20\nyes\n#endif"),
+        "yes"
+    );
+}
+
+#[test]
+fn files_are_included_and_once_means_once() {
+    assert_eq!(
+        good("#include \"b.p4\"\n#include <b.p4> // again\n#define N <b.p4>\n#include N\nend"),
+        "b end"
+    );
+    assert_eq!(code("#include \"self.p4\"\n"), "include-depth");
+    assert_eq!(code("#include \"none.p4\"\n"), "include-not-found");
+    assert_eq!(code("#include none\n"), "bad-directive");
+}
+
+#[test]
+fn errors_and_warnings_of_the_program_are_told() {
+    let (_, diagnostics) = run("#error  no such target \n#warning w\n");
+    let told: Vec<_> = diagnostics
+        .sorted()
+        .iter()
+        .map(|d| d.message.clone())
+        .collect();
+    assert_eq!(told, ["no such target", "w"]);
+    assert_eq!(code("#endif"), "unmatched-directive");
+    assert_eq!(code("#if 1\n#else\n#else\n#endif"), "unmatched-directive");
+    assert_eq!(code("#if 1\n"), "unclosed-condition");
+    assert_eq!(code("#if 1 +\n#endif"), "bad-condition");
+    assert_eq!(code("#if 1 / 0\n#endif"), "bad-condition");
+    assert_eq!(code("#frobnicate"), "unknown-directive");
+    assert_eq!(code("#define F(x) x\nF(1, 2)"), "bad-macro-use");
+    assert_eq!(code("#define F(x) x\nF(1"), "bad-macro-use");
+    assert_eq!(code("#define A 1\n#define A 2"), "macro-redefined");
+}
+
+#[test]
+fn growth_without_bound_is_refused() {
+    let mut text = String::from("#define A0 1 1\n");
+    for n in 0..60 {
+        text += &format!("#define A{} A{n} A{n}\n", n + 1);
+    }
+    text += "A60";
+    assert_eq!(code(&text), "macro-too-large");
+    let deep = format!("#define F(x) x\n{}1{}", "F(".repeat(5000), ")".repeat(5000));
+    assert_eq!(code(&deep), "macro-too-deep");
+    let brackets = format!("#if {}1\n#endif", "(".repeat(100_000));
+    assert_eq!(code(&brackets), "bad-condition");
+}
+
+#[test]
+fn a_replaced_token_stands_where_the_macro_is_used() {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let text = "#define A x y\n  A z";
+    let tokens = preprocess(
+        "t",
+        text,
+        &mut Few,
+        &Options::default(),
+        &mut sources,
+        &mut diagnostics,
+    );
+    let places: Vec<_> = tokens
+        .iter()
+        .map(|t| (t.span.start, t.line_start))
+        .collect();
+    assert_eq!(places, [(16, true), (16, false), (18, false)]);
+}

@@ -1,9 +1,41 @@
 //! Names, types, constants, and every rule that a valid program keeps.
 
+mod calls;
+mod checker;
+mod coercion;
+mod constants;
+mod declarations;
+mod display;
+mod expressions;
+mod inference;
+mod operators;
+mod parsers;
+mod scopes;
+mod statements;
+mod tables;
+mod type_expressions;
+
 use crate::ast::{NodeId, Program};
+use crate::diagnostic::Diagnostics;
 use crate::types::{Constant, Type};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+
+/// Checks a program. What it finds is complete only when no error was told.
+#[must_use]
+pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Checked {
+    let mut out = {
+        let mut checker = checker::Checker::new(&program, diagnostics);
+        for declaration in &program.declarations {
+            checker.top_level(declaration);
+        }
+        checker.check_main();
+        checker.finish_types();
+        checker.out
+    };
+    out.program = program;
+    out
+}
 
 /// A program of which everything is known. Lowering reads the tree beside these tables.
 ///
@@ -14,16 +46,23 @@ pub struct Checked {
     /// The tree.
     pub program: Program,
     /// By an expression's or type expression's id: its type. For an expression the type *before* any implicit cast.
+    /// Also by the id of a constant, variable, instance, value set, parameter, field, enum member, key: its type; of a typedef: what it means; of a `type`: what it
+    /// is made of. An instance has a [`Type::Object`] with its type arguments, a table [`Type::Table`].
     pub types: BTreeMap<NodeId, Type>,
     /// By an expression's id: the type to which it is implicitly cast where it stands (from `int`, from a serialisable enum, from a
-    /// list or struct expression to a struct, header or tuple, from a value to a set).
+    /// list or struct expression to a struct, header or tuple). A value in a keyset has the cast to the type of what is matched, none to a set; so
+    /// have the parts of `&&&` and `..`. Of a list or struct expression that is cast its elements have casts of their own.
     pub casts: BTreeMap<NodeId, Type>,
     /// By the id of a path expression, named type expression, member expression (to the field, method, enum member), state reference: the
     /// declaration, parameter, type parameter, field, method, member or state it means. Members built into the language have none.
     pub references: BTreeMap<NodeId, NodeId>,
-    /// By an expression's id: its value, where known without looking at constructor arguments.
+    /// By an expression's id: its value, where known without looking at constructor arguments, *before* any
+    /// implicit cast; a list's or struct's in the order of the type to which it is cast. Also by the id of a constant's declaration (of the declared type) and of a
+    /// member of an enum with an underlying type.
     pub constants: BTreeMap<NodeId, Constant>,
-    /// By the id of a call expression, of an instance declaration, of an action reference: what is called and how.
+    /// By the id of a call expression, of an instance declaration, of an action reference, of the expression of a
+    /// `default_action` or of an entry's action (a call, or the path alone): what is called and how. What the list of actions binds and a default action does
+    /// not repeat is [`Bound::Absent`] there.
     pub calls: BTreeMap<NodeId, Call>,
     /// The declaration `main`, when there is one.
     pub main: Option<NodeId>,
@@ -77,13 +116,22 @@ pub enum Target {
 /// Methods that the language itself gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
+    /// `isValid()`
     IsValid,
+    /// `setValid()`
     SetValid,
+    /// `setInvalid()`
     SetInvalid,
+    /// `push_front(n)`
     PushFront,
+    /// `pop_front(n)`
     PopFront,
+    /// `minSizeInBits()`
     MinSizeInBits,
+    /// `minSizeInBytes()`
     MinSizeInBytes,
+    /// `maxSizeInBits()`
     MaxSizeInBits,
+    /// `maxSizeInBytes()`
     MaxSizeInBytes,
 }

@@ -1,0 +1,288 @@
+//! Type variables: unification by substitution (decision 0017).
+
+use super::checker::{Checker, LARGEST_TYPE, Substitution, Variable};
+use crate::ast::{NodeId, TypeParameter};
+use crate::source::Span;
+use crate::types::Type;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Pairs parameters with arguments.
+pub(super) fn substitution(parameters: &[TypeParameter], arguments: &[Type]) -> Substitution {
+    parameters
+        .iter()
+        .map(|p| p.id)
+        .zip(arguments.iter().cloned())
+        .collect()
+}
+
+/// Rebuilds a type with its parts changed.
+fn map(ty: &Type, change: &mut dyn FnMut(&Type) -> Type) -> Type {
+    let mut all = |types: &[Type]| -> Vec<Type> { types.iter().map(&mut *change).collect() };
+    match ty {
+        Type::Composite(id, arguments) => Type::Composite(*id, all(arguments)),
+        Type::Object(id, arguments) => Type::Object(*id, all(arguments)),
+        Type::Tuple(parts) => Type::Tuple(all(parts)),
+        Type::Fields(fields) => Type::Fields(
+            fields
+                .iter()
+                .map(|(name, ty)| (name.clone(), change(ty)))
+                .collect(),
+        ),
+        Type::Stack(base, size) => Type::Stack(Box::new(change(base)), *size),
+        Type::List(part) => Type::List(Box::new(change(part))),
+        Type::Set(part) => Type::Set(Box::new(change(part))),
+        Type::Name(part) => Type::Name(Box::new(change(part))),
+        other => other.clone(),
+    }
+}
+
+/// Visits a type and its parts until told to stop.
+pub(super) fn any(ty: &Type, test: &mut dyn FnMut(&Type) -> bool) -> bool {
+    if test(ty) {
+        return true;
+    }
+    match ty {
+        Type::Composite(_, parts) | Type::Object(_, parts) | Type::Tuple(parts) => {
+            parts.iter().any(|part| any(part, test))
+        }
+        Type::Fields(fields) => fields.iter().any(|(_, part)| any(part, test)),
+        Type::Stack(part, _) | Type::List(part) | Type::Set(part) | Type::Name(part) => {
+            any(part, test)
+        }
+        _ => false,
+    }
+}
+
+/// How many parts a type has.
+pub(super) fn size(ty: &Type) -> usize {
+    let mut count = 0;
+    any(ty, &mut |_| {
+        count += 1;
+        count > LARGEST_TYPE
+    });
+    count
+}
+
+/// Puts types in the place of type parameters.
+pub(super) fn substitute(ty: &Type, substitution: &Substitution) -> Type {
+    if substitution.is_empty() {
+        return ty.clone();
+    }
+    match ty {
+        Type::Parameter(id) => substitution
+            .iter()
+            .find(|(from, _)| from == id)
+            .map_or_else(|| ty.clone(), |(_, to)| to.clone()),
+        _ => map(ty, &mut |part| substitute(part, substitution)),
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// A new type to be inferred.
+    pub(super) fn fresh(&mut self, name: &Arc<str>, span: Span) -> Type {
+        self.variables.push(Variable {
+            binding: None,
+            name: name.clone(),
+            span,
+            told: false,
+        });
+        Type::Variable(self.variables.len() as u32 - 1)
+    }
+
+    /// A new type for each type parameter.
+    pub(super) fn fresh_all(&mut self, parameters: &[TypeParameter], span: Span) -> Vec<Type> {
+        parameters
+            .iter()
+            .map(|p| self.fresh(&p.name.text, span))
+            .collect()
+    }
+
+    /// What a type is known to be, at its outside.
+    pub(super) fn shallow(&self, ty: &Type) -> Type {
+        let mut ty = ty;
+        while let Type::Variable(index) = ty {
+            match &self.variables[*index as usize].binding {
+                Some(bound) => ty = bound,
+                None => break,
+            }
+        }
+        ty.clone()
+    }
+
+    /// What a type is known to be, in all its parts.
+    pub(super) fn known(&self, ty: &Type) -> Type {
+        if !any(ty, &mut |part| matches!(part, Type::Variable(_))) {
+            return ty.clone();
+        }
+        let mut room = LARGEST_TYPE;
+        self.known_within(ty, &mut room)
+    }
+
+    fn known_within(&self, ty: &Type, room: &mut usize) -> Type {
+        if *room == 0 {
+            return Type::Unknown;
+        }
+        *room -= 1;
+        let ty = self.shallow(ty);
+        map(&ty, &mut |part| self.known_within(part, room))
+    }
+
+    /// Whether something in the type is still to be inferred.
+    pub(super) fn is_open(&self, ty: &Type) -> bool {
+        any(&self.known(ty), &mut |part| {
+            matches!(part, Type::Variable(_))
+        })
+    }
+
+    fn bind(&mut self, index: u32, ty: &Type) -> bool {
+        let ty = self.known(ty);
+        if ty == Type::Variable(index) {
+            return true;
+        }
+        if any(&ty, &mut |part| *part == Type::Variable(index)) {
+            return false;
+        }
+        if matches!(
+            ty,
+            Type::Name(_)
+                | Type::Callable(_)
+                | Type::Table(_)
+                | Type::State
+                | Type::Void
+                | Type::Default
+        ) {
+            return false;
+        }
+        self.variables[index as usize].binding = Some(ty);
+        true
+    }
+
+    /// Makes two types the same, if they can be.
+    pub(super) fn unify(&mut self, a: &Type, b: &Type) -> bool {
+        self.deeper(Span::default(), true, |checker| checker.unify_parts(a, b))
+    }
+
+    fn unify_parts(&mut self, a: &Type, b: &Type) -> bool {
+        let (a, b) = (self.shallow(a), self.shallow(b));
+        match (&a, &b) {
+            (Type::Unknown, _) | (_, Type::Unknown) => true,
+            (Type::Variable(index), other) | (other, Type::Variable(index)) => {
+                self.bind(*index, other)
+            }
+            (Type::Composite(x, left), Type::Composite(y, right)) => {
+                x == y && self.unify_all(left, right)
+            }
+            (Type::Object(x, left), Type::Object(y, right)) if x == y => {
+                self.unify_all(left, right)
+            }
+            (Type::Object(x, left), Type::Object(y, right)) => self.implements(*x, left, *y, right),
+            (Type::Tuple(left), Type::Tuple(right)) => self.unify_all(left, right),
+            (Type::Stack(left, x), Type::Stack(right, y)) => x == y && self.unify(left, right),
+            (Type::List(left), Type::List(right)) | (Type::Set(left), Type::Set(right)) => {
+                self.unify(left, right)
+            }
+            (Type::Fields(left), Type::Fields(right)) => {
+                left.len() == right.len()
+                    && left
+                        .iter()
+                        .zip(right)
+                        .all(|((n, x), (m, y))| n == m && self.unify(x, y))
+            }
+            _ => a == b,
+        }
+    }
+
+    pub(super) fn unify_all(&mut self, left: &[Type], right: &[Type]) -> bool {
+        left.len() == right.len() && left.iter().zip(right).all(|(x, y)| self.unify(x, y))
+    }
+
+    /// Whether a parser or control has the parameters of a parser or control type (7.2.11).
+    fn implements(
+        &mut self,
+        object: NodeId,
+        arguments: &[Type],
+        kind: NodeId,
+        kind_arguments: &[Type],
+    ) -> bool {
+        let (Some(have), Some(want)) = (self.applicable(object), self.applicable(kind)) else {
+            return false;
+        };
+        if have.kind != want.kind || !want.is_type {
+            return false;
+        }
+        let from = substitution(have.type_parameters, arguments);
+        let to = substitution(want.type_parameters, kind_arguments);
+        let optional =
+            |p: &crate::ast::Parameter| super::calls::is_optional(p) || p.default.is_some();
+        if have.parameters.len() > want.parameters.len()
+            || want.parameters[have.parameters.len()..]
+                .iter()
+                .any(|p| !optional(p))
+        {
+            return false;
+        }
+        have.parameters
+            .iter()
+            .zip(want.parameters)
+            .all(|(mine, theirs)| {
+                let (x, y) = (
+                    substitute(&self.type_of(mine.id), &from),
+                    substitute(&self.type_of(theirs.id), &to),
+                );
+                mine.direction == theirs.direction && self.unify(&x, &y)
+            })
+    }
+
+    /// Complains of each type that was to be inferred since the last call and was not.
+    pub(super) fn settle(&mut self) {
+        for index in self.settled..self.variables.len() {
+            let variable = &self.variables[index];
+            if variable.binding.is_some() || variable.told || &*variable.name == "_" {
+                continue;
+            }
+            let (name, span) = (variable.name.clone(), variable.span);
+            self.variables[index].told = true;
+            self.tell(
+                crate::diagnostic::Diagnostic::error(
+                    "cannot-infer",
+                    span,
+                    format!("nothing here tells what the type parameter `{name}` stands for"),
+                )
+                .help("write the type arguments: `name<type>(...)`"),
+            );
+        }
+        self.settled = self.variables.len();
+    }
+
+    /// Puts what was inferred into the tables.
+    pub(super) fn finish_types(&mut self) {
+        let open = |ty: &Type| any(ty, &mut |part| matches!(part, Type::Variable(_)));
+        let mut out = core::mem::take(&mut self.out);
+        for ty in out.types.values_mut().chain(out.casts.values_mut()) {
+            if open(ty) {
+                *ty = self.finished(ty);
+            }
+        }
+        for call in out.calls.values_mut() {
+            for ty in &mut call.type_arguments {
+                if open(ty) {
+                    *ty = self.finished(ty);
+                }
+            }
+        }
+        self.out = out;
+    }
+
+    fn finished(&self, ty: &Type) -> Type {
+        fn close(ty: &Type) -> Type {
+            match ty {
+                Type::Variable(_) => Type::Unknown,
+                other => map(other, &mut |part| close(part)),
+            }
+        }
+        close(&self.known(ty))
+    }
+}

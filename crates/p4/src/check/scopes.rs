@@ -1,0 +1,208 @@
+//! Names and what they stand for (specification 6.9).
+
+use super::checker::{Checker, Entity, name_of};
+use crate::ast::{Declaration, DeclarationKind, Name};
+use crate::diagnostic::Diagnostic;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The names of one scope. Only functions can have several meanings.
+#[derive(Default)]
+pub(super) struct Frame<'a> {
+    names: BTreeMap<&'a str, Vec<Entity<'a>>>,
+}
+
+impl<'a> Checker<'a> {
+    /// Declares a name in the innermost scope.
+    pub(super) fn declare(&mut self, name: &'a Name, entity: Entity<'a>) {
+        self.register(entity);
+        if &*name.text == "_" {
+            return;
+        }
+        let overloads = matches!(entity, Entity::Declaration(d) if overloadable(d));
+        let before = self
+            .frames
+            .last()
+            .and_then(|frame| frame.names.get(&*name.text))
+            .cloned();
+        if let Some(before) = before {
+            let clash = before.iter().find(|other| match (other, entity) {
+                (Entity::Declaration(a), Entity::Declaration(b)) => {
+                    !(overloads && overloadable(a) && differ(a, b))
+                }
+                _ => true,
+            });
+            if let Some(clash) = clash.copied() {
+                let mut diagnostic = Diagnostic::error(
+                    "duplicate-declaration",
+                    name.span,
+                    format!("`{}` is already declared in this scope", name.text),
+                );
+                if let Some(first) = self.name_of(clash) {
+                    diagnostic = diagnostic.note(first.span, "first declared here");
+                }
+                self.tell(diagnostic);
+                return;
+            }
+        } else if self.frames.len() > 1 {
+            self.warn_of_shadowing(name, entity);
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.names.entry(&name.text).or_default().push(entity);
+        }
+    }
+
+    fn warn_of_shadowing(&mut self, name: &'a Name, entity: Entity<'a>) {
+        if matches!(entity, Entity::Field(_) | Entity::Member(_)) {
+            return;
+        }
+        let outer = self
+            .frames
+            .iter()
+            .rev()
+            .skip(1)
+            .find_map(|frame| frame.names.get(&*name.text))
+            .and_then(|all| all.first().copied());
+        let Some(outer) = outer else { return };
+        let mut diagnostic = Diagnostic::warning(
+            "shadows",
+            name.span,
+            format!("`{}` shadows another declaration of that name", name.text),
+        );
+        if let Some(first) = self.name_of(outer) {
+            diagnostic = diagnostic.note(first.span, "the other one");
+        }
+        self.tell(diagnostic);
+    }
+
+    /// Where an entity has its name.
+    pub(super) fn name_of(&self, entity: Entity<'a>) -> Option<&'a Name> {
+        match entity {
+            Entity::Declaration(d) => name_of(d),
+            Entity::Parameter(p) => Some(&p.name),
+            Entity::TypeParameter(p) => Some(&p.name),
+            Entity::State(s) => Some(&s.name),
+            Entity::Field(f) => Some(&f.name),
+            Entity::Member(m) => Some(&m.name),
+            Entity::Method(m) => Some(&m.prototype.name),
+        }
+    }
+
+    /// What a name means here: nothing, one thing, or several functions.
+    pub(super) fn find(&self, name: &str, absolute: bool) -> Vec<Entity<'a>> {
+        if absolute {
+            return self
+                .frames
+                .first()
+                .and_then(|frame| frame.names.get(name))
+                .cloned()
+                .unwrap_or_default();
+        }
+        self.frames
+            .iter()
+            .rev()
+            .find_map(|frame| frame.names.get(name))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Complains of a name that means nothing here.
+    pub(super) fn not_found(&mut self, name: &Name, what: &str) {
+        let mut diagnostic = Diagnostic::error(
+            "not-found",
+            name.span,
+            format!("{what} `{}` is not declared here", name.text),
+        );
+        let later = self
+            .program
+            .declarations
+            .iter()
+            .filter_map(name_of)
+            .find(|declared| declared.text == name.text);
+        if let Some(later) = later {
+            diagnostic = diagnostic
+                .note(
+                    later.span,
+                    "declared here, and not visible before the end of its declaration",
+                )
+                .help("declare it before its use; nothing can use itself");
+        } else if let Some(close) = self.similar(&name.text) {
+            diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
+        } else if matches!(
+            &*name.text,
+            "NoAction"
+                | "packet_in"
+                | "packet_out"
+                | "verify"
+                | "exact"
+                | "lpm"
+                | "ternary"
+                | "static_assert"
+        ) {
+            diagnostic = diagnostic.help("did you `#include <core.p4>`?");
+        }
+        self.tell(diagnostic);
+    }
+
+    /// The declared name that is nearest to a misspelt one.
+    fn similar(&self, name: &str) -> Option<String> {
+        let candidates = self
+            .frames
+            .iter()
+            .flat_map(|frame| frame.names.keys().copied());
+        nearest(name, candidates).map(String::from)
+    }
+}
+
+/// The candidate nearest to a misspelt name, if one is near.
+pub(super) fn nearest<'n>(
+    name: &str,
+    candidates: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let allowed = (name.chars().count() / 3).max(1);
+    candidates
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= allowed)
+        .map(|candidate| (distance(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, right) in b.iter().enumerate() {
+            let replaced = row[j] + usize::from(left != *right);
+            next.push(replaced.min(row[j + 1] + 1).min(next[j] + 1));
+        }
+        row = next;
+    }
+    row[b.len()]
+}
+
+fn overloadable(declaration: &Declaration) -> bool {
+    matches!(
+        declaration.kind,
+        DeclarationKind::Function { .. } | DeclarationKind::ExternFunction(_)
+    )
+}
+
+/// Whether two functions can be told by the number or the names of their arguments (6.9.2).
+fn differ(a: &Declaration, b: &Declaration) -> bool {
+    let parameters = |declaration: &Declaration| match &declaration.kind {
+        DeclarationKind::Function { prototype, .. }
+        | DeclarationKind::ExternFunction(prototype) => prototype
+            .parameters
+            .iter()
+            .map(|p| p.name.text.clone())
+            .collect(),
+        _ => Vec::new(),
+    };
+    parameters(a) != parameters(b)
+}

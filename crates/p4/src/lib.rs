@@ -14,6 +14,7 @@ pub mod diagnostic;
 pub mod ir;
 pub mod lex;
 pub mod library;
+pub mod parse;
 pub mod preprocess;
 pub mod source;
 pub mod token;

@@ -1,0 +1,1 @@
+//! The parser over small programs.

@@ -7,6 +7,15 @@
 
 extern crate alloc;
 
+pub mod apply;
+pub mod architecture;
+pub mod bits;
+pub mod context;
 pub mod engine;
+pub mod environment;
+pub mod externs;
+pub mod interpreter;
 pub mod layout;
+pub mod state;
 pub mod table;
+pub mod trace;

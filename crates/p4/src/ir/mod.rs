@@ -7,6 +7,7 @@
 //! Expressions have no effects; whatever can fail or has effects is a statement. Copy-in and copy-out are assignments.
 
 pub mod text;
+mod types;
 
 use crate::source::Span;
 use crate::value::Bits;
@@ -378,7 +379,8 @@ pub enum StatementKind {
         value: Expr,
     },
     /// A method of an extern (`object` is given) or an extern function. An asynchronous extern is one whose results are not
-    /// used before the next block.
+    /// used before the next block. The results are the scalars of the `out` and `inout` parameters in order, and then those of what is
+    /// returned.
     Call {
         object: Option<ObjectId>,
         name: Arc<str>,

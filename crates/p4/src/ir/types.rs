@@ -1,0 +1,62 @@
+//! The types of expressions and places.
+
+use super::{Binary, Expr, Place, Slot, Ty, Unary};
+
+impl Expr {
+    /// The expression's type; of an `Element` without slots `bit<1>`.
+    #[must_use]
+    pub fn ty(&self, slots: &[Slot]) -> Ty {
+        match self {
+            Expr::Constant(_, ty) | Expr::Cast { ty, .. } => *ty,
+            Expr::Slot(slot) => slots[slot.index()].ty,
+            Expr::Element { slots: ids, .. } => ids
+                .first()
+                .map_or(Ty::Bits(1), |slot| slots[slot.index()].ty),
+            Expr::Unary(Unary::Not, _) => Ty::Bool,
+            Expr::Unary(Unary::Negate | Unary::Complement, operand) => operand.ty(slots),
+            Expr::Binary(operator, left, right) => match operator {
+                Binary::Equal
+                | Binary::NotEqual
+                | Binary::Less
+                | Binary::LessEqual
+                | Binary::Greater
+                | Binary::GreaterEqual => Ty::Bool,
+                Binary::Concat => {
+                    let left = left.ty(slots);
+                    let width = left.width() + right.ty(slots).width();
+                    if let Ty::Signed(_) = left {
+                        Ty::Signed(width)
+                    } else {
+                        Ty::Bits(width)
+                    }
+                }
+                _ => left.ty(slots),
+            },
+            Expr::Slice { high, low, .. } => Ty::Bits(high - low + 1),
+            Expr::Conditional { yes, .. } => yes.ty(slots),
+            Expr::VarbitLength(_) => Ty::Bits(32),
+        }
+    }
+}
+
+impl Place {
+    /// The type of what is put there; of an `Element` without slots `bit<1>`.
+    #[must_use]
+    pub fn ty(&self, slots: &[Slot]) -> Ty {
+        match self {
+            Place::Slot(slot) => slots[slot.index()].ty,
+            Place::Slice { high, low, .. }
+            | Place::Element {
+                slice: Some((high, low)),
+                ..
+            } => Ty::Bits(high - low + 1),
+            Place::Element {
+                slots: ids,
+                slice: None,
+                ..
+            } => ids
+                .first()
+                .map_or(Ty::Bits(1), |slot| slots[slot.index()].ty),
+        }
+    }
+}

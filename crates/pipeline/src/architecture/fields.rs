@@ -1,0 +1,127 @@
+//! Finds the sections of a program and their parameters' fields.
+
+use crate::environment::{Environment, Unsupported};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Range;
+use p4::ir::{Program, Section, SectionId, SectionParameter, SlotId, Terminator};
+
+/// A field of an architecture's metadata that is at most 64 bits wide: where it is, if the program has it, and how wide.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Field(Option<(usize, u64)>);
+
+impl Field {
+    pub(super) fn of(environment: &Environment, parameter: &SectionParameter, name: &str) -> Self {
+        let mut fields = parameter.fields.iter();
+        let slot = fields
+            .find(|(path, _)| &**path == name)
+            .map(|(_, slot)| *slot);
+        Field(slot.map(|slot| {
+            let (at, ty) = environment.layout.place(slot);
+            let mask = u64::MAX >> (64 - ty.width().clamp(1, 64));
+            (at, mask)
+        }))
+    }
+
+    pub(super) fn at(environment: &Environment, slot: Option<SlotId>) -> Self {
+        Field(slot.map(|slot| (environment.layout.place(slot).0, u64::MAX)))
+    }
+
+    #[inline]
+    pub(super) fn set(self, cells: &mut [u64], value: u64) {
+        if let Some((at, mask)) = self.0 {
+            cells[at] = value & mask;
+        }
+    }
+
+    /// Zero where there is no such field.
+    #[inline]
+    pub(super) fn get(self, cells: &[u64]) -> u64 {
+        self.0.map_or(0, |(at, _)| cells[at])
+    }
+}
+
+/// The section with this role.
+pub(super) fn section(program: &Program, role: &str) -> Result<SectionId, Unsupported> {
+    let mut sections = program.sections.iter();
+    match sections.position(|section| &*section.role == role) {
+        Some(index) => Ok(SectionId(index as u32)),
+        None => Err(Unsupported::new(format!(
+            "the program has no `{role}`, which its package `{}` needs",
+            program.architecture
+        ))),
+    }
+}
+
+/// The section's parameter with this index.
+pub(super) fn parameter(
+    program: &Program,
+    id: SectionId,
+    index: usize,
+) -> Result<&SectionParameter, Unsupported> {
+    let section = &program.sections[id.index()];
+    section.parameters.get(index).ok_or_else(|| {
+        Unsupported::new(format!(
+            "`{}` has {} parameters, fewer than `{}` of `{}` must have",
+            section.name,
+            section.parameters.len(),
+            section.role,
+            program.architecture
+        ))
+    })
+}
+
+/// A section that does something, or none: it need not be called.
+pub(super) fn unless_empty(program: &Program, id: SectionId) -> Option<SectionId> {
+    let Section { body, .. } = &program.sections[id.index()];
+    let empty = body.blocks.first().is_none_or(|block| {
+        block.statements.is_empty() && matches!(block.terminator, Terminator::Return)
+    });
+    (!empty).then_some(id)
+}
+
+/// Cells that a parameter's fields have, neighbours together.
+pub(super) fn ranges(environment: &Environment, parameter: &SectionParameter) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = parameter
+        .fields
+        .iter()
+        .map(|(_, slot)| environment.layout.range(*slot))
+        .collect();
+    all.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in all {
+        match joined.last_mut() {
+            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Fields by the numbers in their `@field_list` annotations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FieldLists(BTreeMap<u32, Vec<SlotId>>);
+
+impl FieldLists {
+    pub(super) fn new(program: &Program) -> Self {
+        let mut lists: BTreeMap<u32, Vec<SlotId>> = BTreeMap::new();
+        for (index, slot) in program.slots.iter().enumerate() {
+            for annotation in &slot.annotations {
+                if &*annotation.name != "field_list" {
+                    continue;
+                }
+                for number in annotation.body.split(',') {
+                    if let Ok(number) = number.trim().parse() {
+                        lists.entry(number).or_default().push(SlotId(index as u32));
+                    }
+                }
+            }
+        }
+        FieldLists(lists)
+    }
+
+    pub(super) fn slots(&self, list: u32) -> &[SlotId] {
+        self.0.get(&list).map_or(&[], |slots| slots)
+    }
+}

@@ -1,0 +1,214 @@
+//! What sections share while a packet is worked on, beside its cells.
+
+use crate::environment::Environment;
+use crate::externs::hash::Tables as CrcTables;
+use crate::state::Reader;
+use crate::state::checksum::Checksum;
+use crate::state::profile::Contents;
+use crate::state::replication::Groups;
+use crate::trace::Trace;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use node::Time;
+use p4::ir::{KeyMatch, SlotId, TableId};
+
+/// How many jumps backwards a packet may make in one pass: loops of parser states and `for` loops. Beyond, it is dropped.
+pub const STEPS: u32 = 65_536;
+
+/// Which values a copy of the packet takes along.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Preserved {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of the fields with this number in their `@field_list`.
+    List(u32),
+    /// Those of these slots.
+    Slots(Arc<[SlotId]>),
+}
+
+/// What the program has asked of the architecture. The last request of a kind counts.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Copies by this clone session.
+    pub clone: Option<(u32, Preserved)>,
+    /// Begin anew with the packet as it came.
+    pub resubmit: Option<Preserved>,
+    /// Begin anew with the packet as it would leave.
+    pub recirculate: Option<Preserved>,
+    /// Let no more than so many bytes leave.
+    pub truncate: Option<u32>,
+    /// A checksum was not as it should be.
+    pub checksum_error: bool,
+}
+
+/// Why a packet was given up halfway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// `assert(false)`
+    Assert,
+    /// `assume(false)`
+    Assume,
+    /// More than [`STEPS`] jumps backwards.
+    Steps,
+}
+
+/// The entry that a table's action runs for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The table.
+    pub table: TableId,
+    /// The entry's index, below the table's capacity.
+    pub entry: u32,
+}
+
+/// A small generator of random numbers (splitmix64), the same for the same seed.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Begins with a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut value = self.0;
+        value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        value ^ (value >> 31)
+    }
+
+    /// A number from `low` to `high`, both included; `low` when there is none between.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        match high.wrapping_sub(low).wrapping_add(1) {
+            _ if high <= low => low,
+            0 => self.draw(),
+            count => low + ((u128::from(self.draw()) * u128::from(count)) >> 64) as u64,
+        }
+    }
+}
+
+/// What sections share while a packet is worked on, beside its cells. One for each thread that runs packets.
+pub struct Context {
+    /// Tables and objects.
+    pub environment: Arc<Environment>,
+    /// The time that the packet's sections see.
+    pub now: Time,
+    /// The packet's length in bytes when it came, which counters and meters count.
+    pub length: u32,
+    /// Random numbers.
+    pub random: Random,
+    /// What the program has asked for.
+    pub effects: Effects,
+    /// Set with [`Ended::Stop`](crate::engine::Ended::Stop).
+    pub stop: Option<Stop>,
+    /// How many jumps backwards the packet still has.
+    pub steps: u32,
+    /// In an action that runs for an entry: which. Without one (default action, no table) direct objects do nothing.
+    pub hit: Option<Hit>,
+    /// Of checksum objects, by [`Object::Checksum`](crate::environment::Object::Checksum)'s number.
+    pub checksums: Vec<Checksum>,
+    /// Where to note what happens; nothing is noted without.
+    pub trace: Option<Box<Trace>>,
+    /// Bytes to hash, reused.
+    pub scratch: Vec<u8>,
+    profiles: Vec<Option<Reader<Contents>>>,
+    value_sets: Vec<Reader<Vec<Vec<KeyMatch>>>>,
+    groups: Reader<Groups>,
+    crcs: Reader<CrcTables>,
+}
+
+impl Context {
+    /// For one thread.
+    #[must_use]
+    pub fn new(environment: Arc<Environment>, seed: u64) -> Self {
+        let profiles = environment.objects.iter().map(|object| match object {
+            crate::environment::Object::Profile(profile) => Some(Reader::new(&profile.contents)),
+            _ => None,
+        });
+        let profiles = profiles.collect();
+        let checksums = (0..environment.checksums)
+            .map(|_| Checksum::default())
+            .collect();
+        Context {
+            now: Time::ZERO,
+            length: 0,
+            random: Random::new(seed),
+            effects: Effects::default(),
+            stop: None,
+            steps: STEPS,
+            hit: None,
+            checksums,
+            trace: None,
+            scratch: Vec::new(),
+            profiles,
+            value_sets: environment.value_sets.iter().map(Reader::new).collect(),
+            groups: Reader::new(&environment.replication),
+            crcs: Reader::new(&environment.crcs),
+            environment,
+        }
+    }
+
+    /// Forgets the last packet, or the last pass of this one.
+    #[inline]
+    pub fn begin(&mut self, now: Time, length: u32) {
+        self.now = now;
+        self.length = length;
+        self.effects = Effects::default();
+        self.stop = None;
+        self.steps = STEPS;
+        self.hit = None;
+        for checksum in &mut self.checksums {
+            checksum.clear();
+        }
+    }
+
+    /// Counts a jump backwards, and says whether the packet may go on.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        match self.steps.checked_sub(1) {
+            Some(left) => {
+                self.steps = left;
+                true
+            }
+            None => {
+                self.stop = Some(Stop::Steps);
+                false
+            }
+        }
+    }
+
+    /// Members and groups of an action profile; `None` for another object.
+    pub fn profile(&mut self, object: p4::ir::ObjectId) -> Option<&Contents> {
+        let crate::environment::Object::Profile(profile) =
+            &self.environment.objects[object.index()]
+        else {
+            return None;
+        };
+        Some(
+            self.profiles[object.index()]
+                .as_mut()?
+                .get(&profile.contents),
+        )
+    }
+
+    /// Members of a value set.
+    pub fn value_set(&mut self, set: p4::ir::ValueSetId) -> &[Vec<KeyMatch>] {
+        self.value_sets[set.index()].get(&self.environment.value_sets[set.index()])
+    }
+
+    /// Multicast groups and clone sessions.
+    pub fn groups(&mut self) -> &Groups {
+        self.groups.get(&self.environment.replication)
+    }
+
+    /// The tables of CRCs.
+    pub fn crcs(&mut self) -> &CrcTables {
+        self.crcs.get(&self.environment.crcs)
+    }
+}

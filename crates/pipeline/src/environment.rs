@@ -1,0 +1,459 @@
+//! What a running program has beside the packets: its tables, the state of its objects, groups of ports, and what goes to and fro between it
+//! and the control plane.
+
+use crate::externs::hash::{Algorithm, Tables as CrcTables};
+use crate::layout::{Layout, limbs};
+use crate::state::counter::Unit;
+use crate::state::replication::Groups;
+use crate::state::{Counter, Meter, Profile, Published, Queue, Register, Replication, ValueSet};
+use crate::table::{Form, Tables};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use node::Time;
+use p4::ir::{Constant, ObjectId, Program, SlotId, TableId, Ty};
+use p4::source::Span;
+use p4::value::Bits;
+
+/// How many messages of a kind wait for the control plane; further ones are lost and counted.
+const MESSAGES: usize = 4096;
+/// How many cells all registers, counters and meters have together, at most: 512 MiB.
+const CELLS: u64 = 1 << 26;
+
+/// What a device chooses beside the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The `egress_spec` of v1model that means drop.
+    pub drop_port: u32,
+    /// The port whose packets go to and come from the controller.
+    pub cpu_port: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            drop_port: 511,
+            cpu_port: None,
+        }
+    }
+}
+
+/// Why a program cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// One sentence without a full stop.
+    pub message: String,
+    /// Where in the program, if it is about one place.
+    pub span: Option<Span>,
+}
+
+impl Unsupported {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Unsupported {
+            message: message.into(),
+            span: None,
+        }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for Unsupported {}
+
+/// The state of an extern's instance.
+#[derive(Debug)]
+pub enum Object {
+    /// `register`, `Register`
+    Register(Register),
+    /// `counter`, `Counter`, and the direct ones, which have one for each place of their table.
+    Counter(Counter),
+    /// `meter`, `Meter`, and the direct ones.
+    Meter(Meter),
+    /// `action_profile`, `action_selector`, `ActionProfile`, `ActionSelector`
+    Profile(Profile),
+    /// `Hash`
+    Hash(Algorithm),
+    /// `Checksum`, `InternetChecksum`, `Checksum16`: the number of its state in a [`Context`](crate::context::Context), and the algorithm.
+    Checksum(usize, Algorithm),
+    /// `Random`: from and to.
+    Random(Bits, Bits),
+    /// Without state: `Digest`, `PacketReplicationEngine`, ...
+    Stateless,
+}
+
+/// A message to the control plane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Digest {
+    /// When.
+    pub at: Time,
+    /// The object, of PSA's.
+    pub object: Option<ObjectId>,
+    /// The receiver, of v1model's.
+    pub receiver: u32,
+    /// The fields.
+    pub fields: Vec<(Arc<str>, Bits)>,
+}
+
+/// What a program wrote with `log_msg`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub text: String,
+}
+
+/// What a program's tables, objects and groups hold. Shared by all that run it and all that control it; nothing here needs `&mut`.
+pub struct Environment {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Where its slots are.
+    pub layout: Layout,
+    /// The device's choices.
+    pub options: Options,
+    /// Match-action tables.
+    pub tables: Tables,
+    /// By [`p4::ir::ValueSetId::index`].
+    pub value_sets: Vec<ValueSet>,
+    /// By [`ObjectId::index`].
+    pub objects: Vec<Object>,
+    /// Multicast groups and clone sessions.
+    pub replication: Replication,
+    /// CRCs, of which two can be chosen.
+    pub crcs: Published<CrcTables>,
+    /// To the control plane.
+    pub digests: Queue<Digest>,
+    /// To the control plane: packets that left by the CPU port.
+    pub packet_ins: Queue<Vec<u8>>,
+    /// From the control plane: packets that come in by the CPU port.
+    pub packet_outs: Queue<Vec<u8>>,
+    /// What `log_msg` said.
+    pub messages: Queue<Message>,
+    /// How many objects are [`Object::Checksum`].
+    pub checksums: usize,
+    pub(crate) selectors: Vec<Option<Selector>>,
+    /// By table: the direct counters that count at every hit, without being asked.
+    pub(crate) implicit: Vec<Vec<ObjectId>>,
+    pub(crate) standard: Standard,
+}
+
+/// How a table with an action selector or profile finds its member.
+#[derive(Debug)]
+pub(crate) struct Selector {
+    pub(crate) profile: ObjectId,
+    pub(crate) algorithm: Algorithm,
+    /// How many bits of the hash count.
+    pub(crate) width: u32,
+    /// For each action of the table by which the profile counts, that of this table.
+    pub(crate) actions: Vec<u32>,
+}
+
+/// v1model's fields that `mark_to_drop()` sets without being given them.
+#[derive(Debug, Default)]
+pub(crate) struct Standard {
+    pub(crate) egress_spec: Option<SlotId>,
+    pub(crate) mcast_grp: Option<SlotId>,
+}
+
+impl Environment {
+    /// Everything empty, as the program begins.
+    ///
+    /// # Errors
+    /// When an object of the program cannot be made.
+    pub fn new(program: Arc<Program>, options: Options) -> Result<Self, Unsupported> {
+        let forms =
+            (0..program.tables.len() as u32).map(|table| Form::new(&program, TableId(table)));
+        let forms: Vec<Form> = forms.collect();
+        let mut builder = Builder {
+            program: &program,
+            forms: &forms,
+            checksums: 0,
+            cells: 0,
+        };
+        let objects =
+            (0..program.objects.len() as u32).map(|object| builder.object(ObjectId(object)));
+        let objects = objects.collect::<Result<Vec<_>, _>>()?;
+        let checksums = builder.checksums;
+        let selectors = (0..program.tables.len())
+            .map(|table| builder.selector(table))
+            .collect();
+        let implicit = program.tables.iter().map(|table| {
+            let counters = table.direct.iter().copied();
+            let counters =
+                counters.filter(|id| &*program.objects[id.index()].kind == "direct_counter");
+            counters.collect()
+        });
+        let implicit = implicit.collect();
+        let standard = program
+            .sections
+            .iter()
+            .flat_map(|section| &section.parameters);
+        let standard = standard.filter(|parameter| &*parameter.ty == "standard_metadata_t");
+        let field = |name: &str| {
+            let mut fields = standard.clone().flat_map(|parameter| &parameter.fields);
+            fields
+                .find(|(path, _)| &**path == name)
+                .map(|(_, slot)| *slot)
+        };
+        let standard = Standard {
+            egress_spec: field("egress_spec"),
+            mcast_grp: field("mcast_grp"),
+        };
+        Ok(Environment {
+            layout: Layout::new(&program),
+            tables: Tables::new(&program),
+            value_sets: program
+                .value_sets
+                .iter()
+                .map(|_| ValueSet::default())
+                .collect(),
+            objects,
+            replication: Published::new(Groups::default()),
+            crcs: Published::new(CrcTables::default()),
+            digests: Queue::new(MESSAGES),
+            packet_ins: Queue::new(MESSAGES),
+            packet_outs: Queue::new(MESSAGES),
+            messages: Queue::new(MESSAGES),
+            checksums,
+            selectors,
+            implicit,
+            standard,
+            options,
+            program,
+        })
+    }
+
+    /// A register, if the object is one.
+    #[must_use]
+    pub fn register(&self, object: ObjectId) -> Option<&Register> {
+        match self.objects.get(object.index())? {
+            Object::Register(register) => Some(register),
+            _ => None,
+        }
+    }
+
+    /// A counter, direct or not, if the object is one.
+    #[must_use]
+    pub fn counter(&self, object: ObjectId) -> Option<&Counter> {
+        match self.objects.get(object.index())? {
+            Object::Counter(counter) => Some(counter),
+            _ => None,
+        }
+    }
+
+    /// A meter, direct or not, if the object is one.
+    #[must_use]
+    pub fn meter(&self, object: ObjectId) -> Option<&Meter> {
+        match self.objects.get(object.index())? {
+            Object::Meter(meter) => Some(meter),
+            _ => None,
+        }
+    }
+
+    /// An action profile or selector, if the object is one.
+    #[must_use]
+    pub fn profile(&self, object: ObjectId) -> Option<&Profile> {
+        match self.objects.get(object.index())? {
+            Object::Profile(profile) => Some(profile),
+            _ => None,
+        }
+    }
+}
+
+struct Builder<'a> {
+    program: &'a Program,
+    forms: &'a [Form],
+    checksums: usize,
+    cells: u64,
+}
+
+impl Builder<'_> {
+    fn object(&mut self, id: ObjectId) -> Result<Object, Unsupported> {
+        let object = &self.program.objects[id.index()];
+        Ok(match &*object.kind {
+            "register" | "Register" => {
+                let fields = object.types.first().cloned().unwrap_or_default();
+                let width: usize = fields.iter().map(|(_, ty)| limbs(ty.width())).sum();
+                let size = self.size(id, "size", width as u64)?;
+                let initial = match self.argument(id, "initial_value") {
+                    Some(Constant::Bits(value)) => alloc::vec![value.clone()],
+                    Some(Constant::List(list)) => {
+                        let mut flat = Vec::new();
+                        flatten(list, &mut flat);
+                        flat
+                    }
+                    _ => Vec::new(),
+                };
+                Object::Register(Register::new(fields, size, &initial))
+            }
+            "counter" => {
+                let size = self.size(id, "size", 2)?;
+                Object::Counter(Counter::new(self.unit(id), size))
+            }
+            "Counter" => {
+                let size = self.size(id, "n_counters", 2)?;
+                Object::Counter(Counter::new(self.unit(id), size))
+            }
+            "direct_counter" | "DirectCounter" => {
+                let size = self.direct_size(id, 2)?;
+                Object::Counter(Counter::new(self.unit(id), size))
+            }
+            "meter" => {
+                let size = self.size(id, "size", 16)?;
+                Object::Meter(Meter::new(self.unit(id), size))
+            }
+            "Meter" => {
+                let size = self.size(id, "n_meters", 16)?;
+                Object::Meter(Meter::new(self.unit(id), size))
+            }
+            "direct_meter" | "DirectMeter" => {
+                let size = self.direct_size(id, 16)?;
+                Object::Meter(Meter::new(self.unit(id), size))
+            }
+            "action_profile" | "ActionProfile" => {
+                let size = self.number(id, "size").unwrap_or(1024);
+                Object::Profile(Profile::new(size as u32, false, 0))
+            }
+            "action_selector" | "ActionSelector" => {
+                let size = self.number(id, "size").unwrap_or(1024) as u32;
+                let most = object
+                    .annotations
+                    .iter()
+                    .find(|a| &*a.name == "max_group_size");
+                let most = most
+                    .and_then(|a| a.body.trim().parse().ok())
+                    .unwrap_or(size);
+                Object::Profile(Profile::new(size, true, most))
+            }
+            "Hash" => Object::Hash(self.algorithm(id)?),
+            "Checksum" | "InternetChecksum" | "Checksum16" => {
+                let algorithm = match &*object.kind {
+                    "Checksum" => self.algorithm(id)?,
+                    _ => Algorithm::Checksum16,
+                };
+                self.checksums += 1;
+                Object::Checksum(self.checksums - 1, algorithm)
+            }
+            "Random" => {
+                let bound = |name| match self.argument(id, name) {
+                    Some(Constant::Bits(value)) => value.clone(),
+                    _ => Bits::zero(1),
+                };
+                Object::Random(bound("min"), bound("max"))
+            }
+            _ => Object::Stateless,
+        })
+    }
+
+    fn argument(&self, id: ObjectId, name: &str) -> Option<&Constant> {
+        let arguments = &self.program.objects[id.index()].arguments;
+        let found = arguments.iter().find(|(parameter, _)| &**parameter == name);
+        found.map(|(_, value)| value)
+    }
+
+    fn number(&self, id: ObjectId, name: &str) -> Option<u64> {
+        match self.argument(id, name)? {
+            Constant::Bits(value) => value.to_u64(),
+            _ => None,
+        }
+    }
+
+    fn size(&mut self, id: ObjectId, name: &str, cells: u64) -> Result<usize, Unsupported> {
+        let size = self.number(id, name).unwrap_or(u64::MAX);
+        self.count(id, size, cells)
+    }
+
+    fn direct_size(&mut self, id: ObjectId, cells: u64) -> Result<usize, Unsupported> {
+        let users = self.program.tables.iter().zip(self.forms);
+        let sizes = users.filter(|(table, _)| table.direct.contains(&id));
+        let size = sizes
+            .map(|(_, form)| u64::from(form.size))
+            .max()
+            .unwrap_or(0);
+        self.count(id, size, cells)
+    }
+
+    fn count(&mut self, id: ObjectId, size: u64, cells: u64) -> Result<usize, Unsupported> {
+        let object = &self.program.objects[id.index()];
+        self.cells = self.cells.saturating_add(size.saturating_mul(cells));
+        if self.cells > CELLS {
+            return Err(Unsupported::new(format!(
+                "`{}` has {size} elements, more than there is room for: all objects together may take {} MiB; make it smaller",
+                object.name,
+                (CELLS * 8) >> 20
+            )));
+        }
+        Ok(size as usize)
+    }
+
+    /// The name of the member of an enumeration among the arguments.
+    fn member(&self, id: ObjectId) -> Option<&str> {
+        let arguments = &self.program.objects[id.index()].arguments;
+        arguments.iter().find_map(|(_, value)| match value {
+            Constant::Member(enumeration, index) => {
+                let members = &self.program.enumerations.get(enumeration.index())?.members;
+                members.get(*index as usize).map(|(name, _)| &**name)
+            }
+            _ => None,
+        })
+    }
+
+    fn unit(&self, id: ObjectId) -> Unit {
+        match self.member(id) {
+            Some("bytes" | "BYTES") => Unit::Bytes,
+            Some("packets_and_bytes" | "PACKETS_AND_BYTES") => Unit::Both,
+            _ => Unit::Packets,
+        }
+    }
+
+    fn algorithm(&self, id: ObjectId) -> Result<Algorithm, Unsupported> {
+        let name = self.member(id).unwrap_or("TARGET_DEFAULT");
+        Algorithm::by_name(name).ok_or_else(|| {
+            Unsupported::new(format!("`{name}` is no hash algorithm that is known here"))
+        })
+    }
+
+    fn selector(&self, table: usize) -> Option<Selector> {
+        let profile = self.program.tables[table].implementation?;
+        let first = self
+            .program
+            .tables
+            .iter()
+            .find(|table| table.implementation == Some(profile))?;
+        let name = |action: &p4::ir::TableAction| &self.program.actions[action.action.index()].name;
+        let own = &self.program.tables[table].actions;
+        let actions = first.actions.iter().map(|action| {
+            let same = own.iter().position(|other| name(other) == name(action));
+            same.map_or(u32::MAX, |index| index as u32)
+        });
+        Some(Selector {
+            profile,
+            algorithm: self.algorithm(profile).unwrap_or(Algorithm::Crc32),
+            width: self.number(profile, "outputWidth").unwrap_or(32).min(64) as u32,
+            actions: actions.collect(),
+        })
+    }
+}
+
+fn flatten(list: &[Constant], flat: &mut Vec<Bits>) {
+    for constant in list {
+        match constant {
+            Constant::Bits(value) => flat.push(value.clone()),
+            Constant::List(list) => flatten(list, flat),
+            Constant::Member(_, index) => flat.push(Bits::new(32, *index)),
+            Constant::Text(_) | Constant::Object(_) => flat.push(Bits::zero(1)),
+        }
+    }
+}
+
+/// How many cells a value of this type takes when it is handed over, a varbit's length among them.
+#[must_use]
+pub fn cells_of(ty: Ty) -> usize {
+    limbs(ty.width()) + usize::from(matches!(ty, Ty::Varbit(_)))
+}

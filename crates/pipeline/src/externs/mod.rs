@@ -1,0 +1,317 @@
+//! Externs: what each call means, found once ([`Call::resolve`]), and done for each packet ([`Call::invoke`]).
+//!
+//! An engine evaluates the [`Call::inputs`] into cells, invokes, and puts the [`Call::outputs`] into the statement's places. It may do itself what is
+//! simple enough, as long as it does the same.
+
+pub mod hash;
+mod invoke;
+mod resolve;
+
+pub use invoke::PSA_PORT_RECIRCULATE;
+pub(crate) use invoke::{put, select};
+
+use crate::state::meter::Colour;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use hash::Algorithm;
+use p4::ir::{Expr, ObjectId, SlotId, Ty};
+
+/// A scalar that an extern is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// What to evaluate.
+    pub value: Expr,
+    /// Its type.
+    pub ty: Ty,
+    /// Its first cell in the input. A varbit's length in bits has a cell of its own behind the value's.
+    pub at: usize,
+}
+
+/// A scalar that an extern gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its type.
+    pub ty: Ty,
+    /// Its first cell in the output.
+    pub at: usize,
+}
+
+/// A scalar of a list that is hashed, summed up, or sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The field's name, where it has one.
+    pub name: Arc<str>,
+    /// Which of the inputs.
+    pub input: usize,
+    /// Which of the inputs is the validity of its header.
+    pub valid: Option<usize>,
+}
+
+/// An index into the inputs.
+pub type InputIndex = usize;
+
+/// What a call does. Data are ranges of [`Call::items`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// `counter.count(index)`, `Counter.count(index)`
+    Count {
+        /// The counter.
+        object: ObjectId,
+        /// Where.
+        index: InputIndex,
+    },
+    /// `direct_counter.count()`: nothing, since v1model counts at every hit.
+    Nothing,
+    /// `DirectCounter.count()`
+    CountDirect {
+        /// The counter.
+        object: ObjectId,
+    },
+    /// `meter.execute_meter(index, result)`, `Meter.execute(index)`, `Meter.execute(index, colour)`
+    ExecuteMeter {
+        /// The meter.
+        object: ObjectId,
+        /// Where.
+        index: InputIndex,
+        /// The packet's colour before.
+        before: Option<InputIndex>,
+        /// How colours are written.
+        code: ColourCode,
+    },
+    /// `direct_meter.read(result)`, `DirectMeter.execute()`, `DirectMeter.execute(colour)`
+    ExecuteDirectMeter {
+        /// The meter.
+        object: ObjectId,
+        /// The packet's colour before.
+        before: Option<InputIndex>,
+        /// How colours are written.
+        code: ColourCode,
+    },
+    /// `register.read(result, index)`, `Register.read(index)`
+    RegisterRead {
+        /// The register.
+        object: ObjectId,
+        /// Where.
+        index: InputIndex,
+    },
+    /// `register.write(index, value)`, `Register.write(index, value)`: the value is all inputs from `value` on.
+    RegisterWrite {
+        /// The register.
+        object: ObjectId,
+        /// Where.
+        index: InputIndex,
+        /// The first input of the value.
+        value: InputIndex,
+    },
+    /// `random(result, low, high)`
+    Random {
+        /// The least.
+        low: InputIndex,
+        /// The most.
+        high: InputIndex,
+    },
+    /// `Random.read()`
+    RandomRead {
+        /// The object with its bounds.
+        object: ObjectId,
+    },
+    /// `digest(receiver, data)`, `Digest.pack(data)`
+    Digest {
+        /// PSA's.
+        object: Option<ObjectId>,
+        /// v1model's.
+        receiver: Option<InputIndex>,
+    },
+    /// `mark_to_drop(standard_metadata)`: the outputs are the inputs but for these two.
+    MarkToDrop {
+        /// `egress_spec` among the outputs.
+        egress_spec: Option<usize>,
+        /// `mcast_grp` among the outputs.
+        mcast_grp: Option<usize>,
+    },
+    /// `mark_to_drop()`: sets the packet's slots.
+    MarkToDropSlots,
+    /// `hash(result, algorithm, base, data, max)`, `Hash.get_hash(data)`, `Hash.get_hash(base, data, max)`
+    Hash {
+        /// How.
+        algorithm: Algorithm,
+        /// Base and maximum: `base + hash % max`.
+        range: Option<(InputIndex, InputIndex)>,
+    },
+    /// `verify_checksum(condition, data, checksum, algorithm)`, also with payload
+    VerifyChecksum {
+        /// How.
+        algorithm: Algorithm,
+        /// Whether at all.
+        condition: InputIndex,
+        /// What it should be.
+        checksum: InputIndex,
+        /// Whether what the parser left is part of the data.
+        payload: bool,
+    },
+    /// `update_checksum(condition, data, checksum, algorithm)`, also with payload
+    UpdateChecksum {
+        /// How.
+        algorithm: Algorithm,
+        /// Whether at all.
+        condition: InputIndex,
+        /// What it was.
+        checksum: InputIndex,
+        /// Whether what the parser left is part of the data.
+        payload: bool,
+    },
+    /// `Checksum16.get(data)`
+    Checksum16,
+    /// `Checksum.clear()`, `InternetChecksum.clear()`
+    ChecksumClear {
+        /// The number of its state.
+        state: usize,
+    },
+    /// `Checksum.update(data)`
+    ChecksumUpdate {
+        /// The number of its state.
+        state: usize,
+    },
+    /// `Checksum.get()`
+    ChecksumGet {
+        /// The number of its state.
+        state: usize,
+        /// How.
+        algorithm: Algorithm,
+    },
+    /// `InternetChecksum.add(data)`, `InternetChecksum.subtract(data)`
+    InternetAdd {
+        /// The number of its state.
+        state: usize,
+        /// Whether it is `subtract`.
+        subtract: bool,
+    },
+    /// `InternetChecksum.get()`, `InternetChecksum.get_state()`
+    InternetGet {
+        /// The number of its state.
+        state: usize,
+        /// Whether it is `get`, which gives the complement.
+        complement: bool,
+    },
+    /// `InternetChecksum.set_state(state)`
+    InternetSet {
+        /// The number of its state.
+        state: usize,
+        /// The new sum.
+        value: InputIndex,
+    },
+    /// `clone`, `clone3`, `clone_preserving_field_list`
+    Clone {
+        /// The session.
+        session: InputIndex,
+        /// What goes along.
+        preserved: Taken,
+    },
+    /// `resubmit`, `resubmit_preserving_field_list`
+    Resubmit {
+        /// What goes along.
+        preserved: Taken,
+    },
+    /// `recirculate`, `recirculate_preserving_field_list`
+    Recirculate {
+        /// What goes along.
+        preserved: Taken,
+    },
+    /// `truncate(length)`
+    Truncate {
+        /// In bytes.
+        length: InputIndex,
+    },
+    /// `assert(check)`
+    Assert {
+        /// What must be true.
+        check: InputIndex,
+    },
+    /// `assume(check)`
+    Assume {
+        /// What must be true.
+        check: InputIndex,
+    },
+    /// `log_msg(text)`, `log_msg(text, data)`
+    Log {
+        /// With `{}` for each item.
+        text: Arc<str>,
+    },
+    /// `psa_clone_i2e`, `psa_resubmit`, `psa_normal`, `psa_clone_e2e`, `psa_recirculate`
+    PsaQuestion(Question),
+}
+
+/// What goes along with a copy of the packet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Taken {
+    /// Nothing.
+    Nothing,
+    /// The fields with this number in their `@field_list`.
+    List(InputIndex),
+    /// These slots.
+    Slots(Arc<[SlotId]>),
+}
+
+/// What a PSA deparser asks about the packet's way, from inputs by field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// All of the first are set, none of the second is.
+    Flags(Vec<InputIndex>, Vec<InputIndex>),
+    /// The port is the recirculation port, and the packet is not dropped.
+    Recirculate {
+        /// The egress port.
+        port: InputIndex,
+        /// Whether it is dropped.
+        drop: Option<InputIndex>,
+    },
+}
+
+/// How an architecture writes colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColourCode {
+    /// Green 0, yellow 1, red 2.
+    V1Model,
+    /// Red 0, green 1, yellow 2.
+    Psa,
+}
+
+impl ColourCode {
+    /// A colour as a number.
+    #[must_use]
+    pub fn encode(self, colour: Colour) -> u64 {
+        match (self, colour) {
+            (ColourCode::V1Model, Colour::Green) | (ColourCode::Psa, Colour::Red) => 0,
+            (ColourCode::V1Model, Colour::Yellow) | (ColourCode::Psa, Colour::Green) => 1,
+            (ColourCode::V1Model, Colour::Red) | (ColourCode::Psa, Colour::Yellow) => 2,
+        }
+    }
+
+    /// A number as a colour; one that means none is green.
+    #[must_use]
+    pub fn decode(self, code: u64) -> Colour {
+        match (self, code) {
+            (ColourCode::V1Model, 1) | (ColourCode::Psa, 2) => Colour::Yellow,
+            (ColourCode::V1Model, 2) | (ColourCode::Psa, 0) => Colour::Red,
+            _ => Colour::Green,
+        }
+    }
+}
+
+/// A call of an extern, of which everything is known that does not depend on the packet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// As the program writes it: `ingress.c1.count`, `mark_to_drop`.
+    pub name: Arc<str>,
+    /// What it does.
+    pub operation: Operation,
+    /// What to evaluate, in order.
+    pub inputs: Vec<Input>,
+    /// How many cells the inputs take.
+    pub input_cells: usize,
+    /// What comes out, in order.
+    pub outputs: Vec<Output>,
+    /// How many cells the outputs take.
+    pub output_cells: usize,
+    /// The data that the operation works on.
+    pub items: Vec<Item>,
+}

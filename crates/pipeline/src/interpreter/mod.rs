@@ -1,0 +1,501 @@
+//! The reference interpreter: runs the intermediate representation as it is written down, one statement after the other, on values of any
+//! width. It is there to be right, and to say what happens ([`crate::trace`]); the fast engine must agree with it.
+
+mod expressions;
+
+use crate::apply;
+use crate::bits;
+use crate::context::Context;
+use crate::engine::{Ended, Engine, Packet};
+use crate::environment::{Environment, Unsupported};
+use crate::externs::{self, Call};
+use crate::layout::limbs;
+use crate::state::value_set;
+use crate::table::Table;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use expressions::Values;
+use p4::ir::{
+    Block, BlockId, Body, Expr, HeaderId, Pattern, Place, Program, SectionId, SlotId,
+    StatementKind, TableId, Terminator, Ty,
+};
+use p4::value::Bits;
+
+/// Calls by the statement that makes them: which body, which block, which statement.
+type Calls = BTreeMap<(BodyId, usize, usize), Call>;
+
+/// A body of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum BodyId {
+    Section(usize),
+    Action(usize),
+}
+
+/// The reference engine.
+pub struct Interpreter {
+    environment: Arc<Environment>,
+    calls: Calls,
+}
+
+impl Interpreter {
+    /// An interpreter for an environment's program.
+    ///
+    /// # Errors
+    /// When the program calls an extern that is not known here.
+    pub fn new(environment: &Arc<Environment>) -> Result<Self, Unsupported> {
+        let program = &environment.program;
+        let sections = program.sections.iter().enumerate();
+        let sections = sections.map(|(index, section)| (BodyId::Section(index), &section.body));
+        let actions = program.actions.iter().enumerate();
+        let actions = actions.map(|(index, action)| (BodyId::Action(index), &action.body));
+        let mut calls = Calls::new();
+        for (id, body) in sections.chain(actions) {
+            for (block, Block { statements, .. }) in body.blocks.iter().enumerate() {
+                for (index, statement) in statements.iter().enumerate() {
+                    if let StatementKind::Call {
+                        object,
+                        name,
+                        arguments,
+                        results,
+                    } = &statement.kind
+                    {
+                        let call = Call::resolve(environment, *object, name, arguments, results);
+                        let call = call.map_err(|error| Unsupported {
+                            span: Some(statement.span),
+                            ..error
+                        })?;
+                        calls.insert((id, block, index), call);
+                    }
+                }
+            }
+        }
+        Ok(Interpreter {
+            environment: Arc::clone(environment),
+            calls,
+        })
+    }
+}
+
+impl Engine for Interpreter {
+    fn run(
+        &mut self,
+        section: SectionId,
+        cells: &mut [u64],
+        packet: &mut Packet,
+        tables: &[Table],
+        context: &mut Context,
+    ) -> Ended {
+        let environment = &*self.environment;
+        let program = &*environment.program;
+        let section_of = &program.sections[section.index()];
+        let mut run = Run {
+            environment,
+            program,
+            calls: &self.calls,
+            cells,
+            packet,
+            tables,
+            context,
+            error: section_of.error,
+        };
+        match run.body(BodyId::Section(section.index()), &section_of.body) {
+            Flow::Return | Flow::Exit => Ended::Return,
+            Flow::Reject => Ended::Reject,
+            Flow::Stop => Ended::Stop,
+        }
+    }
+}
+
+/// How a body ended.
+enum Flow {
+    Return,
+    Exit,
+    Reject,
+    Stop,
+}
+
+/// What a statement asks for.
+enum Next {
+    Statement,
+    /// The parser fails; the error is written.
+    Fail,
+    Stop,
+}
+
+/// A section that runs.
+struct Run<'a> {
+    environment: &'a Environment,
+    program: &'a Program,
+    calls: &'a Calls,
+    cells: &'a mut [u64],
+    packet: &'a mut Packet,
+    tables: &'a [Table],
+    context: &'a mut Context,
+    error: Option<SlotId>,
+}
+
+impl Run<'_> {
+    fn values(&self) -> Values<'_> {
+        Values {
+            slots: &self.program.slots,
+            layout: &self.environment.layout,
+            cells: self.cells,
+        }
+    }
+
+    fn value(&self, expression: &Expr) -> Bits {
+        self.values().value(expression)
+    }
+
+    fn write(&mut self, slot: SlotId, value: &Bits) {
+        self.environment.layout.write(self.cells, slot, value);
+    }
+
+    fn body(&mut self, id: BodyId, body: &Body) -> Flow {
+        let mut at = BlockId(0);
+        loop {
+            let Some(block) = body.blocks.get(at.index()) else {
+                return Flow::Return;
+            };
+            let next = match self.statements(id, at, block) {
+                Next::Statement => match self.terminator(&block.terminator) {
+                    Ok(next) => next,
+                    Err(flow) => return flow,
+                },
+                Next::Fail => match body.fail {
+                    Some(fail) => fail,
+                    None => return Flow::Reject,
+                },
+                Next::Stop => return Flow::Stop,
+            };
+            if next <= at && !self.context.step() {
+                return Flow::Stop;
+            }
+            at = next;
+        }
+    }
+
+    fn statements(&mut self, id: BodyId, at: BlockId, block: &Block) -> Next {
+        for (index, statement) in block.statements.iter().enumerate() {
+            let next = match &statement.kind {
+                StatementKind::Assign { target, value } => {
+                    let value = self.value(value);
+                    self.assign(target, &value);
+                    Next::Statement
+                }
+                StatementKind::Extract { header, size } => self.extract(*header, size.as_ref()),
+                StatementKind::ExtractNext { stack, size } => {
+                    let stack = &self.program.stacks[stack.index()];
+                    let next = self.values().slot(stack.next);
+                    let position = next.to_u64().and_then(|next| usize::try_from(next).ok());
+                    match position.and_then(|position| stack.headers.get(position)) {
+                        None => self.fail("StackOutOfBounds"),
+                        Some(header) => {
+                            let result = self.extract(*header, size.as_ref());
+                            if let Next::Statement = result {
+                                let next = Bits::new(32, next.unsigned() + 1u8);
+                                self.write(stack.next, &next);
+                            }
+                            result
+                        }
+                    }
+                }
+                StatementKind::Lookahead { into } => {
+                    let width = self.program.slots[into.index()].ty.width();
+                    match self.take(self.packet.position, width) {
+                        Some(value) => {
+                            self.write(*into, &value);
+                            Next::Statement
+                        }
+                        None => self.fail("PacketTooShort"),
+                    }
+                }
+                StatementKind::Advance { bits } => {
+                    let bits = self.value(bits).to_u64().unwrap_or(u64::MAX);
+                    let end = self.packet.position.saturating_add(bits);
+                    if end > self.packet.bytes.len() as u64 * 8 {
+                        self.fail("PacketTooShort")
+                    } else {
+                        self.packet.position = end;
+                        Next::Statement
+                    }
+                }
+                StatementKind::Length { into } => {
+                    let length = Bits::new(32, self.packet.bytes.len());
+                    self.write(*into, &length);
+                    Next::Statement
+                }
+                StatementKind::Emit { header } => {
+                    self.emit(*header);
+                    Next::Statement
+                }
+                StatementKind::EmitValue { value } => {
+                    let value = self.value(value);
+                    self.append(&value);
+                    Next::Statement
+                }
+                StatementKind::Call { results, .. } => {
+                    self.call((id, at.index(), index), results);
+                    match self.context.stop {
+                        None => Next::Statement,
+                        Some(_) => Next::Stop,
+                    }
+                }
+            };
+            if !matches!(next, Next::Statement) {
+                return next;
+            }
+        }
+        Next::Statement
+    }
+
+    /// Where to go from the end of a block.
+    fn terminator(&mut self, terminator: &Terminator) -> Result<BlockId, Flow> {
+        match terminator {
+            Terminator::Jump(next) => Ok(*next),
+            Terminator::Branch { condition, yes, no } => Ok(if self.values().is_true(condition) {
+                *yes
+            } else {
+                *no
+            }),
+            Terminator::Select {
+                keys,
+                cases,
+                default,
+            } => {
+                let values: Vec<Bits> = keys.iter().map(|key| self.value(key)).collect();
+                for case in cases {
+                    if self.matches(keys, &values, &case.patterns) {
+                        return Ok(case.next);
+                    }
+                }
+                Ok(*default)
+            }
+            Terminator::Apply { table, next, exit } => match self.apply(*table) {
+                Flow::Return | Flow::Reject => Ok(*next),
+                Flow::Exit => Ok(*exit),
+                Flow::Stop => Err(Flow::Stop),
+            },
+            Terminator::Return => Err(Flow::Return),
+            Terminator::Exit => Err(Flow::Exit),
+            Terminator::Reject => Err(Flow::Reject),
+        }
+    }
+
+    fn matches(&mut self, keys: &[Expr], values: &[Bits], patterns: &[Pattern]) -> bool {
+        patterns.iter().enumerate().all(|(index, pattern)| {
+            let (Some(key), Some(value)) = (keys.get(index), values.get(index)) else {
+                return false;
+            };
+            let signed = matches!(key.ty(&self.program.slots), Ty::Signed(_));
+            let at_most = |low: &Bits, high: &Bits| {
+                if signed {
+                    low.signed() <= high.signed()
+                } else {
+                    low.unsigned() <= high.unsigned()
+                }
+            };
+            match pattern {
+                Pattern::Any => true,
+                Pattern::Equal(wanted) => self.value(wanted).unsigned() == value.unsigned(),
+                Pattern::Mask(wanted, mask) => {
+                    let (wanted, mask) = (self.value(wanted), self.value(mask));
+                    wanted.unsigned() & mask.unsigned() == value.unsigned() & mask.unsigned()
+                }
+                Pattern::Range(from, to) => {
+                    let (from, to) = (self.value(from), self.value(to));
+                    at_most(&from, value) && at_most(value, &to)
+                }
+                Pattern::ValueSet(set) => {
+                    let count = self.program.value_sets[set.index()].fields.len();
+                    let values = values.get(index..index + count);
+                    values.is_some_and(|values| {
+                        value_set::contains(self.context.value_set(*set), values)
+                    })
+                }
+            }
+        })
+    }
+
+    fn apply(&mut self, id: TableId) -> Flow {
+        let table = &self.program.tables[id.index()];
+        let mut key = Vec::new();
+        let mut selectors = Vec::new();
+        for part in &table.keys {
+            let value = self.value(&part.value);
+            let mut cells = vec![0; limbs(part.ty.width())];
+            value.resize(part.ty.width()).to_limbs(&mut cells);
+            if &*part.match_kind == "selector" {
+                selectors.push((part.ty, cells));
+            } else {
+                key.extend(cells);
+            }
+        }
+        let selectors: Vec<_> = selectors
+            .iter()
+            .map(|(ty, cells)| (*ty, &cells[..]))
+            .collect();
+        let chosen = apply::choose(
+            id,
+            &self.tables[id.index()],
+            &key,
+            &selectors,
+            self.cells,
+            self.context,
+        );
+        if let Some(slot) = table.hit {
+            self.write(slot, &Bits::from(chosen.entry.is_some()));
+        }
+        if let Some(slot) = table.action_run {
+            self.write(slot, &Bits::new(32, chosen.action.unwrap_or(u32::MAX)));
+        }
+        let flow = match chosen.action {
+            Some(action) => {
+                let action = table.actions[action as usize].action;
+                let body = &self.program.actions[action.index()].body;
+                self.body(BodyId::Action(action.index()), body)
+            }
+            None => Flow::Return,
+        };
+        self.context.hit = None;
+        flow
+    }
+
+    fn assign(&mut self, place: &Place, value: &Bits) {
+        match place {
+            Place::Slot(slot) => self.write(*slot, value),
+            Place::Slice { slot, high, low } => self.splice(*slot, *high, *low, value),
+            Place::Element {
+                slots,
+                index,
+                slice,
+            } => {
+                let Some(position) = self.values().position(index, slots.len()) else {
+                    return;
+                };
+                match slice {
+                    None => self.write(slots[position], value),
+                    Some((high, low)) => self.splice(slots[position], *high, *low, value),
+                }
+            }
+        }
+    }
+
+    /// Replaces bits of a slot.
+    fn splice(&mut self, slot: SlotId, high: u32, low: u32, value: &Bits) {
+        let old = self.values().slot(slot);
+        let hole = p4::value::mask(high - low + 1) << low;
+        let kept = old.unsigned() - (old.unsigned() & &hole);
+        let new = kept | (value.resize(high - low + 1).unsigned() << low);
+        self.write(slot, &Bits::new(old.width(), new));
+    }
+
+    /// The packet's bits from there on, if there are so many.
+    fn take(&self, at: u64, width: u32) -> Option<Bits> {
+        if at + u64::from(width) > self.packet.bytes.len() as u64 * 8 {
+            return None;
+        }
+        let mut cells = vec![0; limbs(width)];
+        bits::read(&self.packet.bytes, at, width, &mut cells);
+        Some(Bits::from_limbs(width, &cells))
+    }
+
+    /// Writes the error, and says where to go.
+    fn fail(&mut self, error: &str) -> Next {
+        let errors = self.program.enumerations.first();
+        let members = errors.map_or(&[][..], |errors| &errors.members);
+        if let (Some(slot), Some((_, value))) = (
+            self.error,
+            members.iter().find(|(name, _)| &**name == error),
+        ) {
+            let value = value.clone();
+            self.write(slot, &value);
+        }
+        Next::Fail
+    }
+
+    /// Section 12.8.2 of the specification.
+    fn extract(&mut self, header: HeaderId, size: Option<&Expr>) -> Next {
+        let header = &self.program.headers[header.index()];
+        let slots = &self.program.slots;
+        let variable = size.map_or(0, |size| self.value(size).to_u64().unwrap_or(u64::MAX));
+        let fixed = header
+            .fields
+            .iter()
+            .map(|field| match slots[field.index()].ty {
+                Ty::Varbit(_) => 0,
+                ty => u64::from(ty.width()),
+            });
+        let total = fixed.sum::<u64>().saturating_add(variable);
+        let most = header
+            .fields
+            .iter()
+            .find_map(|field| match slots[field.index()].ty {
+                Ty::Varbit(most) => Some(u64::from(most)),
+                _ => None,
+            });
+        if !variable.is_multiple_of(8) {
+            return self.fail("ParserInvalidArgument");
+        }
+        let left = self.packet.bytes.len() as u64 * 8 - self.packet.position;
+        if left < total {
+            return self.fail("PacketTooShort");
+        }
+        if variable > most.unwrap_or(0) {
+            return self.fail("HeaderTooShort");
+        }
+        let mut at = self.packet.position;
+        for field in &header.fields {
+            let width = match slots[field.index()].ty {
+                Ty::Varbit(_) => variable as u32,
+                ty => ty.width(),
+            };
+            // There are enough bits, as was just found out.
+            let value = self.take(at, width).unwrap_or_else(|| Bits::zero(width));
+            self.write(*field, &value);
+            at += u64::from(width);
+        }
+        self.packet.position = at;
+        self.write(header.valid, &Bits::from(true));
+        Next::Statement
+    }
+
+    fn emit(&mut self, header: HeaderId) {
+        let header = &self.program.headers[header.index()];
+        if self.values().slot(header.valid).is_true() {
+            for field in &header.fields {
+                let value = self.values().slot(*field);
+                self.append(&value);
+            }
+        }
+    }
+
+    fn append(&mut self, value: &Bits) {
+        let mut cells = vec![0; limbs(value.width())];
+        value.to_limbs(&mut cells);
+        let Packet {
+            emitted,
+            emitted_bits,
+            ..
+        } = &mut *self.packet;
+        bits::append(emitted, emitted_bits, &cells, value.width());
+    }
+
+    fn call(&mut self, key: (BodyId, usize, usize), results: &[Place]) {
+        let calls = self.calls;
+        let call = &calls[&key];
+        let mut input = vec![0; call.input_cells];
+        for part in &call.inputs {
+            externs::put(part.ty, &self.value(&part.value), &mut input[part.at..]);
+        }
+        let mut output = vec![0; call.output_cells];
+        call.invoke(&input, &mut output, self.cells, self.packet, self.context);
+        for (place, part) in results.iter().zip(&call.outputs) {
+            let count = limbs(part.ty.width());
+            let value = Bits::from_limbs(part.ty.width(), &output[part.at..part.at + count]);
+            self.assign(place, &value);
+        }
+    }
+}

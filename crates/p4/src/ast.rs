@@ -75,76 +75,129 @@ pub struct Declaration {
 pub enum DeclarationKind {
     /// `const T name = value;`
     Constant {
+        /// Its type.
         ty: TypeExpression,
+        /// Its name.
         name: Name,
+        /// Its value.
         value: Expression,
     },
     /// `T name = value;`
     Variable {
+        /// Its type.
         ty: TypeExpression,
+        /// Its name.
         name: Name,
+        /// Its value.
         value: Option<Expression>,
     },
     /// `T(arguments) name = { abstract methods };` and at the top level the package `main`.
     Instance {
+        /// Its type.
         ty: TypeExpression,
+        /// In order.
         arguments: Vec<Argument>,
+        /// Its name.
         name: Name,
+        /// Its abstract methods, when it has braces.
         initializer: Option<Vec<Declaration>>,
     },
     /// `extern E<T> { constructors and methods }`
     Extern {
+        /// Its name.
         name: Name,
+        /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
+        /// Constructors and methods in order.
         methods: Vec<Method>,
     },
     /// `extern T f<X>(...);`
     ExternFunction(Prototype),
     /// `T f<X>(...) { ... }`; also an abstract method's implementation.
-    Function { prototype: Prototype, body: Block },
+    Function {
+        /// Its head.
+        prototype: Prototype,
+        /// What it does.
+        body: Block,
+    },
     /// `action a(...) { ... }`
     Action {
+        /// Its name.
         name: Name,
+        /// In order.
         parameters: Vec<Parameter>,
+        /// What it does.
         body: Block,
     },
     /// `header`, `struct`, `header_union`
     Composite {
+        /// What it is.
         kind: CompositeKind,
+        /// Its name.
         name: Name,
+        /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
+        /// In order.
         fields: Vec<Field>,
     },
     /// `enum E { A, B }` and `enum bit<8> E { A = 1 }`
     Enum {
+        /// Its name.
         name: Name,
+        /// The type of its values.
         underlying: Option<TypeExpression>,
+        /// In order.
         members: Vec<Member>,
     },
     /// `error { A, B }`
-    Error { members: Vec<Member> },
+    Error {
+        /// In order.
+        members: Vec<Member>,
+    },
     /// `match_kind { exact }`
-    MatchKind { members: Vec<Member> },
+    MatchKind {
+        /// In order.
+        members: Vec<Member>,
+    },
     /// `typedef T name;`
-    Typedef { ty: TypeExpression, name: Name },
+    Typedef {
+        /// Its type.
+        ty: TypeExpression,
+        /// Its name.
+        name: Name,
+    },
     /// `type T name;`
-    NewType { ty: TypeExpression, name: Name },
+    NewType {
+        /// Its type.
+        ty: TypeExpression,
+        /// Its name.
+        name: Name,
+    },
     /// `parser P<H>(...);`
     ParserType {
+        /// Its name.
         name: Name,
+        /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
+        /// In order.
         parameters: Vec<Parameter>,
     },
     /// `control C<H>(...);`
     ControlType {
+        /// Its name.
         name: Name,
+        /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
+        /// In order.
         parameters: Vec<Parameter>,
     },
     /// `package S<H>(...);`
     PackageType {
+        /// Its name.
         name: Name,
+        /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
+        /// In order.
         parameters: Vec<Parameter>,
     },
     /// `parser P(...)(...) { ... }`
@@ -153,8 +206,11 @@ pub enum DeclarationKind {
     Control(Box<Control>),
     /// `value_set<T>(size) name;`
     ValueSet {
+        /// The type of its elements.
         element: TypeExpression,
+        /// How many elements.
         size: Expression,
+        /// Its name.
         name: Name,
     },
     /// `table t { ... }`
@@ -164,52 +220,74 @@ pub enum DeclarationKind {
 /// The three kinds of types with fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompositeKind {
+    /// `header`
     Header,
+    /// `struct`
     Struct,
+    /// `header_union`
     Union,
 }
 
 /// A field of a header, struct or union.
 #[derive(Clone, Debug)]
 pub struct Field {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// Its type.
     pub ty: TypeExpression,
+    /// Its name.
     pub name: Name,
 }
 
 /// A member of an enum, of `error` or of `match_kind`.
 #[derive(Clone, Debug)]
 pub struct Member {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// Its name.
     pub name: Name,
+    /// Its value.
     pub value: Option<Expression>,
 }
 
 /// A name that stands for a type.
 #[derive(Clone, Debug)]
 pub struct TypeParameter {
+    /// Its number.
     pub id: NodeId,
+    /// Its name.
     pub name: Name,
 }
 
 /// A parameter's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// None is written.
     None,
+    /// `in`
     In,
+    /// `out`
     Out,
+    /// `inout`
     InOut,
 }
 
 /// A parameter of a function, action, method, parser, control, package or constructor.
 #[derive(Clone, Debug)]
 pub struct Parameter {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// `in`, `out`, `inout` or none.
     pub direction: Direction,
+    /// Its type.
     pub ty: TypeExpression,
+    /// Its name.
     pub name: Name,
     /// The default value; `@optional` is an annotation.
     pub default: Option<Expression>,
@@ -218,45 +296,64 @@ pub struct Parameter {
 /// A function's head.
 #[derive(Clone, Debug)]
 pub struct Prototype {
+    /// The type of what it returns.
     pub result: TypeExpression,
+    /// Its name.
     pub name: Name,
+    /// Between `<` and `>`.
     pub type_parameters: Vec<TypeParameter>,
+    /// In order.
     pub parameters: Vec<Parameter>,
 }
 
 /// A method of an extern.
 #[derive(Clone, Debug)]
 pub struct Method {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
     /// `abstract`: the instance must implement it.
     pub is_abstract: bool,
     /// A constructor has the extern's name, and `void` as result.
     pub is_constructor: bool,
+    /// Its head.
     pub prototype: Prototype,
+    /// All of it.
     pub span: Span,
 }
 
 /// `parser P<T>(parameters)(constructor parameters) { locals states }`
 #[derive(Clone, Debug)]
 pub struct Parser {
+    /// Its name.
     pub name: Name,
+    /// Between `<` and `>`.
     pub type_parameters: Vec<TypeParameter>,
+    /// In order.
     pub parameters: Vec<Parameter>,
+    /// What each instance is made with.
     pub constructor_parameters: Vec<Parameter>,
+    /// Declarations before the states, or before `apply`.
     pub locals: Vec<Declaration>,
+    /// In order.
     pub states: Vec<State>,
 }
 
 /// A parser's state.
 #[derive(Clone, Debug)]
 pub struct State {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// Its name.
     pub name: Name,
+    /// In order.
     pub statements: Vec<Statement>,
     /// Without one the state goes to `reject`.
     pub transition: Option<Transition>,
+    /// All of it.
     pub span: Span,
 }
 
@@ -267,9 +364,13 @@ pub enum Transition {
     Direct(StateRef),
     /// `transition select(a, b) { ... }`
     Select {
+        /// Its number.
         id: NodeId,
+        /// What is selected by.
         selectors: Vec<Expression>,
+        /// In order.
         cases: Vec<SelectCase>,
+        /// All of it.
         span: Span,
     },
 }
@@ -277,7 +378,9 @@ pub enum Transition {
 /// A use of a state's name.
 #[derive(Clone, Debug)]
 pub struct StateRef {
+    /// Its number.
     pub id: NodeId,
+    /// Its name.
     pub name: Name,
 }
 
@@ -285,36 +388,50 @@ pub struct StateRef {
 /// expression. `default` and `_` are [`ExpressionKind::Default`] and [`ExpressionKind::DontCare`].
 #[derive(Clone, Debug)]
 pub struct SelectCase {
+    /// The values.
     pub keyset: Expression,
+    /// Where it goes.
     pub next: StateRef,
+    /// All of it.
     pub span: Span,
 }
 
 /// `control C<T>(parameters)(constructor parameters) { locals apply { } }`
 #[derive(Clone, Debug)]
 pub struct Control {
+    /// Its name.
     pub name: Name,
+    /// Between `<` and `>`.
     pub type_parameters: Vec<TypeParameter>,
+    /// In order.
     pub parameters: Vec<Parameter>,
+    /// What each instance is made with.
     pub constructor_parameters: Vec<Parameter>,
     /// Constants, actions, tables, instances, variables, functions.
     pub locals: Vec<Declaration>,
+    /// What it does.
     pub apply: Block,
 }
 
 /// A table; the properties in order.
 #[derive(Clone, Debug)]
 pub struct Table {
+    /// Its name.
     pub name: Name,
+    /// In order.
     pub properties: Vec<TableProperty>,
 }
 
 /// A property of a table.
 #[derive(Clone, Debug)]
 pub struct TableProperty {
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// All of it.
     pub span: Span,
+    /// Whether it is `const`: the control plane cannot change it.
     pub is_const: bool,
+    /// What it is.
     pub kind: TablePropertyKind,
 }
 
@@ -328,46 +445,69 @@ pub enum TablePropertyKind {
     /// `entries = { ... }`
     Entries(Vec<Entry>),
     /// `default_action = a(1);`, `size = 1024;`, `counters = c;` and whatever else.
-    Other { name: Name, value: Expression },
+    Other {
+        /// Its name.
+        name: Name,
+        /// Its value.
+        value: Expression,
+    },
 }
 
 /// `hdr.ipv4.dst : lpm @name("dst")`
 #[derive(Clone, Debug)]
 pub struct KeyElement {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// What is matched.
     pub expression: Expression,
+    /// How it is matched.
     pub match_kind: Name,
+    /// All of it.
     pub span: Span,
 }
 
 /// An action in a table's list.
 #[derive(Clone, Debug)]
 pub struct ActionReference {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// A path or a call of one.
     pub action: Expression,
+    /// All of it.
     pub span: Span,
 }
 
 /// `const priority = 10 : (1, _) : a(2) @annotation;`
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// Its number.
     pub id: NodeId,
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// Whether it is `const`: the control plane cannot change it.
     pub is_const: bool,
+    /// As written.
     pub priority: Option<Expression>,
     /// As [`SelectCase::keyset`].
     pub keyset: Expression,
+    /// A path or a call of one.
     pub action: Expression,
+    /// All of it.
     pub span: Span,
 }
 
 /// A use of a type.
 #[derive(Clone, Debug)]
 pub struct TypeExpression {
+    /// Its number.
     pub id: NodeId,
+    /// All of it.
     pub span: Span,
+    /// What it is.
     pub kind: TypeExpressionKind,
 }
 
@@ -395,15 +535,24 @@ pub enum TypeExpressionKind {
     /// `varbit<w>`
     Varbit(Box<Expression>),
     /// A name, `absolute` with a dot before it.
-    Named { name: Name, absolute: bool },
+    Named {
+        /// Its name.
+        name: Name,
+        /// Whether a dot stands before it.
+        absolute: bool,
+    },
     /// `base<arguments>`
     Specialized {
+        /// What it stands on.
         base: Box<TypeExpression>,
+        /// In order.
         arguments: Vec<TypeExpression>,
     },
     /// `base[size]`
     Stack {
+        /// What it stands on.
         base: Box<TypeExpression>,
+        /// How many elements.
         size: Box<Expression>,
     },
     /// `tuple<...>`
@@ -415,8 +564,11 @@ pub enum TypeExpressionKind {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expression {
+    /// Its number.
     pub id: NodeId,
+    /// All of it.
     pub span: Span,
+    /// What it is.
     pub kind: ExpressionKind,
 }
 
@@ -425,7 +577,9 @@ pub struct Expression {
 pub enum ExpressionKind {
     /// `8w0xff`, `3`, `-`-free. `width` has the bits and whether it is signed (`8s1`).
     Integer {
+        /// Its value.
         value: BigInt,
+        /// How many bits.
         width: Option<(u32, bool)>,
     },
     /// `true`, `false`
@@ -433,79 +587,118 @@ pub enum ExpressionKind {
     /// `"text"`, unescaped.
     String(Arc<str>),
     /// A name; with a dot before it `absolute`.
-    Path { name: Name, absolute: bool },
+    Path {
+        /// Its name.
+        name: Name,
+        /// Whether a dot stands before it.
+        absolute: bool,
+    },
     /// `this`
     This,
     /// A type in an expression's place: what a constructor call, a static `apply` or an `error`/enum member stands on, when
     /// it is more than a plain name (`H<bit<8>>`, `error`).
     Type(TypeExpression),
     /// `base.member`
-    Member { base: Box<Expression>, member: Name },
+    Member {
+        /// What it stands on.
+        base: Box<Expression>,
+        /// The name behind the dot.
+        member: Name,
+    },
     /// `base[index]`
     Index {
+        /// What it stands on.
         base: Box<Expression>,
+        /// Which element.
         index: Box<Expression>,
     },
     /// `base[high:low]`
     Slice {
+        /// What it stands on.
         base: Box<Expression>,
+        /// The highest.
         high: Box<Expression>,
+        /// The lowest.
         low: Box<Expression>,
     },
     /// `base[low+:width]`
     PlusSlice {
+        /// What it stands on.
         base: Box<Expression>,
+        /// The lowest.
         low: Box<Expression>,
+        /// How many bits.
         width: Box<Expression>,
     },
     /// `{ a, b, ... }`; `dots` when it ends with `...`. Also `(a, b)` in keysets.
     List {
+        /// In order.
         elements: Vec<Expression>,
+        /// Whether it ends with `...`: all that is left has its default value.
         dots: bool,
     },
     /// `{ a = 1, b = 2, ... }`
     Struct {
+        /// In order.
         fields: Vec<(Name, Expression)>,
+        /// Whether it ends with `...`: all that is left has its default value.
         dots: bool,
     },
     /// `{#}`
     Invalid,
     /// `-a`, `!a`, `~a`, `+a`
     Unary {
+        /// Which.
         operator: UnaryOperator,
+        /// What it works on.
         operand: Box<Expression>,
     },
     /// `a + b`
     Binary {
+        /// Which.
         operator: BinaryOperator,
+        /// Left of it.
         left: Box<Expression>,
+        /// Right of it.
         right: Box<Expression>,
     },
     /// `c ? a : b`
     Conditional {
+        /// What decides.
         condition: Box<Expression>,
+        /// When it holds.
         yes: Box<Expression>,
+        /// When it does not.
         no: Box<Expression>,
     },
     /// `(T) a`, and `(T) { ... }`
     Cast {
+        /// Its type.
         ty: Box<TypeExpression>,
+        /// What it works on.
         operand: Box<Expression>,
     },
     /// `f<T>(arguments)`; also a constructor call when `callee` is a type.
     Call {
+        /// What is called.
         callee: Box<Expression>,
+        /// Between `<` and `>`.
         type_arguments: Vec<TypeExpression>,
+        /// In order.
         arguments: Vec<Argument>,
     },
     /// `a &&& mask`, only in keysets.
     Mask {
+        /// Its value.
         value: Box<Expression>,
+        /// The bits that count.
         mask: Box<Expression>,
     },
     /// `a .. b`, only in keysets.
     Range {
+        /// The lowest.
         low: Box<Expression>,
+        /// The highest.
         high: Box<Expression>,
     },
     /// `default` in keysets and switch labels.
@@ -521,59 +714,93 @@ pub enum ExpressionKind {
 /// An operator with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOperator {
+    /// `-a`
     Negate,
+    /// `!a`
     Not,
+    /// `~a`
     Complement,
+    /// `+a`
     Plus,
 }
 
 /// An operator with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryOperator {
+    /// `+`
     Add,
+    /// `-`
     Subtract,
+    /// `*`
     Multiply,
+    /// `/`
     Divide,
+    /// `%`
     Modulo,
+    /// `|+|`
     SaturatingAdd,
+    /// `|-|`
     SaturatingSubtract,
+    /// `<<`
     ShiftLeft,
+    /// `>>`
     ShiftRight,
+    /// `&`
     BitAnd,
+    /// `|`
     BitOr,
+    /// `^`
     BitXor,
+    /// `++`
     Concat,
+    /// `==`
     Equal,
+    /// `!=`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterEqual,
+    /// `&&`
     And,
+    /// `||`
     Or,
 }
 
 /// `value`, `name = value`, `_`
 #[derive(Clone, Debug)]
 pub struct Argument {
+    /// Its name.
     pub name: Option<Name>,
+    /// Its value.
     pub value: Expression,
+    /// All of it.
     pub span: Span,
 }
 
 /// `{ ... }`
 #[derive(Clone, Debug)]
 pub struct Block {
+    /// In the order of the text.
     pub annotations: Vec<Annotation>,
+    /// In order.
     pub statements: Vec<Statement>,
+    /// All of it.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
+    /// Its number.
     pub id: NodeId,
+    /// All of it.
     pub span: Span,
+    /// What it is.
     pub kind: StatementKind,
 }
 
@@ -588,21 +815,29 @@ pub enum StatementKind {
     Declaration(Box<Declaration>),
     /// `a = b;`, `a += b;`
     Assign {
+        /// What is assigned to.
         target: Expression,
+        /// Which.
         operator: Option<BinaryOperator>,
+        /// Its value.
         value: Expression,
     },
     /// A call, of whatever kind; always an [`ExpressionKind::Call`].
     Call(Expression),
     /// `if (c) ... else ...`
     If {
+        /// What decides.
         condition: Expression,
+        /// When it holds.
         yes: Box<Statement>,
+        /// When it does not.
         no: Option<Box<Statement>>,
     },
     /// `switch (e) { label: { } }`
     Switch {
+        /// Its value.
         value: Expression,
+        /// In order.
         cases: Vec<SwitchCase>,
     },
     /// `return e;`
@@ -611,18 +846,27 @@ pub enum StatementKind {
     Exit,
     /// `for (init; condition; update) body`
     For {
+        /// In the order of the text.
         annotations: Vec<Annotation>,
+        /// What is done first.
         initial: Vec<Statement>,
+        /// What decides.
         condition: Expression,
+        /// What is done after each round.
         update: Vec<Statement>,
+        /// What it does.
         body: Box<Statement>,
     },
     /// `for (T x in collection) body`; `variable` is a [`DeclarationKind::Variable`], or an l-value. A range is
     /// [`ExpressionKind::Range`].
     ForIn {
+        /// In the order of the text.
         annotations: Vec<Annotation>,
+        /// What changes from round to round.
         variable: ForVariable,
+        /// What it runs over.
         collection: Expression,
+        /// What it does.
         body: Box<Statement>,
     },
     /// `break;`
@@ -634,14 +878,19 @@ pub enum StatementKind {
 /// The variable of a `for ... in`.
 #[derive(Clone, Debug)]
 pub enum ForVariable {
+    /// `T x`
     Declared(Box<Declaration>),
+    /// A variable that is there already.
     Existing(Expression),
 }
 
 /// `label: { }`; without a block the label falls through to the next.
 #[derive(Clone, Debug)]
 pub struct SwitchCase {
+    /// Which value.
     pub label: Expression,
+    /// What it does.
     pub body: Option<Block>,
+    /// All of it.
     pub span: Span,
 }

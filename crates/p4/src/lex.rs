@@ -98,7 +98,7 @@ impl<'t> Lexer<'t> {
                 Some(b'/') => match bytes.get(self.at + 1) {
                     Some(b'/') => {
                         let start = self.at;
-                        self.to_line_end();
+                        self.pass_line();
                         see(Trivia::LineComment, self.span(start));
                     }
                     Some(b'*') => {
@@ -128,7 +128,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// To the line's end, over joined lines.
-    fn to_line_end(&mut self) {
+    fn pass_line(&mut self) {
         let bytes = self.text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
             if byte == b'\n' {
@@ -146,7 +146,7 @@ impl<'t> Lexer<'t> {
     /// The rest of the line as it is written; the line's end is left.
     pub fn rest_of_line(&mut self) -> (&'t str, Span) {
         let start = self.at;
-        self.to_line_end();
+        self.pass_line();
         (&self.text[start..self.at], self.span(start))
     }
 
@@ -247,7 +247,7 @@ impl<'t> Lexer<'t> {
                         )
                         .help("write `\"` where it ends"),
                     );
-                    self.to_line_end();
+                    self.pass_line();
                     return self.text[start + 1..self.at].into();
                 }
                 Some(_) => self.at += 1,

@@ -131,8 +131,7 @@ impl Reader<'_, '_> {
             self.fail(diagnostic);
             return self.variable(start, annotations, true);
         }
-        let ty = self.type_expression()?;
-        let _ = ty;
+        self.at += length;
         Err(self.expected("a name or `(` after the type"))
     }
 
@@ -546,6 +545,22 @@ impl Reader<'_, '_> {
         let annotations = self.annotations()?;
         let is_abstract = self.take_keyword(Keyword::Abstract);
         let is_constructor = self.is_name(0) && self.look_is(1, Symbol::OpenParen);
+        if self.is_name(0)
+            && self.look_is(1, Symbol::Less)
+            && self.peek().and_then(Token::name) == Some(&of.text)
+            && self
+                .type_arguments_length(1)
+                .is_some_and(|length| self.look_is(length + 1, Symbol::OpenParen))
+        {
+            self.at += 1;
+            let diagnostic = Diagnostic::error(
+                "syntax",
+                self.here(),
+                "a constructor has no type parameters",
+            )
+            .help("it uses those of the extern");
+            return Err(self.fail(diagnostic));
+        }
         let prototype = if is_constructor {
             let name = self.name("the constructor")?;
             if name.text != of.text {

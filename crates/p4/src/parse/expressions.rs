@@ -1,9 +1,7 @@
 //! Expressions.
 
 use super::{MOST_BITS, MOST_NESTED, Parsed, Reader};
-use crate::ast::{
-    Argument, BinaryOperator, Expression, ExpressionKind, TypeExpressionKind, UnaryOperator,
-};
+use crate::ast::{Argument, BinaryOperator, Expression, ExpressionKind, UnaryOperator};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::token::{Keyword, Symbol, TokenKind, unescape};
@@ -164,12 +162,15 @@ impl Reader<'_, '_> {
 
     /// Whether the `(` here begins `(T) operand`.
     fn is_cast(&self) -> bool {
+        if !self.is_name(1) && !self.look_is(1, Symbol::Dot) && self.is_type(1) {
+            // `(bit<8> ...`: no expression begins so, but for `(error.A ...`.
+            return !self.look_is(2, Symbol::Dot);
+        }
         let Some(length) = self.type_length(1) else {
             return false;
         };
         if !self.look_is(length + 1, Symbol::CloseParen) {
-            // `(bit<8 x`: no expression begins so, and the message of a type is the better one.
-            return !self.is_name(1) && self.is_type(1) && !self.look_is(2, Symbol::Dot);
+            return false;
         }
         // A name that is no type may still have been meant as one.
         self.is_type(1)
@@ -197,6 +198,14 @@ impl Reader<'_, '_> {
                 Some(TokenKind::Symbol(Symbol::OpenBracket)) => {
                     self.at += 1;
                     self.indexed(base)?
+                }
+                Some(TokenKind::Symbol(Symbol::OpenParen)) if is_call(&base) => {
+                    let diagnostic = Diagnostic::error(
+                        "syntax",
+                        self.here(),
+                        "the result of a call cannot be called",
+                    );
+                    return Err(self.fail(diagnostic));
                 }
                 Some(TokenKind::Symbol(Symbol::OpenParen)) => ExpressionKind::Call {
                     callee: Box::new(base),
@@ -364,6 +373,18 @@ impl Reader<'_, '_> {
                 }
                 return self.node(start, ExpressionKind::Type(ty));
             }
+            if !self.look_is(name_length, Symbol::OpenParen)
+                && !self.look_is(name_length, Symbol::Dot)
+            {
+                self.at += name_length - 1;
+                let found = self.found();
+                let diagnostic = Diagnostic::error(
+                    "syntax",
+                    self.here(),
+                    format!("{found} is a type and cannot be used as a value"),
+                );
+                return Err(self.fail(diagnostic));
+            }
         }
         let absolute = self.take(Symbol::Dot);
         let name = self.name("a value")?;
@@ -380,7 +401,7 @@ impl Reader<'_, '_> {
             while !self.is(Symbol::CloseBrace) {
                 if self.take(Symbol::Dots) {
                     dots = true;
-                    self.take(Symbol::Comma);
+                    self.last_in_braces()?;
                     break;
                 }
                 let name = self.name("a field")?;
@@ -397,7 +418,7 @@ impl Reader<'_, '_> {
             while !self.is(Symbol::CloseBrace) {
                 if self.take(Symbol::Dots) {
                     dots = true;
-                    self.take(Symbol::Comma);
+                    self.last_in_braces()?;
                     break;
                 }
                 elements.push(self.bracketed_expression()?);
@@ -409,6 +430,20 @@ impl Reader<'_, '_> {
             ExpressionKind::List { elements, dots }
         };
         self.node(start, what)
+    }
+
+    /// Nothing may follow `...` but one comma.
+    fn last_in_braces(&mut self) -> Parsed<()> {
+        self.take(Symbol::Comma);
+        if self.is(Symbol::CloseBrace) {
+            return Ok(());
+        }
+        let diagnostic = Diagnostic::error(
+            "syntax",
+            self.here(),
+            format!("nothing can follow `...` in braces, found {}", self.found()),
+        );
+        Err(self.fail(diagnostic))
     }
 
     /// `10`, `0xFF`, `8w0b1010_1010`, `4s1` (specification 6.4.3.2).
@@ -547,7 +582,6 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether an expression is a type's name or more of a type.
-pub(super) fn is_type_node(expression: &Expression) -> bool {
-    matches!(&expression.kind, ExpressionKind::Type(ty) if !matches!(ty.kind, TypeExpressionKind::Error))
+fn is_call(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Call { .. })
 }

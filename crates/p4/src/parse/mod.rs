@@ -162,21 +162,30 @@ impl<'t> Reader<'t, '_> {
         Told
     }
 
-    /// Tells what was expected: here, or behind the token before when the line or the program ends there.
+    /// Tells what was expected here.
     fn expected(&mut self, what: &str) -> Told {
-        let elsewhere = self.peek().is_none_or(|t| t.line_start);
-        let span = if elsewhere { self.gap() } else { self.here() };
+        let span = if self.peek().is_none() {
+            self.gap()
+        } else {
+            self.here()
+        };
         let message = format!("expected {what}, found {}", self.found());
         self.fail(Diagnostic::error("syntax", span, message))
     }
 
-    /// `why` goes on behind "expected `;`": "after the assignment".
+    /// Punctuation; `why` goes on behind "expected `)`": "after the condition". What is missing at the end of a line is missing there.
     fn expect(&mut self, symbol: Symbol, why: &str) -> Parsed<Span> {
         if self.is(symbol) {
             self.at += 1;
             return Ok(self.before());
         }
-        Err(self.expected(&format!("`{}` {why}", symbol.text())))
+        let span = if self.peek().is_none_or(|t| t.line_start) {
+            self.gap()
+        } else {
+            self.here()
+        };
+        let message = format!("expected `{}` {why}, found {}", symbol.text(), self.found());
+        Err(self.fail(Diagnostic::error("syntax", span, message)))
     }
 
     /// A `;`; one that is only forgotten at a line's end is told and taken as written.

@@ -18,6 +18,14 @@ impl Scopes {
         self.types.get(name).copied().unwrap_or(false)
     }
 
+    /// As it is outside of all scopes: what `.name` means.
+    pub(super) fn is_global_type(&self, name: &str) -> bool {
+        match self.before.iter().find(|(n, _)| **n == *name) {
+            Some((_, before)) => before.unwrap_or(false),
+            None => self.is_type(name),
+        }
+    }
+
     pub(super) fn declare_type(&mut self, name: &Arc<str>) {
         self.set(name, true);
     }

@@ -235,7 +235,7 @@ impl Reader<'_, '_> {
                 TokenKind::Symbol(Symbol::Dot) => self
                     .look(ahead + 1)
                     .and_then(Token::name)
-                    .is_some_and(|n| self.scopes.is_type(n)),
+                    .is_some_and(|n| self.scopes.is_global_type(n)),
                 _ => false,
             },
             None => false,

@@ -1,8 +1,12 @@
 //! The table as packets see it.
 
-use super::form::Form;
+use super::form::{Form, MatchKind};
+use super::hash::Exact;
 use super::linear::Linear;
 use super::pattern::Pattern;
+use super::prefix::Trie;
+use super::rank::Rank;
+use super::ternary::Ternary;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,7 +28,7 @@ pub(super) struct Rule {
 
 impl Rule {
     /// The smaller wins.
-    pub(super) fn rank(&self) -> (core::cmp::Reverse<u32>, u64) {
+    pub(super) fn rank(&self) -> Rank {
         (core::cmp::Reverse(self.priority), self.handle)
     }
 }
@@ -98,19 +102,70 @@ pub struct Table {
 enum Matcher {
     /// There is no key.
     Never,
+    Exact(Exact),
+    /// One lpm key of at most 64 bits, and exact ones.
+    Short(Trie<u64>),
+    /// One lpm key of at most 128 bits, and exact ones.
+    Long(Trie<u128>),
+    Ternary(Ternary),
     Linear(Linear),
 }
 
+impl Matcher {
+    fn new(form: &Form, linear: bool) -> Self {
+        let prefix = form.keys.iter().find(|k| k.kind == MatchKind::Lpm);
+        match prefix.map(|key| key.ty.width()) {
+            _ if form.keys.is_empty() => Matcher::Never,
+            _ if linear => Matcher::Linear(Linear::new(form)),
+            _ if form.has_priorities() => Matcher::Ternary(Ternary::new(form)),
+            None => Matcher::Exact(Exact::new(form.key_cells())),
+            Some(0..=64) => Matcher::Short(Trie::new(form)),
+            Some(65..=128) => Matcher::Long(Trie::new(form)),
+            // Nobody routes by more bits than an IPv6 address has.
+            Some(_) => Matcher::Linear(Linear::new(form)),
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: &[u64]) -> u32 {
+        match self {
+            Matcher::Never => 0,
+            Matcher::Exact(exact) => exact.find(key),
+            Matcher::Short(trie) => trie.find(key),
+            Matcher::Long(trie) => trie.find(key),
+            Matcher::Ternary(ternary) => ternary.find(key),
+            Matcher::Linear(linear) => linear.find(key),
+        }
+    }
+
+    fn insert(&mut self, row: u32, rule: &Arc<Rule>) {
+        match self {
+            Matcher::Never => {}
+            Matcher::Exact(exact) => exact.insert(row, &rule.pattern.values),
+            Matcher::Short(trie) => trie.insert(row, &rule.pattern),
+            Matcher::Long(trie) => trie.insert(row, &rule.pattern),
+            Matcher::Ternary(ternary) => ternary.insert(row, rule),
+            Matcher::Linear(linear) => linear.insert(row, rule),
+        }
+    }
+
+    fn remove(&mut self, row: u32, rule: &Rule) {
+        match self {
+            Matcher::Never => {}
+            Matcher::Exact(exact) => exact.remove(row, &rule.pattern.values),
+            Matcher::Short(trie) => trie.remove(row, &rule.pattern),
+            Matcher::Long(trie) => trie.remove(row, &rule.pattern),
+            Matcher::Ternary(ternary) => ternary.remove(row, rule),
+            Matcher::Linear(linear) => linear.remove(row, rule),
+        }
+    }
+}
+
 impl Table {
-    pub(super) fn new(form: &Form, _linear: bool) -> Self {
+    pub(super) fn new(form: &Form, linear: bool) -> Self {
         let stride = 1 + form.argument_cells();
-        let matcher = if form.keys.is_empty() {
-            Matcher::Never
-        } else {
-            Matcher::Linear(Linear::new(form))
-        };
         Table {
-            matcher,
+            matcher: Matcher::new(form, linear),
             key_cells: form.key_cells(),
             stride,
             rows: vec![0; stride],
@@ -127,10 +182,7 @@ impl Table {
     #[inline]
     #[must_use]
     pub fn lookup(&self, key: &[u64]) -> Found<'_> {
-        let row = match &self.matcher {
-            Matcher::Never => 0,
-            Matcher::Linear(linear) => linear.find(&key[..self.key_cells]),
-        };
+        let row = self.matcher.find(&key[..self.key_cells]);
         let at = row as usize * self.stride;
         let cells = &self.rows[at..at + self.stride];
         let choice = match cells[0] >> 32 {
@@ -179,16 +231,10 @@ impl Table {
                 {
                     self.hits.push(chunk.clone());
                 }
-                match &mut self.matcher {
-                    Matcher::Never => {}
-                    Matcher::Linear(linear) => linear.insert(*index + 1, rule),
-                }
+                self.matcher.insert(*index + 1, rule);
             }
             ChangeKind::Rewrite { index, row } => self.write_row(*index as usize + 1, row),
-            ChangeKind::Remove { index, rule } => match &mut self.matcher {
-                Matcher::Never => {}
-                Matcher::Linear(linear) => linear.remove(*index + 1, rule),
-            },
+            ChangeKind::Remove { index, rule } => self.matcher.remove(*index + 1, rule),
             ChangeKind::Default { row } => self.write_row(0, row),
         }
     }

@@ -21,12 +21,18 @@
 //! # assert!(route(&Tables::new(&Program::default()), TableId(0)).is_err());
 //! ```
 
+mod block;
 mod entry;
 mod form;
+mod hash;
 mod linear;
 mod lookup;
 mod master;
 mod pattern;
+mod prefix;
+mod rank;
+mod ternary;
+mod tuple;
 
 pub use entry::{Call, Done, Entry, Idle, Standing, TableError, Update};
 pub use form::{ActionForm, DEFAULT_SIZE, Form, KeyForm, MatchKind};
@@ -38,7 +44,12 @@ use lookup::Change;
 use master::{Journal, Master};
 use node::Time;
 use p4::ir::{KeyMatch, Program, TableId};
-use spin::{Mutex, RwLock, RwLockReadGuard};
+use spin::relax::Yield;
+
+// A writer that waits for a reader gives the processor away: the reader may need it.
+type Mutex<T> = spin::mutex::Mutex<T, Yield>;
+type RwLock<T> = spin::rwlock::RwLock<T, Yield>;
+type Shown<'a, T> = spin::rwlock::RwLockReadGuard<'a, T>;
 
 /// All tables of a program, shared between those who forward packets and those who change entries.
 pub struct Tables {
@@ -60,7 +71,7 @@ struct Writer {
 /// All tables at one moment. A writer waits until the views that are older than its change before are gone: hold one for a packet or a batch of packets,
 /// and not while changing tables in the same thread, which would wait for ever.
 pub struct View<'a> {
-    tables: RwLockReadGuard<'a, Vec<Table>>,
+    tables: Shown<'a, Vec<Table>>,
 }
 
 impl View<'_> {

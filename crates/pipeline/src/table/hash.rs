@@ -1,0 +1,206 @@
+//! Exact matches: open addressing with linear probing, at most half full.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Mixes one more cell into a hash: the two halves of a product with a constant that has no structure.
+#[inline]
+pub(super) fn mix(hash: u64, cell: u64) -> u64 {
+    let product = u128::from(hash ^ cell) * 0x9e37_79b9_7f4a_7c15;
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Where hashes begin.
+pub(super) const SEED: u64 = 0x2545_f491_4f6c_dd1d;
+
+/// Slots of a row and so many bits of its hash; 0 is free. What the keys are, and how to compare them, the user knows.
+#[derive(Clone, Debug)]
+pub(super) struct Slots {
+    slots: Vec<u64>,
+    used: usize,
+    /// Eight bits or more for each row; one that is not set says that no row has such a hash. Small enough to stay near the processor
+    /// where the slots do not.
+    filter: Vec<u64>,
+}
+
+/// Bits of the filter for each slot.
+const FILTER: usize = 4;
+
+const TAG: u64 = 0xffff_ffff_0000_0000;
+
+impl Slots {
+    pub(super) fn new() -> Self {
+        Slots {
+            slots: vec![0; 16],
+            used: 0,
+            filter: vec![0; 16 * FILTER / 64],
+        }
+    }
+
+    #[inline]
+    fn filter_bit(&self, hash: u64) -> (usize, u64) {
+        // The middle of the hash: its low bits say where the slot is, and all of the filter's words are used.
+        let bit = (hash >> 24) as usize & (self.filter.len() * 64 - 1);
+        (bit / 64, 1 << (bit % 64))
+    }
+
+    /// Whether there may be a row with this hash. Worth asking where most lookups find nothing.
+    #[inline]
+    pub(super) fn may_have(&self, hash: u64) -> bool {
+        let (word, bit) = self.filter_bit(hash);
+        self.filter[word] & bit != 0
+    }
+
+    /// The row with this hash that `is` it, or 0.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> u32 {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return 0;
+            }
+            if (slot ^ hash) & TAG == 0 && is(slot as u32) {
+                return slot as u32;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Adds a row, which is not there.
+    pub(super) fn insert(&mut self, hash: u64, row: u32, hash_of: impl Fn(u32) -> u64) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            let grown = vec![0; self.slots.len() * 2];
+            self.filter = vec![0; grown.len() * FILTER / 64];
+            for slot in core::mem::replace(&mut self.slots, grown) {
+                if slot != 0 {
+                    self.put(hash_of(slot as u32), slot);
+                }
+            }
+        }
+        self.put(hash, (hash & TAG) | u64::from(row));
+        self.used += 1;
+    }
+
+    fn put(&mut self, hash: u64, slot: u64) {
+        let (word, bit) = self.filter_bit(hash);
+        self.filter[word] |= bit;
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
+    }
+
+    /// Puts another row in the place of one.
+    pub(super) fn replace(&mut self, hash: u64, old: u32, new: u32) {
+        if let Some(at) = self.position(hash, old) {
+            self.slots[at] = (hash & TAG) | u64::from(new);
+        }
+    }
+
+    /// Takes a row out, and moves those up that it kept from their places.
+    pub(super) fn remove(&mut self, hash: u64, row: u32, hash_of: impl Fn(u32) -> u64) {
+        let Some(mut hole) = self.position(hash, row) else {
+            return;
+        };
+        let mask = self.slots.len() - 1;
+        self.used -= 1;
+        let mut at = hole;
+        loop {
+            self.slots[hole] = 0;
+            loop {
+                at = (at + 1) & mask;
+                let slot = self.slots[at];
+                if slot == 0 {
+                    return;
+                }
+                let home = hash_of(slot as u32) as usize & mask;
+                // It may move if its home is not between the hole and where it is.
+                if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
+                    self.slots[hole] = slot;
+                    hole = at;
+                    break;
+                }
+            }
+        }
+    }
+
+    fn position(&self, hash: u64, row: u32) -> Option<usize> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != 0 {
+            if self.slots[at] as u32 == row {
+                return Some(at);
+            }
+            at = (at + 1) & mask;
+        }
+        None
+    }
+}
+
+/// All bits of all keys.
+#[derive(Debug)]
+pub(super) struct Exact {
+    slots: Slots,
+    cells: usize,
+    /// By row.
+    keys: Vec<u64>,
+}
+
+impl Exact {
+    pub(super) fn new(cells: usize) -> Self {
+        Exact {
+            slots: Slots::new(),
+            cells,
+            keys: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn find(&self, key: &[u64]) -> u32 {
+        if let [cell] = *key {
+            let hash = mix(SEED, cell);
+            return self.slots.find(hash, |row| self.keys[row as usize] == cell);
+        }
+        let cells = self.cells;
+        self.slots.find(hash_of(key), |row| {
+            let at = row as usize * cells;
+            same(&self.keys[at..at + cells], key)
+        })
+    }
+
+    pub(super) fn insert(&mut self, row: u32, key: &[u64]) {
+        let at = row as usize * self.cells;
+        if self.keys.len() < at + self.cells {
+            self.keys.resize(at + self.cells, 0);
+        }
+        self.keys[at..at + self.cells].copy_from_slice(key);
+        let (keys, cells) = (&self.keys, self.cells);
+        self.slots
+            .insert(hash_of(key), row, |row| hash_row(keys, cells, row));
+    }
+
+    pub(super) fn remove(&mut self, row: u32, key: &[u64]) {
+        let (keys, cells) = (&self.keys, self.cells);
+        self.slots
+            .remove(hash_of(key), row, |row| hash_row(keys, cells, row));
+    }
+}
+
+#[inline]
+fn same(left: &[u64], right: &[u64]) -> bool {
+    // Not `==`, which calls memcmp for a few words.
+    left.iter().zip(right).fold(0, |d, (a, b)| d | (a ^ b)) == 0
+}
+
+#[inline]
+fn hash_of(key: &[u64]) -> u64 {
+    key.iter().fold(SEED, |hash, cell| mix(hash, *cell))
+}
+
+fn hash_row(keys: &[u64], cells: usize, row: u32) -> u64 {
+    hash_of(&keys[row as usize * cells..(row as usize + 1) * cells])
+}

@@ -632,6 +632,14 @@ impl<'a> Checker<'a> {
             type_arguments: inner,
             arguments: bound,
         };
+        let object = match &callee.kind {
+            ExpressionKind::Member { base, .. } => Some(self.known(&self.type_of(base.id))),
+            _ => None,
+        };
+        if !matches!(candidate.target, Target::Apply(_)) {
+            self.inferred_arguments(candidate.parameters, &call.arguments, arguments, false);
+        }
+        self.core_call(e, &call, object.as_ref(), &candidate.name.text, arguments);
         self.note_call(e, callee, call, Some(candidate.id));
         self.known(&result)
     }
@@ -787,7 +795,13 @@ impl<'a> Checker<'a> {
                     }
                     continue;
                 }
-                Bound::Absent => continue,
+                Bound::Absent => {
+                    // What only an argument left out would tell need not be known.
+                    if is_optional(parameter) {
+                        self.forgive(&want);
+                    }
+                    continue;
+                }
             };
             if matches!(argument.kind, ExpressionKind::DontCare) {
                 self.record(argument.id, want.clone());
@@ -821,11 +835,15 @@ impl<'a> Checker<'a> {
                 }
             }
             if parameter.direction == Direction::None
-                && !matches!(candidate.target, Target::Action(_))
+                && matches!(
+                    candidate.target,
+                    Target::Function(_) | Target::Constructor(_) | Target::Apply(_)
+                )
                 && !matches!(
-                    self.shallow(&self.type_of(argument.id)),
+                    self.known(&self.type_of(argument.id)),
                     Type::Object(..) | Type::Unknown
                 )
+                && !self.made_by_extern(argument)
                 && !self.is_compile_time(argument)
                 && !self.is_directionless_parameter(argument)
             {
@@ -843,6 +861,17 @@ impl<'a> Checker<'a> {
             self.coerce(argument, &have, &want);
         }
         let _ = span;
+    }
+
+    /// What an extern function gives for known arguments counts as known where objects are made.
+    fn made_by_extern(&self, e: &'a Expression) -> bool {
+        let ExpressionKind::Call { arguments, .. } = &e.kind else {
+            return false;
+        };
+        matches!(
+            self.out.calls.get(&e.id).map(|call| call.target),
+            Some(Target::ExternFunction(_))
+        ) && arguments.iter().all(|a| self.is_compile_time(&a.value))
     }
 
     fn is_directionless_parameter(&self, e: &Expression) -> bool {
@@ -944,6 +973,18 @@ impl<'a> Checker<'a> {
         let (object, given) = match ty {
             Type::Object(object, given) => (*object, given.clone()),
             Type::Unknown => return give_up(self),
+            Type::Stack(element, length) if declared => {
+                let made = self.construct_at(
+                    id,
+                    whole,
+                    element,
+                    type_arguments,
+                    arguments,
+                    span,
+                    declared,
+                );
+                return Type::Stack(alloc::boxed::Box::new(made), *length);
+            }
             other => {
                 let text = self.show(other);
                 self.error(
@@ -1016,16 +1057,18 @@ impl<'a> Checker<'a> {
                 );
                 return give_up(self);
             }
-            vec![Candidate {
+            let mut candidates = vec![Candidate {
                 target: Target::Constructor(object),
                 id: object,
                 what: "constructor of",
                 name,
                 type_parameters: &[],
                 parameters: applicable.constructor_parameters,
-                result: Type::Void,
+                result: Type::Object(object, given.clone()),
                 outer: outer.clone(),
-            }]
+            }];
+            candidates.extend(self.other_constructors(object, name, &given, whole));
+            candidates
         };
         if candidates.is_empty() {
             let text = self.show(ty);
@@ -1038,19 +1081,75 @@ impl<'a> Checker<'a> {
         }
         let Some((candidate, bound)) = self.choose(whole, &candidates, arguments, 0, &name.text)
         else {
+            for ty in &given {
+                self.forgive(ty);
+            }
             return give_up(self);
         };
-        self.check_arguments(whole, &candidate, &bound, arguments, &outer);
-        self.out.calls.insert(
-            id,
-            Call {
-                target: candidate.target,
-                type_arguments: given.clone(),
-                arguments: bound,
-            },
-        );
-        let result = Type::Object(object, given);
+        if candidate.id != object && !self.is_extern(object) {
+            for ty in &given {
+                self.forgive(ty);
+            }
+        }
+        self.check_arguments(whole, &candidate, &bound, arguments, &candidate.outer);
+        let result = match candidate.result.clone() {
+            Type::Object(id, given) => Type::Object(id, given),
+            _ => Type::Object(object, given),
+        };
+        if let Type::Object(_, given) = &result {
+            self.out.calls.insert(
+                id,
+                Call {
+                    target: candidate.target,
+                    type_arguments: given.clone(),
+                    arguments: bound,
+                },
+            );
+        }
         self.known(&result)
+    }
+
+    /// The constructors of other parsers, controls or packages of the same name.
+    fn other_constructors(
+        &mut self,
+        object: NodeId,
+        name: &Name,
+        given: &[Type],
+        span: Span,
+    ) -> Vec<Candidate<'a>> {
+        let mut candidates = Vec::new();
+        for entity in self.find(&name.text, false) {
+            let (Some(applicable), Some(name)) =
+                (self.applicable(entity.id()), self.name_of(entity))
+            else {
+                continue;
+            };
+            if entity.id() == object || applicable.is_type {
+                continue;
+            }
+            let given = if given.len() == applicable.type_parameters.len()
+                && !given.iter().any(|ty| self.is_open(ty))
+            {
+                given.to_vec()
+            } else {
+                let open = self.fresh_all(applicable.type_parameters, span);
+                for ty in &open {
+                    self.forgive(ty);
+                }
+                open
+            };
+            candidates.push(Candidate {
+                target: Target::Constructor(entity.id()),
+                id: entity.id(),
+                what: "constructor of",
+                name,
+                type_parameters: &[],
+                parameters: applicable.constructor_parameters,
+                result: Type::Object(entity.id(), given.clone()),
+                outer: substitution(applicable.type_parameters, &given),
+            });
+        }
+        candidates
     }
 }
 

@@ -38,6 +38,10 @@ impl<'a> Checker<'a> {
                 self.check_fits(e, &want);
                 return true;
             }
+            (Type::Bits(_) | Type::Signed(_), Type::Integer) => {
+                self.cast(e, &want);
+                return true;
+            }
             (Type::Enum(id), Type::Bits(_) | Type::Signed(_))
                 if self.underlying(*id).as_ref() == Some(&want) =>
             {
@@ -405,11 +409,12 @@ impl<'a> Checker<'a> {
                 let under = self.underlying(*id).unwrap_or(Type::Unknown);
                 from == under || from == Type::Integer
             }
-            (Type::New(id), _) => self.castable(&self.type_of(*id), &to),
+            (Type::New(id), _) if self.castable(&self.type_of(*id), &to) => true,
             (_, Type::New(id)) => {
                 let under = self.type_of(*id);
                 from == under
                     || from == Type::Integer && matches!(under, Type::Bits(_) | Type::Signed(_))
+                    || matches!(under, Type::New(_)) && self.castable(&from, &under)
             }
             _ => false,
         }

@@ -253,6 +253,12 @@ impl<'a> Checker<'a> {
                     Some(super::Target::Constructor(_)) => {
                         arguments.iter().all(|a| self.is_compile_time(&a.value))
                     }
+                    // An extern function that makes an object of what is known.
+                    Some(super::Target::ExternFunction(_) | super::Target::Function(_))
+                        if matches!(self.out.types.get(&e.id), Some(Type::Object(..))) =>
+                    {
+                        arguments.iter().all(|a| self.is_compile_time(&a.value))
+                    }
                     Some(_) => false,
                     None => true,
                 }

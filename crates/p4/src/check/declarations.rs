@@ -66,9 +66,8 @@ impl<'a> Checker<'a> {
                 type_parameters,
                 methods,
             } => {
-                // Visible inside itself, as methods may speak of objects of the same extern.
-                self.declare(name, entity);
                 self.extern_object(name, type_parameters, methods);
+                self.declare(name, entity);
             }
             DeclarationKind::ExternFunction(prototype) => {
                 self.scoped(|checker| {
@@ -109,6 +108,9 @@ impl<'a> Checker<'a> {
             DeclarationKind::MatchKind { members } => self.union_of(members, false),
             DeclarationKind::Typedef { ty, name } => {
                 let resolved = self.resolve_open(ty);
+                if matches!(resolved, Type::Composite(..)) {
+                    self.resolve(ty);
+                }
                 if self.is_open(&resolved) {
                     self.error(
                         "dont-care-type",
@@ -170,8 +172,8 @@ impl<'a> Checker<'a> {
                 self.declare(name, entity);
             }
             DeclarationKind::Table(table) => {
-                self.table(declaration, table);
                 self.declare(&table.name, entity);
+                self.table(declaration, table);
             }
         }
     }
@@ -231,7 +233,13 @@ impl<'a> Checker<'a> {
                         ),
                     );
                 }
-                self.value_of(default, &ty);
+                // The default of a package's parameter may be what only some type arguments allow.
+                let wanted = if kind == Parameters::Package {
+                    self.opened(&ty)
+                } else {
+                    ty.clone()
+                };
+                self.value_of(default, &wanted);
                 if !self.is_compile_time(default) {
                     self.error(
                         "not-constant",
@@ -241,12 +249,10 @@ impl<'a> Checker<'a> {
                 }
             }
             if is_optional(parameter)
+                && !(self.place == Place::Extern && kind == Parameters::Constructor)
                 && !matches!(
                     kind,
-                    Parameters::Package
-                        | Parameters::Applied
-                        | Parameters::Method
-                        | Parameters::Constructor
+                    Parameters::Package | Parameters::Applied | Parameters::Method
                 )
             {
                 self.error(
@@ -438,7 +444,11 @@ impl<'a> Checker<'a> {
         );
         self.record(declaration.id, made.clone());
         self.record(ty.id, made.clone());
-        let Type::Object(object, given) = &made else {
+        let mut object_type = &made;
+        if let Type::Stack(element, _) = object_type {
+            object_type = element;
+        }
+        let Type::Object(object, given) = object_type else {
             return;
         };
         self.instance_placement(declaration, *object, name);
@@ -471,7 +481,14 @@ impl<'a> Checker<'a> {
             }
             self.implementations(&made, initializer, methods, given);
         }
-        for method in methods.iter().filter(|m| m.is_abstract) {
+        let required = |method: &&Method| {
+            method.is_abstract
+                && !method
+                    .annotations
+                    .iter()
+                    .any(|a| &*a.name.text == "optional")
+        };
+        for method in methods.iter().filter(required) {
             let wanted = &method.prototype;
             let implemented = initializer.unwrap_or_default().iter().any(|d| {
                 matches!(&d.kind, DeclarationKind::Function { prototype, .. } if prototype.name.text == wanted.name.text)
@@ -613,7 +630,10 @@ impl<'a> Checker<'a> {
             self.type_of(mine.result.id),
             super::inference::substitute(&self.type_of(theirs.result.id), &types),
         );
-        let mut good = mine.parameters.len() == theirs.parameters.len()
+        let mut good = mine.parameters.len() <= theirs.parameters.len()
+            && theirs.parameters[mine.parameters.len()..]
+                .iter()
+                .all(is_optional)
             && mine.type_parameters.len() == theirs.type_parameters.len()
             && self.unify(&have, &want);
         for (a, b) in mine.parameters.iter().zip(&theirs.parameters) {
@@ -730,7 +750,6 @@ impl<'a> Checker<'a> {
         self.scoped(|checker| {
             checker.type_parameters_here(type_parameters);
             let mut seen: BTreeMap<&str, &Name> = BTreeMap::new();
-            let mut varbit: Option<&Name> = None;
             for field in fields {
                 checker.register(Entity::Field(field));
                 let ty = checker.resolve(&field.ty);
@@ -757,19 +776,6 @@ impl<'a> Checker<'a> {
                         field.ty.span,
                         format!("a field of a {} cannot be `{text}`", kind_name(kind)),
                     );
-                }
-                if kind == CompositeKind::Header && matches!(ty, Type::Varbit(_)) {
-                    if let Some(first) = varbit {
-                        checker.tell(
-                            Diagnostic::error(
-                                "varbit",
-                                field.name.span,
-                                "a header has at most one `varbit` field",
-                            )
-                            .note(first.span, "the first one"),
-                        );
-                    }
-                    varbit = Some(&field.name);
                 }
                 checker.record(field.id, ty);
             }
@@ -801,7 +807,7 @@ impl<'a> Checker<'a> {
             self.record(underlying.id, ty.clone());
         }
         let mut seen: BTreeMap<&str, &Name> = BTreeMap::new();
-        let mut earlier: Vec<(&'a Name, Option<Constant>)> = Vec::new();
+        self.frames.push(super::scopes::Frame::default());
         for member in members {
             self.register(Entity::Member(member));
             self.record(member.id, Type::Enum(declaration.id));
@@ -832,8 +838,11 @@ impl<'a> Checker<'a> {
                                     format!("{written} does not fit in `{text}`"),
                                 );
                             }
-                            self.out.constants.insert(member.id, constant.clone());
-                            earlier.push((&member.name, Some(constant)));
+                            self.out.constants.insert(member.id, constant);
+                            // Later members can be computed from it.
+                            if self.find(&member.name.text, false).is_empty() {
+                                self.declare(&member.name, Entity::Member(member));
+                            }
                         }
                         None if good && *ty != Type::Unknown => {
                             self.error("not-constant", value.span, "the value of a member must be known while compiling");
@@ -854,6 +863,7 @@ impl<'a> Checker<'a> {
                 (None, None) => {}
             }
         }
+        self.frames.pop();
     }
 
     /// `error` and `match_kind`: all their declarations together are one.
@@ -917,10 +927,9 @@ impl<'a> Checker<'a> {
         let fits = match &ty {
             Type::Composite(id, arguments) => {
                 self.is_kind(&ty, CompositeKind::Struct)
-                    && self
-                        .fields(*id, arguments)
-                        .iter()
-                        .all(|(_, field)| self.may_be_matched(field))
+                    && self.fields(*id, arguments).iter().all(|(_, field)| {
+                        self.may_be_matched(field) || self.is_kind(field, CompositeKind::Struct)
+                    })
             }
             Type::Tuple(parts) => parts.iter().all(|part| self.may_be_matched(part)),
             other => self.may_be_matched(other),
@@ -1001,6 +1010,8 @@ impl<'a> Checker<'a> {
                     .applicable(id)
                     .is_some_and(|a| a.kind == ApplicableKind::Package),
                 (DeclarationKind::Instance { .. }, Type::Unknown) => true,
+                // Programs for other targets may have a function of that name.
+                (DeclarationKind::Function { .. } | DeclarationKind::ExternFunction(_), _) => true,
                 _ => false,
             },
             _ => false,

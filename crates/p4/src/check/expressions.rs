@@ -193,6 +193,12 @@ impl<'a> Checker<'a> {
             },
             Entity::Parameter(parameter) => self.type_of(parameter.id),
             Entity::State(_) => Type::State,
+            Entity::Member(member) => {
+                if let Some(value) = self.out.constants.get(&member.id).cloned() {
+                    self.constant_is(e, value);
+                }
+                self.type_of(member.id)
+            }
             _ => Type::Unknown,
         }
     }
@@ -265,17 +271,6 @@ impl<'a> Checker<'a> {
             let text = self.show(&to);
             self.error("cast", e.span, format!("nothing can be cast to `{text}`"));
             return Type::Unknown;
-        }
-        if matches!(to, Type::Integer) && matches!(from, Type::Bits(_) | Type::Signed(_)) {
-            // To `int` only what is known while compiling.
-            if self.constant(operand).is_none() && !self.is_compile_time(operand) {
-                self.error(
-                    "cast",
-                    e.span,
-                    "only a value known while compiling can be cast to `int`",
-                );
-                return Type::Unknown;
-            }
         }
         if to == Type::Bool && from == Type::Integer {
             let good = matches!(self.constant(operand), Some(Constant::Integer(v)) if v.to_u8().is_some_and(|v| v < 2));
@@ -375,7 +370,7 @@ impl<'a> Checker<'a> {
                 );
                 return Type::Unknown;
             }
-            if at.to_usize().is_none_or(|at| at >= length) {
+            if at.to_usize().is_none_or(|at| at >= length.max(1)) {
                 self.error(
                     "index",
                     index.span,
@@ -617,15 +612,9 @@ impl<'a> Checker<'a> {
                     _ => Some("it is not a field"),
                 }
             }
-            ExpressionKind::Index { base, .. } => {
-                match self.out.types.get(&base.id).map(|ty| self.shallow(ty)) {
-                    Some(Type::Tuple(_)) => Some("the elements of a tuple are read-only"),
-                    _ => self.why_not_writable(base),
-                }
-            }
-            ExpressionKind::Slice { base, .. } | ExpressionKind::PlusSlice { base, .. } => {
-                self.why_not_writable(base)
-            }
+            ExpressionKind::Index { base, .. }
+            | ExpressionKind::Slice { base, .. }
+            | ExpressionKind::PlusSlice { base, .. } => self.why_not_writable(base),
             _ => Some("it is not a variable, nor a part of one"),
         }
     }
@@ -698,7 +687,15 @@ impl<'a> Checker<'a> {
                 return None;
             }
         }
-        self.agree_types(left, &x, right, &y)
+        // Enums with an underlying type count as that, as in arithmetic.
+        let (a, b) = (self.numeric(&x), self.numeric(&y));
+        if a != x {
+            self.cast(left, &a);
+        }
+        if b != y {
+            self.cast(right, &b);
+        }
+        self.agree_types(left, &a, right, &b)
     }
 
     /// Fields and whatever else stands behind a dot.
@@ -739,6 +736,8 @@ impl<'a> Checker<'a> {
                 self.no_such_member(&ty, member)
             }
             Type::Stack(element, length) => {
+                let headers = matches!(&**element, Type::Composite(id, _) if self.composite(*id).is_some_and(|c| c.0 != CompositeKind::Struct))
+                    || matches!(&**element, Type::Unknown | Type::Parameter(_));
                 let in_parser = matches!(
                     self.place,
                     Place::ParserState | Place::ParserLocals | Place::Top
@@ -748,7 +747,7 @@ impl<'a> Checker<'a> {
                         self.constant_is(e, Constant::Integer((*length).into()));
                         Type::Bits(32)
                     }
-                    "lastIndex" | "next" | "last" => {
+                    "lastIndex" | "next" | "last" if headers => {
                         if !in_parser {
                             self.error(
                                 "stack",

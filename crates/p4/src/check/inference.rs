@@ -236,6 +236,39 @@ impl<'a> Checker<'a> {
             })
     }
 
+    /// The type with its type parameters open, and nobody minds if they stay so.
+    pub(super) fn opened(&mut self, ty: &Type) -> Type {
+        let mut parameters = Vec::new();
+        any(ty, &mut |part| {
+            if let Type::Parameter(id) = part {
+                parameters.push(*id);
+            }
+            false
+        });
+        parameters.sort_unstable();
+        parameters.dedup();
+        let mut types = Substitution::new();
+        for id in parameters {
+            let open = self.fresh(&"_".into(), Span::default());
+            types.push((id, open));
+        }
+        substitute(ty, &types)
+    }
+
+    /// Lets the types that are open in `ty` stay so.
+    pub(super) fn forgive(&mut self, ty: &Type) {
+        let mut open = Vec::new();
+        any(&self.known(ty), &mut |part| {
+            if let Type::Variable(index) = part {
+                open.push(*index);
+            }
+            false
+        });
+        for index in open {
+            self.variables[index as usize].told = true;
+        }
+    }
+
     /// Complains of each type that was to be inferred since the last call and was not.
     pub(super) fn settle(&mut self) {
         for index in self.settled..self.variables.len() {

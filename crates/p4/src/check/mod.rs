@@ -4,12 +4,14 @@ mod calls;
 mod checker;
 mod coercion;
 mod constants;
+mod core_methods;
 mod declarations;
 mod display;
 mod expressions;
 mod inference;
 mod operators;
 mod parsers;
+mod rules;
 mod scopes;
 mod statements;
 mod tables;
@@ -34,6 +36,10 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Checked {
         checker.out
     };
     out.program = program;
+    // Without types the other rules would complain of what follows from the first error only.
+    if !diagnostics.failed() {
+        rules::run(&out, diagnostics);
+    }
     out
 }
 

@@ -223,12 +223,7 @@ impl<'a> Checker<'a> {
         let Some(ty) = self.agree_for(operator, e, left, &a, right, &b) else {
             return if compares { Type::Bool } else { Type::Unknown };
         };
-        if ty == Type::Integer
-            && matches!(
-                operator,
-                Op::SaturatingAdd | Op::SaturatingSubtract | Op::BitAnd | Op::BitOr | Op::BitXor
-            )
-        {
+        if ty == Type::Integer && matches!(operator, Op::SaturatingAdd | Op::SaturatingSubtract) {
             self.tell(
                 Diagnostic::error(
                     "no-width",
@@ -512,6 +507,15 @@ impl<'a> Checker<'a> {
                 return Some(x);
             }
             (Type::Enum(a), Type::Enum(b)) if a == b => return Some(x),
+            (Type::Enum(_), Type::Enum(_)) => {
+                let (a, b) = (self.numeric(&x), self.numeric(&y));
+                if a == x || b == y || a != b {
+                    return None;
+                }
+                self.cast(left, &a);
+                self.cast(right, &a);
+                return Some(a);
+            }
             (Type::Enum(_), Type::Bits(_) | Type::Signed(_) | Type::Integer) => {
                 let under = self.numeric(&x);
                 if under == x {

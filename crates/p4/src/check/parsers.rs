@@ -205,18 +205,7 @@ impl<'a> Checker<'a> {
                     Type::Set(part) => self.known(part),
                     other => other.clone(),
                 };
-                let parts = match &part {
-                    Type::Composite(id, arguments)
-                        if self.is_kind(&part, crate::ast::CompositeKind::Struct) =>
-                    {
-                        self.fields(*id, arguments)
-                            .into_iter()
-                            .map(|(_, ty)| ty)
-                            .collect()
-                    }
-                    Type::Tuple(parts) => parts.clone(),
-                    other => alloc::vec![other.clone()],
-                };
+                let parts = self.leaves(&part);
                 if parts.len() != types.len() {
                     self.error(
                         "keyset",
@@ -231,6 +220,42 @@ impl<'a> Checker<'a> {
                     self.mismatch(e, &have, &all);
                 }
             }
+        }
+    }
+
+    /// The scalars of a struct or tuple, from all depths.
+    fn leaves(&self, ty: &Type) -> Vec<Type> {
+        let mut open = alloc::vec![self.known(ty)];
+        let mut leaves = Vec::new();
+        while let Some(ty) = open.pop() {
+            let parts: Vec<Type> = match &ty {
+                Type::Composite(id, arguments)
+                    if self.is_kind(&ty, crate::ast::CompositeKind::Struct) =>
+                {
+                    self.fields(*id, arguments)
+                        .into_iter()
+                        .map(|(_, ty)| ty)
+                        .collect()
+                }
+                Type::Tuple(parts) => parts.clone(),
+                _ => {
+                    leaves.push(ty);
+                    if leaves.len() > super::checker::LARGEST_TYPE {
+                        break;
+                    }
+                    continue;
+                }
+            };
+            open.extend(parts.into_iter().rev());
+        }
+        leaves
+    }
+
+    /// Of a struct with one scalar that scalar's type.
+    fn only_part(&self, ty: &Type) -> Type {
+        match self.leaves(ty).as_slice() {
+            [only] => only.clone(),
+            _ => self.known(ty),
         }
     }
 
@@ -286,8 +311,9 @@ impl<'a> Checker<'a> {
                 let have = self.value(e);
                 match &have {
                     Type::Set(part) => {
-                        if !self.unify(part, ty) {
-                            self.mismatch(e, part, ty);
+                        let part = self.only_part(part);
+                        if !self.unify(&part, ty) {
+                            self.mismatch(e, &part, ty);
                         }
                     }
                     Type::Bits(_) | Type::Signed(_) | Type::Integer

@@ -1,6 +1,6 @@
 //! Names and what they stand for (specification 6.9).
 
-use super::checker::{Checker, Entity, name_of};
+use super::checker::{Checker, Entity, Place, name_of};
 use crate::ast::{Declaration, DeclarationKind, Name};
 use crate::diagnostic::Diagnostic;
 use alloc::collections::BTreeMap;
@@ -23,6 +23,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let overloads = matches!(entity, Entity::Declaration(d) if overloadable(d));
+        self.warn_of_twins(name, entity);
         let before = self
             .frames
             .last()
@@ -31,7 +32,7 @@ impl<'a> Checker<'a> {
         if let Some(before) = before {
             let clash = before.iter().find(|other| match (other, entity) {
                 (Entity::Declaration(a), Entity::Declaration(b)) => {
-                    !(overloads && overloadable(a) && differ(a, b))
+                    !(overloads && may_overload(a, b))
                 }
                 _ => true,
             });
@@ -55,6 +56,37 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Warns of two functions that no call can tell apart.
+    fn warn_of_twins(&mut self, name: &'a Name, entity: Entity<'a>) {
+        let Entity::Declaration(declaration) = entity else {
+            return;
+        };
+        let twin = self
+            .frames
+            .last()
+            .and_then(|frame| frame.names.get(&*name.text))
+            .into_iter()
+            .flatten()
+            .find_map(|other| match other {
+                Entity::Declaration(other)
+                    if may_overload(other, declaration) && !differ(other, declaration) =>
+                {
+                    name_of(other)
+                }
+                _ => None,
+            });
+        if let Some(twin) = twin {
+            self.tell(
+                Diagnostic::warning(
+                    "ambiguous",
+                    name.span,
+                    format!("no call can tell this `{}` from another one: they have the same parameters", name.text),
+                )
+                .note(twin.span, "the other one"),
+            );
+        }
+    }
+
     fn warn_of_shadowing(&mut self, name: &'a Name, entity: Entity<'a>) {
         if matches!(entity, Entity::Field(_) | Entity::Member(_)) {
             return;
@@ -67,6 +99,28 @@ impl<'a> Checker<'a> {
             .find_map(|frame| frame.names.get(&*name.text))
             .and_then(|all| all.first().copied());
         let Some(outer) = outer else { return };
+        let hides = matches!(
+            entity,
+            Entity::Declaration(Declaration {
+                kind: DeclarationKind::Variable { .. }
+                    | DeclarationKind::Constant { .. }
+                    | DeclarationKind::Instance { .. },
+                ..
+            })
+        );
+        // A block's local may not hide one of the parameters around; a parser's or control's own local only should not.
+        let inside = !matches!(self.place, Place::ControlLocals | Place::ParserLocals);
+        if let (true, Entity::Parameter(parameter)) = (hides && inside, outer) {
+            self.tell(
+                Diagnostic::error(
+                    "shadows-parameter",
+                    name.span,
+                    format!("`{}` hides the parameter of that name", name.text),
+                )
+                .note(parameter.name.span, "the parameter"),
+            );
+            return;
+        }
         let mut diagnostic = Diagnostic::warning(
             "shadows",
             name.span,
@@ -189,20 +243,40 @@ fn distance(a: &str, b: &str) -> usize {
 fn overloadable(declaration: &Declaration) -> bool {
     matches!(
         declaration.kind,
-        DeclarationKind::Function { .. } | DeclarationKind::ExternFunction(_)
+        DeclarationKind::Function { .. }
+            | DeclarationKind::ExternFunction(_)
+            | DeclarationKind::Parser(_)
+            | DeclarationKind::Control(_)
+            | DeclarationKind::PackageType { .. }
     )
 }
 
-/// Whether two functions can be told by the number or the names of their arguments (6.9.2).
+/// Whether two declarations of one name can live together: functions, and what has constructors (6.9.2).
+fn may_overload(a: &Declaration, b: &Declaration) -> bool {
+    let function = |declaration: &Declaration| {
+        matches!(
+            declaration.kind,
+            DeclarationKind::Function { .. } | DeclarationKind::ExternFunction(_)
+        )
+    };
+    overloadable(a)
+        && overloadable(b)
+        && function(a) == function(b)
+        && (function(a) || differ(a, b))
+}
+
+/// Whether two of one name can be told by the number or the names of their arguments (6.9.2).
 fn differ(a: &Declaration, b: &Declaration) -> bool {
-    let parameters = |declaration: &Declaration| match &declaration.kind {
-        DeclarationKind::Function { prototype, .. }
-        | DeclarationKind::ExternFunction(prototype) => prototype
-            .parameters
-            .iter()
-            .map(|p| p.name.text.clone())
-            .collect(),
-        _ => Vec::new(),
+    let parameters = |declaration: &Declaration| {
+        let parameters = match &declaration.kind {
+            DeclarationKind::Function { prototype, .. }
+            | DeclarationKind::ExternFunction(prototype) => &prototype.parameters,
+            DeclarationKind::Parser(parser) => &parser.constructor_parameters,
+            DeclarationKind::Control(control) => &control.constructor_parameters,
+            DeclarationKind::PackageType { parameters, .. } => parameters,
+            _ => return Vec::new(),
+        };
+        parameters.iter().map(|p| p.name.text.clone()).collect()
     };
     parameters(a) != parameters(b)
 }

@@ -75,7 +75,10 @@ impl<'a> Checker<'a> {
     }
 
     fn key(&mut self, key: &'a KeyElement) -> Type {
+        // Whatever may stand in the control's `apply` may stand in a key, which is computed there.
+        let place = core::mem::replace(&mut self.place, super::checker::Place::ControlApply);
         let ty = self.value(&key.expression);
+        self.place = place;
         self.record(key.id, ty.clone());
         match self.match_kinds.get(&*key.match_kind.text) {
             Some(member) => {
@@ -438,6 +441,16 @@ impl<'a> Checker<'a> {
                 ExpressionKind::List { elements: p, .. },
                 ExpressionKind::List { elements: q, .. },
             ) => p.len() == q.len() && p.iter().zip(q).all(|(x, y)| self.same_expression(x, y)),
+            (
+                ExpressionKind::Struct { fields: p, .. },
+                ExpressionKind::Struct { fields: q, .. },
+            ) => {
+                p.len() == q.len()
+                    && p.iter().all(|(name, x)| {
+                        q.iter()
+                            .any(|(other, y)| name.text == other.text && self.same_expression(x, y))
+                    })
+            }
             _ => false,
         }
     }

@@ -208,7 +208,7 @@ impl<'a> Checker<'a> {
         let ty = self.resolve(part);
         let wrong = match &ty {
             Type::Object(id, _) => !self.is_extern(*id) || of == "a tuple",
-            Type::Void | Type::Integer => of == "a tuple",
+            Type::Void => true,
             Type::String => false,
             Type::Set(_) => true,
             _ => false,
@@ -385,7 +385,7 @@ impl<'a> Checker<'a> {
                     "type-nesting",
                     at.span,
                     format!(
-                        "field `{}` would have the type `{text}`, which is not a stack of headers",
+                        "field `{}` would have the type `{text}`, which cannot be",
                         field.name.text
                     ),
                 );
@@ -407,6 +407,7 @@ impl<'a> Checker<'a> {
                 Type::Variable(_) => true,
                 Type::Enum(id) => self.underlying(*id).is_some(),
                 Type::New(id) => self.may_be_field(kind, &self.type_of(*id)),
+                Type::Stack(part, _) => self.may_be_field(kind, part),
                 Type::Composite(id, arguments) => {
                     self.is_kind(ty, CompositeKind::Struct)
                         && self
@@ -433,14 +434,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a stack of the type can be (7.2.3): headers and unions; arrays of other types are of this language's draft and refused.
+    /// Whether there can be a stack of the type (7.2.3): headers and unions are the ones with `next` and `last`; other values, and externs,
+    /// make plain arrays.
     pub(super) fn may_be_stacked(&self, ty: &Type) -> bool {
         match self.known(ty) {
-            Type::Unknown | Type::Parameter(_) | Type::Variable(_) => true,
-            Type::Composite(id, _) => self
-                .composite(id)
-                .is_some_and(|c| matches!(c.0, CompositeKind::Header | CompositeKind::Union)),
-            _ => false,
+            Type::Object(id, _) => self.is_extern(id),
+            Type::Void
+            | Type::Integer
+            | Type::String
+            | Type::MatchKind
+            | Type::List(_)
+            | Type::Set(_) => false,
+            _ => true,
         }
     }
 
@@ -450,23 +455,27 @@ impl<'a> Checker<'a> {
         base: &'a TypeExpression,
         size: &'a Expression,
     ) -> Type {
-        let element = self.resolve(base);
+        // Of generic externs the constructor's arguments may tell the type arguments.
+        let element = self.resolve_open(base);
+        let element = match &element {
+            Type::Object(id, given) if given.is_empty() && self.is_extern(*id) => {
+                let open = self.fresh_all(self.type_parameters(*id), base.span);
+                Type::Object(*id, open)
+            }
+            _ => self.resolve(base),
+        };
         if !self.may_be_stacked(&element) {
             let text = self.show(&element);
             self.error(
                 "type-nesting",
                 ty.span,
-                format!("a stack is of headers or header unions, not of `{text}`"),
+                format!("there cannot be a stack of `{text}`"),
             );
             return Type::Unknown;
         }
         let Some(length) = self.natural(size, "the size of a stack", LONGEST_STACK) else {
             return Type::Unknown;
         };
-        if length == 0 {
-            self.error("stack-size", size.span, "the size of a stack is at least 1");
-            return Type::Unknown;
-        }
         Type::Stack(Box::new(element), length)
     }
 

@@ -1,2 +1,4 @@
 //! A P4Runtime server for pipelines.
 #![forbid(unsafe_code)]
+
+pub mod messages;

@@ -1,0 +1,920 @@
+//! What a change does to the environment, and how it is taken back.
+
+use super::{Control, Count, DigestConfig, Entity, Error, ErrorKind, Operation, Place, Update};
+use crate::environment::{Environment, cells_of};
+use crate::layout::limbs;
+use crate::state::profile::{self, GroupMember, ProfileError};
+use crate::state::{Counter, Meter};
+use crate::table::{self, Call, Done, Entry, Standing, TableError};
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use p4::ir::{ActionCall, KeyMatch, ObjectId, TableId};
+use p4::value::Bits;
+
+/// Groups that entries have for themselves are numbered from here on; controllers cannot use these numbers.
+pub const OWN_GROUPS: u32 = 0xff00_0000;
+
+/// What happens to the other updates of a batch when one is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomicity {
+    /// They are made.
+    Continue,
+    /// None of them is made.
+    Rollback,
+}
+
+impl From<TableError> for Error {
+    fn from(error: TableError) -> Self {
+        let kind = match error {
+            TableError::NoTable(_) | TableError::NoAction { .. } => ErrorKind::Unknown,
+            TableError::Full { .. } => ErrorKind::Full,
+            TableError::Duplicate { .. } => ErrorKind::Exists,
+            TableError::Absent { .. } | TableError::NoHandle { .. } => ErrorKind::Absent,
+            TableError::DefaultOnly { .. }
+            | TableError::TableOnly { .. }
+            | TableError::ConstEntries { .. }
+            | TableError::ConstEntry { .. }
+            | TableError::ConstDefault { .. } => ErrorKind::Refused,
+            _ => ErrorKind::Invalid,
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+fn profile_error(name: &str, error: &ProfileError) -> Error {
+    let kind = match error {
+        ProfileError::Duplicate(_) => ErrorKind::Exists,
+        ProfileError::NoMember(_) | ProfileError::NoGroup(_) => ErrorKind::Absent,
+        ProfileError::InUse(..) => ErrorKind::InUse,
+        ProfileError::Full(_) | ProfileError::GroupTooLarge(_) => ErrorKind::Full,
+        ProfileError::NoGroups => ErrorKind::Unsupported,
+    };
+    Error::new(kind, format!("`{name}`: {error}"))
+}
+
+impl Control {
+    /// Makes changes, one after the other, and says for each one what came of it. With [`Atomicity::Rollback`] either all are made, or none;
+    /// then those that were not refused themselves say that they were taken back.
+    ///
+    /// A packet sees the entries of a batch that has nothing but entries all at once.
+    pub fn write(&self, updates: &[Update], atomicity: Atomicity) -> Vec<Result<(), Error>> {
+        // One writer at a time: what one of them takes back must not be somebody else's.
+        let _turn = self.shared.turn.lock();
+        if atomicity == Atomicity::Rollback
+            && updates.len() > 1
+            && *self.shared.next_own.lock() == OWN_GROUPS
+            && let Some(changes) = plain_entries(updates)
+        {
+            return self.write_entries(&changes);
+        }
+        let mut results = Vec::with_capacity(updates.len());
+        let mut undo: Vec<Update> = Vec::new();
+        for (number, update) in updates.iter().enumerate() {
+            match self.one(update) {
+                Ok(back) => {
+                    undo.extend(back);
+                    results.push(Ok(()));
+                }
+                Err(error) if atomicity == Atomicity::Continue => results.push(Err(error)),
+                Err(error) => {
+                    while let Some(update) = undo.pop() {
+                        // What was so a moment ago can be so again.
+                        let _ = self.one(&update);
+                    }
+                    return taken_back(updates.len(), number, error);
+                }
+            }
+        }
+        results
+    }
+
+    /// Makes all changes, or none.
+    ///
+    /// # Errors
+    /// The first that was refused, by its index, and why.
+    pub fn write_all(&self, updates: &[Update]) -> Result<(), (usize, Error)> {
+        let results = self
+            .write(updates, Atomicity::Rollback)
+            .into_iter()
+            .enumerate();
+        for (number, result) in results {
+            match result {
+                Err(error) if error.kind != ErrorKind::TakenBack => return Err((number, error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write_entries(&self, changes: &[table::Update]) -> Vec<Result<(), Error>> {
+        for (number, change) in changes.iter().enumerate() {
+            if let table::Update::Insert(table, entry)
+            | table::Update::Modify(table, entry)
+            | table::Update::Set(table, entry) = change
+                && let Err(error) = self.check_reference(*table, &entry.call)
+            {
+                return taken_back(changes.len(), number, error);
+            }
+        }
+        match self.environment.tables.batch(changes) {
+            Ok(done) => {
+                for (change, done) in changes.iter().zip(done) {
+                    self.fresh(change.table(), done);
+                }
+                vec![Ok(()); changes.len()]
+            }
+            Err((number, error)) => taken_back(changes.len(), number, error.into()),
+        }
+    }
+
+    /// One change, and those that take it back in the reverse order.
+    fn one(&self, update: &Update) -> Result<Vec<Update>, Error> {
+        let operation = update.operation;
+        match &update.entity {
+            Entity::Entry(table, entry) => self.entry(operation, *table, entry),
+            Entity::OneShot(table, entry, actions) => {
+                self.one_shot(operation, *table, entry, actions)
+            }
+            Entity::Default(table, call) => self.default(operation, *table, call.as_ref()),
+            Entity::Member(member) => self.member(operation, member),
+            Entity::Group(group) => self.group(operation, group),
+            Entity::Counter(object, index, count) => {
+                self.counter(operation, *object, *index, *count)
+            }
+            Entity::DirectCounter(place, count) => self.direct_counter(operation, place, *count),
+            Entity::Meter(object, index, rates) => {
+                only_modify(operation, "a meter")?;
+                let meter = self.meter_of(*object)?;
+                let mut undo = Vec::new();
+                for index in self.indices(*object, *index, meter.size())? {
+                    let old = meter.rates(index).flatten();
+                    meter.set(index, *rates);
+                    undo.push(modify(Entity::Meter(*object, Some(index as u64), old)));
+                }
+                Ok(undo)
+            }
+            Entity::DirectMeter(place, rates) => {
+                only_modify(operation, "a direct meter")?;
+                let index = self.direct_index(place)?;
+                let meters = self.direct_meters(place.table);
+                let old = meters
+                    .first()
+                    .and_then(|meter| meter.rates(index).flatten());
+                if meters.is_empty() {
+                    return Err(self.no_direct(place.table, "meter"));
+                }
+                for meter in meters {
+                    meter.set(index, *rates);
+                }
+                Ok(vec![modify(Entity::DirectMeter(place.clone(), old))])
+            }
+            Entity::Register(object, index, values) => {
+                only_modify(operation, "a register")?;
+                let register = self.register_of(*object)?;
+                self.check_register(*object, values)?;
+                let mut undo = Vec::new();
+                for index in self.indices(*object, *index, register.size())? {
+                    let old = register.read(index).unwrap_or_default();
+                    register.set(index, values);
+                    undo.push(modify(Entity::Register(*object, Some(index as u64), old)));
+                }
+                Ok(undo)
+            }
+            Entity::ValueSet(set, members) => {
+                only_modify(operation, "a value set")?;
+                let members = self.check_value_set(*set, members)?;
+                let state = &self.environment.value_sets[set.index()];
+                let old = state.get().as_ref().clone();
+                state.set(members);
+                Ok(vec![modify(Entity::ValueSet(*set, old))])
+            }
+            Entity::Multicast(id, replicas, metadata) => {
+                self.multicast(operation, *id, replicas, metadata)
+            }
+            Entity::Clone(id, session) => self.session(operation, *id, session),
+            Entity::Digest(id, config) => self.digest(operation, *id, *config),
+        }
+    }
+
+    fn entry(
+        &self,
+        operation: Operation,
+        table: TableId,
+        entry: &Entry,
+    ) -> Result<Vec<Update>, Error> {
+        let tables = &self.environment.tables;
+        let old = tables.get(table, &entry.keys, entry.priority).ok();
+        if operation != Operation::Delete {
+            self.check_reference(table, &entry.call)?;
+        }
+        let change = table_update(operation, table, entry);
+        let done = tables.update(&change)?;
+        // Counters and meters of an entry that comes begin anew; those of one that goes are given back if it comes again.
+        let mut undo = Vec::new();
+        if let (Some(old), Done::Deleted { .. }) = (&old, done) {
+            undo.extend(self.direct_state(table, old));
+        }
+        self.fresh(table, done);
+        match old {
+            None => undo.push(Update {
+                operation: Operation::Delete,
+                entity: Entity::Entry(table, entry.clone()),
+            }),
+            Some(old) => {
+                let own = match old.entry.call {
+                    Call::Group(id) if id >= OWN_GROUPS => self.take_own_group(table, id),
+                    _ => None,
+                };
+                undo.push(Update {
+                    operation: Operation::Put,
+                    entity: match own {
+                        Some(actions) => Entity::OneShot(table, old.entry, actions),
+                        None => Entity::Entry(table, old.entry),
+                    },
+                });
+            }
+        }
+        Ok(undo)
+    }
+
+    fn one_shot(
+        &self,
+        operation: Operation,
+        table: TableId,
+        entry: &Entry,
+        actions: &[(ActionCall, u32)],
+    ) -> Result<Vec<Update>, Error> {
+        if operation == Operation::Delete {
+            return self.entry(operation, table, entry);
+        }
+        let form = self.form(table)?;
+        let Some(profile) = form.implementation else {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!("table `{}` has no action selector for a group", form.name),
+            ));
+        };
+        let id = self.add_own_group(profile, actions)?;
+        let entry = Entry {
+            call: Call::Group(id),
+            ..entry.clone()
+        };
+        let result = self.entry(operation, table, &entry);
+        if result.is_err() {
+            self.take_own_group(table, id);
+        }
+        result
+    }
+
+    fn add_own_group(
+        &self,
+        profile: ObjectId,
+        actions: &[(ActionCall, u32)],
+    ) -> Result<u32, Error> {
+        let state = self.profile_of(profile)?;
+        let name = &self.environment.program.objects[profile.index()].name;
+        let mut members = Vec::new();
+        let mut next = self.shared.next_own.lock();
+        let group = next.wrapping_add(actions.len() as u32);
+        let result = (|| {
+            for (call, weight) in actions {
+                let member = self.packed_member(profile, call)?;
+                let id = *next;
+                *next = next.wrapping_add(1).max(OWN_GROUPS);
+                state
+                    .insert_member(id, member)
+                    .map_err(|error| profile_error(name, &error))?;
+                members.push(GroupMember {
+                    member: id,
+                    weight: *weight,
+                    watch: None,
+                });
+            }
+            *next = next.wrapping_add(1).max(OWN_GROUPS);
+            state
+                .set_group(group, members.clone(), 0, false)
+                .map_err(|error| profile_error(name, &error))
+        })();
+        if let Err(error) = result {
+            for member in members {
+                let _ = state.delete_member(member.member);
+            }
+            return Err(error);
+        }
+        Ok(group)
+    }
+
+    /// Removes a group that an entry had for itself, and says what was in it.
+    fn take_own_group(&self, table: TableId, id: u32) -> Option<Vec<(ActionCall, u32)>> {
+        let actions = self.own_group(table, id)?;
+        let profile = self.environment.tables.forms()[table.index()].implementation?;
+        let state = self.environment.profile(profile)?;
+        let contents = state.contents.get();
+        let members = contents.groups.get(&id)?.members.clone();
+        drop(contents);
+        state.delete_group(id).ok()?;
+        for member in members {
+            let _ = state.delete_member(member.member);
+        }
+        Some(actions)
+    }
+
+    fn default(
+        &self,
+        operation: Operation,
+        table: TableId,
+        call: Option<&Call>,
+    ) -> Result<Vec<Update>, Error> {
+        let form = self.form(table)?;
+        if matches!(operation, Operation::Insert | Operation::Delete) {
+            return Err(Error::value(format!(
+                "the default action of table `{}` is always there: modify it",
+                form.name
+            )));
+        }
+        let tables = &self.environment.tables;
+        let (old, is_programs) = tables.default(table)?;
+        if let Some(call) = call {
+            self.check_reference(table, call)?;
+        }
+        tables.update(&match call {
+            Some(call) => table::Update::SetDefault(table, call.clone()),
+            None => table::Update::ResetDefault(table),
+        })?;
+        let old = (!is_programs).then_some(old);
+        Ok(vec![modify(Entity::Default(table, old))])
+    }
+
+    /// A member or group that an entry names must be there.
+    fn check_reference(&self, table: TableId, call: &Call) -> Result<(), Error> {
+        let Some(profile) = self.form(table)?.implementation else {
+            return Ok(());
+        };
+        let name = &self.environment.program.objects[profile.index()].name;
+        let contents = self.profile_of(profile)?.contents.get();
+        let missing = match call {
+            Call::Action(_) => None,
+            Call::Member(id) => (!contents.members.contains_key(id)).then_some(("member", id)),
+            Call::Group(id) => (!contents.groups.contains_key(id)).then_some(("group", id)),
+        };
+        match missing {
+            None => Ok(()),
+            Some((what, id)) => Err(Error::new(
+                ErrorKind::Absent,
+                format!("`{name}` has no {what} {id}: insert it first"),
+            )),
+        }
+    }
+
+    /// Direct counters and meters of a new or deleted entry.
+    fn fresh(&self, table: TableId, done: Done) {
+        let (Done::Inserted { index, .. } | Done::Deleted { index, .. }) = done else {
+            return;
+        };
+        for counter in self.direct_counters(table) {
+            counter.set(index as usize, 0, 0);
+        }
+        for meter in self.direct_meters(table) {
+            if meter.rates(index as usize).flatten().is_some() {
+                meter.set(index as usize, None);
+            }
+        }
+    }
+
+    /// What an entry had for itself, when it is gone.
+    pub(super) fn forget(&self, table: TableId, standing: &Standing) {
+        let (handle, index) = (standing.handle, standing.index);
+        self.fresh(table, Done::Deleted { handle, index });
+        if let Call::Group(id) = standing.entry.call {
+            self.take_own_group(table, id);
+        }
+    }
+
+    fn direct_state(&self, table: TableId, standing: &Standing) -> Vec<Update> {
+        let index = standing.index as usize;
+        let place = || Place {
+            table,
+            keys: Some(standing.entry.keys.clone()),
+            priority: standing.entry.priority,
+        };
+        let mut state = Vec::new();
+        if let Some((packets, bytes)) = self
+            .direct_counters(table)
+            .first()
+            .and_then(|c| c.read(index))
+        {
+            let count = Count { packets, bytes };
+            state.push(modify(Entity::DirectCounter(place(), count)));
+        }
+        if let Some(rates) = self
+            .direct_meters(table)
+            .first()
+            .and_then(|m| m.rates(index))
+        {
+            state.push(modify(Entity::DirectMeter(place(), rates)));
+        }
+        state
+    }
+
+    fn member(&self, operation: Operation, member: &super::Member) -> Result<Vec<Update>, Error> {
+        let state = self.profile_of(member.profile)?;
+        let name = &self.environment.program.objects[member.profile.index()].name;
+        let wrong = |error: ProfileError| profile_error(name, &error);
+        if member.id >= OWN_GROUPS {
+            return Err(reserved("member", member.id));
+        }
+        let old = state.contents.get().members.get(&member.id).cloned();
+        let entity = |packed: &profile::Member| {
+            Entity::Member(super::Member {
+                profile: member.profile,
+                id: member.id,
+                call: self.unpacked_member(member.profile, packed),
+            })
+        };
+        let back = old.as_ref().map(&entity);
+        let insert = match operation {
+            Operation::Delete => {
+                self.check_unused(member.profile, &Call::Member(member.id))?;
+                state.delete_member(member.id).map_err(wrong)?;
+                return Ok(back.map(insert).into_iter().collect());
+            }
+            Operation::Insert => true,
+            Operation::Modify => false,
+            Operation::Put => old.is_none(),
+        };
+        let packed = self.packed_member(member.profile, &member.call)?;
+        if insert {
+            state.insert_member(member.id, packed).map_err(wrong)?;
+            Ok(vec![delete(Entity::Member(member.clone()))])
+        } else {
+            state.modify_member(member.id, packed).map_err(wrong)?;
+            Ok(back.map(modify).into_iter().collect())
+        }
+    }
+
+    fn group(&self, operation: Operation, group: &super::Group) -> Result<Vec<Update>, Error> {
+        let state = self.profile_of(group.profile)?;
+        let name = &self.environment.program.objects[group.profile.index()].name;
+        let wrong = |error: ProfileError| profile_error(name, &error);
+        if group.id >= OWN_GROUPS {
+            return Err(reserved("group", group.id));
+        }
+        let old = state.contents.get().groups.get(&group.id).map(|old| {
+            Entity::Group(super::Group {
+                profile: group.profile,
+                id: group.id,
+                members: old.members.clone(),
+                most: old.max_size,
+            })
+        });
+        let new = match operation {
+            Operation::Delete => {
+                self.check_unused(group.profile, &Call::Group(group.id))?;
+                state.delete_group(group.id).map_err(wrong)?;
+                return Ok(old.map(insert).into_iter().collect());
+            }
+            Operation::Insert => true,
+            Operation::Modify => false,
+            Operation::Put => old.is_none(),
+        };
+        state
+            .set_group(group.id, group.members.clone(), group.most, !new)
+            .map_err(wrong)?;
+        Ok(match old {
+            Some(old) => vec![modify(old)],
+            None => vec![delete(Entity::Group(group.clone()))],
+        })
+    }
+
+    /// What entries or default actions refer to must stay.
+    fn check_unused(&self, profile: ObjectId, call: &Call) -> Result<(), Error> {
+        let tables = &self.environment.tables;
+        for (index, form) in tables.forms().iter().enumerate() {
+            let id = TableId(index as u32);
+            if form.implementation == Some(profile)
+                && (tables
+                    .entries(id)
+                    .iter()
+                    .any(|standing| standing.entry.call == *call)
+                    || tables
+                        .default(id)
+                        .is_ok_and(|(default, _)| default == *call))
+            {
+                return Err(Error::new(
+                    ErrorKind::InUse,
+                    format!(
+                        "table `{}` has an entry that uses it: delete that first",
+                        form.name
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn packed_member(
+        &self,
+        profile: ObjectId,
+        call: &ActionCall,
+    ) -> Result<profile::Member, Error> {
+        let table = super::program::table_of_profile(&self.environment.program, profile)?;
+        let form = self.form(table)?;
+        let Some(action) = form.actions.get(call.action as usize) else {
+            return Err(Error::name(format!(
+                "table `{}` has no action number {}",
+                form.name, call.action
+            )));
+        };
+        if action.default_only {
+            return Err(Error::new(
+                ErrorKind::Refused,
+                format!("action `{}` may be the default action only", action.name),
+            ));
+        }
+        if action.parameters.len() != call.arguments.len() {
+            return Err(Error::value(format!(
+                "action `{}` takes {} arguments, but {} were given",
+                action.name,
+                action.parameters.len(),
+                call.arguments.len()
+            )));
+        }
+        let mut cells = Vec::new();
+        for ((name, ty), value) in action.parameters.iter().zip(&call.arguments) {
+            if value.width() != ty.width() {
+                return Err(Error::value(format!(
+                    "parameter `{name}` of action `{}` has {} bits, and the argument has {}",
+                    action.name,
+                    ty.width(),
+                    value.width()
+                )));
+            }
+            let mut own = vec![0; cells_of(*ty)];
+            let count = limbs(ty.width());
+            value.to_limbs(&mut own[..count]);
+            if let Some(length) = own.get_mut(count) {
+                *length = u64::from(value.width());
+            }
+            cells.extend(own);
+        }
+        Ok(profile::Member {
+            action: call.action,
+            arguments: cells.into(),
+        })
+    }
+
+    /// The action of a member, with its arguments as values.
+    #[must_use]
+    pub fn unpacked_member(&self, profile: ObjectId, member: &profile::Member) -> ActionCall {
+        let mut call = ActionCall {
+            action: member.action,
+            arguments: Vec::new(),
+        };
+        let Ok(table) = super::program::table_of_profile(&self.environment.program, profile) else {
+            return call;
+        };
+        let form = &self.environment.tables.forms()[table.index()];
+        let mut cells = &member.arguments[..];
+        for (_, ty) in form
+            .actions
+            .get(member.action as usize)
+            .map_or(&[][..], |action| &action.parameters)
+        {
+            let (own, rest) = cells.split_at(cells_of(*ty).min(cells.len()));
+            cells = rest;
+            let count = limbs(ty.width()).min(own.len());
+            call.arguments
+                .push(Bits::from_limbs(ty.width(), &own[..count]));
+        }
+        call
+    }
+
+    fn counter(
+        &self,
+        operation: Operation,
+        object: ObjectId,
+        index: Option<u64>,
+        count: Count,
+    ) -> Result<Vec<Update>, Error> {
+        only_modify(operation, "a counter")?;
+        let counter = self.counter_of(object)?;
+        let mut undo = Vec::new();
+        for index in self.indices(object, index, counter.size())? {
+            let (packets, bytes) = counter.read(index).unwrap_or_default();
+            let old = Count { packets, bytes };
+            counter.set(index, count.packets, count.bytes);
+            undo.push(modify(Entity::Counter(object, Some(index as u64), old)));
+        }
+        Ok(undo)
+    }
+
+    fn direct_counter(
+        &self,
+        operation: Operation,
+        place: &Place,
+        count: Count,
+    ) -> Result<Vec<Update>, Error> {
+        only_modify(operation, "a direct counter")?;
+        let index = self.direct_index(place)?;
+        let counters = self.direct_counters(place.table);
+        let Some((packets, bytes)) = counters.first().and_then(|counter| counter.read(index))
+        else {
+            return Err(self.no_direct(place.table, "counter"));
+        };
+        for counter in counters {
+            counter.set(index, count.packets, count.bytes);
+        }
+        let old = Count { packets, bytes };
+        Ok(vec![modify(Entity::DirectCounter(place.clone(), old))])
+    }
+
+    fn multicast(
+        &self,
+        operation: Operation,
+        id: u32,
+        replicas: &[crate::state::replication::Replica],
+        metadata: &[u8],
+    ) -> Result<Vec<Update>, Error> {
+        if id == 0 {
+            return Err(Error::value(
+                "multicast group 0 means no group: number groups from 1",
+            ));
+        }
+        if operation != Operation::Delete {
+            distinct(replicas)?;
+        }
+        let replication = &self.environment.replication;
+        let old = replication.change(|groups| {
+            let old = groups.multicast.get(&id).cloned();
+            check_presence(operation, old.is_some(), "multicast group", id)?;
+            if operation == Operation::Delete {
+                groups.multicast.remove(&id);
+            } else {
+                groups.multicast.insert(id, replicas.to_vec());
+            }
+            Ok::<_, Error>(old)
+        })?;
+        let mut notes = self.shared.metadata.lock();
+        let old_metadata = notes.remove(&id).unwrap_or_default();
+        if operation != Operation::Delete && !metadata.is_empty() {
+            notes.insert(id, metadata.to_vec());
+        }
+        Ok(vec![match old {
+            Some(old) => put(Entity::Multicast(id, old, old_metadata)),
+            None => delete(Entity::Multicast(id, Vec::new(), Vec::new())),
+        }])
+    }
+
+    fn session(
+        &self,
+        operation: Operation,
+        id: u32,
+        session: &crate::state::replication::Session,
+    ) -> Result<Vec<Update>, Error> {
+        if operation != Operation::Delete {
+            distinct(&session.replicas)?;
+        }
+        let old = self.environment.replication.change(|groups| {
+            let old = groups.sessions.get(&id).cloned();
+            check_presence(operation, old.is_some(), "clone session", id)?;
+            if operation == Operation::Delete {
+                groups.sessions.remove(&id);
+            } else {
+                groups.sessions.insert(id, session.clone());
+            }
+            Ok::<_, Error>(old)
+        })?;
+        Ok(vec![match old {
+            Some(old) => put(Entity::Clone(id, old)),
+            None => delete(Entity::Clone(id, Default::default())),
+        }])
+    }
+
+    fn digest(
+        &self,
+        operation: Operation,
+        id: u32,
+        config: DigestConfig,
+    ) -> Result<Vec<Update>, Error> {
+        let Some(name) = self
+            .shared
+            .digests
+            .get(id as usize)
+            .map(|digest| &digest.name)
+        else {
+            return Err(Error::name(format!(
+                "the program has no digest number {id}"
+            )));
+        };
+        let mut configs = self.shared.configs.lock();
+        let old = configs.get(&id).copied();
+        check_presence(
+            operation,
+            old.is_some(),
+            &format!("configuration of digest `{name}`,"),
+            id,
+        )?;
+        if operation == Operation::Delete {
+            configs.remove(&id);
+        } else {
+            configs.insert(id, config);
+        }
+        Ok(vec![match old {
+            Some(old) => put(Entity::Digest(id, old)),
+            None => delete(Entity::Digest(id, config)),
+        }])
+    }
+
+    fn check_register(&self, object: ObjectId, values: &[Bits]) -> Result<(), Error> {
+        let register = self.register_of(object)?;
+        let fits = register.fields.len() == values.len()
+            && register
+                .fields
+                .iter()
+                .zip(values)
+                .all(|((_, ty), value)| ty.width() == value.width());
+        if fits {
+            return Ok(());
+        }
+        let widths: Vec<_> = register
+            .fields
+            .iter()
+            .map(|(_, ty)| ty.width().to_string())
+            .collect();
+        Err(Error::value(format!(
+            "register `{}` holds values of {} bits, and the one given is not so wide",
+            self.environment.program.objects[object.index()].name,
+            widths.join(" + ")
+        )))
+    }
+
+    fn check_value_set(
+        &self,
+        id: p4::ir::ValueSetId,
+        members: &[Vec<KeyMatch>],
+    ) -> Result<Vec<Vec<KeyMatch>>, Error> {
+        let set = self
+            .environment
+            .program
+            .value_sets
+            .get(id.index())
+            .ok_or_else(|| Error::name(format!("the program has no value set number {}", id.0)))?;
+        if members.len() > set.size as usize {
+            return Err(Error::new(
+                ErrorKind::Full,
+                format!("value set `{}` has room for {} members", set.name, set.size),
+            ));
+        }
+        let mut checked: Vec<Vec<KeyMatch>> = Vec::with_capacity(members.len());
+        for member in members {
+            if member.len() != set.fields.len() {
+                return Err(Error::value(format!(
+                    "members of value set `{}` have {} fields",
+                    set.name,
+                    set.fields.len()
+                )));
+            }
+            let fields = member
+                .iter()
+                .zip(&set.fields)
+                .map(|(given, (name, ty, kind))| {
+                    super::value::adapt(given.clone(), ty.width(), kind).map_err(|reason| {
+                        Error::value(format!(
+                            "field `{name}` of value set `{}` {reason}",
+                            set.name
+                        ))
+                    })
+                });
+            let fields = fields.collect::<Result<Vec<_>, _>>()?;
+            if checked.contains(&fields) {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("value set `{}` has this member already", set.name),
+                ));
+            }
+            checked.push(fields);
+        }
+        Ok(checked)
+    }
+
+    fn no_direct(&self, table: TableId, what: &str) -> Error {
+        Error::name(format!(
+            "table `{}` has no direct {what}",
+            self.environment.program.tables[table.index()].name
+        ))
+    }
+
+    pub(super) fn direct_counters(&self, table: TableId) -> Vec<&Counter> {
+        let environment: &Environment = &self.environment;
+        let direct = environment.program.tables[table.index()].direct.iter();
+        direct.filter_map(|id| environment.counter(*id)).collect()
+    }
+
+    pub(super) fn direct_meters(&self, table: TableId) -> Vec<&Meter> {
+        let environment: &Environment = &self.environment;
+        let direct = environment.program.tables[table.index()].direct.iter();
+        direct.filter_map(|id| environment.meter(*id)).collect()
+    }
+}
+
+/// The changes of a batch that has nothing but entries of tables without groups of their own.
+fn plain_entries(updates: &[Update]) -> Option<Vec<table::Update>> {
+    let changes = updates.iter().map(|update| match &update.entity {
+        Entity::Entry(table, entry) => Some(table_update(update.operation, *table, entry)),
+        _ => None,
+    });
+    changes.collect()
+}
+
+fn table_update(operation: Operation, table: TableId, entry: &Entry) -> table::Update {
+    match operation {
+        Operation::Insert => table::Update::Insert(table, entry.clone()),
+        Operation::Modify => table::Update::Modify(table, entry.clone()),
+        Operation::Put => table::Update::Set(table, entry.clone()),
+        Operation::Delete => table::Update::Delete(table, entry.keys.clone(), entry.priority),
+    }
+}
+
+fn taken_back(count: usize, number: usize, error: Error) -> Vec<Result<(), Error>> {
+    let mut results: Vec<_> = (0..count)
+        .map(|_| {
+            Err(Error::new(
+                ErrorKind::TakenBack,
+                format!("not made, since update {number} of the batch was refused"),
+            ))
+        })
+        .collect();
+    results[number] = Err(error);
+    results
+}
+
+fn only_modify(operation: Operation, what: &str) -> Result<(), Error> {
+    match operation {
+        Operation::Modify | Operation::Put => Ok(()),
+        Operation::Insert | Operation::Delete => Err(Error::value(format!(
+            "{what} is always there: it can only be modified"
+        ))),
+    }
+}
+
+fn check_presence(operation: Operation, there: bool, what: &str, id: u32) -> Result<(), Error> {
+    match (operation, there) {
+        (Operation::Insert, true) => Err(Error::new(
+            ErrorKind::Exists,
+            format!("{what} {id} is there already: modify it"),
+        )),
+        (Operation::Modify | Operation::Delete, false) => Err(Error::new(
+            ErrorKind::Absent,
+            format!("there is no {what} {id}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn distinct(replicas: &[crate::state::replication::Replica]) -> Result<(), Error> {
+    let mut sorted = replicas.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(Error::value(format!(
+            "port {} with instance {} stands twice: give the copies other instances",
+            pair[0].port, pair[0].instance
+        ))),
+    }
+}
+
+fn reserved(what: &str, id: u32) -> Error {
+    Error::value(format!(
+        "{what} {id}: numbers from {OWN_GROUPS:#x} on are kept for groups that entries have for themselves"
+    ))
+}
+
+fn modify(entity: Entity) -> Update {
+    Update {
+        operation: Operation::Modify,
+        entity,
+    }
+}
+
+fn put(entity: Entity) -> Update {
+    Update {
+        operation: Operation::Put,
+        entity,
+    }
+}
+
+fn insert(entity: Entity) -> Update {
+    Update {
+        operation: Operation::Insert,
+        entity,
+    }
+}
+
+fn delete(entity: Entity) -> Update {
+    Update {
+        operation: Operation::Delete,
+        entity,
+    }
+}

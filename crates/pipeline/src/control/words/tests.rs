@@ -1,0 +1,344 @@
+use super::*;
+use crate::control::{Count, Entity, Member};
+use crate::state::meter::Rates;
+use crate::table::{Call, Entry};
+use alloc::string::ToString;
+use alloc::vec;
+use node::Time;
+use p4::ir::{ActionCall, Program};
+use p4::value::Bits;
+
+/// A program with one of everything.
+pub(crate) fn program() -> Program {
+    p4::ir::text::parse(
+        r#"
+program V1Switch
+slot hdr.ipv4.src: b32
+slot hdr.ipv4.dst: b32
+slot hdr.tcp.$valid: bool
+slot hdr.tcp.port: b16
+slot forward.port: b9
+slot forward.mac: b48
+value_set parser.tpids: size 4 { type: b16 exact, class: b3 ternary }
+object ingress.count: counter types ({ "": b32 }) (size = 32w0x8)
+object ingress.hits: direct_counter types () ()
+object ingress.rate: meter types ({ "": b32 }) (size = 32w0x4)
+object ingress.last: register types ({ "": b48 }, { "": b32 }) (size = 32w0x10)
+object ingress.flow: register types ({ seen: b32, port: b9 }, { "": b32 }) (size = 32w0x10)
+object ingress.ecmp: action_selector types () (size = 32w0x20)
+action NoAction() {
+b0:
+  return
+}
+action ingress.forward(port: forward.port, mac: forward.mac) {
+b0:
+  return
+}
+action ingress.drop() {
+b0:
+  return
+}
+table ingress.route {
+  key hdr.ipv4.dst: b32 lpm = hdr.ipv4.dst
+  action ingress.forward
+  action ingress.drop
+  action NoAction default_only
+  default 2()
+  direct ingress.hits
+  idle_timeout
+}
+table ingress.acl {
+  key hdr.ipv4.src: b32 ternary = hdr.ipv4.src
+  key "hdr.tcp.isValid()": bool exact = hdr.tcp.$valid
+  key hdr.tcp.port: b16 range = hdr.tcp.port
+  action ingress.drop
+  action NoAction
+  default 1()
+}
+table ingress.balance {
+  key hdr.ipv4.dst: b32 exact = hdr.ipv4.dst
+  key hdr.ipv4.src: b32 selector = hdr.ipv4.src
+  action ingress.forward
+  action NoAction
+  default 1()
+  implementation ingress.ecmp
+}
+"#,
+    )
+    .unwrap()
+}
+
+fn read(line: &str) -> Command {
+    parse(&program(), line)
+        .unwrap_or_else(|error| panic!("{line}: {error}"))
+        .unwrap()
+}
+
+fn one(line: &str) -> Update {
+    match read(line) {
+        Command::Write(mut updates) if updates.len() == 1 => updates.remove(0),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn bits(width: u32, value: u64) -> Bits {
+    Bits::new(width, value)
+}
+
+fn forward() -> ActionCall {
+    ActionCall {
+        action: 0,
+        arguments: vec![bits(9, 2), bits(48, 0x0011_2233_4455)],
+    }
+}
+
+#[test]
+fn an_entry_is_written_in_many_ways() {
+    let wanted = Update {
+        operation: Operation::Insert,
+        entity: Entity::Entry(
+            TableId(0),
+            Entry::new(vec![KeyMatch::Prefix(bits(32, 0x0a00_0000), 8)], forward()),
+        ),
+    };
+    for line in [
+        "table add route 10.0.0.0/8 do forward 2 00:11:22:33:44:55",
+        "table add ingress.route hdr.ipv4.dst=10.0.0.0/8 do ingress.forward port=2 mac=00:11:22:33:44:55",
+        "table add .route dst = 10.0.0.0/8 => forward(2, 00:11:22:33:44:55)  # the uplink",
+        "table add route 0x0a****** do forward mac=0x001122334455 port=0b10",
+        "table add route 10.1.2.3 &&& 255.0.0.0 do forward 2 00-11-22-33-44-55",
+    ] {
+        assert_eq!(one(line), wanted, "{line}");
+    }
+}
+
+#[test]
+fn options_of_an_entry_stand_among_its_keys() {
+    let Entity::Entry(_, entry) = one("table add route 10.0.0.0/8 timeout 5s do drop").entity
+    else {
+        panic!("an entry");
+    };
+    assert_eq!(entry.idle_timeout, Some(Time::from_secs(5)));
+    let update = one("table set acl priority 7 tcp.isValid()=true port=20..25 do drop");
+    assert_eq!(update.operation, Operation::Put);
+    let Entity::Entry(TableId(1), entry) = update.entity else {
+        panic!("an entry");
+    };
+    assert_eq!(entry.priority, 7);
+    assert_eq!(
+        entry.keys,
+        [
+            KeyMatch::Any,
+            KeyMatch::Exact(bits(1, 1)),
+            KeyMatch::Range(bits(16, 20), bits(16, 25)),
+        ]
+    );
+}
+
+#[test]
+fn entries_go_by_their_keys_and_defaults_by_that_word() {
+    let update = one("table rm route 10.0.0.0/8");
+    assert_eq!(update.operation, Operation::Delete);
+    assert_eq!(read("table rm route all"), Command::Clear(TableId(0)));
+    assert_eq!(
+        one("table set route default do drop").entity,
+        Entity::Default(
+            TableId(0),
+            Some(Call::Action(ActionCall {
+                action: 1,
+                arguments: vec![],
+            }))
+        )
+    );
+    assert_eq!(
+        one("table rm route default").entity,
+        Entity::Default(TableId(0), None)
+    );
+}
+
+#[test]
+fn a_table_with_a_profile_takes_members_and_groups() {
+    let call = |line| match one(line).entity {
+        Entity::Entry(TableId(2), entry) => entry.call,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        call("table add balance 10.0.0.1 do member 3"),
+        Call::Member(3)
+    );
+    assert_eq!(
+        call("table add balance 10.0.0.1 do group 4"),
+        Call::Group(4)
+    );
+    let Entity::OneShot(_, _, actions) =
+        one("table add balance 10.0.0.1 do one forward 2 00:11:22:33:44:55 or 3* NoAction").entity
+    else {
+        panic!("a group of its own");
+    };
+    assert_eq!(actions.len(), 2);
+    assert_eq!(actions[0], (forward(), 1));
+    assert_eq!(actions[1].1, 3);
+    let Entity::Member(Member { id: 3, call, .. }) =
+        one("profile add ecmp member 3 do forward 2 00:11:22:33:44:55").entity
+    else {
+        panic!("a member");
+    };
+    assert_eq!(call, forward());
+    let Entity::Group(group) = one("profile set ecmp group 1 3 4*2 most 8").entity else {
+        panic!("a group");
+    };
+    assert_eq!((group.members.len(), group.most), (2, 8));
+    assert_eq!((group.members[1].member, group.members[1].weight), (4, 2));
+}
+
+#[test]
+fn arrays_are_read_and_written_by_index_range_or_all() {
+    let register = |index| ObjectId(index);
+    assert_eq!(
+        read("register read last 3"),
+        Command::ReadRegister(register(3), Cells::Range(3, 3))
+    );
+    assert_eq!(
+        read("register read last 3..5"),
+        Command::ReadRegister(register(3), Cells::Range(3, 5))
+    );
+    assert_eq!(
+        read("register write last all 00:11:22:33:44:55"),
+        Command::WriteRegister(register(3), Cells::All, vec![bits(48, 0x0011_2233_4455)])
+    );
+    assert_eq!(
+        read("register write flow 2 port=5 seen=7"),
+        Command::WriteRegister(
+            register(4),
+            Cells::Range(2, 2),
+            vec![bits(32, 7), bits(9, 5)]
+        )
+    );
+    assert_eq!(
+        one("counter reset count").entity,
+        Entity::Counter(ObjectId(0), None, Count::default())
+    );
+    assert_eq!(
+        one("counter write count 3 packets=2 bytes=128").entity,
+        Entity::Counter(
+            ObjectId(0),
+            Some(3),
+            Count {
+                packets: 2,
+                bytes: 128,
+            }
+        )
+    );
+    assert_eq!(
+        one("meter set rate 1 1000:100 2000:200").entity,
+        Entity::Meter(
+            ObjectId(2),
+            Some(1),
+            Some(Rates {
+                committed: 1000,
+                committed_burst: 100,
+                peak: 2000,
+                peak_burst: 200,
+            })
+        )
+    );
+    let Command::ReadDirectCounter(_, Some(place)) = read("counter read hits 10.0.0.0/8") else {
+        panic!("a direct counter");
+    };
+    assert_eq!(place.keys.unwrap().len(), 1);
+}
+
+#[test]
+fn groups_mirrors_and_value_sets_have_words() {
+    assert!(matches!(
+        one("group add 5 1 2:7").entity,
+        Entity::Multicast(5, replicas, _) if replicas[1].port == 2 && replicas[1].instance == 7
+    ));
+    assert!(matches!(
+        one("mirror set 5 1 truncate 64").entity,
+        Entity::Clone(5, session) if session.truncate == Some(64) && session.replicas.len() == 1
+    ));
+    assert_eq!(
+        read("value-set add tpids 0x88a8"),
+        Command::ValueSetMember(
+            Operation::Insert,
+            ValueSetId(0),
+            vec![KeyMatch::Exact(bits(16, 0x88a8)), KeyMatch::Any]
+        )
+    );
+}
+
+#[test]
+fn blank_lines_and_comments_say_nothing() {
+    for line in ["", "   ", "# table add", "\t# x"] {
+        assert_eq!(parse(&program(), line), Ok(None), "{line}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_place_and_the_mend() {
+    for (line, says) in [
+        ("tabel ls", "did you mean `table`?"),
+        ("table lst", "did you mean `ls`?"),
+        ("table add rout 1 do drop", "did you mean `ingress.route`?"),
+        (
+            "table add route 10.0.0.0/8 do forwrad 1 2",
+            "did you mean `ingress.forward`?",
+        ),
+        (
+            "table add route 10.0.0.0/33 do drop",
+            "key `hdr.ipv4.dst` of table `ingress.route`",
+        ),
+        ("table add route 10.0.0.0/8 drop", "one key too many"),
+        ("table add route 10.0.0.0/8", "`do ACTION` is missing"),
+        ("table add route 10.0.0.0/8 do forward 2", "parameter `mac`"),
+        (
+            "table add route 10.0.0.0/8 do forward 512 1",
+            "does not fit into bit<9>: the most is 511",
+        ),
+        (
+            "table add route 10.0.0.0/8 do forward 1 2 3",
+            "one argument too many",
+        ),
+        (
+            "table add route 10.0.0.0/8 do forward prt=1 2",
+            "did you mean `port`?",
+        ),
+        (
+            "table add acl port=1 priority 1 do drop",
+            "key `hdr.tcp.isValid()` of table `ingress.acl` is missing",
+        ),
+        (
+            "table add balance 10.0.0.1 do forward 1 2",
+            "write `do member N`",
+        ),
+        ("table add route default do drop", "table set"),
+        ("register read nothing", "`ingress.last`, `ingress.flow`"),
+        ("register write last 5..2 1", "ends before it begins"),
+        ("counter write count 1", "packets=N"),
+        ("meter set rate 1 5:1 4:1", "above the peak rate"),
+        ("meter set rate 1 5:1", "RATE:BURST"),
+        ("group add x", "a number from 0"),
+        ("table ls now", "`now` is one word too many"),
+        ("table add route \"", "double quote"),
+    ] {
+        let error = parse(&program(), line).unwrap_err().to_string();
+        assert!(error.contains(says), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_file_tells_all_its_mistakes_with_their_lines() {
+    let text = "# routes\ntable add route 10.0.0.0/8 do drop\n\ntable add nowhere 1 do drop\nx\n";
+    let errors = parse_file(&program(), "routes.txt", text).unwrap_err();
+    assert_eq!(errors.len(), 2);
+    assert!(
+        errors[0]
+            .to_string()
+            .starts_with("routes.txt:4: there is no table")
+    );
+    assert!(errors[1].to_string().starts_with("routes.txt:5: "));
+    let commands = parse_file(&program(), "f", &text[..44]).unwrap();
+    assert_eq!(commands.len(), 1);
+    assert_eq!(commands[0].0, 2);
+}

@@ -788,7 +788,7 @@ impl<'a> Checker<'a> {
                 Bound::Argument(index) => &arguments[*index].value,
                 Bound::Default => {
                     if let Some(default) = &parameter.default {
-                        let have = self.type_of(default.id);
+                        let have = substitute(&self.type_of(default.id), types);
                         if self.is_open(&want) {
                             self.unify(&have, &want);
                         }

@@ -89,7 +89,9 @@ pub(super) struct Checker<'a> {
     pub(super) loops: u32,
     /// Constructor parameters, whose values are known when an instance is made.
     pub(super) constructor_parameters: BTreeSet<NodeId>,
-    /// Parameters of functions, actions and methods without a direction.
+    /// Parameters through which parsers and controls are given something with each packet.
+    pub(super) inputs: BTreeSet<NodeId>,
+    /// How deep the node being looked at stands.
     pub(super) depth: u32,
     /// Tables: their keys and actions.
     pub(super) tables: BTreeMap<NodeId, super::tables::TableFacts<'a>>,
@@ -125,6 +127,7 @@ impl<'a> Checker<'a> {
             this: None,
             loops: 0,
             constructor_parameters: BTreeSet::new(),
+            inputs: BTreeSet::new(),
             depth: 0,
             tables: BTreeMap::new(),
             in_table_properties: false,

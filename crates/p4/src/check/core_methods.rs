@@ -31,14 +31,15 @@ impl<'a> Checker<'a> {
                     _ => {}
                 }
             }
-            (Target::ExternFunction(_), _) if name == "verify"
-                && self.place != Place::ParserState => {
-                    self.error(
-                        "verify",
-                        e.span,
-                        "`verify` can be called only in a parser's states",
-                    );
-                }
+            (Target::ExternFunction(_), _)
+                if name == "verify" && self.place != Place::ParserState =>
+            {
+                self.error(
+                    "verify",
+                    e.span,
+                    "`verify` can be called only in a parser's states",
+                );
+            }
             (Target::ExternFunction(_), _) if name == "static_assert" => {
                 self.static_assert(e, arguments)
             }

@@ -42,6 +42,7 @@ impl<'a> Checker<'a> {
     /// A declaration at any place: its name is known from its end on.
     pub(super) fn declaration_here(&mut self, declaration: &'a Declaration) {
         self.register(Entity::Declaration(declaration));
+        self.annotations(&declaration.annotations);
         let entity = Entity::Declaration(declaration);
         match &declaration.kind {
             DeclarationKind::Constant { ty, name, value } => {
@@ -191,7 +192,7 @@ impl<'a> Checker<'a> {
         let result = self.resolve(&prototype.result);
         let wrong = match &result {
             Type::Object(id, _) => !self.is_extern(*id),
-            Type::String | Type::Integer => false,
+            Type::String | Type::Integer => self.place == Place::Extern,
             Type::Set(_) => true,
             _ => self.is_open(&result),
         };
@@ -210,6 +211,7 @@ impl<'a> Checker<'a> {
     pub(super) fn parameters(&mut self, parameters: &'a [Parameter], kind: Parameters) {
         let mut default_before = None;
         for parameter in parameters {
+            self.annotations(&parameter.annotations);
             let ty = self.resolve(&parameter.ty);
             self.record(parameter.id, ty.clone());
             self.parameter_type(parameter, &ty, kind);
@@ -260,6 +262,11 @@ impl<'a> Checker<'a> {
                     parameter.name.span,
                     "only parameters of packages, parsers, controls and externs can be `@optional`",
                 );
+            }
+            if kind == Parameters::Applied
+                && matches!(parameter.direction, Direction::In | Direction::InOut)
+            {
+                self.inputs.insert(parameter.id);
             }
             if kind == Parameters::Constructor {
                 self.constructor_parameters.insert(parameter.id);
@@ -316,7 +323,8 @@ impl<'a> Checker<'a> {
                     Some(format!("`{name}` cannot be the package `{text}`"))
                 }
                 Some(applicable)
-                    if !matches!(kind, Parameters::Constructor | Parameters::Package)
+                    if self.place == Place::Extern
+                        || !matches!(kind, Parameters::Constructor | Parameters::Package)
                         || (!applicable.is_type && applicable.kind != ApplicableKind::Package) =>
                 {
                     Some(format!("`{name}` cannot be `{text}`"))
@@ -752,6 +760,8 @@ impl<'a> Checker<'a> {
             let mut seen: BTreeMap<&str, &Name> = BTreeMap::new();
             for field in fields {
                 checker.register(Entity::Field(field));
+                checker.annotations(&field.annotations);
+                checker.length_annotation(&field.annotations, &seen);
                 let ty = checker.resolve(&field.ty);
                 if let Some(first) = seen.insert(&field.name.text, &field.name) {
                     checker.tell(

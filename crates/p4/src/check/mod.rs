@@ -1,5 +1,6 @@
 //! Names, types, constants, and every rule that a valid program keeps.
 
+mod annotations;
 mod calls;
 mod checker;
 mod coercion;

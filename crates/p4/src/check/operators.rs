@@ -141,6 +141,17 @@ impl<'a> Checker<'a> {
                 let Some(ty) = self.agree_for(operator, e, left, x, right, y) else {
                     return Type::Bool;
                 };
+                if matches!(ty, Type::Fields(_)) {
+                    self.tell(
+                        Diagnostic::error(
+                            "cannot-infer",
+                            e.span,
+                            "nothing here tells which struct is compared",
+                        )
+                        .help("name it: `(S) { ... }`"),
+                    );
+                    return Type::Bool;
+                }
                 if !self.comparable(&ty) {
                     let text = self.show(&ty);
                     self.error(
@@ -266,7 +277,8 @@ impl<'a> Checker<'a> {
             return false;
         }
         for operand in [left, right] {
-            if let Some(Constant::Integer(value)) = self.cast_value(operand) {
+            // As it is written: a cast makes a negative number positive.
+            if let Some(Constant::Integer(value)) = self.constant(operand).cloned() {
                 if value.sign() == num_bigint::Sign::Minus {
                     self.error(
                         "division",
@@ -281,9 +293,44 @@ impl<'a> Checker<'a> {
                     self.error("division", operand.span, "division by zero");
                     return false;
                 }
+            } else if self.is_input(operand) && !self.is_power_of_two(right) {
+                self.tell(
+                    Diagnostic::error(
+                        "division",
+                        operand.span,
+                        format!("the operands of `{sign}` must be known while compiling, or the right one be a power of two"),
+                    )
+                );
+                return false;
             }
         }
         true
+    }
+
+    /// `/` and `%` by such a number are a shift and a mask.
+    fn is_power_of_two(&self, e: &Expression) -> bool {
+        matches!(self.constant(e), Some(Constant::Integer(value)) if value.magnitude().count_ones() == 1)
+    }
+
+    /// Whether an expression is, or is part of, what a parser or control is given with a packet.
+    fn is_input(&self, e: &Expression) -> bool {
+        match &e.kind {
+            ExpressionKind::Path { .. } => self
+                .out
+                .references
+                .get(&e.id)
+                .is_some_and(|id| self.inputs.contains(id)),
+            ExpressionKind::Member { base, .. }
+            | ExpressionKind::Index { base, .. }
+            | ExpressionKind::Slice { base, .. } => self.is_input(base),
+            ExpressionKind::Cast { operand, .. } | ExpressionKind::Unary { operand, .. } => {
+                self.is_input(operand)
+            }
+            ExpressionKind::Binary { left, right, .. } => {
+                self.is_input(left) || self.is_input(right)
+            }
+            _ => false,
+        }
     }
 
     fn shift(
@@ -356,6 +403,16 @@ impl<'a> Checker<'a> {
             );
         }
         self.fold(e, operator, left, right, &a);
+        if a == Type::Integer
+            && let (Some(Constant::Integer(_)), Some(Constant::Integer(value))) =
+                (self.constant(left), &by)
+            && self.constant(e).is_none()
+        {
+            let message =
+                format!("a shift by {value} gives a number of more bits than this compiler has");
+            self.error("too-large", e.span, message);
+            return Type::Unknown;
+        }
         a
     }
 

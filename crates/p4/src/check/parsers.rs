@@ -129,13 +129,6 @@ impl<'a> Checker<'a> {
             | Type::Variable(_) => true,
             Type::New(id) => self.may_be_selected(&self.type_of(*id)),
             Type::Tuple(parts) => parts.iter().all(|part| self.may_be_selected(part)),
-            Type::Composite(id, arguments) => {
-                self.is_kind(ty, crate::ast::CompositeKind::Struct)
-                    && self
-                        .fields(*id, arguments)
-                        .iter()
-                        .all(|(_, field)| self.may_be_selected(field))
-            }
             _ => false,
         }
     }
@@ -260,6 +253,34 @@ impl<'a> Checker<'a> {
     }
 
     fn keyset_element(&mut self, e: &'a Expression, ty: &Type) {
+        self.match_element(e, ty);
+        match &e.kind {
+            ExpressionKind::Mask { value: a, mask: b }
+            | ExpressionKind::Range { low: a, high: b } => {
+                for bound in [a, b] {
+                    if self.type_of(bound.id) != Type::Unknown && !self.is_compile_time(bound) {
+                        self.error(
+                            "not-constant",
+                            bound.span,
+                            "the parts of `&&&` and `..` must be known while compiling",
+                        );
+                    }
+                }
+            }
+            ExpressionKind::Call { .. }
+                if self.out.calls.contains_key(&e.id) && self.constant(e).is_none() =>
+            {
+                self.error(
+                    "keyset",
+                    e.span,
+                    "a value to match cannot be computed by a call",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn match_element(&mut self, e: &'a Expression, ty: &Type) {
         match &e.kind {
             ExpressionKind::DontCare | ExpressionKind::Default => {
                 self.record(e.id, Self::set(ty.clone()));

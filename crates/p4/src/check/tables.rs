@@ -1,6 +1,6 @@
 //! Tables (specification 14.2).
 
-use super::checker::Checker;
+use super::checker::{Checker, Entity};
 use super::{Bound, Call, Target};
 use crate::ast::{
     ActionReference, Argument, Declaration, DeclarationKind, Direction, Entry, Expression,
@@ -25,6 +25,43 @@ impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, declaration: &'a Declaration, table: &'a Table) {
         self.record(declaration.id, Type::Table(declaration.id));
         let mut facts = TableFacts::default();
+        let mut keyed = false;
+        let mut listed = false;
+        let mut defaulted = false;
+        for property in &table.properties {
+            self.annotations(&property.annotations);
+            match &property.kind {
+                TablePropertyKind::Key(_) => keyed = true,
+                TablePropertyKind::Actions(_) => listed = true,
+                TablePropertyKind::Entries(entries)
+                    if (!keyed || !listed) && !entries.is_empty() =>
+                {
+                    let missing = if keyed { "list of actions" } else { "key" };
+                    self.error(
+                        "property-order",
+                        property.span,
+                        format!("the entries of a table come after its {missing}"),
+                    );
+                }
+                TablePropertyKind::Other { name, .. } if &*name.text == "default_action" => {
+                    defaulted = true;
+                    if !listed {
+                        self.error(
+                            "property-order",
+                            property.span,
+                            format!(
+                                "the default action of `{}` comes after its list of actions",
+                                table.name.text
+                            ),
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !defaulted {
+            self.implied_default(table);
+        }
         for property in &table.properties {
             match &property.kind {
                 TablePropertyKind::Key(keys) => {
@@ -71,6 +108,32 @@ impl<'a> Checker<'a> {
                 }
             }
             self.settle();
+        }
+    }
+
+    /// A table without a default action has `NoAction` of the core library (14.2.1.3).
+    fn implied_default(&mut self, table: &'a Table) {
+        let found = self.find("NoAction", true);
+        match found.first() {
+            None => self.tell(
+                Diagnostic::error(
+                    "no-action",
+                    table.name.span,
+                    format!("`{}` has no default action, and `NoAction`, which it would have, is not declared", table.name.text),
+                )
+                .help("`#include <core.p4>`"),
+            ),
+            Some(Entity::Declaration(Declaration {
+                kind: DeclarationKind::Action { parameters, .. },
+                ..
+            })) if parameters.is_empty() => {}
+            Some(other) => {
+                let place = self.name_of(*other).map_or(table.name.span, |name| name.span);
+                self.tell(
+                    Diagnostic::error("no-action", place, "`NoAction` must be an action without parameters")
+                        .note(table.name.span, "this table has it as its default action"),
+                );
+            }
         }
     }
 

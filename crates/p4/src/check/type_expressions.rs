@@ -328,6 +328,23 @@ impl<'a> Checker<'a> {
             Type::Composite(id, _) => Type::Composite(id, resolved_arguments),
             _ => Type::Object(id, resolved_arguments),
         };
+        let (Type::Composite(id, arguments) | Type::Object(id, arguments)) = &specialized else {
+            return Type::Unknown;
+        };
+        let itself = arguments.iter().any(|argument| {
+            super::inference::any(argument, &mut |part| {
+                matches!(part, Type::Composite(other, _) | Type::Object(other, _) if other == id)
+            })
+        });
+        if itself {
+            let text = self.show(&resolved);
+            self.error(
+                "type-argument",
+                ty.span,
+                format!("`{text}` cannot be a type argument of itself"),
+            );
+            return Type::Unknown;
+        }
         self.well_formed(&specialized, ty);
         specialized
     }

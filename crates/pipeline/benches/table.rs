@@ -3,6 +3,7 @@
 //!
 //! `routes` are prefixes of 8 to 32 (16 to 64) bits; `acl` are five-tuples of prefixes, ports and protocol as packet filters have them, with some 100
 //! masks; `masks` is the worst case: 32 bits with a random mask for each entry. Half of the keys looked up are made from entries.
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 #[path = "../tests/tables/programs.rs"]
 mod programs;

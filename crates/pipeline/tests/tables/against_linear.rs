@@ -33,7 +33,7 @@ fn key_match(width: u32, kind: &str, value: u64, mask: u64) -> KeyMatch {
     match kind {
         "exact" => KeyMatch::Exact(spread(value)),
         "lpm" => KeyMatch::Prefix(spread(value), (mask % u64::from(width + 1)) as u32),
-        "optional" if mask % 3 == 0 => KeyMatch::Any,
+        "optional" if mask.is_multiple_of(3) => KeyMatch::Any,
         "optional" => KeyMatch::Exact(spread(value)),
         "range" => {
             let (a, b) = (spread(value), spread(mask));

@@ -1,0 +1,134 @@
+//! Which programs there are, and what is expected of them.
+
+use crate::Outcome;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What a program is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// P4_16 with `v1model.p4`.
+    V1model,
+    /// P4_16 with `psa.p4`.
+    Psa,
+    /// P4_16 with `pna.p4`.
+    Pna,
+    /// P4_16 with `core.p4` or nothing.
+    Core,
+    /// P4_16 for a model that is not ours.
+    Foreign,
+    /// P4_14.
+    P4_14,
+    /// Invalid P4_16.
+    Errors,
+    /// Invalid P4_14.
+    Errors14,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::V1model => "samples for v1model",
+            Class::Psa => "samples for PSA",
+            Class::Pna => "samples for PNA",
+            Class::Core => "samples for no architecture",
+            Class::Foreign => "samples for other models (not counted against us)",
+            Class::P4_14 => "samples of P4_14",
+            Class::Errors => "invalid programs",
+            Class::Errors14 => "invalid programs of P4_14",
+        })
+    }
+}
+
+pub struct Program {
+    pub number: usize,
+    pub class: Class,
+    pub path: PathBuf,
+}
+
+impl Program {
+    pub fn name(&self) -> String {
+        let folder = self.path.parent().and_then(Path::file_name);
+        let file = self.path.file_name().unwrap_or_default();
+        format!(
+            "{}/{}",
+            folder.unwrap_or_default().to_string_lossy(),
+            file.to_string_lossy()
+        )
+    }
+
+    pub fn right(&self, outcome: Outcome) -> bool {
+        match self.class {
+            Class::Errors | Class::Errors14 => outcome == Outcome::Rejected,
+            Class::Foreign => outcome < Outcome::Panicked,
+            _ => outcome == Outcome::Accepted,
+        }
+    }
+
+    /// What p4c says of an invalid program.
+    pub fn expected(&self) -> Option<String> {
+        if !matches!(self.class, Class::Errors | Class::Errors14) {
+            return None;
+        }
+        let folder = self.path.parent()?;
+        let outputs = format!("{}_outputs", folder.file_name()?.to_str()?);
+        let file = format!("{}-stderr", self.path.file_name()?.to_str()?);
+        std::fs::read_to_string(folder.with_file_name(outputs).join(file)).ok()
+    }
+}
+
+/// The programs below a folder whose path has one of the words, or all.
+pub fn programs(root: &Path, words: &[String]) -> Vec<Program> {
+    let mut found = Vec::new();
+    for folder in [
+        "p4_16_samples",
+        "p4_14_samples",
+        "p4_16_errors",
+        "p4_14_errors",
+    ] {
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
+            continue;
+        };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            let name = path.to_string_lossy();
+            let wanted = words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+            if !wanted || !name.ends_with(".p4") {
+                continue;
+            }
+            let Ok(text) = std::fs::read(&path) else {
+                continue;
+            };
+            let class = class(folder, &String::from_utf8_lossy(&text));
+            found.push((class, path));
+        }
+    }
+    let numbered = found.into_iter().enumerate();
+    numbered
+        .map(|(number, (class, path))| Program {
+            number,
+            class,
+            path,
+        })
+        .collect()
+}
+
+fn class(folder: &str, text: &str) -> Class {
+    let includes = |name: &str| {
+        let mut lines = text
+            .lines()
+            .filter(|l| l.trim_start().starts_with("#include"));
+        lines.any(|line| line.contains(name))
+    };
+    match folder {
+        "p4_14_samples" => Class::P4_14,
+        "p4_16_errors" => Class::Errors,
+        "p4_14_errors" => Class::Errors14,
+        _ if ["ebpf", "ubpf", "xdp", "tc/"].into_iter().any(includes) => Class::Foreign,
+        _ if includes("v1model") => Class::V1model,
+        _ if includes("psa") => Class::Psa,
+        _ if includes("pna") => Class::Pna,
+        _ => Class::Core,
+    }
+}

@@ -10,11 +10,11 @@ extern crate alloc;
 
 pub mod ast;
 pub mod check;
-pub mod compile;
 pub mod diagnostic;
 pub mod ir;
 pub mod lex;
 pub mod library;
+pub mod lower;
 pub mod parse;
 pub mod preprocess;
 pub mod source;

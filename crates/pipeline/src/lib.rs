@@ -18,6 +18,5 @@ pub mod externs;
 pub mod interpreter;
 pub mod layout;
 pub mod state;
-pub mod stf;
 pub mod table;
 pub mod trace;

@@ -1,6 +1,6 @@
-//! The types of expressions and places.
+//! The types of expressions and places, and where blocks lead.
 
-use super::{Binary, Expr, Place, Slot, Ty, Unary};
+use super::{Binary, BlockId, Expr, Place, Slot, Terminator, Ty, Unary};
 
 impl Expr {
     /// The expression's type; of an `Element` without slots `bit<1>`.
@@ -57,6 +57,28 @@ impl Place {
             } => ids
                 .first()
                 .map_or(Ty::Bits(1), |slot| slots[slot.index()].ty),
+        }
+    }
+}
+
+impl Terminator {
+    /// Calls back for each block that it may go to, as often as it names it.
+    pub fn successors(&self, mut each: impl FnMut(BlockId)) {
+        match self {
+            Terminator::Jump(to) => each(*to),
+            Terminator::Branch { yes, no, .. } => {
+                each(*yes);
+                each(*no);
+            }
+            Terminator::Select { cases, default, .. } => {
+                cases.iter().for_each(|case| each(case.next));
+                each(*default);
+            }
+            Terminator::Apply { next, exit, .. } => {
+                each(*next);
+                each(*exit);
+            }
+            Terminator::Return | Terminator::Exit | Terminator::Reject => {}
         }
     }
 }

@@ -1,0 +1,412 @@
+//! Calls of extern functions and of methods of extern instances.
+
+use super::elaborate::{InstanceId, Made};
+use super::expressions::Operand;
+use super::index::Node;
+use super::storage::{Location, Storage, Target};
+use super::types::{Shape, substitute};
+use super::values::Value;
+use super::{Binding, Lowerer, calls::Callee, fold};
+use crate::ast::{self, DeclarationKind, Direction, Expression, ExpressionKind, NodeId, Prototype};
+use crate::check::{Bound, Call};
+use crate::ir::{Argument, Expr, ListItem, ObjectId, Place, SlotId, StatementKind, Ty};
+use crate::types::Type;
+use crate::value::Bits;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+/// An extern's head, and on which object it is called.
+struct Extern<'a> {
+    object: Option<ObjectId>,
+    prototype: &'a Prototype,
+    types: BTreeMap<NodeId, Type>,
+}
+
+impl<'a> Lowerer<'a> {
+    pub fn call_extern_function(
+        &mut self,
+        expr: &'a Expression,
+        call: &'a Call,
+        arguments: &'a [ast::Argument],
+        id: NodeId,
+    ) -> Value {
+        let Some(Node::Declaration(declaration)) = self.index.get(id) else {
+            return Value::Nothing;
+        };
+        let DeclarationKind::ExternFunction(prototype) = &declaration.kind else {
+            return Value::Nothing;
+        };
+        match (&*prototype.name.text, arguments) {
+            ("verify", [condition, error]) if self.body.fail.is_some() => {
+                self.verify(condition, error);
+                Value::Nothing
+            }
+            // Told while compiling.
+            ("static_assert", _) => Value::bool(fold::boolean(true)),
+            ("mark_to_drop", [metadata]) if self.mark_to_drop(&metadata.value) => Value::Nothing,
+            _ => {
+                let mut types = self.types.clone();
+                types.extend(self.callee_types(&prototype.type_parameters, call));
+                self.call_extern(
+                    expr,
+                    call,
+                    arguments,
+                    Extern {
+                        object: None,
+                        prototype,
+                        types,
+                    },
+                )
+            }
+        }
+    }
+
+    /// `verify(condition, error)` in a parser (specification, 13.7).
+    fn verify(&mut self, condition: &'a ast::Argument, error: &'a ast::Argument) {
+        let values = self.eval_all(&[&condition.value, &error.value]);
+        let (Some(fail), Some(slot)) = (self.body.fail, self.error) else {
+            return;
+        };
+        let [Value::Scalar(condition, _), Value::Scalar(error, _)] = values.as_slice() else {
+            return;
+        };
+        let (bad, good) = (self.body.block(), self.body.block());
+        self.body.branch(condition.clone(), good, bad);
+        self.body.go(bad);
+        self.body.assign(Place::Slot(slot), error.clone());
+        self.body.jump(fail);
+        self.body.go(good);
+    }
+
+    /// v1model's `mark_to_drop`, which is no more than two assignments: the port that drops, and no multicast group.
+    fn mark_to_drop(&mut self, metadata: &'a Expression) -> bool {
+        let ty = self.type_of(metadata.id);
+        let (Some(port), Some(group)) = (
+            self.field_position(&ty, "egress_spec"),
+            self.field_position(&ty, "mcast_grp"),
+        ) else {
+            return false;
+        };
+        let Operand::Location(location) = self.operand(metadata) else {
+            return false;
+        };
+        for (field, value) in [(port, u32::MAX), (group, 0)] {
+            let place = self.target_place(&Target::Location(location.field(field)));
+            if let Some(place) = place {
+                let ty = place.ty(&self.program.slots);
+                let value = Bits::new(ty.width(), value);
+                self.body.assign(place, Expr::Constant(value, ty));
+            }
+        }
+        true
+    }
+
+    pub fn call_method(
+        &mut self,
+        expr: &'a Expression,
+        callee: &'a Expression,
+        call: &'a Call,
+        arguments: &'a [ast::Argument],
+        id: NodeId,
+    ) -> Value {
+        let base = match &callee.kind {
+            ExpressionKind::Member { base, .. } => self.eval(base),
+            // An abstract method's implementation may call its own object's methods by their names.
+            _ => self.this.map_or(Value::Nothing, Value::Instance),
+        };
+        let Value::Instance(instance) = base else {
+            return Value::Nothing;
+        };
+        let Some(Node::Method(method, _)) = self.index.get(id) else {
+            return Value::Nothing;
+        };
+        let prototype = &method.prototype;
+        match self.made(instance) {
+            Made::PacketIn => self.packet_in(expr, &prototype.name.text, call, arguments),
+            Made::PacketOut => {
+                self.packet_out(expr, &prototype.name.text, call, arguments);
+                Value::Nothing
+            }
+            Made::Object(object) => {
+                if method.is_abstract {
+                    return self.call_implementation(expr, instance, call, arguments, prototype);
+                }
+                let mut types = self.types.clone();
+                types.extend(self.instances[instance.0 as usize].types.iter().cloned());
+                types.extend(self.callee_types(&prototype.type_parameters, call));
+                self.call_extern(
+                    expr,
+                    call,
+                    arguments,
+                    Extern {
+                        object: Some(object),
+                        prototype,
+                        types,
+                    },
+                )
+            }
+            _ => Value::Nothing,
+        }
+    }
+
+    /// A call of an abstract method: its implementation in the instance, inlined.
+    fn call_implementation(
+        &mut self,
+        expr: &'a Expression,
+        this: InstanceId,
+        call: &'a Call,
+        arguments: &'a [ast::Argument],
+        prototype: &'a Prototype,
+    ) -> Value {
+        let Some(declaration) = self.implementation(this, &prototype.name.text) else {
+            return Value::Nothing;
+        };
+        let DeclarationKind::Function { prototype, body } = &declaration.kind else {
+            return Value::Nothing;
+        };
+        if !self.deeper(expr.span) {
+            return Value::Nothing;
+        }
+        let label = format!(
+            "{}.{}",
+            self.instances[this.0 as usize].name, prototype.name.text
+        );
+        let touched = self.touched(declaration.id);
+        let copies = self.pass(
+            call,
+            arguments,
+            Callee {
+                parameters: &prototype.parameters,
+                types: Vec::new(),
+                touched: Some(touched),
+                own: false,
+                label: label.clone(),
+                owner: this,
+            },
+        );
+        let outer = self.this.replace(this);
+        for (id, value) in self.instances[this.0 as usize].locals.clone() {
+            self.bind(id, Binding::Value(value));
+        }
+        let result = self.type_of(prototype.result.id);
+        let value = self.inline_body(body, label, copies, &result);
+        self.this = outer;
+        self.depth -= 1;
+        value
+    }
+
+    fn call_extern(
+        &mut self,
+        _expr: &'a Expression,
+        call: &'a Call,
+        arguments: &'a [ast::Argument],
+        callee: Extern<'a>,
+    ) -> Value {
+        let parameters = &callee.prototype.parameters;
+        let bound: Vec<Option<&'a Expression>> = parameters
+            .iter()
+            .enumerate()
+            .map(|(at, parameter)| match call.arguments.get(at) {
+                Some(Bound::Argument(argument)) => arguments.get(*argument).map(|a| &a.value),
+                Some(Bound::Default) => parameter.default.as_ref(),
+                Some(Bound::Absent) | None => None,
+            })
+            .collect();
+        let effects: Vec<bool> = bound
+            .iter()
+            .map(|e| e.is_some_and(|e| self.has_effects(e)))
+            .collect();
+        let mut inputs = Vec::new();
+        let mut outputs = Vec::new();
+        for (at, parameter) in parameters.iter().enumerate() {
+            let Some(argument) = bound[at] else {
+                continue;
+            };
+            let later = effects[at + 1..].contains(&true);
+            let ty = match self.checked.types.get(&parameter.ty.id) {
+                Some(Type::Name(ty)) => substitute(ty, &callee.types),
+                Some(ty) => substitute(ty, &callee.types),
+                None => Type::Unknown,
+            };
+            if matches!(parameter.direction, Direction::Out | Direction::InOut) {
+                let target = self.target(argument);
+                let target = match &target {
+                    Target::Location(l) | Target::Slice(l, ..) if l.index.is_some() => {
+                        self.freeze(target)
+                    }
+                    _ => target,
+                };
+                if parameter.direction == Direction::InOut {
+                    let value = self.read_target(&target);
+                    let value = if later { self.spill(value) } else { value };
+                    inputs.push((value, ty.clone()));
+                }
+                outputs.push((target, ty));
+            } else {
+                let value = self.eval(argument);
+                // A type parameter that is still open takes the argument's own type.
+                let ty = match self.plain(&ty) {
+                    Type::Parameter(_) | Type::Unknown | Type::Integer => self.type_of(argument.id),
+                    _ => ty,
+                };
+                let value = self.convert(value, &ty);
+                let value = if later { self.spill(value) } else { value };
+                inputs.push((value, ty));
+            }
+        }
+        let arguments: Vec<Argument> = inputs
+            .iter()
+            .map(|(value, ty)| self.argument(value, ty))
+            .collect();
+        let mut results: Vec<Place> = Vec::new();
+        let result = match self.checked.types.get(&callee.prototype.result.id) {
+            Some(Type::Name(ty)) => substitute(ty, &callee.types),
+            Some(ty) => substitute(ty, &callee.types),
+            None => Type::Void,
+        };
+        for (target, ty) in &outputs {
+            match target {
+                Target::Discard => {
+                    let storage = self.temporary("ignored", ty);
+                    results.extend(Location::fixed(storage).places());
+                }
+                _ => results.extend(self.result_places(target)),
+            }
+        }
+        let returned = match self.plain(&result) {
+            Type::Void | Type::Unknown => Storage::Nothing,
+            _ => {
+                let storage = self.temporary(&callee.prototype.name.text, &result);
+                results.extend(Location::fixed(storage.clone()).places());
+                storage
+            }
+        };
+        self.body.push(StatementKind::Call {
+            object: callee.object,
+            name: callee.prototype.name.text.clone(),
+            arguments,
+            results,
+        });
+        self.read_storage(&returned)
+    }
+
+    /// A value as an extern is given it.
+    fn argument(&mut self, value: &Value, ty: &Type) -> Argument {
+        match value {
+            Value::Text(text) => Argument::Text(text.clone()),
+            Value::Instance(id) => match self.made(*id) {
+                Made::Object(object) => Argument::Object(object),
+                _ => Argument::List(Vec::new()),
+            },
+            Value::Scalar(expr, _) => {
+                if let (Shape::Scalar(Ty::Bits(32), Some(enumeration)), Expr::Constant(bits, _)) =
+                    (self.shape(ty), expr)
+                    && enumeration.0 > 0
+                    && let Type::Enum(id) = self.plain(ty)
+                    && self.underlying(id).is_none()
+                {
+                    return Argument::Member(enumeration, bits.to_u64().unwrap_or(0) as u32);
+                }
+                Argument::Value(expr.clone())
+            }
+            Value::Integer(number) => {
+                let width = (number.bits() as u32 + 1).max(32);
+                Argument::Value(fold::constant(Ty::Bits(width), number))
+            }
+            _ => {
+                let mut items = Vec::new();
+                self.list_items(value, ty, "", None, &mut items);
+                Argument::List(items)
+            }
+        }
+    }
+
+    fn list_items(
+        &mut self,
+        value: &Value,
+        ty: &Type,
+        name: &str,
+        valid: Option<SlotId>,
+        into: &mut Vec<ListItem>,
+    ) {
+        let mut each = |lowerer: &mut Self,
+                        values: &[Value],
+                        types: &[(alloc::sync::Arc<str>, Type)],
+                        valid: Option<SlotId>| {
+            for (at, value) in values.iter().enumerate() {
+                let (own, ty) = match types.get(at) {
+                    Some((own, ty)) => (own.to_string(), ty.clone()),
+                    None => ("".into(), Type::Unknown),
+                };
+                let name = match (name.is_empty(), own.is_empty()) {
+                    (true, _) => own,
+                    (false, true) => name.to_string(),
+                    (false, false) => format!("{name}.{own}"),
+                };
+                lowerer.list_items(value, &ty, &name, valid, into);
+            }
+        };
+        let fields = |lowerer: &mut Self| {
+            lowerer
+                .fields(ty)
+                .into_iter()
+                .map(|f| (f.name, f.ty))
+                .collect::<Vec<_>>()
+        };
+        match value {
+            Value::Scalar(expr, _) => into.push(ListItem {
+                name: name.into(),
+                value: expr.clone(),
+                valid,
+            }),
+            Value::Integer(number) => {
+                let width = (number.bits() as u32 + 1).max(32);
+                into.push(ListItem {
+                    name: name.into(),
+                    value: fold::constant(Ty::Bits(width), number),
+                    valid,
+                });
+            }
+            Value::List(list, _) | Value::Union(list) => {
+                let types = match self.shape(ty) {
+                    Shape::List(base) => list.iter().map(|_| ("".into(), base.clone())).collect(),
+                    _ => fields(self),
+                };
+                each(self, list, &types, valid);
+            }
+            Value::Fields(list, _) => {
+                for (own, value) in list {
+                    self.list_items(value, &Type::Unknown, own, valid, into);
+                }
+            }
+            Value::Header {
+                valid: header,
+                fields: values,
+            } => {
+                let valid = match header {
+                    Expr::Slot(slot) => Some(*slot),
+                    Expr::Constant(bits, _) if bits.is_true() => None,
+                    Expr::Constant(..) => return,
+                    other => match self.spill_expr(other.clone()) {
+                        Expr::Slot(slot) => Some(slot),
+                        _ => None,
+                    },
+                };
+                let types = fields(self);
+                each(self, values, &types, valid);
+            }
+            Value::Stack { elements, .. } => {
+                let types: Vec<_> = match self.shape(ty) {
+                    Shape::Stack(base, _) => {
+                        elements.iter().map(|_| ("".into(), base.clone())).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                each(self, elements, &types, valid);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Names for the control plane, and annotations as text.
+
+use super::Lowerer;
+use crate::ast::{
+    self, AnnotationBody, BinaryOperator, Declaration, DeclarationKind, Expression, ExpressionKind,
+    UnaryOperator,
+};
+use crate::ir::Annotation;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// The name that a declaration declares.
+pub(super) fn declared(declaration: &Declaration) -> Arc<str> {
+    match &declaration.kind {
+        DeclarationKind::Constant { name, .. }
+        | DeclarationKind::Variable { name, .. }
+        | DeclarationKind::Instance { name, .. }
+        | DeclarationKind::Extern { name, .. }
+        | DeclarationKind::Action { name, .. }
+        | DeclarationKind::Composite { name, .. }
+        | DeclarationKind::Enum { name, .. }
+        | DeclarationKind::Typedef { name, .. }
+        | DeclarationKind::NewType { name, .. }
+        | DeclarationKind::ParserType { name, .. }
+        | DeclarationKind::ControlType { name, .. }
+        | DeclarationKind::PackageType { name, .. }
+        | DeclarationKind::ValueSet { name, .. } => name.text.clone(),
+        DeclarationKind::ExternFunction(prototype)
+        | DeclarationKind::Function { prototype, .. } => prototype.name.text.clone(),
+        DeclarationKind::Parser(parser) => parser.name.text.clone(),
+        DeclarationKind::Control(control) => control.name.text.clone(),
+        DeclarationKind::Table(table) => table.name.text.clone(),
+        DeclarationKind::Error { .. } => "error".into(),
+        DeclarationKind::MatchKind { .. } => "match_kind".into(),
+    }
+}
+
+/// The string that an annotation of the name holds: `@name("x")`.
+pub(super) fn string_annotation(annotations: &[ast::Annotation], name: &str) -> Option<String> {
+    let annotation = annotations.iter().find(|a| &*a.name.text == name)?;
+    match &annotation.body {
+        AnnotationBody::Tokens(tokens) => {
+            let text: String = tokens
+                .iter()
+                .map(|token| {
+                    token
+                        .strip_prefix('"')
+                        .and_then(|t| t.strip_suffix('"'))
+                        .unwrap_or(token)
+                })
+                .collect();
+            Some(text)
+        }
+        AnnotationBody::Expressions(list) => match list.first().map(|e| &e.kind) {
+            Some(ExpressionKind::String(text)) => Some(text.to_string()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A number in an annotation: `@priority(3)`.
+pub(super) fn number_annotation(annotations: &[ast::Annotation], name: &str) -> Option<u64> {
+    let annotation = annotations.iter().find(|a| &*a.name.text == name)?;
+    match &annotation.body {
+        AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
+            [only] => match only.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok(),
+                None => only.parse().ok(),
+            },
+            _ => None,
+        },
+        AnnotationBody::Expressions(list) => match list.first().map(|e| &e.kind) {
+            Some(ExpressionKind::Integer { value, .. }) => u64::try_from(value).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub(super) fn has_annotation(annotations: &[ast::Annotation], name: &str) -> bool {
+    annotations.iter().any(|a| &*a.name.text == name)
+}
+
+/// `prefix.name`; `@name` gives another last part, or with a dot in front the whole name.
+pub(super) fn external(prefix: &str, annotations: &[ast::Annotation], name: &str) -> String {
+    let own = string_annotation(annotations, "name");
+    let own = own.as_deref().unwrap_or(name);
+    match own.strip_prefix('.') {
+        Some(absolute) => absolute.to_string(),
+        None if prefix.is_empty() => own.to_string(),
+        None => format!("{prefix}.{own}"),
+    }
+}
+
+impl<'a> Lowerer<'a> {
+    pub fn annotations(&self, annotations: &[ast::Annotation]) -> Vec<Annotation> {
+        annotations
+            .iter()
+            .map(|annotation| Annotation {
+                name: annotation.name.text.clone(),
+                body: match &annotation.body {
+                    AnnotationBody::Empty => "".into(),
+                    AnnotationBody::Tokens(tokens) => {
+                        let mut text = String::new();
+                        for token in tokens {
+                            if !text.is_empty() && !matches!(&**token, "," | ")" | "]" | ";") {
+                                text.push(' ');
+                            }
+                            text.push_str(token);
+                        }
+                        text.into()
+                    }
+                    AnnotationBody::Expressions(list) => {
+                        let list: Vec<String> = list.iter().map(|e| expression(e, 0)).collect();
+                        list.join(", ").into()
+                    }
+                    AnnotationBody::Pairs(list) => {
+                        let list: Vec<String> = list
+                            .iter()
+                            .map(|(name, e)| format!("{} = {}", name.text, expression(e, 0)))
+                            .collect();
+                        list.join(", ").into()
+                    }
+                },
+            })
+            .collect()
+    }
+}
+
+/// The name of a key for the control plane: the expression as written, `isValid()` as the field `$valid$`, a mask left out.
+pub(super) fn key(expr: &Expression) -> String {
+    match &expr.kind {
+        ExpressionKind::Call { callee, .. } => match &callee.kind {
+            ExpressionKind::Member { base, member } if &*member.text == "isValid" => {
+                format!("{}.$valid$", key(base))
+            }
+            _ => expression(expr, 0),
+        },
+        ExpressionKind::Binary {
+            operator: BinaryOperator::BitAnd,
+            left,
+            right,
+        } => match (&left.kind, &right.kind) {
+            (_, ExpressionKind::Integer { .. }) => key(left),
+            (ExpressionKind::Integer { .. }, _) => key(right),
+            _ => expression(expr, 0),
+        },
+        _ => expression(expr, 0),
+    }
+}
+
+/// An expression as a programmer writes it, without needless brackets.
+fn expression(expr: &Expression, depth: u32) -> String {
+    if depth > super::MOST_NESTING {
+        return "...".into();
+    }
+    let inner = |e: &Expression| expression(e, depth + 1);
+    let list = |list: &[Expression]| list.iter().map(inner).collect::<Vec<_>>().join(", ");
+    match &expr.kind {
+        ExpressionKind::Integer { value, .. } => value.to_string(),
+        ExpressionKind::Bool(value) => value.to_string(),
+        ExpressionKind::String(text) => format!("{text:?}"),
+        ExpressionKind::Path { name, .. } => name.text.to_string(),
+        ExpressionKind::This => "this".into(),
+        ExpressionKind::Member { base, member } => format!("{}.{}", inner(base), member.text),
+        ExpressionKind::Index { base, index } => format!("{}[{}]", inner(base), inner(index)),
+        ExpressionKind::Slice { base, high, low } => {
+            format!("{}[{}:{}]", inner(base), inner(high), inner(low))
+        }
+        ExpressionKind::PlusSlice { base, low, width } => {
+            format!("{}[{}+:{}]", inner(base), inner(low), inner(width))
+        }
+        ExpressionKind::List { elements, .. } => format!("{{ {} }}", list(elements)),
+        ExpressionKind::Struct { fields, .. } => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, e)| format!("{} = {}", name.text, inner(e)))
+                .collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        ExpressionKind::Unary { operator, operand } => {
+            let sign = match operator {
+                UnaryOperator::Negate => "-",
+                UnaryOperator::Not => "!",
+                UnaryOperator::Complement => "~",
+                UnaryOperator::Plus => "+",
+            };
+            format!("{sign}{}", inner(operand))
+        }
+        ExpressionKind::Binary {
+            operator,
+            left,
+            right,
+        } => format!("{} {} {}", inner(left), sign(*operator), inner(right)),
+        ExpressionKind::Conditional { condition, yes, no } => {
+            format!("{} ? {} : {}", inner(condition), inner(yes), inner(no))
+        }
+        ExpressionKind::Cast { operand, .. } => inner(operand),
+        ExpressionKind::Call {
+            callee, arguments, ..
+        } => {
+            let arguments: Vec<String> = arguments.iter().map(|a| inner(&a.value)).collect();
+            format!("{}({})", inner(callee), arguments.join(", "))
+        }
+        ExpressionKind::Mask { value, mask } => format!("{} &&& {}", inner(value), inner(mask)),
+        ExpressionKind::Range { low, high } => format!("{}..{}", inner(low), inner(high)),
+        ExpressionKind::Invalid => "{#}".into(),
+        ExpressionKind::Default => "default".into(),
+        ExpressionKind::DontCare => "_".into(),
+        ExpressionKind::Dots => "...".into(),
+        ExpressionKind::Type(_) | ExpressionKind::Broken => String::new(),
+    }
+}
+
+fn sign(operator: BinaryOperator) -> &'static str {
+    match operator {
+        BinaryOperator::Add => "+",
+        BinaryOperator::Subtract => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::SaturatingAdd => "|+|",
+        BinaryOperator::SaturatingSubtract => "|-|",
+        BinaryOperator::ShiftLeft => "<<",
+        BinaryOperator::ShiftRight => ">>",
+        BinaryOperator::BitAnd => "&",
+        BinaryOperator::BitOr => "|",
+        BinaryOperator::BitXor => "^",
+        BinaryOperator::Concat => "++",
+        BinaryOperator::Equal => "==",
+        BinaryOperator::NotEqual => "!=",
+        BinaryOperator::Less => "<",
+        BinaryOperator::LessEqual => "<=",
+        BinaryOperator::Greater => ">",
+        BinaryOperator::GreaterEqual => ">=",
+        BinaryOperator::And => "&&",
+        BinaryOperator::Or => "||",
+    }
+}

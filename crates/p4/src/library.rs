@@ -24,6 +24,9 @@ const FILES: &[(&str, &str)] = &[
         "dpdk/psa.p4",
         "#define PSA_ON_DPDK\n#include <psa.p4>\n#undef PSA_ON_DPDK\n",
     ),
+    ("externs.p4", include_str!("../../../p4include/externs.p4")),
+    ("switch.p4", include_str!("../../../p4include/switch.p4")),
+    ("bump.p4", include_str!("../../../p4include/bump.p4")),
     ("pna.p4", include_str!("../../../p4include/pna.p4")),
     (
         "dpdk/pna.p4",

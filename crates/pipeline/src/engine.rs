@@ -22,6 +22,11 @@ impl Packet {
     pub fn begin(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
+        self.restart();
+    }
+
+    /// Makes it a packet that has just come in with the bytes that it has.
+    pub fn restart(&mut self) {
         self.position = 0;
         self.emitted.clear();
         self.emitted_bits = 0;

@@ -6,7 +6,7 @@ use crate::layout::{Layout, limbs};
 use crate::state::counter::Unit;
 use crate::state::replication::Groups;
 use crate::state::{Counter, Meter, Profile, Published, Queue, Register, Replication, ValueSet};
-use crate::table::{Form, Tables};
+use crate::table::{Form, Idle, Tables};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -133,6 +133,8 @@ pub struct Environment {
     pub packet_ins: Queue<Vec<u8>>,
     /// From the control plane: packets that come in by the CPU port.
     pub packet_outs: Queue<Vec<u8>>,
+    /// To the control plane: entries that no packet has hit for their idle timeout.
+    pub idles: Queue<Idle>,
     /// What `log_msg` said.
     pub messages: Queue<Message>,
     /// How many objects are [`Object::Checksum`].
@@ -219,6 +221,7 @@ impl Environment {
             digests: Queue::new(MESSAGES),
             packet_ins: Queue::new(MESSAGES),
             packet_outs: Queue::new(MESSAGES),
+            idles: Queue::new(MESSAGES),
             messages: Queue::new(MESSAGES),
             checksums,
             selectors,

@@ -17,6 +17,7 @@ pub mod environment;
 pub mod externs;
 pub mod interpreter;
 pub mod layout;
+pub mod node;
 pub mod state;
 pub mod table;
 pub mod trace;

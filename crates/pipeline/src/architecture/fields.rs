@@ -35,6 +35,12 @@ impl Field {
         }
     }
 
+    /// Gives it another one's value.
+    #[inline]
+    pub(super) fn copy(self, cells: &mut [u64], from: Field) {
+        self.set(cells, from.get(cells));
+    }
+
     /// Zero where there is no such field.
     #[inline]
     pub(super) fn get(self, cells: &[u64]) -> u64 {
@@ -97,6 +103,46 @@ pub(super) fn ranges(environment: &Environment, parameter: &SectionParameter) ->
         }
     }
     joined
+}
+
+/// Which cells to copy so that a parameter has another one's value; nothing where both are the same slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transfer(Vec<(Range<usize>, usize)>);
+
+impl Transfer {
+    /// From a section's parameter to another's, by their indices.
+    pub(super) fn new(
+        environment: &Environment,
+        (from, from_index): (SectionId, usize),
+        (to, to_index): (SectionId, usize),
+    ) -> Result<Self, Unsupported> {
+        let program = &*environment.program;
+        let from = parameter(program, from, from_index)?;
+        let to = parameter(program, to, to_index)?;
+        let pairs = from.fields.iter().zip(&to.fields);
+        let moves = pairs.map(|((_, from), (_, to))| {
+            (
+                environment.layout.range(*from),
+                environment.layout.range(*to),
+            )
+        });
+        let moves = moves.filter(|(from, to)| from != to && from.len() == to.len());
+        Ok(Transfer(moves.map(|(from, to)| (from, to.start)).collect()))
+    }
+
+    /// Copies within one packet's cells.
+    pub(super) fn within(&self, cells: &mut [u64]) {
+        for (from, to) in &self.0 {
+            cells.copy_within(from.clone(), *to);
+        }
+    }
+
+    /// Copies from one packet's cells to another's.
+    pub(super) fn between(&self, from: &[u64], to: &mut [u64]) {
+        for (range, at) in &self.0 {
+            to[*at..*at + range.len()].copy_from_slice(&from[range.clone()]);
+        }
+    }
 }
 
 /// Fields by the numbers in their `@field_list` annotations.

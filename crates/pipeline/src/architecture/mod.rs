@@ -2,40 +2,28 @@
 //!
 //! A [`Pipeline`] is a program that runs: packets go in by a port, and come out by ports.
 
+mod crossbar;
 mod fields;
+mod machine;
+mod psa;
 mod v1model;
 
-use crate::context::{Context, Preserved, Stop};
-use crate::engine::{Ended, Engine, Packet};
+pub use machine::{Cause, Config};
+
+use machine::{Egress, Job, Machine, preserve};
+
+use crate::context::Stop;
+use crate::engine::Engine;
 use crate::environment::{Environment, Unsupported};
+use crate::interpreter::Interpreter;
 use crate::table::Table;
 use crate::trace::Trace;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use node::Time;
-use p4::ir::SectionId;
-
-/// How a pipeline runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Where random numbers begin.
-    pub seed: u64,
-    /// How often one packet that comes in, with all its copies, may pass through ingress or egress. What asks for more is dropped.
-    pub passes: u32,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            seed: 0,
-            passes: 1024,
-        }
-    }
-}
 
 /// Why a packet, or a copy of one, went no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +32,10 @@ pub enum Drop {
     Ingress,
     /// The program said so in egress.
     Egress,
-    /// The parser rejected it, where that means drop.
-    Parser,
+    /// The program said so, in an architecture with one block.
+    Program,
+    /// The program named no port.
+    NoPort,
     /// Its multicast group has no ports.
     NoGroup,
     /// `assert(false)`
@@ -65,7 +55,8 @@ impl Drop {
         match self {
             Drop::Ingress => "dropped in ingress",
             Drop::Egress => "dropped in egress",
-            Drop::Parser => "rejected by the parser",
+            Drop::Program => "dropped by the program",
+            Drop::NoPort => "no egress port",
             Drop::NoGroup => "multicast group without ports",
             Drop::Assert => "assertion failed",
             Drop::Assume => "assumption failed",
@@ -141,6 +132,9 @@ pub struct Pipeline {
 
 enum Architecture {
     V1Model(v1model::V1Model),
+    Psa(Box<psa::Psa>),
+    Switch(crossbar::Switch),
+    Bump(crossbar::Bump),
 }
 
 impl Pipeline {
@@ -155,6 +149,9 @@ impl Pipeline {
     ) -> Result<Self, Unsupported> {
         let architecture = match &*environment.program.architecture {
             "V1Switch" => Architecture::V1Model(v1model::V1Model::new(environment)?),
+            "PSA_Switch" => Architecture::Psa(Box::new(psa::Psa::new(environment)?)),
+            "Switch" => Architecture::Switch(crossbar::Switch::new(environment)?),
+            "Bump" => Architecture::Bump(crossbar::Bump::new(environment)?),
             other => {
                 return Err(Unsupported::new(format!(
                     "no architecture with the package `{other}` is known here; V1Switch, PSA_Switch, Switch and Bump are"
@@ -163,14 +160,7 @@ impl Pipeline {
         };
         Ok(Pipeline {
             architecture,
-            machine: Machine {
-                engine,
-                context: Context::new(Arc::clone(environment), config.seed),
-                queue: VecDeque::new(),
-                pool: Vec::new(),
-                passes: 0,
-                config: config.clone(),
-            },
+            machine: Machine::new(environment, engine, config),
             environment: Arc::clone(environment),
         })
     }
@@ -184,12 +174,10 @@ impl Pipeline {
     /// Runs a packet that came in by a port, with all its copies, to the end.
     pub fn process(&mut self, now: Time, port: u32, bytes: &[u8], out: &mut dyn Output) {
         let view = self.environment.tables.view();
-        let Pipeline {
-            architecture,
-            machine,
-            ..
-        } = self;
-        machine.process(architecture, view.tables(), now, port, bytes, out);
+        self.environment.tables.tick(now);
+        self.machine.context.now = now;
+        self.architecture
+            .process(&mut self.machine, view.tables(), port, bytes, out);
     }
 
     /// Runs packets, which all see the tables as they are at one moment.
@@ -200,19 +188,24 @@ impl Pipeline {
         out: &mut dyn Output,
     ) {
         let view = self.environment.tables.view();
-        let Pipeline {
-            architecture,
-            machine,
-            ..
-        } = self;
+        self.environment.tables.tick(now);
+        self.machine.context.now = now;
         for (port, bytes) in packets {
-            machine.process(architecture, view.tables(), now, port, bytes, out);
+            self.architecture
+                .process(&mut self.machine, view.tables(), port, bytes, out);
         }
     }
 
-    /// Notes from now on what happens to packets; see [`Pipeline::take_trace`].
-    pub fn set_trace(&mut self, on: bool) {
+    /// Notes from now on what happens to packets; see [`Pipeline::take_trace`]. Meanwhile the interpreter runs them.
+    ///
+    /// # Errors
+    /// When the interpreter does not know one of the program's externs.
+    pub fn set_trace(&mut self, on: bool) -> Result<(), Unsupported> {
+        if on && self.machine.interpreter.is_none() {
+            self.machine.interpreter = Some(Interpreter::new(&self.environment)?);
+        }
         self.machine.context.trace = on.then(Box::default);
+        Ok(())
     }
 
     /// What happened since tracing began, or since this was last asked.
@@ -224,126 +217,21 @@ impl Pipeline {
     }
 }
 
-/// A packet, or a copy of one, that is to pass.
-#[derive(Default)]
-struct Job {
-    cells: Vec<u64>,
-    packet: Packet,
-    /// Egress, where not ingress.
-    egress: Option<Egress>,
-    /// By which port it came in, for ingress.
-    port: u32,
-    /// Its length when it came in.
-    length: u32,
-    /// v1model's `instance_type`, PSA's `packet_path`.
-    kind: u64,
-    /// No more than so many bytes leave.
-    truncate: Option<u32>,
-}
-
-#[derive(Clone, Copy)]
-struct Egress {
-    port: u32,
-    instance: u32,
-}
-
-/// What runs sections, with packets that wait.
-struct Machine {
-    engine: Box<dyn Engine>,
-    context: Context,
-    queue: VecDeque<Job>,
-    pool: Vec<Job>,
-    /// How many passes the packet that came in still has.
-    passes: u32,
-    config: Config,
-}
-
-impl Machine {
+impl Architecture {
     fn process(
-        &mut self,
-        architecture: &mut Architecture,
+        &self,
+        machine: &mut Machine,
         tables: &[Table],
-        now: Time,
         port: u32,
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
-        self.passes = self.config.passes;
-        self.context.now = now;
-        match architecture {
-            Architecture::V1Model(v1model) => v1model.process(self, tables, port, bytes, out),
+        machine.renew();
+        match self {
+            Architecture::V1Model(v1model) => v1model.process(machine, tables, port, bytes, out),
+            Architecture::Psa(psa) => psa.process(machine, tables, port, bytes, out),
+            Architecture::Switch(switch) => switch.process(machine, tables, port, bytes, out),
+            Architecture::Bump(bump) => bump.process(machine, tables, port, bytes, out),
         }
-    }
-
-    fn run(&mut self, section: SectionId, job: &mut Job, tables: &[Table]) -> Ended {
-        self.engine.run(
-            section,
-            &mut job.cells,
-            &mut job.packet,
-            tables,
-            &mut self.context,
-        )
-    }
-
-    /// A job with room for its cells, all zero.
-    fn job(&mut self) -> Job {
-        let mut job = self.pool.pop().unwrap_or_default();
-        job.cells.resize(self.context.environment.layout.cells(), 0);
-        job.cells.fill(0);
-        job.egress = None;
-        job.truncate = None;
-        job
-    }
-
-    fn done(&mut self, job: Job) {
-        self.pool.push(job);
-    }
-
-    /// Lets a copy pass when its turn comes, if the packet may still make copies.
-    fn enqueue(&mut self, job: Job, out: &mut dyn Output) {
-        match self.passes.checked_sub(1) {
-            Some(left) => {
-                self.passes = left;
-                self.queue.push_back(job);
-            }
-            None => {
-                out.drop(Drop::Passes);
-                self.done(job);
-            }
-        }
-    }
-
-    fn stopped(&mut self, job: Job, out: &mut dyn Output) {
-        let reason = self.context.stop.map_or(Drop::Steps, Drop::from);
-        out.drop(reason);
-        self.done(job);
-    }
-
-    /// Sends what is emitted.
-    fn send(&self, job: &Job, port: u32, out: &mut dyn Output) {
-        let emitted = &job.packet.emitted;
-        let length = job
-            .truncate
-            .map_or(emitted.len(), |most| emitted.len().min(most as usize));
-        out.send(port, &emitted[..length]);
-    }
-}
-
-/// Copies the values that go along from one packet's cells to another's.
-fn preserve(
-    preserved: &Preserved,
-    lists: &fields::FieldLists,
-    environment: &Environment,
-    from: &[u64],
-    to: &mut [u64],
-) {
-    let slots = match preserved {
-        Preserved::Nothing => return,
-        Preserved::List(list) => lists.slots(*list),
-        Preserved::Slots(slots) => slots,
-    };
-    for slot in slots {
-        let range = environment.layout.range(*slot);
-        to[range.clone()].copy_from_slice(&from[range]);
     }
 }

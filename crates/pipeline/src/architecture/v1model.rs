@@ -1,10 +1,11 @@
 //! v1model, as bmv2's `simple_switch` does it.
 
 use super::fields::{self, Field, FieldLists};
-use super::{Drop, Egress, Job, Machine, Output, preserve};
+use super::{Cause, Drop, Egress, Job, Machine, Output, preserve};
 use crate::context::Preserved;
-use crate::engine::{Ended, Packet};
+use crate::engine::Ended;
 use crate::environment::{Environment, Unsupported};
+use crate::state::replication::Replica;
 use crate::table::Table;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -101,11 +102,7 @@ impl V1Model {
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
-        let mut job = machine.job();
-        job.packet.begin(bytes);
-        job.port = port;
-        job.length = bytes.len() as u32;
-        job.kind = instance::NORMAL;
+        let mut job = machine.arrive(port, bytes, instance::NORMAL);
         loop {
             match job.egress {
                 None => self.ingress(machine, tables, job, out),
@@ -119,30 +116,31 @@ impl V1Model {
     }
 
     /// What each packet begins with: its port, length, time and kind. Everything else is as it is in the cells.
-    fn begin(&self, machine: &mut Machine, job: &mut Job) {
-        let now = machine.context.now;
-        machine.context.begin(now, job.length);
+    fn begin(&self, job: &mut Job, now: u64) {
         let cells = &mut job.cells;
         self.standard.ingress_port.set(cells, u64::from(job.port));
         self.standard
             .packet_length
             .set(cells, u64::from(job.length));
         self.standard.instance_type.set(cells, job.kind);
-        self.standard
-            .ingress_global_timestamp
-            .set(cells, now.as_ns() / 1000);
+        self.standard.ingress_global_timestamp.set(cells, now);
     }
 
     fn parse(&self, machine: &mut Machine, tables: &[Table], job: &mut Job) -> Ended {
         let ended = machine.run(self.parser, job, tables);
         // A packet that the parser rejected goes on; the program may look at the error.
-        let error = self.error.get(&job.cells);
-        self.standard.parser_error.set(&mut job.cells, error);
+        self.standard.parser_error.copy(&mut job.cells, self.error);
         ended
     }
 
     fn ingress(&self, machine: &mut Machine, tables: &[Table], mut job: Job, out: &mut dyn Output) {
-        self.begin(machine, &mut job);
+        let cause = match job.kind {
+            instance::RESUBMITTED => Cause::Resubmit,
+            instance::RECIRCULATED => Cause::Recirculate,
+            _ => Cause::Arrival,
+        };
+        let now = machine.begin(&job, cause);
+        self.begin(&mut job, now);
         if self.parse(machine, tables, &mut job) == Ended::Stop {
             return machine.stopped(job, out);
         }
@@ -159,47 +157,32 @@ impl V1Model {
             return machine.stopped(job, out);
         }
         let effects = core::mem::take(&mut machine.context.effects);
-        job.truncate = match (job.truncate, effects.truncate) {
-            (Some(old), Some(new)) => Some(old.min(new)),
-            (old, new) => old.or(new),
-        };
+        job.shorten(effects.truncate);
         if let Some((session, preserved)) = &effects.clone {
             self.clone_ingress(machine, tables, &job, *session, preserved, out);
         }
         if let Some(preserved) = &effects.resubmit {
-            let mut again = machine.job();
-            preserve(
-                preserved,
-                &self.lists,
-                &machine.context.environment,
-                &job.cells,
-                &mut again.cells,
-            );
+            let mut again = machine.again(&job, job.port, instance::RESUBMITTED);
+            self.preserve(machine, preserved, &job, &mut again);
             again.packet.begin(&job.packet.bytes);
-            again.port = job.port;
-            again.length = job.length;
-            again.kind = instance::RESUBMITTED;
             machine.enqueue(again, out);
             return machine.done(job);
         }
-        let group = self.standard.mcast_grp.get(&job.cells);
+        let group = self.standard.mcast_grp.get(&job.cells) as u32;
         if group != 0 {
             job.kind = instance::REPLICATED;
-            let copies = self.multicast(machine, &job, group as u32, out);
-            if copies == 0 {
-                out.drop(Drop::NoGroup);
-            }
-            return machine.done(job);
+            return machine.multicast(job, group, 0, out);
         }
         let port = self.standard.egress_spec.get(&job.cells);
         if port == self.drop_port {
-            out.drop(Drop::Ingress);
-            return machine.done(job);
+            return machine.drop(job, Drop::Ingress, out);
         }
+        // Resubmitted and recirculated packets are normal ones for egress.
         job.kind = instance::NORMAL;
         let egress = Egress {
             port: port as u32,
             instance: 0,
+            class: 0,
         };
         job.egress = Some(egress);
         if machine.queue.is_empty() {
@@ -207,6 +190,17 @@ impl V1Model {
         } else {
             machine.enqueue(job, out);
         }
+    }
+
+    fn preserve(&self, machine: &Machine, preserved: &Preserved, from: &Job, to: &mut Job) {
+        let environment = &machine.context.environment;
+        preserve(
+            preserved,
+            &self.lists,
+            environment,
+            &from.cells,
+            &mut to.cells,
+        );
     }
 
     /// Copies of the packet as it came, parsed again, with the metadata that goes along.
@@ -219,15 +213,13 @@ impl V1Model {
         preserved: &Preserved,
         out: &mut dyn Output,
     ) {
-        if !machine.context.groups().sessions.contains_key(&session) {
+        let Some(count) = machine.clones(session) else {
             return;
-        }
-        let mut copy = machine.job();
+        };
+        let mut copy = machine.again(job, job.port, instance::INGRESS_CLONE);
         copy.packet.begin(&job.packet.bytes);
-        copy.port = job.port;
-        copy.length = job.length;
-        copy.kind = instance::INGRESS_CLONE;
-        self.begin(machine, &mut copy);
+        let now = machine.begin(&copy, Cause::Arrival);
+        self.begin(&mut copy, now);
         if self.parse(machine, tables, &mut copy) == Ended::Stop {
             return machine.stopped(copy, out);
         }
@@ -235,68 +227,36 @@ impl V1Model {
         for range in &self.metadata {
             copy.cells[range.clone()].fill(0);
         }
-        self.begin(machine, &mut copy);
+        self.begin(&mut copy, now);
         self.standard.parser_error.set(&mut copy.cells, error);
-        preserve(
-            preserved,
-            &self.lists,
-            &machine.context.environment,
-            &job.cells,
-            &mut copy.cells,
-        );
-        self.standard
-            .instance_type
-            .set(&mut copy.cells, instance::INGRESS_CLONE);
-        self.replicate(machine, &copy, session, out);
+        self.preserve(machine, preserved, job, &mut copy);
+        self.replicate(machine, &copy, session, count, out);
         machine.done(copy);
     }
 
     /// Copies of a packet by a clone session.
-    fn replicate(&self, machine: &mut Machine, job: &Job, session: u32, out: &mut dyn Output) {
-        let Some((session, replicas)) = machine.context.groups().clones(session) else {
-            return;
-        };
-        let truncate = session.truncate;
-        let replicas: Vec<_> = replicas.collect();
-        for replica in replicas {
-            let mut copy = copy_of(machine, job);
-            copy.truncate = truncate;
-            copy.egress = Some(Egress {
-                port: replica.port,
-                instance: replica.instance,
-            });
-            machine.enqueue(copy, out);
-        }
-    }
-
-    fn multicast(
+    fn replicate(
         &self,
         machine: &mut Machine,
         job: &Job,
-        group: u32,
+        session: u32,
+        count: usize,
         out: &mut dyn Output,
-    ) -> usize {
-        let groups = machine.context.groups();
-        let count = groups.multicast.get(&group).map_or(0, Vec::len);
+    ) {
         for index in 0..count {
-            let Some(replica) = machine
-                .context
-                .groups()
-                .multicast
-                .get(&group)
-                .and_then(|replicas| replicas.get(index))
-                .copied()
+            let Some((Replica { port, instance }, options)) = machine.clone_at(session, index)
             else {
-                break;
+                return;
             };
-            let mut copy = copy_of(machine, job);
+            let mut copy = machine.copy(job);
+            copy.truncate = options.truncate;
             copy.egress = Some(Egress {
-                port: replica.port,
-                instance: replica.instance,
+                port,
+                instance,
+                class: options.class_of_service,
             });
             machine.enqueue(copy, out);
         }
-        count
     }
 
     fn egress(
@@ -307,9 +267,7 @@ impl V1Model {
         egress: Egress,
         out: &mut dyn Output,
     ) {
-        let now = machine.context.now.as_ns() / 1000;
-        let truncated = job.truncate;
-        machine.context.begin(machine.context.now, job.length);
+        let now = machine.begin(&job, Cause::Egress(egress.port, egress.instance));
         let standard = &self.standard;
         let cells = &mut job.cells;
         standard.egress_port.set(cells, u64::from(egress.port));
@@ -327,34 +285,24 @@ impl V1Model {
         }
         let effects = core::mem::take(&mut machine.context.effects);
         if let Some((session, preserved)) = &effects.clone
-            && machine.context.groups().sessions.contains_key(session)
+            && let Some(count) = machine.clones(*session)
         {
-            let mut copy = machine.job();
+            // Its headers are as egress left them, its metadata are new.
+            let mut copy = machine.again(&job, job.port, instance::EGRESS_CLONE);
             for range in &self.headers {
                 copy.cells[range.clone()].copy_from_slice(&job.cells[range.clone()]);
             }
-            preserve(
-                preserved,
-                &self.lists,
-                &machine.context.environment,
-                &job.cells,
-                &mut copy.cells,
-            );
-            copy_packet(&mut copy.packet, &job.packet);
-            copy.port = job.port;
-            copy.length = job.length;
-            copy.kind = instance::EGRESS_CLONE;
-            self.replicate(machine, &copy, *session, out);
+            self.begin(&mut copy, now);
+            self.preserve(machine, preserved, &job, &mut copy);
+            copy.packet.begin(&job.packet.bytes);
+            copy.packet.position = job.packet.position;
+            self.replicate(machine, &copy, *session, count, out);
             machine.done(copy);
         }
         if standard.egress_spec.get(&job.cells) == self.drop_port {
-            out.drop(Drop::Egress);
-            return machine.done(job);
+            return machine.drop(job, Drop::Egress, out);
         }
-        job.truncate = match (truncated, effects.truncate) {
-            (Some(old), Some(new)) => Some(old.min(new)),
-            (old, new) => old.or(new),
-        };
+        job.shorten(effects.truncate);
         if let Some(compute) = self.compute
             && machine.run(compute, &mut job, tables) == Ended::Stop
         {
@@ -365,43 +313,14 @@ impl V1Model {
         }
         job.packet.emit_payload();
         if let Some(preserved) = &effects.recirculate {
-            let mut again = machine.job();
-            preserve(
-                preserved,
-                &self.lists,
-                &machine.context.environment,
-                &job.cells,
-                &mut again.cells,
-            );
-            let emitted = &job.packet.emitted;
-            let length = job
-                .truncate
-                .map_or(emitted.len(), |most| emitted.len().min(most as usize));
-            again.packet.begin(&emitted[..length]);
-            again.port = job.port;
-            again.length = length as u32;
-            again.kind = instance::RECIRCULATED;
+            let mut again = machine.again(&job, job.port, instance::RECIRCULATED);
+            self.preserve(machine, preserved, &job, &mut again);
+            again.packet.begin(job.emitted());
+            again.length = again.packet.bytes.len() as u32;
             machine.enqueue(again, out);
             return machine.done(job);
         }
-        machine.send(&job, egress.port, out);
+        machine.send(egress.port, job.emitted(), out);
         machine.done(job);
     }
-}
-
-fn copy_packet(to: &mut Packet, from: &Packet) {
-    to.begin(&from.bytes);
-    to.position = from.position;
-}
-
-/// A copy of a packet with all its cells.
-fn copy_of(machine: &mut Machine, job: &Job) -> Job {
-    let mut copy = machine.job();
-    copy.cells.copy_from_slice(&job.cells);
-    copy_packet(&mut copy.packet, &job.packet);
-    copy.port = job.port;
-    copy.length = job.length;
-    copy.kind = job.kind;
-    copy.truncate = job.truncate;
-    copy
 }

@@ -168,8 +168,9 @@ impl Call {
                 };
                 self.give(output, value);
             }
-            Operation::Checksum16 => {
-                let value = self.hash(Algorithm::Checksum16, input, None, context);
+            Operation::Checksum16 { payload } => {
+                let payload = payload.then_some(packet);
+                let value = self.hash(Algorithm::Checksum16, input, payload, context);
                 self.give(output, value);
             }
             Operation::ChecksumClear { state } => context.checksums[*state].clear(),

@@ -160,8 +160,11 @@ pub enum Operation {
         /// Whether what the parser left is part of the data.
         payload: bool,
     },
-    /// `Checksum16.get(data)`
-    Checksum16,
+    /// `Checksum16.get(data)`, `checksum(data)`, `checksum_with_payload(data)`
+    Checksum16 {
+        /// Whether what the parser left is part of the data.
+        payload: bool,
+    },
     /// `Checksum.clear()`, `InternetChecksum.clear()`
     ChecksumClear {
         /// The number of its state.

@@ -223,6 +223,11 @@ impl Given<'_> {
                     payload: name.ends_with("payload"),
                 }
             }
+            ("checksum" | "checksum_with_payload", 1) => {
+                self.data(0)?;
+                let payload = name.ends_with("payload");
+                Operation::Checksum16 { payload }
+            }
             ("clone", 2) => Operation::Clone {
                 session: self.scalar(1)?,
                 preserved: Taken::Nothing,
@@ -405,7 +410,7 @@ impl Given<'_> {
             }
             ("Checksum16", "get", 1) => {
                 self.data(0)?;
-                Operation::Checksum16
+                Operation::Checksum16 { payload: false }
             }
             (_, _, count) => {
                 let &Object::Checksum(state, algorithm) = state else {

@@ -8,19 +8,21 @@ use crate::bits;
 use crate::context::Context;
 use crate::engine::{Ended, Engine, Packet};
 use crate::environment::{Environment, Unsupported};
-use crate::externs::{self, Call};
+use crate::externs::{self, Call, Operation};
 use crate::layout::limbs;
 use crate::state::value_set;
 use crate::table::Table;
+use crate::trace::{Event, expression};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use expressions::Values;
 use p4::ir::{
-    Block, BlockId, Body, Expr, HeaderId, Pattern, Place, Program, SectionId, SlotId,
+    Block, BlockId, Body, Expr, HeaderId, Pattern, Place, Program, SectionId, SlotId, StackId,
     StatementKind, TableId, Terminator, Ty,
 };
+use p4::source::Span;
 use p4::value::Bits;
 
 /// Calls by the statement that makes them: which body, which block, which statement.
@@ -100,6 +102,7 @@ impl Engine for Interpreter {
             context,
             error: section_of.error,
         };
+        run.note(|_| Event::Section(section));
         match run.body(BodyId::Section(section.index()), &section_of.body) {
             Flow::Return | Flow::Exit => Ended::Return,
             Flow::Reject => Ended::Reject,
@@ -145,6 +148,16 @@ impl Run<'_> {
         }
     }
 
+    /// Notes what happens, if somebody wants to know.
+    fn note(&mut self, event: impl FnOnce(&Self) -> Event) {
+        if self.context.trace.is_some() {
+            let event = event(self);
+            if let Some(trace) = &mut self.context.trace {
+                trace.push(event);
+            }
+        }
+    }
+
     fn value(&self, expression: &Expr) -> Bits {
         self.values().value(expression)
     }
@@ -159,6 +172,9 @@ impl Run<'_> {
             let Some(block) = body.blocks.get(at.index()) else {
                 return Flow::Return;
             };
+            if let (BodyId::Section(_), Some(name)) = (id, &block.name) {
+                self.note(|_| Event::State(Arc::clone(name)));
+            }
             let next = match self.statements(id, at, block) {
                 Next::Statement => match self.terminator(&block.terminator) {
                     Ok(next) => next,
@@ -182,18 +198,20 @@ impl Run<'_> {
             let next = match &statement.kind {
                 StatementKind::Assign { target, value } => {
                     let value = self.value(value);
-                    self.assign(target, &value);
+                    self.assign(target, &value, statement.span);
                     Next::Statement
                 }
-                StatementKind::Extract { header, size } => self.extract(*header, size.as_ref()),
-                StatementKind::ExtractNext { stack, size } => {
-                    let stack = &self.program.stacks[stack.index()];
+                StatementKind::Extract { header, size } => {
+                    self.extract(*header, size.as_ref(), statement.span)
+                }
+                StatementKind::ExtractNext { stack: id, size } => {
+                    let stack = &self.program.stacks[id.index()];
                     let next = self.values().slot(stack.next);
                     let position = next.to_u64().and_then(|next| usize::try_from(next).ok());
                     match position.and_then(|position| stack.headers.get(position)) {
-                        None => self.fail("StackOutOfBounds"),
+                        None => self.fail("StackOutOfBounds", Some(*id), statement.span),
                         Some(header) => {
-                            let result = self.extract(*header, size.as_ref());
+                            let result = self.extract(*header, size.as_ref(), statement.span);
                             if let Next::Statement = result {
                                 let next = Bits::new(32, next.unsigned() + 1u8);
                                 self.write(stack.next, &next);
@@ -209,14 +227,14 @@ impl Run<'_> {
                             self.write(*into, &value);
                             Next::Statement
                         }
-                        None => self.fail("PacketTooShort"),
+                        None => self.fail("PacketTooShort", None, statement.span),
                     }
                 }
                 StatementKind::Advance { bits } => {
                     let bits = self.value(bits).to_u64().unwrap_or(u64::MAX);
                     let end = self.packet.position.saturating_add(bits);
                     if end > self.packet.bytes.len() as u64 * 8 {
-                        self.fail("PacketTooShort")
+                        self.fail("PacketTooShort", None, statement.span)
                     } else {
                         self.packet.position = end;
                         Next::Statement
@@ -237,7 +255,7 @@ impl Run<'_> {
                     Next::Statement
                 }
                 StatementKind::Call { results, .. } => {
-                    self.call((id, at.index(), index), results);
+                    self.call((id, at.index(), index), results, statement.span);
                     match self.context.stop {
                         None => Next::Statement,
                         Some(_) => Next::Stop,
@@ -255,23 +273,27 @@ impl Run<'_> {
     fn terminator(&mut self, terminator: &Terminator) -> Result<BlockId, Flow> {
         match terminator {
             Terminator::Jump(next) => Ok(*next),
-            Terminator::Branch { condition, yes, no } => Ok(if self.values().is_true(condition) {
-                *yes
-            } else {
-                *no
-            }),
+            Terminator::Branch { condition, yes, no } => {
+                let taken = self.values().is_true(condition);
+                self.note(|run| Event::Branch {
+                    condition: expression(run.program, condition),
+                    taken,
+                });
+                Ok(if taken { *yes } else { *no })
+            }
             Terminator::Select {
                 keys,
                 cases,
                 default,
             } => {
                 let values: Vec<Bits> = keys.iter().map(|key| self.value(key)).collect();
-                for case in cases {
-                    if self.matches(keys, &values, &case.patterns) {
-                        return Ok(case.next);
-                    }
-                }
-                Ok(*default)
+                let mut cases = cases.iter().enumerate();
+                let found = cases.find(|(_, case)| self.matches(keys, &values, &case.patterns));
+                self.note(|_| Event::Select {
+                    keys: values,
+                    case: found.map(|(index, _)| index),
+                });
+                Ok(found.map_or(*default, |(_, case)| case.next))
             }
             Terminator::Apply { table, next, exit } => match self.apply(*table) {
                 Flow::Return | Flow::Reject => Ok(*next),
@@ -323,6 +345,7 @@ impl Run<'_> {
         let table = &self.program.tables[id.index()];
         let mut key = Vec::new();
         let mut selectors = Vec::new();
+        let mut values = Vec::new();
         for part in &table.keys {
             let value = self.value(&part.value);
             let mut cells = vec![0; limbs(part.ty.width())];
@@ -332,6 +355,7 @@ impl Run<'_> {
             } else {
                 key.extend(cells);
             }
+            values.push(value);
         }
         let selectors: Vec<_> = selectors
             .iter()
@@ -345,6 +369,22 @@ impl Run<'_> {
             self.cells,
             self.context,
         );
+        self.note(|run| Event::Table {
+            table: id,
+            keys: values,
+            entry: chosen
+                .entry
+                .and_then(|entry| run.tables[id.index()].handle(entry)),
+            member: chosen.member,
+            action: chosen.action.map(|action| {
+                let action = table.actions[action as usize].action;
+                let parameters = &run.program.actions[action.index()].parameters;
+                let arguments = parameters
+                    .iter()
+                    .map(|(_, slot, _)| run.values().slot(*slot));
+                (action, arguments.collect())
+            }),
+        });
         if let Some(slot) = table.hit {
             self.write(slot, &Bits::from(chosen.entry.is_some()));
         }
@@ -363,23 +403,44 @@ impl Run<'_> {
         flow
     }
 
-    fn assign(&mut self, place: &Place, value: &Bits) {
-        match place {
-            Place::Slot(slot) => self.write(*slot, value),
-            Place::Slice { slot, high, low } => self.splice(*slot, *high, *low, value),
-            Place::Element {
-                slots,
-                index,
-                slice,
-            } => {
-                let Some(position) = self.values().position(index, slots.len()) else {
-                    return;
-                };
-                match slice {
-                    None => self.write(slots[position], value),
-                    Some((high, low)) => self.splice(slots[position], *high, *low, value),
-                }
+    fn assign(&mut self, place: &Place, value: &Bits, span: Span) {
+        let slot = match place {
+            Place::Slot(slot) | Place::Slice { slot, .. } => Some(*slot),
+            Place::Element { slots, index, .. } => {
+                let position = self.values().position(index, slots.len());
+                position.map(|position| slots[position])
             }
+        };
+        let Some(slot) = slot else {
+            return;
+        };
+        let old = self
+            .context
+            .trace
+            .is_some()
+            .then(|| self.values().slot(slot));
+        self.put(slot, place, value);
+        if let Some(old) = old {
+            let new = self.values().slot(slot);
+            if old != new {
+                self.note(|_| Event::Assign {
+                    slot,
+                    old,
+                    new,
+                    span,
+                });
+            }
+        }
+    }
+
+    fn put(&mut self, slot: SlotId, place: &Place, value: &Bits) {
+        match place {
+            Place::Slot(_) | Place::Element { slice: None, .. } => self.write(slot, value),
+            Place::Slice { high, low, .. }
+            | Place::Element {
+                slice: Some((high, low)),
+                ..
+            } => self.splice(slot, *high, *low, value),
         }
     }
 
@@ -403,7 +464,12 @@ impl Run<'_> {
     }
 
     /// Writes the error, and says where to go.
-    fn fail(&mut self, error: &str) -> Next {
+    fn fail(&mut self, error: &str, stack: Option<StackId>, span: Span) -> Next {
+        self.note(|_| Event::Error {
+            error: error.into(),
+            stack,
+            span,
+        });
         let errors = self.program.enumerations.first();
         let members = errors.map_or(&[][..], |errors| &errors.members);
         if let (Some(slot), Some((_, value))) = (
@@ -417,8 +483,8 @@ impl Run<'_> {
     }
 
     /// Section 12.8.2 of the specification.
-    fn extract(&mut self, header: HeaderId, size: Option<&Expr>) -> Next {
-        let header = &self.program.headers[header.index()];
+    fn extract(&mut self, id: HeaderId, size: Option<&Expr>, span: Span) -> Next {
+        let header = &self.program.headers[id.index()];
         let slots = &self.program.slots;
         let variable = size.map_or(0, |size| self.value(size).to_u64().unwrap_or(u64::MAX));
         let fixed = header
@@ -437,14 +503,14 @@ impl Run<'_> {
                 _ => None,
             });
         if !variable.is_multiple_of(8) {
-            return self.fail("ParserInvalidArgument");
+            return self.fail("ParserInvalidArgument", None, span);
         }
         let left = self.packet.bytes.len() as u64 * 8 - self.packet.position;
         if left < total {
-            return self.fail("PacketTooShort");
+            return self.fail("PacketTooShort", None, span);
         }
         if variable > most.unwrap_or(0) {
-            return self.fail("HeaderTooShort");
+            return self.fail("HeaderTooShort", None, span);
         }
         let mut at = self.packet.position;
         for field in &header.fields {
@@ -459,12 +525,23 @@ impl Run<'_> {
         }
         self.packet.position = at;
         self.write(header.valid, &Bits::from(true));
+        self.note(|run| Event::Extract {
+            header: id,
+            values: header
+                .fields
+                .iter()
+                .map(|field| run.values().slot(*field))
+                .collect(),
+            span,
+        });
         Next::Statement
     }
 
-    fn emit(&mut self, header: HeaderId) {
-        let header = &self.program.headers[header.index()];
-        if self.values().slot(header.valid).is_true() {
+    fn emit(&mut self, id: HeaderId) {
+        let header = &self.program.headers[id.index()];
+        let valid = self.values().slot(header.valid).is_true();
+        self.note(|_| Event::Emit { header: id, valid });
+        if valid {
             for field in &header.fields {
                 let value = self.values().slot(*field);
                 self.append(&value);
@@ -483,19 +560,32 @@ impl Run<'_> {
         bits::append(emitted, emitted_bits, &cells, value.width());
     }
 
-    fn call(&mut self, key: (BodyId, usize, usize), results: &[Place]) {
+    fn call(&mut self, key: (BodyId, usize, usize), results: &[Place], span: Span) {
         let calls = self.calls;
         let call = &calls[&key];
         let mut input = vec![0; call.input_cells];
         for part in &call.inputs {
             externs::put(part.ty, &self.value(&part.value), &mut input[part.at..]);
         }
+        self.note(|run| Event::Call {
+            name: Arc::clone(&call.name),
+            inputs: call
+                .inputs
+                .iter()
+                .map(|part| run.value(&part.value))
+                .collect(),
+            text: match &call.operation {
+                Operation::Log { text } => Some(call.message(text, &input)),
+                _ => None,
+            },
+            span,
+        });
         let mut output = vec![0; call.output_cells];
         call.invoke(&input, &mut output, self.cells, self.packet, self.context);
         for (place, part) in results.iter().zip(&call.outputs) {
             let count = limbs(part.ty.width());
             let value = Bits::from_limbs(part.ty.width(), &output[part.at..part.at + count]);
-            self.assign(place, &value);
+            self.assign(place, &value, span);
         }
     }
 }

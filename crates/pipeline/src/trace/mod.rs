@@ -1,14 +1,160 @@
 //! What happened to a packet, step by step.
+//!
+//! While [`Context::trace`](crate::context::Context::trace) is there the interpreter and the architecture note [`Event`]s in it; [`text()`] and
+//! [`json()`] show them to people and programs. Without it, it costs nothing.
 
+mod expression;
+mod json;
+mod text;
+
+pub(crate) use expression::expression;
+pub use json::json;
+pub use text::text;
+
+use crate::architecture::{Cause, Drop};
+use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use p4::ir::{ActionId, HeaderId, SectionId, SlotId, StackId, TableId};
+use p4::source::Span;
+use p4::value::Bits;
 
-/// Events of one packet, in order, at most so many.
+/// How many events a trace keeps.
+const EVENTS: usize = 100_000;
+
+/// Events of packets, in order, at most so many.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// What happened.
     pub events: Vec<Event>,
+    /// How many more there were.
+    pub lost: u64,
+}
+
+impl Trace {
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.events.len() < EVENTS {
+            self.events.push(event);
+        } else {
+            self.lost += 1;
+        }
+    }
 }
 
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {}
+pub enum Event {
+    /// A packet, or a copy of one, begins ingress or egress.
+    Pass {
+        /// Why.
+        cause: Cause,
+        /// By which port it came in.
+        port: u32,
+        /// What it is.
+        bytes: Vec<u8>,
+    },
+    /// A section begins.
+    Section(SectionId),
+    /// A parser state begins.
+    State(Arc<str>),
+    /// A header was extracted.
+    Extract {
+        /// Which.
+        header: HeaderId,
+        /// Its fields' values.
+        values: Vec<Bits>,
+        /// Where in the program.
+        span: Span,
+    },
+    /// The parser failed.
+    Error {
+        /// How: a member of `error`.
+        error: Arc<str>,
+        /// The stack that had no more room, if that was it.
+        stack: Option<StackId>,
+        /// Where in the program.
+        span: Span,
+    },
+    /// A `select` chose.
+    Select {
+        /// What was looked at.
+        keys: Vec<Bits>,
+        /// Which case it was; none for `default`.
+        case: Option<usize>,
+    },
+    /// A condition was decided.
+    Branch {
+        /// The condition in the program, as far as its place is known.
+        condition: String,
+        /// How.
+        taken: bool,
+    },
+    /// A table was applied.
+    Table {
+        /// Which.
+        table: TableId,
+        /// The keys' values, in order, selectors too.
+        keys: Vec<Bits>,
+        /// The handle of the entry that was hit.
+        entry: Option<u64>,
+        /// The member of the action profile.
+        member: Option<u32>,
+        /// The action, and its arguments by parameter.
+        action: Option<(ActionId, Vec<Bits>)>,
+    },
+    /// A value was written that is another than before.
+    Assign {
+        /// To which slot.
+        slot: SlotId,
+        /// What it was.
+        old: Bits,
+        /// What it is.
+        new: Bits,
+        /// Where in the program.
+        span: Span,
+    },
+    /// An extern was called.
+    Call {
+        /// As the program writes it.
+        name: Arc<str>,
+        /// What it was given.
+        inputs: Vec<Bits>,
+        /// The text of `log_msg`.
+        text: Option<String>,
+        /// Where in the program.
+        span: Span,
+    },
+    /// A header was emitted, or not because it is invalid.
+    Emit {
+        /// Which.
+        header: HeaderId,
+        /// Whether.
+        valid: bool,
+    },
+    /// The packet asks for clones.
+    Clone {
+        /// By this session.
+        session: u32,
+        /// So many; none when there is no such session.
+        count: Option<usize>,
+    },
+    /// The packet goes to a multicast group.
+    Multicast {
+        /// This one.
+        group: u32,
+        /// So many ports.
+        count: usize,
+    },
+    /// The packet is given up.
+    Drop {
+        /// Why.
+        reason: Drop,
+    },
+    /// The packet leaves.
+    Send {
+        /// By which port.
+        port: u32,
+        /// What it is.
+        bytes: Vec<u8>,
+    },
+}

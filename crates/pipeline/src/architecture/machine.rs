@@ -1,0 +1,318 @@
+//! What all architectures share: packets that wait for their turn, copies, and the engine.
+
+use super::fields::FieldLists;
+use super::{Drop, Output};
+use crate::context::{Context, Preserved};
+use crate::engine::{Ended, Engine, Packet};
+use crate::environment::Environment;
+use crate::interpreter::Interpreter;
+use crate::state::replication::{Replica, Session};
+use crate::table::Table;
+use crate::trace::Event;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use p4::ir::SectionId;
+
+/// How a pipeline runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where random numbers begin.
+    pub seed: u64,
+    /// How often one packet that comes in, with all its copies, may pass through ingress or egress. What asks for more is dropped.
+    pub passes: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            seed: 0,
+            passes: 1024,
+        }
+    }
+}
+
+/// What makes a packet pass through ingress or egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It came in.
+    Arrival,
+    /// It begins anew as it came.
+    Resubmit,
+    /// It begins anew as it would have left.
+    Recirculate,
+    /// It is to leave by a port; the number tells copies apart.
+    Egress(u32, u32),
+}
+
+/// A packet, or a copy of one, that is to pass.
+#[derive(Default)]
+pub(super) struct Job {
+    pub(super) cells: Vec<u64>,
+    pub(super) packet: Packet,
+    /// Egress, where not ingress.
+    pub(super) egress: Option<Egress>,
+    /// By which port it came in.
+    pub(super) port: u32,
+    /// Its length when it came in.
+    pub(super) length: u32,
+    /// v1model's `instance_type`, PSA's `packet_path`.
+    pub(super) kind: u64,
+    /// No more than so many bytes leave.
+    pub(super) truncate: Option<u32>,
+}
+
+impl Job {
+    /// Lets no more bytes leave than `most`, if there is such a limit.
+    pub(super) fn shorten(&mut self, most: Option<u32>) {
+        self.truncate = match (self.truncate, most) {
+            (Some(old), Some(new)) => Some(old.min(new)),
+            (old, new) => old.or(new),
+        };
+    }
+
+    /// What is emitted, as far as it may leave.
+    pub(super) fn emitted(&self) -> &[u8] {
+        let emitted = &self.packet.emitted;
+        let most = self
+            .truncate
+            .map_or(emitted.len(), |most| emitted.len().min(most as usize));
+        &emitted[..most]
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Egress {
+    pub(super) port: u32,
+    pub(super) instance: u32,
+    pub(super) class: u8,
+}
+
+/// What runs sections, with packets that wait.
+pub(super) struct Machine {
+    engine: Box<dyn Engine>,
+    /// Runs packets that are traced.
+    pub(super) interpreter: Option<Interpreter>,
+    pub(super) context: Context,
+    pub(super) queue: VecDeque<Job>,
+    pool: Vec<Job>,
+    /// How many passes the packet that came in still has.
+    passes: u32,
+    config: Config,
+}
+
+impl Machine {
+    pub(super) fn new(
+        environment: &Arc<Environment>,
+        engine: Box<dyn Engine>,
+        config: &Config,
+    ) -> Self {
+        Machine {
+            engine,
+            interpreter: None,
+            context: Context::new(Arc::clone(environment), config.seed),
+            queue: VecDeque::new(),
+            pool: Vec::new(),
+            passes: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// Notes what happens, if somebody wants to know.
+    #[inline]
+    pub(super) fn note(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(trace) = &mut self.context.trace {
+            trace.push(event());
+        }
+    }
+
+    /// Before a packet comes in.
+    pub(super) fn renew(&mut self) {
+        self.passes = self.config.passes;
+    }
+
+    pub(super) fn run(&mut self, section: SectionId, job: &mut Job, tables: &[Table]) -> Ended {
+        let (cells, packet, context) = (&mut job.cells, &mut job.packet, &mut self.context);
+        match (&mut self.interpreter, &context.trace) {
+            (Some(interpreter), Some(_)) => {
+                interpreter.run(section, cells, packet, tables, context)
+            }
+            _ => self.engine.run(section, cells, packet, tables, context),
+        }
+    }
+
+    /// A job with room for its cells, all zero.
+    pub(super) fn job(&mut self) -> Job {
+        let mut job = self.pool.pop().unwrap_or_default();
+        job.cells.resize(self.context.environment.layout.cells(), 0);
+        job.cells.fill(0);
+        job.egress = None;
+        job.truncate = None;
+        job
+    }
+
+    /// A packet that has just come in.
+    pub(super) fn arrive(&mut self, port: u32, bytes: &[u8], kind: u64) -> Job {
+        let mut job = self.job();
+        job.packet.begin(bytes);
+        job.port = port;
+        job.length = bytes.len() as u32;
+        job.kind = kind;
+        job
+    }
+
+    /// A job for a packet that was here before, with nothing of it yet but its length.
+    pub(super) fn again(&mut self, job: &Job, port: u32, kind: u64) -> Job {
+        let mut again = self.job();
+        again.port = port;
+        again.length = job.length;
+        again.kind = kind;
+        again
+    }
+
+    /// A copy with all its cells.
+    pub(super) fn copy(&mut self, job: &Job) -> Job {
+        let mut copy = self.again(job, job.port, job.kind);
+        copy.cells.copy_from_slice(&job.cells);
+        copy.packet.begin(&job.packet.bytes);
+        copy.packet.position = job.packet.position;
+        copy.truncate = job.truncate;
+        copy
+    }
+
+    /// Begins a pass, and says when, in microseconds.
+    #[inline]
+    pub(super) fn begin(&mut self, job: &Job, cause: Cause) -> u64 {
+        let now = self.context.now;
+        self.context.begin(now, job.length);
+        self.note(|| Event::Pass {
+            cause,
+            port: job.port,
+            bytes: job.packet.bytes.clone(),
+        });
+        now.as_ns() / 1000
+    }
+
+    /// The job's buffers are free.
+    pub(super) fn done(&mut self, job: Job) {
+        self.pool.push(job);
+    }
+
+    /// Lets a copy pass when its turn comes, if the packet may still make copies.
+    pub(super) fn enqueue(&mut self, job: Job, out: &mut dyn Output) {
+        match self.passes.checked_sub(1) {
+            Some(left) => {
+                self.passes = left;
+                self.queue.push_back(job);
+            }
+            None => self.drop(job, Drop::Passes, out),
+        }
+    }
+
+    /// Gives a packet up.
+    pub(super) fn drop(&mut self, job: Job, reason: Drop, out: &mut dyn Output) {
+        self.note(|| Event::Drop { reason });
+        out.drop(reason);
+        self.done(job);
+    }
+
+    /// Gives a packet up that an engine stopped.
+    #[cold]
+    pub(super) fn stopped(&mut self, job: Job, out: &mut dyn Output) {
+        let reason = self.context.stop.map_or(Drop::Steps, Drop::from);
+        self.drop(job, reason, out);
+    }
+
+    /// Lets a packet leave.
+    #[inline]
+    pub(super) fn send(&mut self, port: u32, bytes: &[u8], out: &mut dyn Output) {
+        self.note(|| Event::Send {
+            port,
+            bytes: bytes.to_vec(),
+        });
+        out.send(port, bytes);
+    }
+
+    /// Copies a packet by a multicast group, and gives the original up.
+    pub(super) fn multicast(&mut self, job: Job, group: u32, class: u8, out: &mut dyn Output) {
+        let groups = self.context.groups();
+        let count = groups.multicast.get(&group).map_or(0, Vec::len);
+        self.note(|| Event::Multicast { group, count });
+        if count == 0 {
+            return self.drop(job, Drop::NoGroup, out);
+        }
+        for index in 0..count {
+            let replicas = self.context.groups().multicast.get(&group);
+            let Some(Replica { port, instance }) =
+                replicas.and_then(|replicas| replicas.get(index)).copied()
+            else {
+                break;
+            };
+            let mut copy = self.copy(&job);
+            copy.egress = Some(Egress {
+                port,
+                instance,
+                class,
+            });
+            self.enqueue(copy, out);
+        }
+        self.done(job);
+    }
+
+    /// How many copies a clone session makes; none of a session that is not there.
+    pub(super) fn clones(&mut self, session: u32) -> Option<usize> {
+        let count = self
+            .context
+            .groups()
+            .clones(session)
+            .map(|(_, replicas)| replicas.count());
+        self.note(|| Event::Clone { session, count });
+        count
+    }
+
+    /// One of them.
+    pub(super) fn clone_at(
+        &mut self,
+        session: u32,
+        index: usize,
+    ) -> Option<(Replica, CloneOptions)> {
+        let (session, mut replicas) = self.context.groups().clones(session)?;
+        let &Session {
+            class_of_service,
+            truncate,
+            ..
+        } = session;
+        let options = CloneOptions {
+            class_of_service,
+            truncate,
+        };
+        Some((replicas.nth(index)?, options))
+    }
+}
+
+/// What a clone session says of its copies.
+#[derive(Clone, Copy)]
+pub(super) struct CloneOptions {
+    pub(super) class_of_service: u8,
+    pub(super) truncate: Option<u32>,
+}
+
+/// Copies the values that go along from one packet's cells to another's.
+pub(super) fn preserve(
+    preserved: &Preserved,
+    lists: &FieldLists,
+    environment: &Environment,
+    from: &[u64],
+    to: &mut [u64],
+) {
+    let slots = match preserved {
+        Preserved::Nothing => return,
+        Preserved::List(list) => lists.slots(*list),
+        Preserved::Slots(slots) => slots,
+    };
+    for slot in slots {
+        let range = environment.layout.range(*slot);
+        to[range.clone()].copy_from_slice(&from[range]);
+    }
+}

@@ -46,6 +46,10 @@ fn can_be_left_out(parameter: &Parameter) -> bool {
 pub(super) fn bind(parameters: &[Parameter], arguments: &[Argument]) -> Result<Vec<Bound>, String> {
     let mut bound = vec![Bound::Absent; parameters.len()];
     let mut given = vec![false; parameters.len()];
+    let named = arguments.iter().filter(|a| a.name.is_some()).count();
+    if named > 0 && named < arguments.len() {
+        return Err("either all arguments have a name or none".into());
+    }
     for (index, argument) in arguments.iter().enumerate() {
         let position = match &argument.name {
             None => {
@@ -625,7 +629,14 @@ impl<'a> Checker<'a> {
         };
         let mut all = candidate.outer.clone();
         all.extend(substitution(candidate.type_parameters, &inner));
+        let before = self.diagnostics.errors();
         self.check_arguments(e.span, &candidate, &bound, arguments, &all);
+        if self.diagnostics.errors() > before {
+            // What follows from a wrong argument need not be told too.
+            for (_, ty) in &all {
+                self.forgive(ty);
+            }
+        }
         let result = substitute(&candidate.result, &all);
         let call = Call {
             target: candidate.target,
@@ -636,12 +647,17 @@ impl<'a> Checker<'a> {
             ExpressionKind::Member { base, .. } => Some(self.known(&self.type_of(base.id))),
             _ => None,
         };
-        if !matches!(candidate.target, Target::Apply(_)) {
-            self.inferred_arguments(candidate.parameters, &call.arguments, arguments, false);
+        if self.diagnostics.errors() == before {
+            if !matches!(candidate.target, Target::Apply(_)) {
+                self.inferred_arguments(candidate.parameters, &call.arguments, arguments);
+            }
+            if self.diagnostics.errors() == before {
+                self.core_call(e, &call, object.as_ref(), &candidate.name.text, arguments);
+            }
         }
-        self.core_call(e, &call, object.as_ref(), &candidate.name.text, arguments);
         self.note_call(e, callee, call, Some(candidate.id));
-        self.known(&result)
+        let result = self.known(&result);
+        self.bounded(result, e.span)
     }
 
     /// Actions cannot be called from parsers or functions, nor with tables' results; functions from anywhere.
@@ -1071,6 +1087,9 @@ impl<'a> Checker<'a> {
             candidates
         };
         if candidates.is_empty() {
+            for ty in &given {
+                self.forgive(ty);
+            }
             let text = self.show(ty);
             self.error(
                 "not-constructible",
@@ -1091,7 +1110,13 @@ impl<'a> Checker<'a> {
                 self.forgive(ty);
             }
         }
+        let before = self.diagnostics.errors();
         self.check_arguments(whole, &candidate, &bound, arguments, &candidate.outer);
+        if self.diagnostics.errors() > before {
+            for (_, ty) in &candidate.outer {
+                self.forgive(ty);
+            }
+        }
         let result = match candidate.result.clone() {
             Type::Object(id, given) => Type::Object(id, given),
             _ => Type::Object(object, given),

@@ -97,7 +97,11 @@ pub(super) struct Checker<'a> {
     pub(super) tables: BTreeMap<NodeId, super::tables::TableFacts<'a>>,
     /// Extern functions and functions being checked: not yet visible.
     pub(super) in_table_properties: bool,
-    /// Whether sizes of fields are being followed (guards against deep nesting).
+    /// How deep the types of a header, struct, union or new type nest.
+    pub(super) nesting: BTreeMap<NodeId, u32>,
+    /// How many scalars a type has.
+    pub(super) scalars: BTreeMap<Type, u64>,
+    /// How many bits a type has at least and at most.
     pub(super) sizes: BTreeMap<Type, Option<(u64, u64)>>,
 }
 
@@ -107,6 +111,10 @@ pub(super) const DEEPEST: u32 = 250;
 pub(super) const WIDEST: u32 = 65_536;
 /// The longest stack.
 pub(super) const LONGEST_STACK: u32 = 65_536;
+/// Types nest so deep at most.
+pub(super) const DEEPEST_TYPE: u32 = 100;
+/// A type has at most so many scalars.
+pub(super) const MOST_SCALARS: u64 = 1 << 18;
 /// The largest type, counted in its parts.
 pub(super) const LARGEST_TYPE: usize = 10_000;
 
@@ -131,6 +139,8 @@ impl<'a> Checker<'a> {
             depth: 0,
             tables: BTreeMap::new(),
             in_table_properties: false,
+            nesting: BTreeMap::new(),
+            scalars: BTreeMap::new(),
             sizes: BTreeMap::new(),
         }
     }

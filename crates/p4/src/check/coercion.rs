@@ -100,7 +100,9 @@ impl<'a> Checker<'a> {
             e.span,
             format!("this is `{have_text}` where `{want_text}` is needed"),
         );
-        if self.castable(have, want) {
+        if let Some((place, why)) = self.why_not_implemented(have, want) {
+            diagnostic = diagnostic.note(place, why);
+        } else if self.castable(have, want) {
             diagnostic = diagnostic.help(format!("write a cast: `({want_text})...`"));
         }
         self.tell(diagnostic);
@@ -343,8 +345,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The default value of a type, where it can be written down.
-    pub(super) fn default_value(&self, ty: &Type) -> Option<Constant> {
+    /// The default value of a type, where it can be written down and is not too long.
+    pub(super) fn default_value(&mut self, ty: &Type) -> Option<Constant> {
+        let ty = self.known(ty);
+        if self.scalars(&ty) > 4096 {
+            return None;
+        }
+        self.default_parts(&ty)
+    }
+
+    fn default_parts(&self, ty: &Type) -> Option<Constant> {
         Some(match self.shallow(ty) {
             Type::Bool => Constant::Bool(false),
             Type::Integer | Type::Bits(_) | Type::Signed(_) => Constant::Integer(0.into()),
@@ -360,15 +370,15 @@ impl<'a> Checker<'a> {
                 }
                 _ => return None,
             },
-            Type::New(id) => return self.default_value(&self.type_of(id)),
+            Type::New(id) => return self.default_parts(&self.type_of(id)),
             Type::Stack(base, size) if size <= 1024 => {
-                let part = self.default_value(&base)?;
+                let part = self.default_parts(&base)?;
                 Constant::List(core::iter::repeat_n(part, size as usize).collect())
             }
             Type::Tuple(parts) => Constant::List(
                 parts
                     .iter()
-                    .map(|part| self.default_value(part))
+                    .map(|part| self.default_parts(part))
                     .collect::<Option<_>>()?,
             ),
             Type::Composite(id, arguments) => {
@@ -377,7 +387,7 @@ impl<'a> Checker<'a> {
                     Constant::List(
                         fields
                             .iter()
-                            .map(|(_, ty)| self.default_value(ty))
+                            .map(|(_, ty)| self.default_parts(ty))
                             .collect::<Option<_>>()?,
                     )
                 } else {

@@ -10,6 +10,24 @@ use alloc::format;
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
+/// The longest string, in bytes.
+pub(super) const LONGEST_STRING: usize = 65_536;
+/// The most parts that the known value of a list or struct has.
+const MOST_PARTS: usize = 65_536;
+
+/// How many parts a value has, counted up to a bound.
+fn parts(value: &Constant, room: &mut usize) {
+    *room = room.saturating_sub(1);
+    if let Constant::List(list) = value {
+        for part in list {
+            if *room == 0 {
+                return;
+            }
+            parts(part, room);
+        }
+    }
+}
+
 /// A number as a value of the type would hold it.
 pub(super) fn wrap(value: &BigInt, ty: &Type) -> BigInt {
     match ty {
@@ -50,7 +68,9 @@ pub(super) fn binary(
             Op::Or => Some(Constant::Bool(*x || *y)),
             _ => None,
         },
-        (Constant::String(x), Constant::String(y)) if operator == Op::Concat => {
+        (Constant::String(x), Constant::String(y))
+            if operator == Op::Concat && x.len() + y.len() <= LONGEST_STRING =>
+        {
             Some(Constant::String(format!("{x}{y}").into()))
         }
         (Constant::Integer(x), Constant::Integer(y)) => {
@@ -167,9 +187,15 @@ impl<'a> Checker<'a> {
     }
 
     /// Notes the value of a list or struct expression that becomes the type `to`, when all its parts are known.
-    pub(super) fn constant_list(&mut self, e: &Expression, parts: &[Option<Constant>]) {
-        if let Some(parts) = parts.iter().cloned().collect() {
-            self.out.constants.insert(e.id, Constant::List(parts));
+    pub(super) fn constant_list(&mut self, e: &Expression, values: &[Option<Constant>]) {
+        let mut room = MOST_PARTS;
+        for part in values.iter().flatten() {
+            parts(part, &mut room);
+        }
+        if room > 0
+            && let Some(values) = values.iter().cloned().collect()
+        {
+            self.out.constants.insert(e.id, Constant::List(values));
         }
     }
 

@@ -215,7 +215,6 @@ impl<'a> Checker<'a> {
         parameters: &'a [Parameter],
         bound: &[Bound],
         arguments: &'a [Argument],
-        constructor: bool,
     ) {
         for (parameter, bound) in parameters.iter().zip(bound) {
             let Bound::Argument(index) = bound else {
@@ -225,7 +224,7 @@ impl<'a> Checker<'a> {
                 matches!(part, Type::Parameter(_))
             });
             let argument = &arguments[*index].value;
-            if !generic || constructor {
+            if !generic {
                 continue;
             }
             let have = self.known(&self.type_of(argument.id));

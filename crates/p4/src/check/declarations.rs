@@ -5,7 +5,7 @@ use super::checker::{Checker, Entity, Place};
 use super::type_expressions::{ApplicableKind, kind_name};
 use crate::ast::{
     Argument, Block, CompositeKind, Control, Declaration, DeclarationKind, Direction, Expression,
-    Field, Member, Method, Name, Parameter, Prototype, TypeExpression, TypeParameter,
+    Field, Member, Method, Name, NodeId, Parameter, Prototype, TypeExpression, TypeParameter,
 };
 use crate::diagnostic::Diagnostic;
 use crate::types::{Constant, Type};
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
                 type_parameters,
                 fields,
             } => {
-                self.composite_type(*kind, type_parameters, fields);
+                self.composite_type(declaration.id, *kind, type_parameters, fields);
                 self.declare(name, entity);
             }
             DeclarationKind::Enum {
@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
             self.error(
                 "result-type",
                 prototype.result.span,
-                format!("`{}` cannot give a `{text}`", prototype.name.text),
+                format!("`{}` cannot return `{text}`", prototype.name.text),
             );
         }
         self.parameters(&prototype.parameters, kind);
@@ -751,6 +751,7 @@ impl<'a> Checker<'a> {
 
     fn composite_type(
         &mut self,
+        id: NodeId,
         kind: CompositeKind,
         type_parameters: &'a [TypeParameter],
         fields: &'a [Field],
@@ -758,6 +759,7 @@ impl<'a> Checker<'a> {
         self.scoped(|checker| {
             checker.type_parameters_here(type_parameters);
             let mut seen: BTreeMap<&str, &Name> = BTreeMap::new();
+            let mut deepest = 0;
             for field in fields {
                 checker.register(Entity::Field(field));
                 checker.annotations(&field.annotations);
@@ -787,8 +789,10 @@ impl<'a> Checker<'a> {
                         format!("a field of a {} cannot be `{text}`", kind_name(kind)),
                     );
                 }
+                deepest = deepest.max(checker.nesting(&ty));
                 checker.record(field.id, ty);
             }
+            checker.nesting.insert(id, deepest);
         });
     }
 
@@ -924,6 +928,7 @@ impl<'a> Checker<'a> {
             );
         }
         let resolved = if fits { resolved } else { Type::Unknown };
+        self.nesting.insert(declaration.id, self.nesting(&resolved));
         self.record(declaration.id, resolved);
     }
 

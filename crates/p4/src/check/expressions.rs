@@ -299,9 +299,10 @@ impl<'a> Checker<'a> {
             ExpressionKind::List { .. } | ExpressionKind::Struct { .. }
         );
         if literal {
-            if self.coerce(operand, &from, &to)
-                && let Some(value) = self.cast_value(operand)
-            {
+            if !self.coerce(operand, &from, &to) {
+                return Type::Unknown;
+            }
+            if let Some(value) = self.cast_value(operand) {
                 self.constant_is(e, value);
             }
             return to;

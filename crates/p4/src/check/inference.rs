@@ -6,6 +6,7 @@ use crate::source::Span;
 use crate::types::Type;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -267,6 +268,55 @@ impl<'a> Checker<'a> {
         for index in open {
             self.variables[index as usize].told = true;
         }
+    }
+
+    /// In what the parameters of a parser or control differ from those of the type that it should have.
+    pub(super) fn why_not_implemented(
+        &mut self,
+        have: &Type,
+        want: &Type,
+    ) -> Option<(Span, String)> {
+        let (Type::Object(object, arguments), Type::Object(kind, kind_arguments)) =
+            (self.known(have), self.known(want))
+        else {
+            return None;
+        };
+        let (have, want) = (self.applicable(object)?, self.applicable(kind)?);
+        let name = self
+            .entity(object)
+            .and_then(|entity| self.name_of(entity))?;
+        if have.kind != want.kind {
+            return None;
+        }
+        let from = substitution(have.type_parameters, &arguments);
+        let to = substitution(want.type_parameters, &kind_arguments);
+        for (mine, theirs) in have.parameters.iter().zip(want.parameters) {
+            if mine.direction != theirs.direction {
+                let message = format!(
+                    "the directions of `{}` and of `{}` of the type differ",
+                    mine.name.text, theirs.name.text
+                );
+                return Some((mine.name.span, message));
+            }
+            let (x, y) = (
+                substitute(&self.type_of(mine.id), &from),
+                substitute(&self.type_of(theirs.id), &to),
+            );
+            if !self.unify(&x, &y) {
+                let (x, y) = (self.show(&x), self.show(&y));
+                return Some((
+                    mine.name.span,
+                    format!("`{}` is `{x}`, and must be `{y}`", mine.name.text),
+                ));
+            }
+        }
+        (have.parameters.len() != want.parameters.len()).then(|| {
+            let (x, y) = (have.parameters.len(), want.parameters.len());
+            (
+                name.span,
+                format!("`{}` has {x} parameters, and must have {y}", name.text),
+            )
+        })
     }
 
     /// Complains of each type that was to be inferred since the last call and was not.

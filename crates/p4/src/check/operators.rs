@@ -426,6 +426,13 @@ impl<'a> Checker<'a> {
     ) -> Type {
         if *x == Type::String && *y == Type::String {
             self.fold(e, BinaryOperator::Concat, left, right, &Type::String);
+            if self.constant(left).is_some()
+                && self.constant(right).is_some()
+                && self.constant(e).is_none()
+            {
+                self.error("too-large", e.span, "this string is too long");
+                return Type::Unknown;
+            }
             return Type::String;
         }
         let (a, b) = (self.numeric(x), self.numeric(y));

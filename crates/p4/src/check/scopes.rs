@@ -203,6 +203,10 @@ impl<'a> Checker<'a> {
 
     /// The declared name that is nearest to a misspelt one.
     fn similar(&self, name: &str) -> Option<String> {
+        // Later ones are not shown, and the search is long in large programs.
+        if self.diagnostics.errors() > crate::diagnostic::MOST_KEPT {
+            return None;
+        }
         let candidates = self
             .frames
             .iter()

@@ -1,12 +1,15 @@
 //! Uses of types: what they mean, and whether they are well formed (specification 7).
 
-use super::checker::{Checker, Entity, LARGEST_TYPE, LONGEST_STACK, WIDEST};
+use super::checker::{
+    Checker, DEEPEST_TYPE, Entity, LARGEST_TYPE, LONGEST_STACK, MOST_SCALARS, WIDEST,
+};
 use super::inference::size;
 use crate::ast::{
     CompositeKind, DeclarationKind, Expression, Name, NodeId, Parameter, TypeExpression,
     TypeExpressionKind, TypeParameter,
 };
 use crate::diagnostic::Diagnostic;
+use crate::source::Span;
 use crate::types::{Constant, Type};
 use alloc::boxed::Box;
 use alloc::format;
@@ -155,14 +158,85 @@ impl<'a> Checker<'a> {
     /// The type that a type expression means; of a generic name alone the type without arguments.
     pub(super) fn resolve_open(&mut self, ty: &'a TypeExpression) -> Type {
         let resolved = self.deeper(ty.span, Type::Unknown, |checker| checker.resolve_kind(ty));
-        let resolved = if size(&resolved) > LARGEST_TYPE {
-            self.error("type-too-large", ty.span, "this type has too many parts");
-            Type::Unknown
-        } else {
-            resolved
-        };
+        let resolved = self.bounded(resolved, ty.span);
         self.record(ty.id, resolved.clone());
         resolved
+    }
+
+    /// The type, unless it is too large to work with.
+    pub(super) fn bounded(&mut self, ty: Type, span: Span) -> Type {
+        let wrong = if size(&ty) > LARGEST_TYPE || self.nesting(&ty) > DEEPEST_TYPE {
+            true
+        } else {
+            matches!(ty, Type::Composite(..) | Type::Tuple(_) | Type::Stack(..))
+                && self.scalars(&ty) > MOST_SCALARS
+        };
+        if wrong {
+            self.error(
+                "type-too-large",
+                span,
+                "this type has too many parts, or nests too deeply",
+            );
+            return Type::Unknown;
+        }
+        ty
+    }
+
+    /// How deep a type nests, through fields too.
+    pub(super) fn nesting(&self, ty: &Type) -> u32 {
+        let most = |parts: &[Type]| {
+            parts
+                .iter()
+                .map(|part| self.nesting(part))
+                .max()
+                .unwrap_or(0)
+        };
+        let own = |id: &NodeId| self.nesting.get(id).copied().unwrap_or(0);
+        match ty {
+            Type::Composite(id, arguments) | Type::Object(id, arguments) => {
+                1 + own(id) + most(arguments)
+            }
+            Type::New(id) => 1 + own(id),
+            Type::Tuple(parts) => 1 + most(parts),
+            Type::Stack(part, _) | Type::List(part) | Type::Set(part) | Type::Name(part) => {
+                1 + self.nesting(part)
+            }
+            Type::Fields(fields) => {
+                1 + fields
+                    .iter()
+                    .map(|(_, part)| self.nesting(part))
+                    .max()
+                    .unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
+    /// How many scalars a type has.
+    pub(super) fn scalars(&mut self, ty: &Type) -> u64 {
+        let parts: Vec<Type> = match ty {
+            Type::Composite(id, arguments) => {
+                if let Some(count) = self.scalars.get(ty) {
+                    return *count;
+                }
+                self.fields(*id, arguments)
+                    .into_iter()
+                    .map(|(_, ty)| ty)
+                    .collect()
+            }
+            Type::Tuple(parts) => parts.clone(),
+            Type::Stack(part, count) => {
+                return self.scalars(part).saturating_mul(u64::from(*count));
+            }
+            _ => return 1,
+        };
+        let count = parts
+            .iter()
+            .fold(1u64, |sum, part| sum.saturating_add(self.scalars(part)));
+        if matches!(ty, Type::Composite(..)) {
+            self.scalars.insert(ty.clone(), count);
+        }
+        count
     }
 
     fn resolve_kind(&mut self, ty: &'a TypeExpression) -> Type {

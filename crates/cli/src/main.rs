@@ -25,6 +25,7 @@ mod man;
 mod r#match;
 mod mount;
 mod output;
+mod p4;
 mod packets;
 mod phy;
 mod ping;
@@ -76,6 +77,7 @@ enum Command {
     Lab(lab::Lab),
     Phy(phy::Phy),
     Covert(covert::Covert),
+    P4(p4::P4),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -102,6 +104,7 @@ impl Command {
             Command::Lab(command) => command.run(),
             Command::Phy(command) => command.run(),
             Command::Covert(command) => command.run(),
+            Command::P4(command) => command.run(),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

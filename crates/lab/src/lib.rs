@@ -18,6 +18,7 @@
 //! | `run` | [`run`]: a lab in a world |
 //! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
 //! | `replay` | files that generators replay |
+//! | [`program`] | P4 programs from files |
 //! | [`single`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
 //! | `report`, `plot` | what comes of it |
@@ -57,6 +58,7 @@ mod kinds;
 mod lines;
 mod plan;
 mod plot;
+pub mod program;
 mod replay;
 mod report;
 mod run;

@@ -150,6 +150,11 @@ impl Diagnostics {
         self.errors > 0
     }
 
+    /// Leaves out what is not wanted.
+    pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
+        self.list.retain(wanted);
+    }
+
     /// How many errors there were.
     #[must_use]
     pub fn errors(&self) -> usize {

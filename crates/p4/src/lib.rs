@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod ast;
 pub mod check;
+pub mod compile;
 pub mod diagnostic;
 pub mod fmt;
 pub mod ir;

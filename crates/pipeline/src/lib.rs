@@ -19,5 +19,6 @@ pub mod interpreter;
 pub mod layout;
 pub mod node;
 pub mod state;
+pub mod stf;
 pub mod table;
 pub mod trace;

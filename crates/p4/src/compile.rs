@@ -1,0 +1,75 @@
+//! A program's whole way, from text to the intermediate representation.
+
+use crate::ast::Program;
+use crate::check::{Checked, check};
+use crate::diagnostic::Diagnostics;
+use crate::preprocess::{self, preprocess};
+use crate::source::{Includes, Sources};
+use crate::{ir, lower, parse};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// How to compile.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Macros that are defined before the text: name and replacement.
+    pub defines: Vec<(String, String)>,
+    /// Leave the intermediate representation as lowering made it.
+    pub unoptimized: bool,
+}
+
+/// What came of it. Whatever could be made is there; what is missing was stopped by an error in [`Compiled::diagnostics`].
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    /// The texts, which the diagnostics point into.
+    pub sources: Sources,
+    /// Errors and warnings of all steps.
+    pub diagnostics: Diagnostics,
+    /// The program with its types.
+    pub checked: Option<Checked>,
+    /// What engines run. Absent too when the program is a library, without `main`.
+    pub program: Option<ir::Program>,
+}
+
+/// Compiles a program.
+pub fn compile(name: &str, text: &str, includes: &mut dyn Includes, options: &Options) -> Compiled {
+    let mut compiled = front(name, text, includes, options);
+    if let Some(checked) = compiled
+        .checked
+        .as_ref()
+        .filter(|checked| checked.main.is_some())
+    {
+        compiled.program = lower::lower(checked, &mut compiled.diagnostics);
+    }
+    compiled
+}
+
+/// Compiles as far as the checker, which is all that a library or a program for an architecture of others needs.
+pub fn front(name: &str, text: &str, includes: &mut dyn Includes, options: &Options) -> Compiled {
+    let mut compiled = Compiled::default();
+    let program = read(name, text, includes, options, &mut compiled);
+    // What the parser could not read would only give errors that follow from it.
+    if !compiled.diagnostics.failed() {
+        let checked = check(program, &mut compiled.diagnostics);
+        if !compiled.diagnostics.failed() {
+            compiled.checked = Some(checked);
+        }
+    }
+    compiled
+}
+
+/// The syntax tree, as far as it can be read.
+pub fn read(
+    name: &str,
+    text: &str,
+    includes: &mut dyn Includes,
+    options: &Options,
+    compiled: &mut Compiled,
+) -> Program {
+    let (sources, diagnostics) = (&mut compiled.sources, &mut compiled.diagnostics);
+    let first = preprocess::Options {
+        defines: options.defines.clone(),
+    };
+    let tokens = preprocess(name, text, includes, &first, sources, diagnostics);
+    parse::parse(&tokens, sources, diagnostics)
+}

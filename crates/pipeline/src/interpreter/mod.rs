@@ -2,6 +2,9 @@
 //! width. It is there to be right, and to say what happens ([`crate::trace`]); the fast engine must agree with it.
 
 mod expressions;
+mod step;
+
+pub use step::{Stepped, evaluate, select, statement};
 
 use crate::apply;
 use crate::bits;
@@ -20,7 +23,7 @@ use alloc::vec::Vec;
 use expressions::Values;
 use p4::ir::{
     Block, BlockId, Body, Expr, HeaderId, Pattern, Place, Program, SectionId, SlotId, StackId,
-    StatementKind, TableId, Terminator, Ty,
+    Statement, StatementKind, TableId, Terminator, Ty,
 };
 use p4::source::Span;
 use p4::value::Bits;
@@ -194,79 +197,91 @@ impl Run<'_> {
     }
 
     fn statements(&mut self, id: BodyId, at: BlockId, block: &Block) -> Next {
+        let calls = self.calls;
         for (index, statement) in block.statements.iter().enumerate() {
-            let next = match &statement.kind {
-                StatementKind::Assign { target, value } => {
-                    let value = self.value(value);
-                    self.assign(target, &value, statement.span);
-                    Next::Statement
-                }
-                StatementKind::Extract { header, size } => {
-                    self.extract(*header, size.as_ref(), statement.span)
-                }
-                StatementKind::ExtractNext { stack: id, size } => {
-                    let stack = &self.program.stacks[id.index()];
-                    let next = self.values().slot(stack.next);
-                    let position = next.to_u64().and_then(|next| usize::try_from(next).ok());
-                    match position.and_then(|position| stack.headers.get(position)) {
-                        None => self.fail("StackOutOfBounds", Some(*id), statement.span),
-                        Some(header) => {
-                            let result = self.extract(*header, size.as_ref(), statement.span);
-                            if let Next::Statement = result {
-                                let next = Bits::new(32, next.unsigned() + 1u8);
-                                self.write(stack.next, &next);
-                            }
-                            result
-                        }
-                    }
-                }
-                StatementKind::Lookahead { into } => {
-                    let width = self.program.slots[into.index()].ty.width();
-                    match self.take(self.packet.position, width) {
-                        Some(value) => {
-                            self.write(*into, &value);
-                            Next::Statement
-                        }
-                        None => self.fail("PacketTooShort", None, statement.span),
-                    }
-                }
-                StatementKind::Advance { bits } => {
-                    let bits = self.value(bits).to_u64().unwrap_or(u64::MAX);
-                    let end = self.packet.position.saturating_add(bits);
-                    if end > self.packet.bytes.len() as u64 * 8 {
-                        self.fail("PacketTooShort", None, statement.span)
-                    } else {
-                        self.packet.position = end;
-                        Next::Statement
-                    }
-                }
-                StatementKind::Length { into } => {
-                    let length = Bits::new(32, self.packet.bytes.len());
-                    self.write(*into, &length);
-                    Next::Statement
-                }
-                StatementKind::Emit { header } => {
-                    self.emit(*header);
-                    Next::Statement
-                }
-                StatementKind::EmitValue { value } => {
-                    let value = self.value(value);
-                    self.append(&value);
-                    Next::Statement
-                }
-                StatementKind::Call { results, .. } => {
-                    self.call((id, at.index(), index), results, statement.span);
-                    match self.context.stop {
-                        None => Next::Statement,
-                        Some(_) => Next::Stop,
-                    }
-                }
+            let call = match &statement.kind {
+                StatementKind::Call { .. } => calls.get(&(id, at.index(), index)),
+                _ => None,
             };
+            let next = self.statement(statement, call);
             if !matches!(next, Next::Statement) {
                 return next;
             }
         }
         Next::Statement
+    }
+
+    /// `call` is what it calls, if it is a call.
+    fn statement(&mut self, statement: &Statement, call: Option<&Call>) -> Next {
+        match &statement.kind {
+            StatementKind::Assign { target, value } => {
+                let value = self.value(value);
+                self.assign(target, &value, statement.span);
+                Next::Statement
+            }
+            StatementKind::Extract { header, size } => {
+                self.extract(*header, size.as_ref(), statement.span)
+            }
+            StatementKind::ExtractNext { stack: id, size } => {
+                let stack = &self.program.stacks[id.index()];
+                let next = self.values().slot(stack.next);
+                let position = next.to_u64().and_then(|next| usize::try_from(next).ok());
+                match position.and_then(|position| stack.headers.get(position)) {
+                    None => self.fail("StackOutOfBounds", Some(*id), statement.span),
+                    Some(header) => {
+                        let result = self.extract(*header, size.as_ref(), statement.span);
+                        if let Next::Statement = result {
+                            let next = Bits::new(32, next.unsigned() + 1u8);
+                            self.write(stack.next, &next);
+                        }
+                        result
+                    }
+                }
+            }
+            StatementKind::Lookahead { into } => {
+                let width = self.program.slots[into.index()].ty.width();
+                match self.take(self.packet.position, width) {
+                    Some(value) => {
+                        self.write(*into, &value);
+                        Next::Statement
+                    }
+                    None => self.fail("PacketTooShort", None, statement.span),
+                }
+            }
+            StatementKind::Advance { bits } => {
+                let bits = self.value(bits).to_u64().unwrap_or(u64::MAX);
+                let end = self.packet.position.saturating_add(bits);
+                if end > self.packet.bytes.len() as u64 * 8 {
+                    self.fail("PacketTooShort", None, statement.span)
+                } else {
+                    self.packet.position = end;
+                    Next::Statement
+                }
+            }
+            StatementKind::Length { into } => {
+                let length = Bits::new(32, self.packet.bytes.len());
+                self.write(*into, &length);
+                Next::Statement
+            }
+            StatementKind::Emit { header } => {
+                self.emit(*header);
+                Next::Statement
+            }
+            StatementKind::EmitValue { value } => {
+                let value = self.value(value);
+                self.append(&value);
+                Next::Statement
+            }
+            StatementKind::Call { results, .. } => {
+                if let Some(call) = call {
+                    self.call(call, results, statement.span);
+                }
+                match self.context.stop {
+                    None => Next::Statement,
+                    Some(_) => Next::Stop,
+                }
+            }
+        }
     }
 
     /// Where to go from the end of a block.
@@ -560,9 +575,7 @@ impl Run<'_> {
         bits::append(emitted, emitted_bits, &cells, value.width());
     }
 
-    fn call(&mut self, key: (BodyId, usize, usize), results: &[Place], span: Span) {
-        let calls = self.calls;
-        let call = &calls[&key];
+    fn call(&mut self, call: &Call, results: &[Place], span: Span) {
         let mut input = vec![0; call.input_cells];
         for part in &call.inputs {
             externs::put(part.ty, &self.value(&part.value), &mut input[part.at..]);

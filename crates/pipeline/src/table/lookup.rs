@@ -197,6 +197,13 @@ impl Table {
         }
     }
 
+    /// How many cells the key has.
+    #[inline]
+    #[must_use]
+    pub fn key_cells(&self) -> usize {
+        self.key_cells
+    }
+
     /// Notes that a packet hit an entry, for its idle timeout. Costs nothing in tables without.
     #[inline]
     pub fn touch(&self, entry: u32, now: Time) {

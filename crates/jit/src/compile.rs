@@ -1,0 +1,242 @@
+//! From a program to machine code.
+
+use crate::plan::Plan;
+use crate::unit::Unit;
+use crate::{Code, Jit, Section, Shared};
+use cranelift_codegen::ir::{AbiParam, UserFuncName, types::I64};
+use cranelift_codegen::isa::CallConv;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Module, ModuleError, default_libcall_names};
+use p4::ir::{Body, Program, StatementKind};
+use pipeline::environment::{Environment, Unsupported};
+use pipeline::externs::Call;
+use pipeline::interpreter::Interpreter;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether time is spent on better code.
+    pub optimize: bool,
+    /// Whether Cranelift's input is looked through for faults of this crate.
+    pub verify: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            optimize: true,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// Why a program cannot be compiled.
+#[derive(Debug)]
+pub enum Error {
+    /// It calls for something that is not known here.
+    Unsupported(Unsupported),
+    /// There is no code generator for this machine.
+    Machine(String),
+    /// A fault of this crate or of Cranelift.
+    Code(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Unsupported(unsupported) => unsupported.fmt(f),
+            Error::Machine(why) => write!(f, "no machine code can be made here: {why}"),
+            Error::Code(why) => write!(f, "the program could not be compiled: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Unsupported> for Error {
+    fn from(unsupported: Unsupported) -> Self {
+        Error::Unsupported(unsupported)
+    }
+}
+
+impl From<ModuleError> for Error {
+    fn from(error: ModuleError) -> Self {
+        Error::Code(error.to_string())
+    }
+}
+
+/// Owns the memory of the code.
+pub(crate) struct Memory(ManuallyDrop<JITModule>);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: not used again.
+        let module = unsafe { ManuallyDrop::take(&mut self.0) };
+        // SAFETY: only the engine that owns this calls the code, and it is being dropped.
+        unsafe { module.free_memory() };
+    }
+}
+
+/// What all functions share.
+pub(crate) struct Target {
+    pub(crate) convention: CallConv,
+    /// The numbers of errors, if the program has them.
+    pub(crate) too_short: Option<u64>,
+    pub(crate) out_of_bounds: Option<u64>,
+}
+
+pub(crate) fn compile(environment: &Arc<Environment>, options: &Options) -> Result<Jit, Error> {
+    let interpreter = Interpreter::new(environment)?;
+    let program = &environment.program;
+    let mut calls = BTreeMap::new();
+    for body in bodies(program) {
+        find_calls(environment, body, &mut calls)?;
+    }
+    let mut shared = Box::new(Shared {
+        environment: Arc::clone(environment),
+        calls,
+        sections: Vec::new(),
+    });
+    let plan = Plan::new(program);
+    let mut module = module(options)?;
+    let target = Target {
+        convention: module.target_config().default_call_conv,
+        too_short: error(program, "PacketTooShort"),
+        out_of_bounds: error(program, "StackOutOfBounds"),
+    };
+    let mut context = module.make_context();
+    let mut builder_context = FunctionBuilderContext::new();
+    let mut functions: Vec<FuncId> = Vec::new();
+    for (index, section) in program.sections.iter().enumerate() {
+        let mut signature = module.make_signature();
+        signature.params.push(AbiParam::new(I64));
+        signature.params.push(AbiParam::new(I64));
+        signature.returns.push(AbiParam::new(I64));
+        let id = module.declare_anonymous_function(&signature)?;
+        context.func.signature = signature;
+        context.func.name = UserFuncName::user(0, id.as_u32());
+        {
+            let mut b = FunctionBuilder::new(&mut context.func, &mut builder_context);
+            let entry = b.create_block();
+            b.append_block_params_for_function_params(entry);
+            b.switch_to_block(entry);
+            let (cells, state) = (b.block_params(entry)[0], b.block_params(entry)[1]);
+            let position = b.declare_var(I64);
+            let emitted = b.declare_var(I64);
+            let unit = Unit {
+                b,
+                program,
+                layout: &environment.layout,
+                plan: &plan,
+                shared: &shared,
+                target: &target,
+                section,
+                index: index as u32,
+                cells,
+                state,
+                signatures: BTreeMap::new(),
+                variables: BTreeMap::new(),
+                known: BTreeMap::new(),
+                position,
+                bytes: None,
+                emitted,
+                aligned: plan.aligned(index),
+                bounded: plan.bounded(index),
+                fail: None,
+                backwards: Vec::new(),
+                trampolines: Vec::new(),
+                scratch: None,
+            };
+            unit.build(module.target_config());
+        }
+        module.define_function(id, &mut context)?;
+        module.clear_context(&mut context);
+        functions.push(id);
+    }
+    module.finalize_definitions()?;
+    let sections = functions.iter().enumerate().map(|(index, id)| {
+        let address = module.get_finalized_function(*id);
+        Section {
+            // SAFETY: it was compiled with this signature.
+            code: unsafe { std::mem::transmute::<*const u8, Code>(address) },
+            room: plan.room(index),
+            aligned: plan.aligned(index),
+        }
+    });
+    shared.sections = sections.collect();
+    Ok(Jit {
+        shared,
+        interpreter,
+        _memory: Memory(ManuallyDrop::new(module)),
+    })
+}
+
+fn module(options: &Options) -> Result<JITModule, Error> {
+    let mut flags = settings::builder();
+    let level = if options.optimize { "speed" } else { "none" };
+    for (name, value) in [
+        ("opt_level", level),
+        (
+            "enable_verifier",
+            if options.verify { "true" } else { "false" },
+        ),
+        ("use_colocated_libcalls", "false"),
+        ("is_pic", "false"),
+        ("probestack_strategy", "inline"),
+    ] {
+        flags
+            .set(name, value)
+            .map_err(|error| Error::Machine(error.to_string()))?;
+    }
+    let isa = cranelift_native::builder().map_err(|error| Error::Machine(error.to_string()))?;
+    let isa = isa.finish(settings::Flags::new(flags));
+    let isa = isa.map_err(|error| Error::Machine(error.to_string()))?;
+    if isa.pointer_bytes() != 8 {
+        return Err(Error::Machine("pointers do not have 64 bits".into()));
+    }
+    Ok(JITModule::new(JITBuilder::with_isa(
+        isa,
+        default_libcall_names(),
+    )))
+}
+
+fn error(program: &Program, name: &str) -> Option<u64> {
+    let members = &program.enumerations.first()?.members;
+    let (_, value) = members.iter().find(|(member, _)| &**member == name)?;
+    value.to_u64()
+}
+
+fn bodies(program: &Program) -> impl Iterator<Item = &Body> {
+    let sections = program.sections.iter().map(|section| &section.body);
+    sections.chain(program.actions.iter().map(|action| &action.body))
+}
+
+fn find_calls(
+    environment: &Environment,
+    body: &Body,
+    calls: &mut BTreeMap<usize, Box<Call>>,
+) -> Result<(), Error> {
+    for statement in body.blocks.iter().flat_map(|block| &block.statements) {
+        if let StatementKind::Call {
+            object,
+            name,
+            arguments,
+            results,
+        } = &statement.kind
+        {
+            let call = Call::resolve(environment, *object, name, arguments, results);
+            let call = call.map_err(|error| Unsupported {
+                span: Some(statement.span),
+                ..error
+            })?;
+            calls.insert(std::ptr::from_ref(statement) as usize, Box::new(call));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! What the code calls, and what it shares with who runs it.
+
+use crate::Shared;
+use p4::ir::{Expr, Statement, TableId, Terminator};
+use pipeline::apply;
+use pipeline::context::{Context, Hit, Stop};
+use pipeline::engine::Packet;
+use pipeline::externs::Call;
+use pipeline::interpreter::{self, Stepped};
+use pipeline::table::{Choice, Table};
+use std::slice;
+
+/// What a section's function is given beside the cells. The first fields are read and written by the code.
+#[repr(C)]
+pub(crate) struct State {
+    /// The packet's bytes.
+    pub(crate) bytes: *const u8,
+    /// How many bits they have.
+    pub(crate) bits: u64,
+    /// How far the parser has read, in bits.
+    pub(crate) position: u64,
+    /// The start of what is emitted; there is room for all that the section can append.
+    pub(crate) out: *mut u8,
+    /// How many bits are emitted.
+    pub(crate) out_bits: u64,
+    /// How many jumps backwards are left.
+    pub(crate) steps: u64,
+    /// Arguments of the action that a table chose.
+    pub(crate) arguments: *const u64,
+    /// Whether an action runs for an entry with direct objects; then `context.hit` says which.
+    pub(crate) hit: u64,
+    pub(crate) cells: *mut u64,
+    pub(crate) packet: *mut Packet,
+    pub(crate) tables: *const Table,
+    pub(crate) tables_length: usize,
+    pub(crate) context: *mut Context,
+    pub(crate) shared: *const Shared,
+    pub(crate) section: u64,
+}
+
+/// Nothing special.
+const ON: u64 = 0;
+/// The parser fails; the error is in its slot.
+pub(crate) const FAILED: u64 = 1;
+/// The packet is given up.
+const STOPPED: u64 = 2;
+
+/// What the code can call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shim {
+    /// `(table, key)`: looks up and gives the action, and at bit 32 whether it was a hit.
+    Lookup,
+    /// The same, and counts the hit.
+    LookupCounted,
+    /// `(table, key, selectors)`: the same of a table with an action profile; puts the arguments into their slots.
+    Choose,
+    /// `(call, input, output)`
+    Invoke,
+    /// `(statement, call)`: one statement by the interpreter.
+    Statement,
+    /// `(expression, output, cells)`: an expression by the interpreter.
+    Evaluate,
+    /// `(terminator)`: the number of the case of a select.
+    Select,
+    /// `(position, width, target)`: bits of the packet, beginning with a whole byte.
+    Copy,
+    /// `(before, words, width)`: appends bits that do not begin with a whole byte.
+    Append,
+    OutOfSteps,
+}
+
+/// Where a shim is, and whether it gives a value.
+pub(crate) fn address(shim: Shim) -> (usize, bool) {
+    match shim {
+        Shim::Lookup => (lookup as *const () as usize, true),
+        Shim::LookupCounted => (lookup_counted as *const () as usize, true),
+        Shim::Choose => (choose as *const () as usize, true),
+        Shim::Invoke => (invoke as *const () as usize, true),
+        Shim::Statement => (statement as *const () as usize, true),
+        Shim::Evaluate => (evaluate as *const () as usize, false),
+        Shim::Select => (select as *const () as usize, true),
+        Shim::Copy => (copy as *const () as usize, false),
+        Shim::Append => (append as *const () as usize, false),
+        Shim::OutOfSteps => (out_of_steps as *const () as usize, false),
+    }
+}
+
+impl State {
+    /// Brings the packet up to date at the end.
+    pub(crate) fn finish(&mut self) {
+        self.save_packet();
+    }
+
+    fn tables(&self) -> &[Table] {
+        // SAFETY: the engine made it of a slice that outlives the run.
+        unsafe { slice::from_raw_parts(self.tables, self.tables_length) }
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: the engine that runs the code owns it and keeps it where it is.
+        unsafe { &*self.shared }
+    }
+
+    /// The context. Nobody else has it while the code runs.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "it is not in the state, only pointed to"
+    )]
+    fn context(&self) -> &mut Context {
+        // SAFETY: made of a `&mut` that the engine holds for the run; each shim takes it once.
+        unsafe { &mut *self.context }
+    }
+
+    /// Brings the packet up to date with the code.
+    fn save_packet(&self) {
+        // SAFETY: as of the context.
+        let packet = unsafe { &mut *self.packet };
+        packet.position = self.position;
+        // SAFETY: so many bytes are written, and there is room for them.
+        unsafe { packet.emitted.set_len(self.out_bits.div_ceil(8) as usize) };
+        packet.emitted_bits = self.out_bits;
+    }
+
+    /// And the other way round.
+    fn load_packet(&mut self) {
+        // SAFETY: as of the context.
+        let packet = unsafe { &mut *self.packet };
+        self.position = packet.position;
+        packet.emitted.reserve(self.shared().room(self.section));
+        self.out = packet.emitted.as_mut_ptr();
+        self.out_bits = packet.emitted_bits;
+    }
+
+    fn cells(&mut self) -> &mut [u64] {
+        let length = self.shared().environment.layout.cells();
+        // SAFETY: the engine found the cells to be as many as the layout has.
+        unsafe { slice::from_raw_parts_mut(self.cells, length) }
+    }
+}
+
+/// The key that the code has written.
+///
+/// # Safety
+/// `key` has as many cells as the table's keys.
+unsafe fn find<'a>(
+    state: &'a State,
+    table: u64,
+    key: *const u64,
+) -> (&'a Table, pipeline::table::Found<'a>) {
+    let found = &state.tables()[table as usize];
+    // SAFETY: the code has written a key for this table there; without keys it is the cells, which are never looked at.
+    let key = unsafe { slice::from_raw_parts(key, found.key_cells()) };
+    (found, found.lookup(key))
+}
+
+fn action(choice: Choice, hit: bool) -> u64 {
+    let action = match choice {
+        Choice::Action(action) => action,
+        // Tables with an action profile go by `choose`.
+        Choice::Member(_) | Choice::Group(_) => u32::MAX,
+    };
+    u64::from(action) | u64::from(hit) << 32
+}
+
+unsafe extern "C" fn lookup(state: *mut State, table: u64, key: *const u64) -> u64 {
+    // SAFETY: the code passes on what the engine gave it, and nobody else has it meanwhile.
+    let state = unsafe { &mut *state };
+    // SAFETY: the code has written the key.
+    let (_, found) = unsafe { find(state, table, key) };
+    let arguments = found.arguments.as_ptr();
+    let result = action(found.choice, found.entry.is_some());
+    state.arguments = arguments;
+    result
+}
+
+unsafe extern "C" fn lookup_counted(state: *mut State, table: u64, key: *const u64) -> u64 {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    // SAFETY: as in `lookup`.
+    let (entries, found) = unsafe { find(state, table, key) };
+    let id = TableId(table as u32);
+    let context = state.context();
+    context.hit = found.entry.map(|entry| Hit { table: id, entry });
+    if let Some(entry) = found.entry {
+        apply::hit(id, entries, entry, context);
+    }
+    let arguments = found.arguments.as_ptr();
+    let result = action(found.choice, found.entry.is_some());
+    state.hit = 1;
+    state.arguments = arguments;
+    result
+}
+
+unsafe extern "C" fn choose(
+    state: *mut State,
+    table: u64,
+    key: *const u64,
+    selectors: *const u64,
+) -> u64 {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    let program = state.shared().environment.program.clone();
+    let mut at = 0;
+    let mut values = Vec::new();
+    for part in &program.tables[table as usize].keys {
+        if &*part.match_kind == "selector" {
+            let count = pipeline::layout::limbs(part.ty.width());
+            // SAFETY: the code has written the values of the selector keys there, in this order.
+            let cells = unsafe { slice::from_raw_parts(selectors.add(at), count) };
+            values.push((part.ty, cells));
+            at += count;
+        }
+    }
+    // SAFETY: the tables outlive the run.
+    let entries = unsafe { &(&*std::ptr::from_ref(state.tables()))[table as usize] };
+    // SAFETY: as in `find`.
+    let key = unsafe { slice::from_raw_parts(key, entries.key_cells()) };
+    // SAFETY: as in `State::context`; the cells are another piece of memory.
+    let context = unsafe { &mut *state.context };
+    let id = TableId(table as u32);
+    let chosen = apply::choose(id, entries, key, &values, state.cells(), context);
+    state.hit = 1;
+    u64::from(chosen.action.unwrap_or(u32::MAX)) | u64::from(chosen.entry.is_some()) << 32
+}
+
+unsafe extern "C" fn invoke(
+    state: *mut State,
+    call: *const Call,
+    input: *const u64,
+    output: *mut u64,
+) -> u64 {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    // SAFETY: the engine keeps the calls where they are as long as the code lives.
+    let call = unsafe { &*call };
+    // SAFETY: the code has written as many cells as the call wants.
+    let input = unsafe { slice::from_raw_parts(input, call.input_cells) };
+    // SAFETY: the code has made room for as many cells as the call gives, and cleared them.
+    let output = unsafe { slice::from_raw_parts_mut(output, call.output_cells) };
+    state.save_packet();
+    // SAFETY: as of the context.
+    let packet = unsafe { &mut *state.packet };
+    // SAFETY: as in `State::context`; the cells are another piece of memory.
+    let context = unsafe { &mut *state.context };
+    if state.hit == 0 {
+        context.hit = None;
+    }
+    call.invoke(input, output, state.cells(), packet, context);
+    if context.stop.is_some() { STOPPED } else { ON }
+}
+
+unsafe extern "C" fn statement(
+    state: *mut State,
+    statement: *const Statement,
+    call: *const Call,
+) -> u64 {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    // SAFETY: a part of the program, which the engine keeps where it is.
+    let statement = unsafe { &*statement };
+    // SAFETY: null, or as in `invoke`.
+    let call = unsafe { call.as_ref() };
+    state.save_packet();
+    // SAFETY: as of the context.
+    let packet = unsafe { &mut *state.packet };
+    // SAFETY: as in `State::context`; the cells are another piece of memory.
+    let context = unsafe { &mut *state.context };
+    if state.hit == 0 {
+        context.hit = None;
+    }
+    let section = p4::ir::SectionId(state.section as u32);
+    let stepped = interpreter::statement(section, statement, call, state.cells(), packet, context);
+    state.load_packet();
+    match stepped {
+        Stepped::On => ON,
+        Stepped::Failed => FAILED,
+        Stepped::Stopped => STOPPED,
+    }
+}
+
+unsafe extern "C" fn evaluate(
+    state: *mut State,
+    expression: *const Expr,
+    output: *mut u64,
+    cells: u64,
+) {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    // SAFETY: a part of the program, or of a call, which the engine keeps where it is.
+    let expression = unsafe { &*expression };
+    // SAFETY: the code has made room for them.
+    let output = unsafe { slice::from_raw_parts_mut(output, cells as usize) };
+    let environment = state.shared().environment.clone();
+    interpreter::evaluate(&environment, expression, state.cells(), output);
+}
+
+unsafe extern "C" fn select(state: *mut State, terminator: *const Terminator) -> u64 {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    // SAFETY: a part of the program, which the engine keeps where it is.
+    let terminator = unsafe { &*terminator };
+    // SAFETY: as in `State::context`; the cells are another piece of memory.
+    let context = unsafe { &mut *state.context };
+    // SAFETY: as of the context.
+    let packet = unsafe { &mut *state.packet };
+    let section = p4::ir::SectionId(state.section as u32);
+    let chosen = interpreter::select(section, terminator, state.cells(), packet, context);
+    chosen.map_or(u64::MAX, |index| index as u64)
+}
+
+unsafe extern "C" fn copy(state: *mut State, position: u64, width: u64, target: *mut u8) {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &*state };
+    // SAFETY: the engine made it of the packet's bytes.
+    let bytes = unsafe { slice::from_raw_parts(state.bytes, (state.bits / 8) as usize) };
+    let count = width.div_ceil(8) as usize;
+    // SAFETY: the code has made room for them.
+    let target = unsafe { slice::from_raw_parts_mut(target, count) };
+    let (first, shift) = ((position / 8) as usize, (position % 8) as u32);
+    for (index, byte) in target.iter_mut().enumerate() {
+        let here = bytes.get(first + index).copied().unwrap_or(0);
+        let next = bytes.get(first + index + 1).copied().unwrap_or(0);
+        *byte = (u16::from_be_bytes([here, next]) << shift >> 8) as u8;
+    }
+}
+
+unsafe extern "C" fn append(state: *mut State, before: u64, words: *const u64, width: u64) {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &mut *state };
+    state.out_bits = before;
+    state.save_packet();
+    // SAFETY: as of the context.
+    let packet = unsafe { &mut *state.packet };
+    // SAFETY: the code has written them.
+    let words = unsafe { slice::from_raw_parts(words, width.div_ceil(64) as usize) };
+    let mut left = width;
+    for word in words {
+        let take = left.min(64);
+        pipeline::bits::append(
+            &mut packet.emitted,
+            &mut packet.emitted_bits,
+            &[*word],
+            take as u32,
+        );
+        left -= take;
+    }
+    state.load_packet_emitted();
+}
+
+unsafe extern "C" fn out_of_steps(state: *mut State) {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &*state };
+    state.context().stop = Some(Stop::Steps);
+}
+
+impl State {
+    fn load_packet_emitted(&mut self) {
+        let position = self.position;
+        self.load_packet();
+        self.position = position;
+    }
+}

@@ -1,0 +1,229 @@
+//! Statements.
+
+use crate::arithmetic::{Wide, constant};
+use crate::plan::native_statement;
+use crate::runtime::{FAILED, Shim, State};
+use crate::unit::{STOP, Unit};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types::I64};
+use p4::ir::*;
+use p4::value::Bits;
+use pipeline::externs::{Call, Operation};
+use pipeline::layout::limbs;
+
+impl Unit<'_, '_> {
+    pub(crate) fn statement(&mut self, statement: &Statement) {
+        if !native_statement(&statement.kind, self.program) {
+            self.delegate(statement);
+            return;
+        }
+        match &statement.kind {
+            StatementKind::Assign { target, value } => self.assign(target, value),
+            StatementKind::Extract { header, .. } => self.extract(*header),
+            StatementKind::Lookahead { into } => self.lookahead(*into),
+            StatementKind::Advance { bits } => {
+                let bits = self.expression(bits).limbs[0];
+                let position = self.room(bits);
+                self.b.def_var(self.position, position);
+            }
+            StatementKind::Length { into } => {
+                let bits = self.field(std::mem::offset_of!(State, bits));
+                let three = constant(&mut self.b, 3);
+                let bytes = self.b.ins().ushr(bits, three);
+                let ty = Ty::Bits(32);
+                self.write(
+                    *into,
+                    &Wide {
+                        limbs: vec![bytes],
+                        ty,
+                    },
+                );
+            }
+            StatementKind::Emit { header } => self.emit(*header),
+            StatementKind::EmitValue { value } => {
+                let value = self.expression(value);
+                let width = value.ty.width();
+                self.append(&[value], width);
+            }
+            StatementKind::ExtractNext { stack, .. } => self.extract_next(*stack),
+            StatementKind::Call { results, .. } => self.call_extern(statement, results),
+        }
+    }
+
+    /// Leaves a statement to the interpreter.
+    fn delegate(&mut self, statement: &Statement) {
+        self.save();
+        let address = std::ptr::from_ref(statement) as usize;
+        let which = constant(&mut self.b, address as u64);
+        let call = self.shared.calls.get(&address);
+        let call = call.map_or(0, |call| std::ptr::from_ref(&**call) as u64);
+        let call = constant(&mut self.b, call);
+        let result = self.call(Shim::Statement, &[which, call]).unwrap_or(which);
+        self.restore();
+        self.go_on(result);
+    }
+
+    /// Reads positions again after somebody else could move them.
+    fn restore(&mut self) {
+        self.forget();
+        if self.bytes.is_some() {
+            let position = self.field(std::mem::offset_of!(State, position));
+            self.b.def_var(self.position, position);
+        }
+        let emitted = self.field(std::mem::offset_of!(State, out_bits));
+        self.b.def_var(self.emitted, emitted);
+    }
+
+    /// Goes on if a shim says so; else fails or stops.
+    fn go_on(&mut self, result: Value) {
+        let on = self.b.create_block();
+        let not = self.b.create_block();
+        self.b.set_cold_block(not);
+        self.b.ins().brif(result, not, &[], on, &[]);
+        self.b.switch_to_block(not);
+        if self.section.kind == SectionKind::Parser {
+            let stop = self.b.create_block();
+            let failed = self.b.create_block();
+            let mark = constant(&mut self.b, FAILED);
+            let is_failed = self.b.ins().icmp(IntCC::Equal, result, mark);
+            self.b.ins().brif(is_failed, failed, &[], stop, &[]);
+            self.b.switch_to_block(failed);
+            // The error is in its slot.
+            self.fail_with(None);
+            self.b.switch_to_block(stop);
+        }
+        self.leave(STOP);
+        self.b.switch_to_block(on);
+    }
+
+    /// A call of an extern: arguments into memory, the shim, results out of memory.
+    fn call_extern(&mut self, statement: &Statement, results: &[Place]) {
+        let shared = self.shared;
+        let address = std::ptr::from_ref(statement) as usize;
+        let Some(call) = shared.calls.get(&address) else {
+            return;
+        };
+        if self.direct_call(call, results) {
+            return;
+        }
+        let input = self.new_buffer(call.input_cells as u32 * 8);
+        let output = self.new_buffer(call.output_cells as u32 * 8);
+        for part in &call.inputs {
+            let value = self.any_expression(&part.value, part.ty);
+            for (index, limb) in value.limbs.iter().enumerate() {
+                let at = (part.at + index) as i32 * 8;
+                self.b.ins().stack_store(I64, *limb, input, at);
+            }
+        }
+        let zero = constant(&mut self.b, 0);
+        for index in 0..call.output_cells as i32 {
+            self.b.ins().stack_store(I64, zero, output, index * 8);
+        }
+        self.save();
+        let which = constant(&mut self.b, std::ptr::from_ref(&**call) as u64);
+        let input = self.b.ins().stack_addr(I64, input, 0);
+        let out = self.b.ins().stack_addr(I64, output, 0);
+        let result = self
+            .call(Shim::Invoke, &[which, input, out])
+            .unwrap_or(which);
+        if call.operation == Operation::MarkToDropSlots {
+            self.forget();
+        }
+        if matches!(
+            call.operation,
+            Operation::Assert { .. } | Operation::Assume { .. }
+        ) {
+            self.go_on(result);
+        }
+        for (place, part) in results.iter().zip(&call.outputs) {
+            let limbs = (0..limbs(part.ty.width()))
+                .map(|index| {
+                    self.b
+                        .ins()
+                        .stack_load(I64, I64, output, (part.at + index) as i32 * 8)
+                })
+                .collect();
+            self.put(place, Wide { limbs, ty: part.ty });
+        }
+    }
+
+    /// What is simple enough to be done here.
+    fn direct_call(&mut self, call: &Call, results: &[Place]) -> bool {
+        match &call.operation {
+            Operation::Nothing => true,
+            Operation::MarkToDrop {
+                egress_spec,
+                mcast_grp,
+            } => {
+                let drop_port = self.shared.environment.options.drop_port;
+                for (number, (item, (place, part))) in call
+                    .items
+                    .iter()
+                    .zip(results.iter().zip(&call.outputs))
+                    .enumerate()
+                {
+                    let value = if *egress_spec == Some(number) {
+                        u64::from(drop_port)
+                    } else if *mcast_grp == Some(number) {
+                        0
+                    } else {
+                        let given = &call.inputs[item.input].value;
+                        if let (Place::Slot(to), Expr::Slot(from)) = (place, given)
+                            && to == from
+                        {
+                            continue;
+                        }
+                        let value = self.any_expression(given, part.ty);
+                        self.put(place, value);
+                        continue;
+                    };
+                    let value = Bits::new(part.ty.width(), value);
+                    let value = Wide::constant(&mut self.b, &value, part.ty);
+                    self.put(place, value);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends the current block with an error of the parser.
+    pub(crate) fn fail_with(&mut self, error: Option<u64>) {
+        let known = self.known.clone();
+        if let (Some(slot), Some(error)) = (self.section.error, error) {
+            let error = constant(&mut self.b, error);
+            let ty = self.program.slots[slot.index()].ty;
+            let error = Wide {
+                limbs: vec![error],
+                ty,
+            };
+            self.write(slot, &error);
+        }
+        match self.fail {
+            Some(block) => {
+                self.b.ins().jump(block, &[]);
+            }
+            None => self.leave(crate::unit::REJECT),
+        }
+        self.known = known;
+    }
+
+    /// Fails if there are not so many bits; gives the position behind them.
+    pub(crate) fn room(&mut self, bits: Value) -> Value {
+        let position = self.b.use_var(self.position);
+        let end = self.b.ins().iadd(position, bits);
+        let all = match self.bytes {
+            Some((_, all)) => all,
+            None => self.field(std::mem::offset_of!(State, bits)),
+        };
+        let enough = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, all);
+        let on = self.b.create_block();
+        let short = self.b.create_block();
+        self.b.set_cold_block(short);
+        self.b.ins().brif(enough, on, &[], short, &[]);
+        self.b.switch_to_block(short);
+        self.fail_with(self.target.too_short);
+        self.b.switch_to_block(on);
+        end
+    }
+}

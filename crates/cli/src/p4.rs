@@ -2,6 +2,7 @@
 
 mod check;
 mod source;
+mod test;
 
 use crate::Verdict;
 
@@ -24,6 +25,7 @@ pub struct P4 {
 #[derive(clap::Subcommand)]
 enum Action {
     Check(check::Check),
+    Test(test::Test),
 }
 
 impl P4 {
@@ -32,6 +34,7 @@ impl P4 {
         live::signal::install();
         match self.action {
             Action::Check(command) => command.run(),
+            Action::Test(command) => command.run(),
         }
     }
 }

@@ -18,7 +18,7 @@
 //! | `run` | [`run`]: a lab in a world |
 //! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
 //! | `replay` | files that generators replay |
-//! | [`program`] | P4 programs from files |
+//! | [`program`], [`engine`] | P4 programs from files, and what runs them |
 //! | [`single`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
 //! | `report`, `plot` | what comes of it |
@@ -50,6 +50,7 @@ mod channel;
 mod check;
 mod clocks;
 mod each;
+pub mod engine;
 mod fault;
 mod fields;
 mod file;

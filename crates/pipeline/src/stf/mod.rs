@@ -4,11 +4,13 @@
 //! `expect_digest`, `check_register`, `either` ... `or` ... `end`, and times behind `wait`.
 
 mod parse;
+mod run;
 mod script;
 #[cfg(test)]
 mod tests;
 
 pub use parse::{Fault, parse};
+pub use run::{Finding, Outcome, run};
 pub use script::{
     Call, Check, Checked, Command, Entry, Expected, Index, Kind, Pattern, Relation, Removed,
 };

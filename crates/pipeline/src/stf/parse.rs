@@ -230,11 +230,11 @@ fn expect(rest: &str) -> Result<Kind, String> {
     }))
 }
 
-fn port(rest: &str) -> Result<(u16, &str), String> {
+fn port(rest: &str) -> Result<(u32, &str), String> {
     let (port, data) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let number = port
         .parse()
-        .map_err(|_| format!("a port from 0 to 65535 is wanted, not `{port}`"))?;
+        .map_err(|_| format!("the number of a port is wanted, not `{port}`"))?;
     Ok((number, data.trim()))
 }
 

@@ -19,14 +19,14 @@ pub enum Kind {
     /// `packet PORT HEX`: a packet comes in.
     Packet {
         /// Where.
-        port: u16,
+        port: u32,
         /// All of it.
         bytes: Vec<u8>,
     },
     /// `expect PORT [HEX*]`: a packet goes out; without data any number of any packets.
     Expect(Expected),
     /// `no_packet [PORT]`: nothing goes out (there) but what other lines expect, though the test's other lines do not mention the port.
-    NoPacket(Option<u16>),
+    NoPacket(Option<u32>),
     /// `wait [TIME]`: time goes by; a second when nothing is said.
     Wait(u64),
     /// `add TABLE [PRIORITY] KEY:VALUE... ACTION(NAME:VALUE, ...) [= ID]`
@@ -141,7 +141,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The port.
-    pub port: u16,
+    pub port: u32,
     /// The data; nothing for any.
     pub data: Option<Box<Pattern>>,
 }

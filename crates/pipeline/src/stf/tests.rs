@@ -146,7 +146,7 @@ fn faults_name_what_is_wanted_and_none_is_passed_over() {
     let faults = wrong("add t k:1 a(v:1\npacket x 00\nremove\nwait 3 parsecs");
     let expected = [
         (1, "`,` is wanted at the end of the line"),
-        (2, "a port from 0 to 65535 is wanted, not `x`"),
+        (2, "the number of a port is wanted, not `x`"),
         (
             3,
             "`all`, an entry's name or a table is wanted at the end of the line",

@@ -1,0 +1,79 @@
+//! Pipelines of P4 programs, with the engine that one chooses.
+
+use p4::compile::Compiled;
+use p4::ir;
+use pipeline::architecture::{Config, Pipeline};
+use pipeline::engine::Engine;
+use pipeline::environment::{Environment, Options, Unsupported};
+use pipeline::interpreter::Interpreter;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What runs a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// The interpreter: slow, and written to be obviously right.
+    #[default]
+    Reference,
+}
+
+impl EngineKind {
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Reference => "reference",
+        }
+    }
+
+    /// The engine for an environment's program.
+    ///
+    /// # Errors
+    /// When the program asks for something that it cannot do.
+    pub fn engine(self, environment: &Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> {
+        Ok(match self {
+            EngineKind::Reference => Box::new(Interpreter::new(environment)?),
+        })
+    }
+}
+
+impl FromStr for EngineKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "reference" => Ok(EngineKind::Reference),
+            _ => Err(format!("`reference` is wanted, not `{text}`")),
+        }
+    }
+}
+
+/// A pipeline for a program, with everything as the program begins.
+///
+/// # Errors
+/// When the program asks for something that cannot be run here, with the place in it.
+pub fn pipeline(
+    program: &Arc<ir::Program>,
+    kind: EngineKind,
+    options: Options,
+    config: &Config,
+) -> Result<Pipeline, Unsupported> {
+    let environment = Arc::new(Environment::new(Arc::clone(program), options)?);
+    let engine = kind.engine(&environment)?;
+    Pipeline::new(&environment, engine, config)
+}
+
+/// Why a program cannot be run, with the place in its text.
+#[must_use]
+pub fn told(unsupported: &Unsupported, compiled: &Compiled) -> String {
+    let place = unsupported
+        .span
+        .and_then(|span| compiled.sources.place(span.start));
+    match place {
+        Some(place) => format!(
+            "{}:{}:{}: {unsupported}",
+            place.file, place.line, place.column
+        ),
+        None => unsupported.to_string(),
+    }
+}

@@ -1,0 +1,827 @@
+//! Carrying out an STF file.
+
+use super::parse::{Fault, number};
+use super::script::{Call, Check, Checked, Command, Entry, Expected, Index, Kind, Removed};
+use crate::architecture::{Collected, Pipeline};
+use crate::control::{Control, Entity, Error, Operation, Place, Update, names, program, value};
+use crate::environment::Digest;
+use crate::table;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use node::Time;
+use p4::ir::{ActionCall, KeyMatch, TableId};
+use p4::value::Bits;
+
+/// How far apart packets are, when no `wait` stands between them.
+const STEP: Time = Time::from_us(1);
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was not as the file wants it.
+    pub failures: Vec<Finding>,
+    /// What the file asked to be told, and what came out at ports that it does not mention.
+    pub notes: Vec<Finding>,
+    /// Packets that came in.
+    pub packets: usize,
+    /// Packets, digests and values that were as they are wanted.
+    pub met: usize,
+}
+
+impl Outcome {
+    /// Of a test that could not begin.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Outcome {
+            failures: vec![Finding { line: 0, message }],
+            ..Outcome::default()
+        }
+    }
+}
+
+impl From<Vec<Fault>> for Outcome {
+    fn from(faults: Vec<Fault>) -> Self {
+        let failures = faults
+            .into_iter()
+            .map(|Fault { line, message }| Finding { line, message });
+        Outcome {
+            failures: failures.collect(),
+            ..Outcome::default()
+        }
+    }
+}
+
+/// Something about a line of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// From 1; 0 for the file as a whole.
+    pub line: u32,
+    /// What is said, in one or more lines.
+    pub message: String,
+}
+
+/// Runs a script on a pipeline.
+pub fn run(script: &[Command], pipeline: &mut Pipeline) -> Outcome {
+    let control = Control::new(Arc::clone(pipeline.environment()));
+    let mut run = Run {
+        control: &control,
+        now: Time::ZERO,
+        out: BTreeMap::new(),
+        digests: Vec::new(),
+        wanted: Vec::new(),
+        mentioned: Vec::new(),
+        entries: BTreeMap::new(),
+        added: Vec::new(),
+        nodes: Vec::new(),
+        groups: BTreeMap::new(),
+        outcome: Outcome::default(),
+    };
+    for command in script {
+        run.command(command, pipeline);
+    }
+    run.judge();
+    run.outcome
+}
+
+struct Run<'a> {
+    control: &'a Control,
+    now: Time,
+    /// What came out, port by port.
+    out: BTreeMap<u32, Vec<Vec<u8>>>,
+    digests: Vec<Digest>,
+    /// What is to be compared at the end.
+    wanted: Vec<Wanted>,
+    mentioned: Vec<u32>,
+    /// Entries that were given names.
+    entries: BTreeMap<String, (TableId, Place)>,
+    /// Entries that `remove all` removes.
+    added: Vec<(TableId, Place)>,
+    /// Multicast nodes by number: the replicas' id, and ports.
+    nodes: Vec<(u16, Vec<u32>)>,
+    /// The nodes of each multicast group.
+    groups: BTreeMap<u32, Vec<u32>>,
+    outcome: Outcome,
+}
+
+/// An expectation, and where it stands.
+struct Wanted {
+    line: u32,
+    kind: WantedKind,
+}
+
+enum WantedKind {
+    Packet(Expected),
+    /// How many packets had come out, at the port or at each, when the line was read.
+    Nothing(BTreeMap<u32, usize>),
+    Digest {
+        name: String,
+        fields: Vec<(String, String)>,
+    },
+    Either(Vec<Vec<Wanted>>),
+}
+
+/// Where the comparison is.
+#[derive(Clone, Default)]
+struct Cursor {
+    /// How many packets of a port are taken.
+    taken: BTreeMap<u32, usize>,
+    /// Ports at which anything may come out.
+    open: Vec<u32>,
+    digests: Vec<bool>,
+    met: usize,
+}
+
+impl Run<'_> {
+    fn command(&mut self, command: &Command, pipeline: &mut Pipeline) {
+        let line = command.line;
+        match &command.kind {
+            Kind::Packet { port, bytes } => {
+                self.mention(*port);
+                self.now += STEP;
+                self.outcome.packets += 1;
+                let mut out = Collected::default();
+                pipeline.process(self.now, *port, bytes, &mut out);
+                for (port, bytes) in out.packets {
+                    self.out.entry(port).or_default().push(bytes);
+                }
+                self.digests
+                    .extend(self.control.environment().digests.drain());
+            }
+            Kind::Wait(time) => self.now += Time::from_ps(*time),
+            Kind::Expect(_) | Kind::NoPacket(_) | Kind::ExpectDigest { .. } | Kind::Either(_) => {
+                let wanted = self.wanted(command);
+                self.wanted.push(wanted);
+            }
+            _ => {
+                if let Err(error) = self.control(line, &command.kind) {
+                    self.fail(line, error.message);
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, line: u32, message: impl Into<String>) {
+        self.outcome.failures.push(Finding {
+            line,
+            message: message.into(),
+        });
+    }
+
+    fn mention(&mut self, port: u32) {
+        if !self.mentioned.contains(&port) {
+            self.mentioned.push(port);
+        }
+    }
+
+    fn wanted(&mut self, command: &Command) -> Wanted {
+        let kind = match &command.kind {
+            Kind::Expect(expected) => {
+                self.mention(expected.port);
+                WantedKind::Packet(expected.clone())
+            }
+            Kind::ExpectDigest { name, fields } => WantedKind::Digest {
+                name: name.clone(),
+                fields: fields.clone(),
+            },
+            Kind::Either(branches) => {
+                let branches = branches
+                    .iter()
+                    .map(|branch| branch.iter().map(|command| self.wanted(command)).collect());
+                WantedKind::Either(branches.collect())
+            }
+            Kind::NoPacket(port) => {
+                let counts = self
+                    .out
+                    .iter()
+                    .map(|(port, packets)| (*port, packets.len()));
+                WantedKind::Nothing(match port {
+                    None => counts.collect(),
+                    Some(port) => counts.filter(|(other, _)| other == port).collect(),
+                })
+            }
+            // The parser lets nothing else into an `either`.
+            _ => WantedKind::Nothing(BTreeMap::new()),
+        };
+        Wanted {
+            line: command.line,
+            kind,
+        }
+    }
+
+    /// Commands to the control plane.
+    fn control(&mut self, line: u32, kind: &Kind) -> Result<(), Error> {
+        match kind {
+            Kind::Add(entry) => self.add(entry),
+            Kind::SetDefault { table, action } => {
+                let table = program::table(self.control.program(), table)?;
+                let call = self.call(table, action)?;
+                self.write(Operation::Modify, Entity::Default(table, Some(call)))
+            }
+            Kind::Remove(removed) => self.remove(removed),
+            Kind::Check(check) => self.check(line, check),
+            Kind::Read {
+                command,
+                name,
+                index,
+            } => self.read(line, command, name, *index),
+            Kind::CounterWrite {
+                name,
+                index,
+                packets,
+                bytes,
+            } => self
+                .say(&format!(
+                    "counter write {name} {index} packets={packets} bytes={bytes}"
+                ))
+                .map(drop),
+            Kind::RegisterWrite { name, index, value } => self
+                .say(&format!("register write {name} {index} {value}"))
+                .map(drop),
+            Kind::RegisterReset(name) => self.say(&format!("register reset {name}")).map(drop),
+            Kind::MeterRates { name, index, rates } => {
+                let index = index.map_or("all".to_string(), |index| index.to_string());
+                let rates: Vec<String> = rates
+                    .iter()
+                    .map(|(rate, burst)| format!("{rate}:{burst}"))
+                    .collect();
+                self.say(&format!("meter set {name} {index} {}", rates.join(" ")))
+                    .map(drop)
+            }
+            Kind::MirrorPort { session, port } => {
+                self.say(&format!("mirror set {session} {port}")).map(drop)
+            }
+            Kind::MirrorGroup { session, group } => self
+                .say(&format!("mirror set {session} group {group}"))
+                .map(drop),
+            Kind::MirrorDelete(session) => self.say(&format!("mirror rm {session}")).map(drop),
+            Kind::GroupCreate(group) => {
+                self.groups.entry(*group).or_default();
+                self.group(*group)
+            }
+            Kind::NodeCreate { rid, ports } => {
+                self.nodes.push((*rid, ports.clone()));
+                Ok(())
+            }
+            Kind::NodeUpdate { node, ports } => {
+                let count = self.nodes.len();
+                let found = self
+                    .nodes
+                    .get_mut(*node as usize)
+                    .ok_or_else(|| no_node(*node, count))?;
+                found.1.clone_from(ports);
+                let groups: Vec<u32> = self
+                    .groups
+                    .iter()
+                    .filter(|(_, nodes)| nodes.contains(node))
+                    .map(|(group, _)| *group)
+                    .collect();
+                groups.into_iter().try_for_each(|group| self.group(group))
+            }
+            Kind::NodeAssociate { group, node } => {
+                if *node as usize >= self.nodes.len() {
+                    return Err(no_node(*node, self.nodes.len()));
+                }
+                let nodes = self.groups.get_mut(group);
+                let nodes = nodes.ok_or_else(|| {
+                    Error::name(format!(
+                        "multicast group {group} is not there; `mc_mgrp_create {group}` makes it"
+                    ))
+                })?;
+                nodes.push(*node);
+                self.group(*group)
+            }
+            Kind::Words(words) => {
+                let answer = self.say(words)?;
+                if !answer.is_empty() {
+                    self.outcome.notes.push(Finding {
+                        line,
+                        message: answer.join("\n"),
+                    });
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says something in the control plane's words, and gives the answer's lines.
+    fn say(&self, words: &str) -> Result<Vec<String>, Error> {
+        let answer = self.control.say(words)?;
+        Ok(answer.rows.into_iter().map(|(text, _)| text).collect())
+    }
+
+    fn write(&self, operation: Operation, entity: Entity) -> Result<(), Error> {
+        self.control
+            .write_all(&[Update { operation, entity }])
+            .map_err(|(_, error)| error)
+    }
+
+    /// Makes a multicast group what its nodes say.
+    fn group(&self, group: u32) -> Result<(), Error> {
+        let nodes = self.groups.get(&group).into_iter().flatten();
+        let replicas = nodes.flat_map(|node| {
+            let (rid, ports) = &self.nodes[*node as usize];
+            ports.iter().map(move |port| format!(" {port}:{rid}"))
+        });
+        let replicas: String = replicas.collect();
+        self.say(&format!("group set {group}{replicas}")).map(drop)
+    }
+
+    fn add(&mut self, entry: &Entry) -> Result<(), Error> {
+        let table = program::table(self.control.program(), &entry.table)?;
+        let place = self.place(table, &entry.keys, entry.priority)?;
+        let call = self.call(table, &entry.action)?;
+        let made = table::Entry {
+            priority: place.priority,
+            ..table::Entry::new(place.keys.clone().unwrap_or_default(), plain(&call))
+        };
+        let made = table::Entry { call, ..made };
+        self.write(Operation::Insert, Entity::Entry(table, made))?;
+        if let Some(id) = &entry.id {
+            self.entries.insert(id.clone(), (table, place.clone()));
+        }
+        self.added.push((table, place));
+        Ok(())
+    }
+
+    fn remove(&mut self, removed: &Removed) -> Result<(), Error> {
+        let gone = match removed {
+            Removed::All => core::mem::take(&mut self.added),
+            Removed::Id(id) => {
+                let entry = self.entries.remove(id);
+                vec![entry.ok_or_else(|| {
+                    Error::name(format!("no line above gives an entry the name `{id}`"))
+                })?]
+            }
+            Removed::Entry {
+                table,
+                priority,
+                keys,
+            } => {
+                let table = program::table(self.control.program(), table)?;
+                vec![(table, self.place(table, keys, *priority)?)]
+            }
+        };
+        for (table, place) in gone {
+            let keys = place.keys.clone().unwrap_or_default();
+            let entry = table::Entry {
+                priority: place.priority,
+                ..table::Entry::new(
+                    keys,
+                    ActionCall {
+                        action: 0,
+                        arguments: Vec::new(),
+                    },
+                )
+            };
+            self.added.retain(|other| *other != (table, place.clone()));
+            match (
+                self.write(Operation::Delete, Entity::Entry(table, entry)),
+                removed,
+            ) {
+                // `remove all` takes away what is left.
+                (Err(error), Removed::Id(_) | Removed::Entry { .. }) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys of an entry; what is left out matches anything, and of an exact key zero.
+    fn place(
+        &self,
+        table: TableId,
+        given: &[(String, String)],
+        priority: Option<u32>,
+    ) -> Result<Place, Error> {
+        let form = &self.control.program().tables[table.index()];
+        let keys: Vec<_> = form
+            .keys
+            .iter()
+            .filter(|key| &*key.match_kind != "selector")
+            .collect();
+        let mut matches: Vec<KeyMatch> = keys
+            .iter()
+            .map(|key| match &*key.match_kind {
+                "exact" => KeyMatch::Exact(Bits::zero(key.ty.width())),
+                _ => KeyMatch::Any,
+            })
+            .collect();
+        let what = format!("key in table `{}`", form.name);
+        for (name, text) in given {
+            let index = key(&what, name, keys.iter().map(|key| &*key.name))?;
+            let key = keys[index];
+            matches[index] = value::parse_match(text, key.ty, &key.match_kind)
+                .map_err(|error| error.at(format!("key `{name}`")))?;
+        }
+        let ordered = keys
+            .iter()
+            .any(|key| !matches!(&*key.match_kind, "exact" | "lpm"));
+        let priority = if ordered { priority.unwrap_or(0) } else { 0 };
+        Ok(Place {
+            table,
+            keys: Some(matches),
+            priority,
+        })
+    }
+
+    fn call(&self, table: TableId, call: &Call) -> Result<table::Call, Error> {
+        let all = self.control.program();
+        let form = &all.tables[table.index()];
+        let index = program::action(all, form, &call.name)?;
+        let action = &all.actions[form.actions[index as usize].action.index()];
+        let what = format!("parameter of action `{}`", action.name);
+        let mut arguments: Vec<Option<Bits>> = vec![None; action.parameters.len()];
+        for (name, text) in &call.arguments {
+            let parameter = names::resolve(
+                &what,
+                name,
+                action.parameters.iter().map(|(name, ..)| &**name),
+            )?;
+            let ty = self
+                .control
+                .environment()
+                .layout
+                .place(action.parameters[parameter].1)
+                .1;
+            arguments[parameter] = Some(value::parse(text, ty)?);
+        }
+        let given = arguments
+            .iter()
+            .zip(&action.parameters)
+            .map(|(argument, (name, ..))| {
+                argument
+                    .clone()
+                    .ok_or_else(|| Error::value(format!("action `{}` needs `{name}`", action.name)))
+            });
+        Ok(table::Call::Action(ActionCall {
+            action: index,
+            arguments: given.collect::<Result<_, _>>()?,
+        }))
+    }
+
+    fn check(&mut self, line: u32, check: &Check) -> Result<(), Error> {
+        let is = match (check.what, &check.index) {
+            (Checked::Register, Index::Number(index)) => {
+                let (object, _) = program::object(
+                    self.control.program(),
+                    "register",
+                    &check.name,
+                    &[program::Class::Register],
+                )?;
+                let cells = self.control.registers(object, Some(*index))?;
+                let scalars = cells
+                    .first()
+                    .map(|(_, scalars)| scalars.as_slice())
+                    .unwrap_or_default();
+                let value = scalars
+                    .first()
+                    .map(|bits| bits.unsigned().clone())
+                    .unwrap_or_default();
+                u128::try_from(value).unwrap_or(u128::MAX)
+            }
+            (what, Index::Number(index)) => {
+                let classes = [program::Class::Counter];
+                let (object, _) =
+                    program::object(self.control.program(), "counter", &check.name, &classes)?;
+                let counts = self.control.counts(object, Some(*index))?;
+                let count = counts.first().map(|(_, count)| *count).unwrap_or_default();
+                u128::from(if what == Checked::Bytes {
+                    count.bytes
+                } else {
+                    count.packets
+                })
+            }
+            (what, Index::Entry(id)) => {
+                let (table, place) = self.entries.get(id).ok_or_else(|| {
+                    Error::name(format!("no line above gives an entry the name `{id}`"))
+                })?;
+                let standing = self.control.standing(place)?;
+                let count = self.control.direct_count(*table, &standing);
+                let count = count.ok_or_else(|| {
+                    Error::name(format!(
+                        "table `{}` has no direct counter",
+                        self.control.program().tables[table.index()].name
+                    ))
+                })?;
+                u128::from(if what == Checked::Bytes {
+                    count.bytes
+                } else {
+                    count.packets
+                })
+            }
+        };
+        match check.wanted {
+            Some((relation, wanted)) if !relation.holds(is, wanted) => {
+                self.fail(
+                    line,
+                    format!("{} is {is}, not {} {wanted}", check.name, relation.text()),
+                );
+            }
+            _ => self.outcome.met += 1,
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, line: u32, command: &str, name: &str, index: u64) -> Result<(), Error> {
+        let words = match command {
+            "register_read" => format!("register read {name} {index}"),
+            "counter_read" => format!("counter read {name} {index}"),
+            "meter_get_rates" => format!("meter read {name} {index}"),
+            _ => {
+                let sessions = self.control.clone_sessions();
+                let Some((_, session)) = sessions.iter().find(|(id, _)| u64::from(*id) == index)
+                else {
+                    return Err(Error::name(format!("there is no clone session {index}")));
+                };
+                self.outcome.notes.push(Finding {
+                    line,
+                    message: format!("clone session {index}: {session:?}"),
+                });
+                return Ok(());
+            }
+        };
+        let message = self.say(&words)?.join("\n");
+        self.outcome.notes.push(Finding { line, message });
+        Ok(())
+    }
+
+    /// Compares all that came out with all that is wanted.
+    fn judge(&mut self) {
+        let wanted = core::mem::take(&mut self.wanted);
+        let mut cursor = Cursor {
+            digests: vec![false; self.digests.len()],
+            ..Cursor::default()
+        };
+        let mut findings = Vec::new();
+        for wanted in &wanted {
+            self.meet(wanted, &mut cursor, &mut findings);
+        }
+        self.outcome.failures.append(&mut findings);
+        self.outcome.met += cursor.met;
+        for (port, packets) in &self.out {
+            let taken = cursor.taken.get(port).copied().unwrap_or(0);
+            if cursor.open.contains(port) {
+                continue;
+            }
+            for packet in &packets[taken.min(packets.len())..] {
+                let message = format!(
+                    "a packet of {} bytes at port {port} that no line expects: {}",
+                    packet.len(),
+                    hex(packet)
+                );
+                let finding = Finding { line: 0, message };
+                match self.mentioned.contains(port) {
+                    true => self.outcome.failures.push(finding),
+                    false => self.outcome.notes.push(finding),
+                }
+            }
+        }
+        self.outcome.failures.sort_by_key(|finding| {
+            if finding.line == 0 {
+                u32::MAX
+            } else {
+                finding.line
+            }
+        });
+    }
+
+    /// Whether what is wanted came, and what came instead.
+    fn meet(&self, wanted: &Wanted, cursor: &mut Cursor, findings: &mut Vec<Finding>) {
+        let mut fail = |message: String| {
+            findings.push(Finding {
+                line: wanted.line,
+                message,
+            })
+        };
+        match &wanted.kind {
+            WantedKind::Packet(Expected { port, data: None }) => cursor.open.push(*port),
+            WantedKind::Packet(Expected {
+                port,
+                data: Some(pattern),
+            }) => {
+                let taken = cursor.taken.entry(*port).or_default();
+                let got = self.out.get(port).and_then(|packets| packets.get(*taken));
+                *taken += 1;
+                match got {
+                    None => fail(format!(
+                        "no packet came out at port {port}{}",
+                        self.elsewhere(pattern, *port)
+                    )),
+                    Some(packet) if pattern.matches(packet) => cursor.met += 1,
+                    Some(packet) => fail(difference(*port, pattern, packet)),
+                }
+            }
+            WantedKind::Nothing(counts) => {
+                let mut told = false;
+                for (port, count) in counts {
+                    let taken = cursor.taken.get(port).copied().unwrap_or(0);
+                    if *count > taken && !cursor.open.contains(port) {
+                        let packet = &self.out[port][taken];
+                        fail(format!(
+                            "a packet of {} bytes came out at port {port}: {}",
+                            packet.len(),
+                            hex(packet)
+                        ));
+                        told = true;
+                        cursor.taken.insert(*port, *count);
+                    }
+                }
+                cursor.met += usize::from(!told);
+            }
+            WantedKind::Digest { name, fields } => match self.digest(name, fields, &cursor.digests)
+            {
+                Ok(index) => {
+                    cursor.digests[index] = true;
+                    cursor.met += 1;
+                }
+                Err(message) => fail(message),
+            },
+            WantedKind::Either(branches) => {
+                let mut best: Option<(Cursor, Vec<Finding>)> = None;
+                for branch in branches {
+                    let (mut tried, mut found) = (cursor.clone(), Vec::new());
+                    for wanted in branch {
+                        self.meet(wanted, &mut tried, &mut found);
+                    }
+                    if best
+                        .as_ref()
+                        .is_none_or(|(_, least)| found.len() < least.len())
+                    {
+                        best = Some((tried, found));
+                    }
+                }
+                if let Some((tried, mut found)) = best {
+                    *cursor = tried;
+                    for finding in &mut found {
+                        finding.message = format!(
+                            "none of {} alternatives holds; the nearest: {}",
+                            branches.len(),
+                            finding.message
+                        );
+                    }
+                    findings.append(&mut found);
+                }
+            }
+        }
+    }
+
+    /// Where else a packet came out that would have done.
+    fn elsewhere(&self, pattern: &super::script::Pattern, port: u32) -> String {
+        let found = self.out.iter().find(|(other, packets)| {
+            **other != port && packets.iter().any(|packet| pattern.matches(packet))
+        });
+        found
+            .map(|(other, _)| format!("; one like it came out at port {other}"))
+            .unwrap_or_default()
+    }
+
+    /// The first digest that is like this and was not taken.
+    fn digest(
+        &self,
+        name: &str,
+        fields: &[(String, String)],
+        taken: &[bool],
+    ) -> Result<usize, String> {
+        let names = self.control.digests();
+        let known = names.iter().map(|digest| &*digest.name);
+        let wanted = names::resolve("digest", name, known).map_err(|error| error.message)?;
+        let wanted = &names[wanted];
+        let mut nearest = None;
+        for (index, digest) in self.digests.iter().enumerate() {
+            if taken[index] || !wanted.is(digest) {
+                continue;
+            }
+            let found = |field: &str| {
+                digest
+                    .fields
+                    .iter()
+                    .find(|(name, _)| **name == *field || name.ends_with(&format!(".{field}")))
+            };
+            let holds = |(field, text): &(String, String)| {
+                let wanted = number(text);
+                found(field).is_some_and(|(_, bits)| {
+                    u128::try_from(bits.unsigned().clone()).ok() == wanted && wanted.is_some()
+                })
+            };
+            if fields.iter().all(holds) {
+                return Ok(index);
+            }
+            nearest.get_or_insert(digest);
+        }
+        let shown = |digest: &Digest| {
+            digest
+                .fields
+                .iter()
+                .map(|(name, bits)| format!(" {name}:{:#x}", bits.unsigned()))
+                .collect::<String>()
+        };
+        Err(match nearest {
+            Some(digest) => format!(
+                "no such digest `{name}` came; one that did:{}",
+                shown(digest)
+            ),
+            None => format!("no digest `{name}` came"),
+        })
+    }
+}
+
+fn no_node(node: u32, count: usize) -> Error {
+    Error::name(format!(
+        "there are {count} multicast nodes, numbered from 0; there is no {node}"
+    ))
+}
+
+fn plain(call: &table::Call) -> ActionCall {
+    match call {
+        table::Call::Action(call) => call.clone(),
+        _ => ActionCall {
+            action: 0,
+            arguments: Vec::new(),
+        },
+    }
+}
+
+/// A key by any of the names that test files use for it: `valid` and `h.valid` mean `h.$valid$`.
+fn key<'a>(
+    what: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<usize, Error> {
+    let valid = name
+        .strip_suffix("valid")
+        .map(|before| format!("{before}$valid$"));
+    let valid = valid.and_then(|other| names::resolve(what, &other, names.clone()).ok());
+    match (names::resolve(what, name, names), valid) {
+        (Err(_), Some(index)) => Ok(index),
+        (found, _) => found,
+    }
+}
+
+/// Bytes as digits, four bytes together, cut where they get long.
+fn hex(packet: &[u8]) -> String {
+    const MOST: usize = 128;
+    let shown: String = packet
+        .iter()
+        .take(MOST)
+        .enumerate()
+        .map(|(at, byte)| format!("{}{byte:02x}", if at > 0 && at % 4 == 0 { " " } else { "" }))
+        .collect();
+    if packet.len() > MOST {
+        format!("{shown} ...")
+    } else {
+        shown
+    }
+}
+
+/// What is wanted above what came, with carets below where they differ.
+fn difference(port: u32, pattern: &super::script::Pattern, packet: &[u8]) -> String {
+    let mut rows = [String::new(), String::new(), String::new()];
+    let length = pattern.nibbles.len().max(packet.len() * 2);
+    let differs: Vec<usize> = pattern.differences(packet).collect();
+    for at in 0..length {
+        if at > 0 && at % 8 == 0 {
+            rows.iter_mut().for_each(|row| row.push(' '));
+        }
+        let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('?');
+        let wanted = match pattern.nibbles.get(at) {
+            Some(Some(nibble)) => digit(*nibble),
+            Some(None) => '*',
+            None if pattern.exact => ' ',
+            None => '.',
+        };
+        let got = if at < packet.len() * 2 {
+            digit(super::script::nibble(packet, at))
+        } else {
+            ' '
+        };
+        let missing = at >= packet.len() * 2 || at >= pattern.nibbles.len() && pattern.exact;
+        let mark = if missing || differs.contains(&at) {
+            '^'
+        } else {
+            ' '
+        };
+        for (row, sign) in rows.iter_mut().zip([wanted, got, mark]) {
+            row.push(sign);
+        }
+    }
+    let reason = match differs.first() {
+        Some(at) => format!("byte {} differs", at / 2),
+        None => format!(
+            "{} bytes are wanted, {} came",
+            pattern.nibbles.len().div_ceil(2),
+            packet.len()
+        ),
+    };
+    let [wanted, got, marks] = rows;
+    format!(
+        "port {port}: {reason}\n  wanted {wanted}\n  got    {got}\n         {}",
+        marks.trim_end()
+    )
+}

@@ -11,6 +11,7 @@ pub mod apply;
 pub mod architecture;
 pub mod bits;
 pub mod context;
+pub mod controlled;
 pub mod control;
 pub mod engine;
 pub mod environment;

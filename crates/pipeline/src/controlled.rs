@@ -1,0 +1,188 @@
+//! A pipeline with its controller in one node: commands at given times, and answers to what the packets say.
+//!
+//! In simulated time this is what a controller at the other end of a connection would do, exactly as late as one says.
+
+use crate::control::{Control, Entity, Operation, Update};
+use crate::environment::Digest;
+use crate::node::PipelineNode;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use alloc::boxed::Box;
+use node::{Frame, Node, Out, Port, Time};
+
+/// What a controller does when a digest comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reaction {
+    /// The digest, by its name for the control plane.
+    pub digest: String,
+    /// How long it takes until the commands are carried out.
+    pub after: Time,
+    /// Commands in the words of [`crate::control`], with `$FIELD` for the digest's fields, the longest name first.
+    pub commands: Vec<String>,
+}
+
+/// What a controller does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Commands and their times.
+    pub commands: Vec<(Time, String)>,
+    /// Answers to digests.
+    pub reactions: Vec<Reaction>,
+    /// Whether entries that were idle for too long are removed.
+    pub forget_idle: bool,
+}
+
+/// Is told what the control plane says: answers of commands, and those that are refused.
+pub type Teller = Box<dyn FnMut(Time, &str) + Send>;
+
+/// A pipeline, and what controls it.
+///
+/// Counters: those of the [`PipelineNode`], and `commands`, `commands refused`.
+pub struct Controlled {
+    node: PipelineNode,
+    control: Control,
+    plan: Plan,
+    /// What is still to be done, in order.
+    due: BTreeMap<(Time, u64), String>,
+    number: u64,
+    done: u64,
+    refused: u64,
+    teller: Teller,
+}
+
+/// How many commands may wait; a flood of digests makes no more.
+const MOST_DUE: usize = 1 << 16;
+
+impl Controlled {
+    /// A pipeline with a controller that does as planned.
+    #[must_use]
+    pub fn new(mut node: PipelineNode, plan: Plan, teller: Teller) -> Self {
+        let control = Control::new(Arc::clone(node.pipeline().environment()));
+        let mut controlled = Controlled {
+            node,
+            control,
+            due: BTreeMap::new(),
+            number: 0,
+            done: 0,
+            refused: 0,
+            teller,
+            plan: Plan::default(),
+        };
+        for (time, command) in &plan.commands {
+            controlled.add(*time, command.clone());
+        }
+        controlled.plan = plan;
+        controlled
+    }
+
+    fn add(&mut self, time: Time, command: String) {
+        if self.due.len() < MOST_DUE {
+            self.number += 1;
+            self.due.insert((time, self.number), command);
+        } else {
+            self.refused += 1;
+        }
+    }
+
+    /// Does what is due.
+    fn control(&mut self, now: Time) {
+        while let Some(first) = self.due.first_entry() {
+            if first.key().0 > now {
+                break;
+            }
+            let command = first.remove();
+            self.done += 1;
+            match self.control.say(&command) {
+                Ok(answer) => answer.rows.iter().for_each(|(text, _)| (self.teller)(now, text)),
+                Err(error) => {
+                    self.refused += 1;
+                    (self.teller)(now, &format!("`{command}`: {error}"));
+                }
+            }
+        }
+    }
+
+    /// Hears what packets had to say.
+    fn hear(&mut self, now: Time) {
+        let environment = self.control.environment();
+        if !self.plan.reactions.is_empty() {
+            for digest in environment.digests.drain() {
+                self.answer(now, &digest);
+            }
+        }
+        if self.plan.forget_idle {
+            for idle in self.control.environment().idles.drain() {
+                let entity = Entity::Entry(idle.table, idle.entry.entry);
+                let update = Update { operation: Operation::Delete, entity };
+                self.done += 1;
+                // It may be gone already.
+                let _ = self.control.write_all(&[update]);
+            }
+        }
+    }
+
+    fn answer(&mut self, now: Time, digest: &Digest) {
+        let mut commands = Vec::new();
+        for reaction in &self.plan.reactions {
+            let named = |known: &&crate::control::program::Digest| {
+                let name = &*known.name;
+                name == reaction.digest || name.ends_with(&format!(".{}", reaction.digest))
+            };
+            if !self.control.digests().iter().find(named).is_some_and(|known| known.is(digest)) {
+                continue;
+            }
+            for command in &reaction.commands {
+                commands.push((now + reaction.after, filled(command, digest)));
+            }
+        }
+        for (time, command) in commands {
+            self.add(time, command);
+        }
+    }
+}
+
+/// A command with a digest's fields in it.
+fn filled(command: &str, digest: &Digest) -> String {
+    let mut fields: Vec<_> = digest.fields.iter().collect();
+    fields.sort_by_key(|(name, _)| core::cmp::Reverse(name.len()));
+    fields.into_iter().fold(command.to_string(), |command, (name, value)| {
+        command.replace(&format!("${name}"), &format!("{:#x}", value.unsigned()))
+    })
+}
+
+impl Node for Controlled {
+    fn ports(&self) -> usize {
+        self.node.ports()
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        self.control(now);
+        self.node.frame(now, port, frame, out);
+        self.hear(now);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.control(now);
+        self.node.wake(now, out);
+        self.hear(now);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let due = self.due.first_key_value().map(|((time, _), _)| *time);
+        match (due, self.node.next_wake()) {
+            (Some(due), Some(node)) => Some(due.min(node)),
+            (due, node) => due.or(node),
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.node.counters(visit);
+        if self.done + self.refused > 0 {
+            visit("commands", self.done);
+            visit("commands refused", self.refused);
+        }
+    }
+}

@@ -1,21 +1,31 @@
 //! Names, types, constants, and every rule that a valid program keeps.
 
 mod annotations;
+mod arguments;
 mod calls;
 mod checker;
 mod coercion;
 mod constants;
+mod constructors;
 mod core_methods;
 mod declarations;
 mod display;
 mod expressions;
 mod inference;
+mod instances;
+mod members;
+mod methods;
+mod nesting;
 mod operators;
+mod parameters;
 mod parsers;
+mod parts;
 mod rules;
 mod scopes;
+mod sizes;
 mod statements;
 mod tables;
+mod type_declarations;
 mod type_expressions;
 
 use crate::ast::{NodeId, Program};

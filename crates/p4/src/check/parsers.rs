@@ -1,7 +1,7 @@
 //! Parsers (specification 13).
 
 use super::checker::{Checker, Entity, Place};
-use super::declarations::Parameters;
+use super::parameters::Parameters;
 use crate::ast::{Expression, ExpressionKind, Parser, SelectCase, State, StateRef, Transition};
 use crate::diagnostic::Diagnostic;
 use crate::types::Type;

@@ -1,20 +1,16 @@
 //! Uses of types: what they mean, and whether they are well formed (specification 7).
 
-use super::checker::{
-    Checker, DEEPEST_TYPE, Entity, LARGEST_TYPE, LONGEST_STACK, MOST_SCALARS, WIDEST,
-};
-use super::inference::size;
+use super::checker::{Checker, Entity, LONGEST_STACK, WIDEST};
 use crate::ast::{
     CompositeKind, DeclarationKind, Expression, Name, NodeId, Parameter, TypeExpression,
     TypeExpressionKind, TypeParameter,
 };
 use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 use crate::types::{Constant, Type};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{Signed, ToPrimitive};
 
 /// What can be applied or instantiated.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +118,7 @@ impl<'a> Checker<'a> {
         resolved
     }
 
-    fn missing_arguments(&self, ty: &TypeExpression, resolved: &Type) -> Option<usize> {
+    pub(super) fn missing_arguments(&self, ty: &TypeExpression, resolved: &Type) -> Option<usize> {
         if !matches!(ty.kind, TypeExpressionKind::Named { .. }) {
             return None;
         }
@@ -163,83 +159,7 @@ impl<'a> Checker<'a> {
         resolved
     }
 
-    /// The type, unless it is too large to work with.
-    pub(super) fn bounded(&mut self, ty: Type, span: Span) -> Type {
-        let wrong = if size(&ty) > LARGEST_TYPE || self.nesting(&ty) > DEEPEST_TYPE {
-            true
-        } else {
-            matches!(ty, Type::Composite(..) | Type::Tuple(_) | Type::Stack(..))
-                && self.scalars(&ty) > MOST_SCALARS
-        };
-        if wrong {
-            self.error(
-                "type-too-large",
-                span,
-                "this type has too many parts, or nests too deeply",
-            );
-            return Type::Unknown;
-        }
-        ty
-    }
-
-    /// How deep a type nests, through fields too.
-    pub(super) fn nesting(&self, ty: &Type) -> u32 {
-        let most = |parts: &[Type]| {
-            parts
-                .iter()
-                .map(|part| self.nesting(part))
-                .max()
-                .unwrap_or(0)
-        };
-        let own = |id: &NodeId| self.nesting.get(id).copied().unwrap_or(0);
-        match ty {
-            Type::Composite(id, arguments) | Type::Object(id, arguments) => {
-                1 + own(id) + most(arguments)
-            }
-            Type::New(id) => 1 + own(id),
-            Type::Tuple(parts) => 1 + most(parts),
-            Type::Stack(part, _) | Type::List(part) | Type::Set(part) | Type::Name(part) => {
-                1 + self.nesting(part)
-            }
-            Type::Fields(fields) => {
-                1 + fields
-                    .iter()
-                    .map(|(_, part)| self.nesting(part))
-                    .max()
-                    .unwrap_or(0)
-            }
-            _ => 0,
-        }
-    }
-
-    /// How many scalars a type has.
-    pub(super) fn scalars(&mut self, ty: &Type) -> u64 {
-        let parts: Vec<Type> = match ty {
-            Type::Composite(id, arguments) => {
-                if let Some(count) = self.scalars.get(ty) {
-                    return *count;
-                }
-                self.fields(*id, arguments)
-                    .into_iter()
-                    .map(|(_, ty)| ty)
-                    .collect()
-            }
-            Type::Tuple(parts) => parts.clone(),
-            Type::Stack(part, count) => {
-                return self.scalars(part).saturating_mul(u64::from(*count));
-            }
-            _ => return 1,
-        };
-        let count = parts
-            .iter()
-            .fold(1u64, |sum, part| sum.saturating_add(self.scalars(part)));
-        if matches!(ty, Type::Composite(..)) {
-            self.scalars.insert(ty.clone(), count);
-        }
-        count
-    }
-
-    fn resolve_kind(&mut self, ty: &'a TypeExpression) -> Type {
+    pub(super) fn resolve_kind(&mut self, ty: &'a TypeExpression) -> Type {
         match &ty.kind {
             TypeExpressionKind::Bool => Type::Bool,
             TypeExpressionKind::Error => Type::Error,
@@ -277,28 +197,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What stands in a tuple or list.
-    fn part(&mut self, part: &'a TypeExpression, of: &str) -> Type {
-        let ty = self.resolve(part);
-        let wrong = match &ty {
-            Type::Object(id, _) => !self.is_extern(*id) || of == "a tuple",
-            Type::Void => true,
-            Type::String => false,
-            Type::Set(_) => true,
-            _ => false,
-        };
-        if wrong {
-            let text = self.show(&ty);
-            self.error(
-                "type-nesting",
-                part.span,
-                format!("`{text}` cannot be the type of an element of {of}"),
-            );
-            return Type::Unknown;
-        }
-        ty
-    }
-
     pub(super) fn is_extern(&self, id: NodeId) -> bool {
         matches!(
             self.declaration(id).map(|d| &d.kind),
@@ -306,7 +204,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    fn named(&mut self, id: NodeId, name: &'a Name, absolute: bool) -> Type {
+    pub(super) fn named(&mut self, id: NodeId, name: &'a Name, absolute: bool) -> Type {
         let Some(entity) = self.find(&name.text, absolute).first().copied() else {
             self.not_found(name, "the type");
             return Type::Unknown;
@@ -352,7 +250,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn specialized(
+    pub(super) fn specialized(
         &mut self,
         ty: &'a TypeExpression,
         base: &'a TypeExpression,
@@ -423,124 +321,7 @@ impl<'a> Checker<'a> {
         specialized
     }
 
-    /// A type argument: not `void`, nor a parser, control or package.
-    pub(super) fn type_argument(&mut self, argument: &'a TypeExpression) -> Type {
-        let ty = self.resolve(argument);
-        if let Type::Object(id, _) = &ty
-            && let Some(applicable) = self.applicable(*id)
-            && !applicable.is_type
-        {
-            let text = self.show(&ty);
-            self.error(
-                "type-argument",
-                argument.span,
-                format!("`{text}` cannot be a type argument"),
-            );
-            return Type::Unknown;
-        }
-        ty
-    }
-
-    /// Whether a generic type makes sense with the arguments that it was given.
-    fn well_formed(&mut self, ty: &Type, at: &'a TypeExpression) {
-        let Type::Composite(id, arguments) = ty else {
-            return;
-        };
-        let Some((kind, _, parameters, _)) = self.composite(*id) else {
-            return;
-        };
-        let generic: Vec<Type> = parameters.iter().map(|p| Type::Parameter(p.id)).collect();
-        let before = self.fields(*id, &generic);
-        for ((field, ty), (_, unspecialized)) in self.fields(*id, arguments).into_iter().zip(before)
-        {
-            if ty != unspecialized && !self.may_be_field(kind, &ty) {
-                let text = self.show(&ty);
-                let diagnostic = Diagnostic::error(
-                    "type-nesting",
-                    at.span,
-                    format!(
-                        "field `{}` of this {} would have the type `{text}`, which it cannot have",
-                        field.name.text,
-                        kind_name(kind)
-                    ),
-                )
-                .note(field.name.span, "the field");
-                self.tell(diagnostic);
-            }
-            if let Type::Stack(base, _) = &ty
-                && ty != unspecialized
-                && !self.may_be_stacked(base)
-            {
-                let text = self.show(&ty);
-                self.error(
-                    "type-nesting",
-                    at.span,
-                    format!(
-                        "field `{}` would have the type `{text}`, which cannot be",
-                        field.name.text
-                    ),
-                );
-            }
-        }
-    }
-
-    /// Whether a field of a header, struct or union can have the type (7.2.8).
-    pub(super) fn may_be_field(&self, kind: CompositeKind, ty: &Type) -> bool {
-        let ty = &self.known(ty);
-        match kind {
-            CompositeKind::Header => match ty {
-                Type::Unknown
-                | Type::Bits(_)
-                | Type::Signed(_)
-                | Type::Varbit(_)
-                | Type::Bool
-                | Type::Parameter(_) => true,
-                Type::Variable(_) => true,
-                Type::Enum(id) => self.underlying(*id).is_some(),
-                Type::New(id) => self.may_be_field(kind, &self.type_of(*id)),
-                Type::Stack(part, _) => self.may_be_field(kind, part),
-                Type::Composite(id, arguments) => {
-                    self.is_kind(ty, CompositeKind::Struct)
-                        && self
-                            .fields(*id, arguments)
-                            .iter()
-                            .all(|(_, field)| self.may_be_field(kind, field))
-                }
-                _ => false,
-            },
-            CompositeKind::Union => match ty {
-                Type::Unknown | Type::Parameter(_) | Type::Variable(_) => true,
-                _ => self.is_kind(ty, CompositeKind::Header),
-            },
-            CompositeKind::Struct => !matches!(
-                ty,
-                Type::Void
-                    | Type::Integer
-                    | Type::String
-                    | Type::Object(..)
-                    | Type::Set(_)
-                    | Type::MatchKind
-                    | Type::List(_)
-            ),
-        }
-    }
-
-    /// Whether there can be a stack of the type (7.2.3): headers and unions are the ones with `next` and `last`; other values, and externs,
-    /// make plain arrays.
-    pub(super) fn may_be_stacked(&self, ty: &Type) -> bool {
-        match self.known(ty) {
-            Type::Object(id, _) => self.is_extern(id),
-            Type::Void
-            | Type::Integer
-            | Type::String
-            | Type::MatchKind
-            | Type::List(_)
-            | Type::Set(_) => false,
-            _ => true,
-        }
-    }
-
-    fn stack(
+    pub(super) fn stack(
         &mut self,
         ty: &'a TypeExpression,
         base: &'a TypeExpression,
@@ -570,7 +351,7 @@ impl<'a> Checker<'a> {
         Type::Stack(Box::new(element), length)
     }
 
-    fn width(&mut self, e: &'a Expression, least: u32) -> Option<u32> {
+    pub(super) fn width(&mut self, e: &'a Expression, least: u32) -> Option<u32> {
         let width = self.natural(e, "a width", WIDEST)?;
         if width < least {
             self.error(
@@ -635,75 +416,6 @@ impl<'a> Checker<'a> {
             Type::Enum(id) => self.underlying(id).unwrap_or(Type::Enum(id)),
             other => other,
         }
-    }
-
-    /// How many bits a type has at least and at most on the wire, if it has a size (9.1).
-    pub(super) fn sizes(&mut self, ty: &Type) -> Option<(u64, u64)> {
-        let ty = self.known(ty);
-        if let Some(size) = self.sizes.get(&ty) {
-            return *size;
-        }
-        let size = self.sizes_of(&ty);
-        self.sizes.insert(ty, size);
-        size
-    }
-
-    fn sizes_of(&mut self, ty: &Type) -> Option<(u64, u64)> {
-        let fixed = |width: u64| Some((width, width));
-        match ty {
-            Type::Bool => fixed(1),
-            Type::Bits(width) | Type::Signed(width) => fixed(u64::from(*width)),
-            Type::Varbit(width) => Some((0, u64::from(*width))),
-            Type::Enum(id) => {
-                let underlying = self.underlying(*id)?;
-                self.sizes(&underlying)
-            }
-            Type::New(id) => {
-                let under = self.type_of(*id);
-                self.sizes(&under)
-            }
-            Type::Tuple(parts) => self.sum_of_sizes(parts),
-            Type::Stack(base, count) => {
-                let (least, most) = self.sizes(base)?;
-                Some((
-                    least.saturating_mul(u64::from(*count)),
-                    most.saturating_mul(u64::from(*count)),
-                ))
-            }
-            Type::Composite(id, arguments) => {
-                let parts: Vec<Type> = self
-                    .fields(*id, arguments)
-                    .into_iter()
-                    .map(|(_, ty)| ty)
-                    .collect();
-                if self.is_kind(ty, CompositeKind::Union) {
-                    let mut least = u64::MAX;
-                    let mut most = 0;
-                    for part in &parts {
-                        let (low, high) = self.sizes(part)?;
-                        least = least.min(low);
-                        most = most.max(high);
-                    }
-                    Some(if least.is_zero() || parts.is_empty() {
-                        (0, most)
-                    } else {
-                        (least, most)
-                    })
-                } else {
-                    self.sum_of_sizes(&parts)
-                }
-            }
-            _ => None,
-        }
-    }
-
-    fn sum_of_sizes(&mut self, parts: &[Type]) -> Option<(u64, u64)> {
-        let mut sum = (0u64, 0u64);
-        for part in parts {
-            let (least, most) = self.sizes(part)?;
-            sum = (sum.0.saturating_add(least), sum.1.saturating_add(most));
-        }
-        Some(sum)
     }
 }
 

@@ -1,0 +1,122 @@
+//! Where control flow goes: functions that end without a value, and statements that nothing reaches.
+
+use super::Rules;
+use crate::ast::{
+    Block, DeclarationKind, Expression, ExpressionKind, Statement, StatementKind,
+    TypeExpressionKind,
+};
+use crate::diagnostic::Diagnostic;
+use crate::types::Constant;
+use alloc::format;
+
+pub(super) fn run(rules: &mut Rules<'_>) {
+    for declaration in rules.declarations.clone() {
+        match &declaration.kind {
+            DeclarationKind::Function { prototype, body } => {
+                let falls = rules.block(body);
+                // Specification 10.2: every path of a function with a result ends in a return.
+                if falls && !matches!(prototype.result.kind, TypeExpressionKind::Void) {
+                    let name = &prototype.name;
+                    rules.tell(
+                        Diagnostic::error(
+                            "missing-return",
+                            name.span,
+                            format!("`{}` does not return a value on every path", name.text),
+                        )
+                        .help("end it with a `return` of a value"),
+                    );
+                }
+            }
+            DeclarationKind::Action { body, .. } => {
+                rules.block(body);
+            }
+            DeclarationKind::Control(control) => {
+                rules.block(&control.apply);
+            }
+            DeclarationKind::Parser(parser) => {
+                for state in &parser.states {
+                    rules.sequence(&state.statements);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Rules<'_> {
+    /// Whether the end of a block can be reached.
+    fn block(&mut self, block: &Block) -> bool {
+        self.sequence(&block.statements)
+    }
+
+    fn sequence(&mut self, statements: &[Statement]) -> bool {
+        let mut reached = true;
+        let mut told = false;
+        for statement in statements {
+            if !reached && !told && !matches!(statement.kind, StatementKind::Empty) {
+                told = true;
+                self.tell(
+                    Diagnostic::warning(
+                        "unreachable",
+                        statement.span,
+                        "nothing leads to this statement",
+                    )
+                    .help("remove it, or what leaves before it"),
+                );
+            }
+            let falls = self.falls(statement);
+            reached &= falls;
+        }
+        reached
+    }
+
+    /// Whether the statement behind this one can be reached, as far as one sees without values.
+    fn falls(&mut self, statement: &Statement) -> bool {
+        match &statement.kind {
+            StatementKind::Return(_)
+            | StatementKind::Exit
+            | StatementKind::Break
+            | StatementKind::Continue => false,
+            StatementKind::Block(block) => self.block(block),
+            StatementKind::If { condition, yes, no } => {
+                let known = self.known(condition);
+                let yes = self.falls(yes);
+                let no = no.as_ref().is_none_or(|no| self.falls(no));
+                match known {
+                    Some(true) => yes,
+                    Some(false) => no,
+                    None => yes || no,
+                }
+            }
+            StatementKind::Switch { cases, .. } => {
+                let mut all = !cases.is_empty();
+                let mut default = false;
+                for case in cases {
+                    default |= matches!(
+                        case.label.kind,
+                        ExpressionKind::Default | ExpressionKind::DontCare
+                    );
+                    if let Some(body) = &case.body
+                        && self.block(body)
+                    {
+                        all = false;
+                    }
+                }
+                let last_falls = cases.last().is_some_and(|case| case.body.is_none());
+                !(all && default) || last_falls
+            }
+            StatementKind::For { body, .. } | StatementKind::ForIn { body, .. } => {
+                self.falls(body);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    fn known(&self, condition: &Expression) -> Option<bool> {
+        match self.checked.constants.get(&condition.id) {
+            Some(Constant::Bool(value)) => Some(*value),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Parser states (specification 13): there is a `start`, and from it a way to the end.
+
+use super::Rules;
+use crate::ast::{DeclarationKind, NodeId, Parser, State, StateRef, Transition};
+use crate::diagnostic::Diagnostic;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+
+pub(super) fn run(rules: &mut Rules<'_>) {
+    for declaration in rules.declarations.clone() {
+        if let DeclarationKind::Parser(parser) = &declaration.kind {
+            rules.states(parser);
+        }
+    }
+}
+
+/// Where a state goes; without a transition to `reject`.
+fn next(state: &State) -> Vec<&StateRef> {
+    match &state.transition {
+        None => Vec::new(),
+        Some(Transition::Direct(state)) => alloc::vec![state],
+        Some(Transition::Select { cases, .. }) => cases.iter().map(|case| &case.next).collect(),
+    }
+}
+
+impl Rules<'_> {
+    fn states(&mut self, parser: &Parser) {
+        let Some(start) = parser.states.iter().find(|s| &*s.name.text == "start") else {
+            self.tell(
+                Diagnostic::error(
+                    "no-start-state",
+                    parser.name.span,
+                    format!("the parser `{}` has no state `start`", parser.name.text),
+                )
+                .help("parsing begins in the state `start`; add one"),
+            );
+            return;
+        };
+        let by_id: BTreeMap<NodeId, &State> = parser.states.iter().map(|s| (s.id, s)).collect();
+        let mut reached = BTreeSet::from([start.id]);
+        let mut work = alloc::vec![start];
+        let mut ends = false;
+        while let Some(state) = work.pop() {
+            // A select without a match ends in `reject` too, but nobody writes a parser for that alone.
+            ends |= state.transition.is_none();
+            for next in next(state) {
+                ends |= matches!(&*next.name.text, "accept" | "reject");
+                if let Some(id) = self.checked.references.get(&next.id)
+                    && let Some(state) = by_id.get(id)
+                    && reached.insert(*id)
+                {
+                    work.push(state);
+                }
+            }
+        }
+        if !ends {
+            self.tell(
+                Diagnostic::error(
+                    "never-accepts",
+                    parser.name.span,
+                    format!(
+                        "the parser `{}` never reaches `accept` or `reject`",
+                        parser.name.text
+                    ),
+                )
+                .help("let a state go on to `accept`"),
+            );
+        }
+        for state in &parser.states {
+            if !reached.contains(&state.id) {
+                self.tell(Diagnostic::warning(
+                    "unreachable",
+                    state.name.span,
+                    format!(
+                        "no way leads from `start` to the state `{}`",
+                        state.name.text
+                    ),
+                ));
+            }
+        }
+    }
+}

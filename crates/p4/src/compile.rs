@@ -5,15 +5,26 @@ use crate::check::{Checked, check};
 use crate::diagnostic::Diagnostics;
 use crate::preprocess::{self, preprocess};
 use crate::source::{Includes, Sources};
-use crate::{ir, lower, parse};
+use crate::{ir, lower, p4_14, parse};
 use alloc::string::String;
 use alloc::vec::Vec;
+
+/// The two languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// P4_14, 1.0.5.
+    P4_14,
+    /// P4_16, 1.2.5.
+    P4_16,
+}
 
 /// How to compile.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Macros that are defined before the text: name and replacement.
     pub defines: Vec<(String, String)>,
+    /// The language; found out from the text when nothing is said.
+    pub language: Option<Language>,
     /// Leave the intermediate representation as lowering made it.
     pub unoptimized: bool,
 }
@@ -71,5 +82,12 @@ pub fn read(
         defines: options.defines.clone(),
     };
     let tokens = preprocess(name, text, includes, &first, sources, diagnostics);
-    parse::parse(&tokens, sources, diagnostics)
+    let language = options.language.unwrap_or(match p4_14::is_p4_14(&tokens) {
+        true => Language::P4_14,
+        false => Language::P4_16,
+    });
+    match language {
+        Language::P4_14 => p4_14::parse(&tokens, sources, diagnostics),
+        Language::P4_16 => parse::parse(&tokens, sources, diagnostics),
+    }
 }

@@ -17,6 +17,7 @@ pub mod ir;
 pub mod lex;
 pub mod library;
 pub mod lower;
+pub mod p4_14;
 pub mod parse;
 pub mod preprocess;
 pub mod print;

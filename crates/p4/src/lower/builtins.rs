@@ -89,7 +89,7 @@ impl<'a> Lowerer<'a> {
                 };
                 size.unwrap_or(0)
             }
-            Shape::Stack(base, size) => {
+            Shape::Stack(base, size) | Shape::Array(base, size) => {
                 u64::from(size).saturating_mul(self.size_of(&base, is_most, depth + 1))
             }
             Shape::List(_) | Shape::Other => 0,

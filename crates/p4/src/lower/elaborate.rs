@@ -317,7 +317,7 @@ impl<'a> Lowerer<'a> {
                     self.flatten_type(&name, &field.ty, into, depth + 1);
                 }
             }
-            Shape::Stack(base, size) => {
+            Shape::Stack(base, size) | Shape::Array(base, size) => {
                 for at in 0..size {
                     self.flatten_type(&format!("{name}[{at}]"), &base, into, depth + 1);
                 }
@@ -687,7 +687,7 @@ impl<'a> Lowerer<'a> {
             },
             Value::List(list, _) => {
                 let types: Vec<Type> = match self.shape(ty) {
-                    Shape::List(base) | Shape::Stack(base, _) => vec![base; list.len()],
+                    Shape::List(base) | Shape::Stack(base, _) | Shape::Array(base, _) => vec![base; list.len()],
                     _ => self.fields(ty).into_iter().map(|f| f.ty).collect(),
                 };
                 let mut constants = Vec::new();

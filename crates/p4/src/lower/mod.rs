@@ -22,6 +22,8 @@ mod sections;
 mod statements;
 mod storage;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod types;
 mod values;
 mod walk;

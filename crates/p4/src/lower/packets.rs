@@ -130,6 +130,12 @@ impl<'a> Lowerer<'a> {
                         .collect(),
                 }
             }
+            Shape::Array(base, size) => Value::List(
+                (0..size)
+                    .map(|_| self.unpack(&base, bits, width, left))
+                    .collect(),
+                false,
+            ),
             Shape::Stack(base, size) => Value::Stack {
                 elements: (0..size)
                     .map(|_| self.unpack(&base, bits, width, left))

@@ -295,6 +295,18 @@ impl<'a> Lowerer<'a> {
             }
             Shape::Header => self.allocate_header(name, ty, annotations, depth, None),
             Shape::Union => self.allocate_union(name, ty, annotations, depth),
+            Shape::Array(base, size) => {
+                let mut elements = Vec::new();
+                for at in 0..size {
+                    if self.program.slots.len() > super::MOST_SLOTS {
+                        self.too_large("variables");
+                        return Storage::Nothing;
+                    }
+                    let name: Arc<str> = format!("{name}[{at}]").into();
+                    elements.push(self.allocate_at(&name, &base, annotations, depth + 1));
+                }
+                Storage::Struct(elements.into())
+            }
             Shape::Stack(base, size) => {
                 let next = self.slot(&format!("{name}.$next"), Ty::Bits(32));
                 let mut elements = Vec::new();

@@ -18,7 +18,10 @@ pub(super) enum Shape {
     Struct,
     Header,
     Union,
+    /// Of headers or unions.
     Stack(Type, u32),
+    /// Of anything else: nothing but elements.
+    Array(Type, u32),
     List(Type),
     Other,
 }
@@ -111,7 +114,10 @@ impl<'a> Lowerer<'a> {
                 None => Shape::Other,
             },
             Type::Tuple(_) | Type::Fields(_) => Shape::Struct,
-            Type::Stack(base, size) => Shape::Stack(*base, size),
+            Type::Stack(base, size) => match self.shape(&base) {
+                Shape::Header | Shape::Union => Shape::Stack(*base, size),
+                _ => Shape::Array(*base, size),
+            },
             Type::List(base) => Shape::List(*base),
             _ => Shape::Other,
         }
@@ -284,7 +290,7 @@ impl<'a> Lowerer<'a> {
         }
         match self.shape(ty) {
             Shape::Scalar(ty, _) => u64::from(ty.width()),
-            Shape::Stack(base, size) => {
+            Shape::Stack(base, size) | Shape::Array(base, size) => {
                 u64::from(size).saturating_mul(self.width_of(&base, depth + 1))
             }
             Shape::Struct | Shape::Header | Shape::Union => {

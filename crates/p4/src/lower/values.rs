@@ -204,6 +204,10 @@ impl<'a> Lowerer<'a> {
                 let fields = self.fields(ty);
                 Value::Union(fields.iter().map(|f| self.default_value(&f.ty)).collect())
             }
+            Shape::Array(base, size) => {
+                let element = self.default_value(&base);
+                Value::List(vec![element; size as usize], false)
+            }
             Shape::Stack(base, size) => {
                 let element = self.default_value(&base);
                 Value::Stack {
@@ -263,6 +267,20 @@ impl<'a> Lowerer<'a> {
                 }
                 _ => self.default_value(to),
             },
+            Shape::Array(base, size) => {
+                let Value::List(list, _) = value else {
+                    return self.default_value(to);
+                };
+                let mut elements: Vec<Value> = list
+                    .into_iter()
+                    .map(|element| self.convert(element, &base))
+                    .collect();
+                if elements.len() < size as usize {
+                    let element = self.default_value(&base);
+                    elements.resize(size as usize, element);
+                }
+                Value::List(elements, false)
+            }
             Shape::Stack(base, size) => match value {
                 Value::Stack { elements, next } => Value::Stack {
                     elements: elements
@@ -353,7 +371,7 @@ impl<'a> Lowerer<'a> {
             Constant::Invalid => self.convert(Value::Invalid, ty),
             Constant::List(list) => {
                 let fields = match self.shape(ty) {
-                    Shape::Stack(base, _) | Shape::List(base) => {
+                    Shape::Stack(base, _) | Shape::Array(base, _) | Shape::List(base) => {
                         vec![base; list.len()]
                     }
                     _ => self.fields(ty).into_iter().map(|f| f.ty).collect(),

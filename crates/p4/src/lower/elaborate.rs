@@ -687,7 +687,9 @@ impl<'a> Lowerer<'a> {
             },
             Value::List(list, _) => {
                 let types: Vec<Type> = match self.shape(ty) {
-                    Shape::List(base) | Shape::Stack(base, _) | Shape::Array(base, _) => vec![base; list.len()],
+                    Shape::List(base) | Shape::Stack(base, _) | Shape::Array(base, _) => {
+                        vec![base; list.len()]
+                    }
                     _ => self.fields(ty).into_iter().map(|f| f.ty).collect(),
                 };
                 let mut constants = Vec::new();

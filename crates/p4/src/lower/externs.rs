@@ -371,7 +371,9 @@ impl<'a> Lowerer<'a> {
             }
             Value::List(list, _) | Value::Union(list) => {
                 let types = match self.shape(ty) {
-                    Shape::List(base) | Shape::Array(base, _) => list.iter().map(|_| ("".into(), base.clone())).collect(),
+                    Shape::List(base) | Shape::Array(base, _) => {
+                        list.iter().map(|_| ("".into(), base.clone())).collect()
+                    }
                     _ => fields(self),
                 };
                 each(self, list, &types, valid);

@@ -37,6 +37,8 @@ pub(super) fn not(value: Expr) -> Expr {
     match value {
         Expr::Unary(Unary::Not, inner) => *inner,
         Expr::Constant(bits, _) => boolean(!bits.is_true()),
+        Expr::Binary(Binary::Equal, a, b) => Expr::Binary(Binary::NotEqual, a, b),
+        Expr::Binary(Binary::NotEqual, a, b) => Expr::Binary(Binary::Equal, a, b),
         other => Expr::Unary(Unary::Not, Box::new(other)),
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct Index<'a> {
     nodes: Vec<Option<Node<'a>>>,
     /// What is declared at the top level.
     pub top: BTreeSet<NodeId>,
+    /// Parameters and variables of functions and actions: nothing outside reaches them.
+    pub inner: BTreeSet<NodeId>,
+    inside: bool,
     /// The members of all `error` declarations, in order.
     pub errors: Vec<NodeId>,
     /// The members of all `match_kind` declarations, in order.
@@ -38,6 +41,8 @@ impl<'a> Index<'a> {
         let mut index = Index {
             nodes: vec![None; program.nodes as usize],
             top: program.declarations.iter().map(|d| d.id).collect(),
+            inner: BTreeSet::new(),
+            inside: false,
             errors: Vec::new(),
             match_kinds: Vec::new(),
         };
@@ -54,6 +59,9 @@ impl<'a> Index<'a> {
     fn set(&mut self, id: NodeId, node: Node<'a>) {
         if let Some(place) = self.nodes.get_mut(id.0 as usize) {
             *place = Some(node);
+            if self.inside {
+                self.inner.insert(id);
+            }
         }
     }
 
@@ -106,15 +114,19 @@ impl<'a> Index<'a> {
                 self.parameters(&prototype.parameters);
             }
             DeclarationKind::Function { prototype, body } => {
+                self.inside = true;
                 self.type_parameters(&prototype.type_parameters);
                 self.parameters(&prototype.parameters);
                 self.block(body);
+                self.inside = false;
             }
             DeclarationKind::Action {
                 parameters, body, ..
             } => {
+                self.inside = true;
                 self.parameters(parameters);
                 self.block(body);
+                self.inside = false;
             }
             DeclarationKind::Composite {
                 type_parameters,

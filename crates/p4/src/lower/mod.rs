@@ -51,7 +51,7 @@ use values::Value;
 /// More slots than this no program has for a good reason; a header stack of a million elements has.
 const MOST_SLOTS: usize = 200_000;
 /// Statements and blocks, after inlining.
-const MOST_STATEMENTS: usize = 2_000_000;
+const MOST_STATEMENTS: usize = 500_000;
 /// Types within types, calls within calls.
 const MOST_NESTING: u32 = 64;
 

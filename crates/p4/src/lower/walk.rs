@@ -206,6 +206,7 @@ impl<'a> Lowerer<'a> {
             block(body, &mut |expr| {
                 if let ExpressionKind::Path { .. } = expr.kind
                     && let Some(to) = self.checked.references.get(&expr.id)
+                    && !self.index.inner.contains(to)
                 {
                     set.insert(*to);
                 }

@@ -1,6 +1,8 @@
 //! `wire p4`: programs in P4.
 
 mod check;
+mod format;
+mod graph;
 mod source;
 mod test;
 
@@ -25,6 +27,9 @@ pub struct P4 {
 #[derive(clap::Subcommand)]
 enum Action {
     Check(check::Check),
+    #[command(name = "fmt")]
+    Format(format::Format),
+    Graph(graph::Graph),
     Test(test::Test),
 }
 
@@ -34,6 +39,8 @@ impl P4 {
         live::signal::install();
         match self.action {
             Action::Check(command) => command.run(),
+            Action::Format(command) => command.run(),
+            Action::Graph(command) => command.run(),
             Action::Test(command) => command.run(),
         }
     }

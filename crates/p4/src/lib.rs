@@ -13,6 +13,7 @@ pub mod check;
 pub mod compile;
 pub mod diagnostic;
 pub mod fmt;
+pub mod graph;
 pub mod ir;
 pub mod lex;
 pub mod library;

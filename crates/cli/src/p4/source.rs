@@ -30,6 +30,13 @@ impl Reading {
         }
     }
 
+    /// Where included files are looked for.
+    pub fn includes(&self) -> lab::program::Folders<'_> {
+        lab::program::Folders {
+            folders: &self.include,
+        }
+    }
+
     /// Compiles a program.
     ///
     /// # Errors

@@ -589,6 +589,9 @@ impl Layout<'_> {
             Some(_) if matches!(left_role, Role::Unary | Role::SliceColon) => return false,
             _ => {}
         }
+        if left_role == Role::Cast {
+            return false;
+        }
         // The two halves of `>>`.
         if left.is(Greater) && right.is(Greater) && !right.space {
             return false;

@@ -417,7 +417,6 @@ fn kinds_of_braces(pieces: &[Piece], tokens: &[usize], roles: &mut Roles) {
                     }
                 } else if one_line
                     && !nested
-                    && (statements <= 1 || property)
                     && close > n
                     && !matches!(
                         head,

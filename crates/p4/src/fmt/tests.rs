@@ -68,7 +68,7 @@ parser P(packet_in packet,
          out headers hdr,
          inout metadata meta) {
     state start {
-        transition select(hdr.a.b, (bit<8>) x) {
+        transition select(hdr.a.b, (bit<8>)x) {
             (0x800, 1 &&& 3): next;
             (_, 2 .. 4): accept;
             default: reject;
@@ -104,7 +104,7 @@ control C(inout headers hdr)(bit<8> size) {
         switch (t.apply().action_run) {
             drop:
             NoAction: {
-                x = (S<bit<8>>) { 1, 2, ... };
+                x = (S<bit<8>>){ 1, 2, ... };
             }
             default: { }
         }

@@ -20,6 +20,7 @@ pub mod library;
 pub mod lower;
 pub mod p4_14;
 pub mod parse;
+pub mod passes;
 pub mod preprocess;
 pub mod print;
 pub mod source;

@@ -1,4 +1,5 @@
 //! Random programs and packets, and both engines run on them side by side.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use p4::ast::Direction;
 use p4::ir::*;
@@ -782,6 +783,25 @@ pub struct Outcome {
     steps: u32,
     counts: Vec<Option<(u64, u64)>>,
     registers: Vec<Option<Vec<Bits>>>,
+}
+
+impl Outcome {
+    /// Without what only other sections would see.
+    pub fn outside(mut self) -> Self {
+        self.slots.clear();
+        self
+    }
+
+    /// Without how many steps it took.
+    pub fn in_any_time(mut self) -> Self {
+        self.steps = 0;
+        self
+    }
+
+    /// Whether it came to an end by itself.
+    pub fn ended(&self) -> bool {
+        !self.ended.contains(&Ended::Stop)
+    }
 }
 
 /// A program with its state in one engine.

@@ -8,20 +8,20 @@ use num_bigint::{BigInt, BigUint};
 use num_traits::{One, ToPrimitive, Zero};
 
 /// A constant.
-pub(super) fn constant(ty: Ty, value: &BigInt) -> Expr {
+pub(crate) fn constant(ty: Ty, value: &BigInt) -> Expr {
     Expr::Constant(Bits::from_int(ty.width(), value), ty)
 }
 
-pub(super) fn boolean(value: bool) -> Expr {
+pub(crate) fn boolean(value: bool) -> Expr {
     Expr::Constant(Bits::from(value), Ty::Bool)
 }
 
 /// A 32-bit number, as indices, enums and errors are.
-pub(super) fn number(value: u32) -> Expr {
+pub(crate) fn number(value: u32) -> Expr {
     Expr::Constant(Bits::new(32, value), Ty::Bits(32))
 }
 
-pub(super) fn as_constant(expr: &Expr) -> Option<&Bits> {
+pub(crate) fn as_constant(expr: &Expr) -> Option<&Bits> {
     match expr {
         Expr::Constant(bits, _) => Some(bits),
         _ => None,
@@ -29,11 +29,11 @@ pub(super) fn as_constant(expr: &Expr) -> Option<&Bits> {
 }
 
 /// What a condition always is.
-pub(super) fn truth(expr: &Expr) -> Option<bool> {
+pub(crate) fn truth(expr: &Expr) -> Option<bool> {
     as_constant(expr).map(Bits::is_true)
 }
 
-pub(super) fn not(value: Expr) -> Expr {
+pub(crate) fn not(value: Expr) -> Expr {
     match value {
         Expr::Unary(Unary::Not, inner) => *inner,
         Expr::Constant(bits, _) => boolean(!bits.is_true()),
@@ -43,7 +43,7 @@ pub(super) fn not(value: Expr) -> Expr {
     }
 }
 
-pub(super) fn and(left: Expr, right: Expr) -> Expr {
+pub(crate) fn and(left: Expr, right: Expr) -> Expr {
     match (truth(&left), truth(&right)) {
         (Some(false), _) | (_, Some(false)) => boolean(false),
         (Some(true), _) => right,
@@ -52,7 +52,7 @@ pub(super) fn and(left: Expr, right: Expr) -> Expr {
     }
 }
 
-pub(super) fn or(left: Expr, right: Expr) -> Expr {
+pub(crate) fn or(left: Expr, right: Expr) -> Expr {
     match (truth(&left), truth(&right)) {
         (Some(true), _) | (_, Some(true)) => boolean(true),
         (Some(false), _) => right,
@@ -61,7 +61,7 @@ pub(super) fn or(left: Expr, right: Expr) -> Expr {
     }
 }
 
-pub(super) fn unary(operator: Unary, value: Expr, ty: Ty) -> Expr {
+pub(crate) fn unary(operator: Unary, value: Expr, ty: Ty) -> Expr {
     if operator == Unary::Not {
         return not(value);
     }
@@ -76,7 +76,7 @@ pub(super) fn unary(operator: Unary, value: Expr, ty: Ty) -> Expr {
 }
 
 /// To another type of a known width.
-pub(super) fn cast(value: Expr, from: Ty, to: Ty) -> Expr {
+pub(crate) fn cast(value: Expr, from: Ty, to: Ty) -> Expr {
     if from == to {
         return value;
     }
@@ -96,7 +96,7 @@ pub(super) fn cast(value: Expr, from: Ty, to: Ty) -> Expr {
 }
 
 /// Bits `high` to `low` of a value of `width` bits.
-pub(super) fn slice(value: Expr, width: u32, high: u32, low: u32) -> Expr {
+pub(crate) fn slice(value: Expr, width: u32, high: u32, low: u32) -> Expr {
     match value {
         Expr::Constant(bits, _) => {
             let width = high - low + 1;
@@ -127,7 +127,7 @@ fn cast_unsigned(value: Expr, width: u32) -> Expr {
     }
 }
 
-pub(super) fn conditional(condition: Expr, yes: Expr, no: Expr) -> Expr {
+pub(crate) fn conditional(condition: Expr, yes: Expr, no: Expr) -> Expr {
     match truth(&condition) {
         Some(true) => yes,
         Some(false) => no,
@@ -141,7 +141,7 @@ pub(super) fn conditional(condition: Expr, yes: Expr, no: Expr) -> Expr {
 }
 
 /// `slots[index]`.
-pub(super) fn element(slots: Vec<SlotId>, index: Expr, ty: Ty) -> Expr {
+pub(crate) fn element(slots: Vec<SlotId>, index: Expr, ty: Ty) -> Expr {
     match as_constant(&index) {
         Some(at) => match at
             .to_u64()
@@ -158,7 +158,7 @@ pub(super) fn element(slots: Vec<SlotId>, index: Expr, ty: Ty) -> Expr {
 }
 
 /// The operator on two values of the type `ty` (the right of a shift has its own).
-pub(super) fn binary(operator: Binary, left: Expr, right: Expr, ty: Ty, right_ty: Ty) -> Expr {
+pub(crate) fn binary(operator: Binary, left: Expr, right: Expr, ty: Ty, right_ty: Ty) -> Expr {
     if ty == Ty::Bool {
         match operator {
             Binary::And => return and(left, right),
@@ -234,7 +234,7 @@ fn fold(operator: Binary, a: &Bits, b: &Bits, ty: Ty, right_ty: Ty) -> Option<Ex
 }
 
 /// The slots that an expression reads.
-pub(super) fn reads(expr: &Expr, into: &mut Vec<SlotId>) {
+pub(crate) fn reads(expr: &Expr, into: &mut Vec<SlotId>) {
     match expr {
         Expr::Constant(..) => {}
         Expr::Slot(slot) | Expr::VarbitLength(slot) => into.push(*slot),

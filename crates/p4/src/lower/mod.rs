@@ -13,7 +13,7 @@ mod elaborate;
 mod entries;
 mod expressions;
 mod externs;
-mod fold;
+pub(crate) mod fold;
 mod index;
 mod names;
 mod packets;

@@ -1,0 +1,53 @@
+//! Passes over the intermediate representation: less to do for the same packets.
+//!
+//! What others can see stays: packets, what the control plane reads (tables, counters, registers, digests), the slots that
+//! an architecture reads and writes, and what is copied along with a packet. What nobody reads any more goes: a trace of an optimised
+//! program tells less, so traces are made of programs as lowering leaves them.
+//!
+//! | pass | |
+//! |---|---|
+//! | [`fold`] | works out what is known of expressions |
+//! | [`propagate`] | constants and copies go to where they are read |
+//! | [`branches`] | branches of which the way is known, jumps to jumps, blocks that nothing leads to |
+//! | [`dead`] | assignments that nobody reads: of variables, of header fields, of metadata |
+//! | [`parallel()`] | which statements and tables could run at once, as data for targets that do |
+
+pub mod branches;
+pub mod dead;
+pub mod fold;
+mod parallel;
+pub mod propagate;
+mod uses;
+
+pub use parallel::{Group, Parallel, Statements, parallel};
+
+use crate::ir::{Body, Program};
+
+/// More rounds than these never found anything.
+const ROUNDS: usize = 8;
+
+/// Runs all passes until nothing changes.
+pub fn optimize(program: &mut Program) {
+    for _ in 0..ROUNDS {
+        let mut changed = fold::run(program);
+        changed |= propagate::run(program);
+        changed |= branches::run(program);
+        changed |= dead::run(program);
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// All bodies: of sections, actions and methods.
+fn bodies(program: &mut Program) -> impl Iterator<Item = &mut Body> {
+    let sections = program.sections.iter_mut().map(|section| &mut section.body);
+    let actions = program.actions.iter_mut().map(|action| &mut action.body);
+    let methods = program
+        .objects
+        .iter_mut()
+        .flat_map(|object| &mut object.methods);
+    sections
+        .chain(actions)
+        .chain(methods.map(|method| &mut method.body))
+}

@@ -1,7 +1,7 @@
 //! Arguments against parameters (specification 6.8 and 8.17).
 
 use super::calls::{Candidate, is_optional};
-use super::checker::{Checker, Entity, Substitution};
+use super::checker::{Checker, Substitution};
 use super::inference::substitute;
 use super::{Bound, Target};
 use crate::ast::{Argument, Direction, Expression, ExpressionKind, Parameter};
@@ -60,10 +60,11 @@ impl<'a> Checker<'a> {
             let have = self.argument_value(argument);
             match parameter.direction {
                 Direction::Out | Direction::InOut => {
-                    if !self.unify(&have, &want) {
-                        self.argument_mismatch(argument, &have, &want, parameter);
-                    } else if have != Type::Unknown {
+                    if have != Type::Unknown && self.why_not_writable(argument).is_some() {
                         self.must_be_argument(argument, parameter);
+                        self.forgive(&want);
+                    } else if !self.unify(&have, &want) {
+                        self.argument_mismatch(argument, &have, &want, parameter);
                     }
                 }
                 Direction::In | Direction::None => {
@@ -75,17 +76,13 @@ impl<'a> Checker<'a> {
                 }
             }
             if parameter.direction == Direction::None
-                && matches!(
-                    candidate.target,
-                    Target::Function(_) | Target::Constructor(_) | Target::Apply(_)
-                )
+                && !matches!(candidate.target, Target::Action(_))
                 && !matches!(
                     self.known(&self.type_of(argument.id)),
                     Type::Object(..) | Type::Unknown
                 )
                 && !self.made_by_extern(argument)
-                && !self.is_compile_time(argument)
-                && !self.is_directionless_parameter(argument)
+                && !self.is_fixed(argument)
             {
                 self.error(
                     "not-constant",
@@ -112,14 +109,6 @@ impl<'a> Checker<'a> {
             self.out.calls.get(&e.id).map(|call| call.target),
             Some(Target::ExternFunction(_))
         ) && arguments.iter().all(|a| self.is_compile_time(&a.value))
-    }
-
-    pub(super) fn is_directionless_parameter(&self, e: &Expression) -> bool {
-        matches!(e.kind, ExpressionKind::Path { .. })
-            && matches!(
-                self.out.references.get(&e.id).and_then(|id| self.entity(*id)),
-                Some(Entity::Parameter(p)) if p.direction == Direction::None
-            )
     }
 
     /// The type of an argument; objects are allowed.

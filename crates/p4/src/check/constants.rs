@@ -2,7 +2,8 @@
 
 use super::checker::{Checker, Entity};
 use crate::ast::{
-    BinaryOperator, Declaration, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
+    BinaryOperator, Declaration, DeclarationKind, Direction, Expression, ExpressionKind,
+    UnaryOperator,
 };
 use crate::types::{Constant, Type};
 use crate::value::Bits;
@@ -202,6 +203,15 @@ impl<'a> Checker<'a> {
     /// Whether a value is known when instances are made: constants, constructor parameters, and what is computed
     /// from them.
     pub(super) fn is_compile_time(&self, e: &'a Expression) -> bool {
+        self.is_known(e, false)
+    }
+
+    /// As [`Checker::is_compile_time`], with parameters without a direction: what is given for those is not written while a packet is worked on.
+    pub(super) fn is_fixed(&self, e: &'a Expression) -> bool {
+        self.is_known(e, true)
+    }
+
+    fn is_known(&self, e: &'a Expression, fixed: bool) -> bool {
         if self.constant(e).is_some() {
             return true;
         }
@@ -214,6 +224,7 @@ impl<'a> Checker<'a> {
             {
                 Some(Entity::Parameter(parameter)) => {
                     self.constructor_parameters.contains(&parameter.id)
+                        || fixed && parameter.direction == Direction::None
                 }
                 Some(Entity::Declaration(Declaration { kind, .. })) => {
                     matches!(
@@ -236,10 +247,10 @@ impl<'a> Checker<'a> {
             | ExpressionKind::Type(_) => true,
             ExpressionKind::Member { base, .. } => {
                 matches!(self.out.types.get(&e.id), Some(Type::Unknown))
-                    || self.is_compile_time(base)
+                    || self.is_known(base, fixed)
             }
             ExpressionKind::Index { base, index } => {
-                self.is_compile_time(base) && self.is_compile_time(index)
+                self.is_known(base, fixed) && self.is_known(index, fixed)
             }
             ExpressionKind::Slice { base, high, low }
             | ExpressionKind::PlusSlice {
@@ -247,18 +258,18 @@ impl<'a> Checker<'a> {
                 low,
                 width: high,
             } => {
-                self.is_compile_time(base)
-                    && self.is_compile_time(high)
-                    && self.is_compile_time(low)
+                self.is_known(base, fixed)
+                    && self.is_known(high, fixed)
+                    && self.is_known(low, fixed)
             }
             ExpressionKind::List { elements, .. } => {
-                elements.iter().all(|e| self.is_compile_time(e))
+                elements.iter().all(|e| self.is_known(e, fixed))
             }
             ExpressionKind::Struct { fields, .. } => {
-                fields.iter().all(|(_, e)| self.is_compile_time(e))
+                fields.iter().all(|(_, e)| self.is_known(e, fixed))
             }
             ExpressionKind::Unary { operand, .. } | ExpressionKind::Cast { operand, .. } => {
-                self.is_compile_time(operand)
+                self.is_known(operand, fixed)
             }
             ExpressionKind::Binary { left, right, .. }
             | ExpressionKind::Mask {
@@ -268,22 +279,22 @@ impl<'a> Checker<'a> {
             | ExpressionKind::Range {
                 low: left,
                 high: right,
-            } => self.is_compile_time(left) && self.is_compile_time(right),
+            } => self.is_known(left, fixed) && self.is_known(right, fixed),
             ExpressionKind::Conditional { condition, yes, no } => {
-                self.is_compile_time(condition)
-                    && self.is_compile_time(yes)
-                    && self.is_compile_time(no)
+                self.is_known(condition, fixed)
+                    && self.is_known(yes, fixed)
+                    && self.is_known(no, fixed)
             }
             ExpressionKind::Call { arguments, .. } => {
                 match self.out.calls.get(&e.id).map(|call| call.target) {
                     Some(super::Target::Constructor(_)) => {
-                        arguments.iter().all(|a| self.is_compile_time(&a.value))
+                        arguments.iter().all(|a| self.is_known(&a.value, fixed))
                     }
                     // An extern function that makes an object of what is known.
                     Some(super::Target::ExternFunction(_) | super::Target::Function(_))
                         if matches!(self.out.types.get(&e.id), Some(Type::Object(..))) =>
                     {
-                        arguments.iter().all(|a| self.is_compile_time(&a.value))
+                        arguments.iter().all(|a| self.is_known(&a.value, fixed))
                     }
                     Some(_) => false,
                     None => true,

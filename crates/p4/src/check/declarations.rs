@@ -213,9 +213,11 @@ impl<'a> Checker<'a> {
                 format!("a constant cannot be `{text}`"),
             );
         }
+        let wrong = matches!(resolved, Type::Object(..) | Type::Void | Type::Set(_));
+        let resolved = if wrong { Type::Unknown } else { resolved };
         let good = self.value_of(value, &resolved);
         self.record(declaration.id, resolved.clone());
-        if !good {
+        if !good || self.type_of(value.id) == Type::Unknown {
             return;
         }
         match self.cast_value(value) {

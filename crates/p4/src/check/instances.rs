@@ -64,6 +64,7 @@ impl<'a> Checker<'a> {
                     name.span,
                     format!("`{text}` has no abstract methods to implement"),
                 );
+                return;
             }
             self.implementations(&made, initializer, methods, given);
         }

@@ -28,6 +28,9 @@ mod tables;
 mod type_declarations;
 mod type_expressions;
 
+#[cfg(test)]
+mod tests;
+
 use crate::ast::{NodeId, Program};
 use crate::diagnostic::Diagnostics;
 use crate::types::{Constant, Type};

@@ -221,6 +221,7 @@ impl<'a> Checker<'a> {
                     {
                         checker.coerce(low, &part, &ty);
                         checker.coerce(high, &part, &ty);
+                        checker.record(collection.id, Self::set(ty.clone()));
                     } else if !checker.unify(&part, &ty) {
                         checker.mismatch(collection, &part, &ty);
                     }

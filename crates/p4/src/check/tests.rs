@@ -1,0 +1,728 @@
+//! Rules one by one: what keeps them is accepted, what breaks them is refused for that reason.
+
+use super::{Checked, check};
+use crate::ast::*;
+use crate::diagnostic::{Diagnostics, Severity};
+use crate::preprocess::{Options, preprocess};
+use crate::source::{Includes, Sources};
+use crate::types::{Constant, Type};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+struct Library;
+
+impl Includes for Library {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+        match crate::library::file(name) {
+            Some(text) => Ok((name.to_string(), text.to_string())),
+            None => Err("no such file".into()),
+        }
+    }
+}
+
+fn run(text: &str) -> (Checked, Diagnostics, Sources) {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let options = Options::default();
+    let tokens = preprocess(
+        "t.p4",
+        text,
+        &mut Library,
+        &options,
+        &mut sources,
+        &mut diagnostics,
+    );
+    let program = crate::parse::parse(&tokens, &sources, &mut diagnostics);
+    if diagnostics.failed() {
+        return (Checked::default(), diagnostics, sources);
+    }
+    let checked = check(program, &mut diagnostics);
+    (checked, diagnostics, sources)
+}
+
+fn told(diagnostics: &Diagnostics, sources: &Sources) -> String {
+    let list: Vec<String> = diagnostics
+        .sorted()
+        .into_iter()
+        .filter(|d| d.severity == Severity::Error)
+        .map(|d| d.render(sources))
+        .collect();
+    list.join("\n")
+}
+
+fn accepted(text: &str) -> Checked {
+    let (checked, diagnostics, sources) = run(text);
+    assert!(
+        !diagnostics.failed(),
+        "refused: {text}\n{}",
+        told(&diagnostics, &sources)
+    );
+    checked
+}
+
+/// What is wrong with the answer, where the program should be refused for one reason alone, or accepted.
+fn fault(text: &str, wanted: Option<&str>) -> Option<String> {
+    let (_, diagnostics, sources) = run(text);
+    let mut codes: Vec<&str> = diagnostics
+        .sorted()
+        .into_iter()
+        .filter(|d| d.severity == Severity::Error)
+        .map(|d| d.code)
+        .collect();
+    codes.dedup();
+    let good = match wanted {
+        Some(code) => codes == [code],
+        None => codes.is_empty(),
+    };
+    (!good).then(|| {
+        format!(
+            "wanted {wanted:?}, got {codes:?}\n{}",
+            told(&diagnostics, &sources)
+        )
+    })
+}
+
+fn refused(text: &str, code: &str) {
+    assert_eq!(fault(text, Some(code)), None);
+}
+
+/// All programs are accepted.
+fn all_accepted(texts: &[&str], program: fn(&str) -> String) {
+    let faults: Vec<String> = texts
+        .iter()
+        .filter_map(|text| fault(&program(text), None))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// All programs are refused, each for its reason.
+fn all_refused(texts: &[(&str, &str)], program: fn(&str) -> String) {
+    let faults: Vec<String> = texts
+        .iter()
+        .filter_map(|(text, code)| fault(&program(text), Some(code)))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Declarations that the bodies below use.
+const WORLD: &str = "#include <core.p4>
+    enum E { A, B }
+    enum bit<8> N { X = 1, Y = 2 }
+    type bit<8> New;
+    header H { bit<8> a; bit<16> b; }
+    header V { bit<8> n; varbit<64> v; }
+    header_union U { H h; V v; }
+    struct S { bit<8> x; bool y; }
+    struct G<T> { T t; }
+    extern Box<T> { Box(); Box(T first); T get(); void set(in T value); void set(in T value, in bit<8> times); }
+    extern void f<T>(in T value);
+    extern T same<T>(in T value);
+    extern void take(in bit<8> first, inout bit<8> second);
+    extern void give(out bit<8> value);
+    extern bit<8> number(in bit<8> x, in bit<8> y = 3);
+    const bit<8> K = 5;
+    ";
+
+/// A program whose control's `apply` has these statements.
+fn body(statements: &str) -> String {
+    format!(
+        "{WORLD} control c(inout bit<8> b, inout bit<16> w, inout int<8> i, inout H h, inout H[4] hs, inout U u, inout S s, in bool q) {{
+            action act(bit<8> d) {{ b = d; }}
+            table t {{ key = {{ b : exact; }} actions = {{ act; NoAction; }} }}
+            apply {{ {statements} }}
+        }}"
+    )
+}
+
+/// A program with these declarations.
+fn top(declarations: &str) -> String {
+    format!("{WORLD} {declarations}")
+}
+
+#[test]
+fn statements_that_are_right() {
+    let programs = [
+        "b = 1; b = b + 1; b = 300 - 295; w = b ++ b; b = w[15:8]; w[7:0] = b;",
+        "b = (bit<8>)w; w = (bit<16>)b; i = (int<8>)b; b = (bit<8>)(bit<1>)q;",
+        "b = b << 3; b = b >> b; i = i >> 1; b = ~b; i = -i; b = b |+| 1; b = b |-| b;",
+        "b = q ? 1 : b; b = true ? 1 : 2;",
+        "if (q && b == 1 || !q) { b = 2; } else if (b < 3) { } else { }",
+        "h = {1, 2}; h = {a = 1, b = 2}; h = {b = 2, ...}; h = {1, ...}; h = {#}; h = ...; s = {x = 1, y = q};",
+        "if (h == {1, 2}) { } if (h == hs[1]) { } if (s == {1, true}) { }",
+        "h.setValid(); if (h.isValid()) { h.setInvalid(); } hs.push_front(1); hs.pop_front(2); b = (bit<8>)hs.size;",
+        "hs[b].a = 1; hs[2] = h; u.h = h; u.h.setValid(); if (u.isValid()) { }",
+        "N n = N.X; b = n; if (n == 1) { } n = (N)3; E e = E.A; if (e == E.B) { } b = N.X + 1;",
+        "New n = (New)b; b = (bit<8>)n; if (n == (New)1) { } n = (New)7;",
+        "tuple<bit<8>, bool> p = {b, q}; b = p[0]; if (p[1]) { } p[0] = 3;",
+        "G<bit<8>> g = {t = 1}; g.t = b; bit<8> z = same(b); z = same<bit<8>>(1);",
+        "take(1, b); take(second = b, first = b); give(_); give(b); b = number(1); b = number(y = 2, x = 1);",
+        "if (t.apply().hit) { } if (t.apply().miss) { } switch (t.apply().action_run) { act: { } default: { } }",
+        "switch (b) { 1: { } 2: 3: { } default: { } } switch (N.X) { N.X: { } } ",
+        "for (bit<8> k = 0; k < 4; k += 1) { b = b + k; if (q) { break; } continue; }",
+        "for (bit<8> k in 1 .. 4) { b += k; } for (H one in hs) { b = one.a; }",
+        "b = K; b = (bit<8>)h.minSizeInBytes(); const int L = 3; b = L; bit<L> y = 1; y[0:0] = 1;",
+        "b += 1; b <<= 2; b |+|= b; w &= 3; b = b / 4; b = b % 8; b = 12 / 5;",
+        "b = w[3+:8]; error r = error.NoError; if (r == error.NoMatch) { }",
+        "f(b); f({b, w}); f(h); exit; return;",
+    ];
+    all_accepted(&programs, body);
+}
+
+#[test]
+fn statements_that_break_a_rule() {
+    let programs = [
+        ("b = w;", "type-mismatch"),
+        ("b = i;", "type-mismatch"),
+        ("b = q;", "type-mismatch"),
+        ("b = missing;", "not-found"),
+        ("missing(b);", "not-found"),
+        ("b = h.missing;", "no-such-field"),
+        ("b = (bit<8>)N.Z;", "no-such-member"),
+        ("h.missing();", "no-such-method"),
+        ("b = (bit<8>)i + i;", "operand"),
+        ("b = b + w;", "operand"),
+        ("b = ~3;", "operand"),
+        ("b = 1 |+| 2;", "no-width"),
+        ("b = q ? 1 : 2;", "no-width"),
+        ("b = 1 << b;", "no-width"),
+        ("b = b << -1;", "shift"),
+        ("b = b << i;", "shift"),
+        ("w = b ++ 1;", "operand"),
+        ("i = i / i;", "division"),
+        ("b = b / 0;", "division"),
+        ("b = b / b;", "division"),
+        ("b = b / -1;", "division"),
+        ("b = b[9:0];", "slice"),
+        ("b = (bit<8>)b[0:3];", "slice"),
+        ("b[b:0] = 1;", "slice"),
+        ("if (b) { }", "not-a-bool"),
+        ("if (t.apply()) { }", "not-a-bool"),
+        ("q = true;", "not-an-l-value"),
+        ("K = 3;", "not-an-l-value"),
+        ("hs.size = 1;", "not-an-l-value"),
+        ("h = {1};", "type-mismatch"),
+        ("h = {1, 2, 3};", "type-mismatch"),
+        ("h = {a = 1};", "field-missing"),
+        ("h = {a = 1, b = 2, c = 3};", "no-such-field"),
+        ("h = {a = 1, a = 2, b = 3};", "duplicate-field"),
+        ("s = {#};", "type-mismatch"),
+        ("h = s;", "type-mismatch"),
+        ("u.setValid();", "no-such-method"),
+        ("s.isValid();", "no-such-method"),
+        ("hs.push_front(b);", "not-constant"),
+        ("hs[4] = h;", "index"),
+        ("hs[-1] = h;", "index"),
+        ("b = b[0];", "index"),
+        ("h = hs.next;", "stack"),
+        ("N n = 1;", "type-mismatch"),
+        ("N n = 8w1;", "type-mismatch"),
+        ("E e = (E)1;", "cast"),
+        ("if (E.A == N.X) { }", "operand"),
+        ("New n = b;", "type-mismatch"),
+        ("New n = (New)b; b = n + 1;", "operand"),
+        ("i = (int<8>)w;", "cast"),
+        ("bool z = (bool)w;", "cast"),
+        ("bool z = (bool)2;", "cast"),
+        ("take(1, 2);", "not-an-l-value"),
+        ("take(1, w);", "type-mismatch"),
+        ("take(1);", "arguments"),
+        ("take(1, b, b);", "arguments"),
+        ("take(first = 1, third = b);", "arguments"),
+        ("take(1, second = b);", "arguments"),
+        ("take(_, b);", "argument"),
+        ("take<bit<8>>(1, b);", "type-argument-count"),
+        ("f(1);", "no-width"),
+        ("f({a = b});", "cannot-infer"),
+        ("b = f(b);", "not-a-value"),
+        ("b = t;", "not-a-value"),
+        ("b();", "not-callable"),
+        ("t();", "not-callable"),
+        ("act();", "arguments"),
+        ("verify(q, error.NoError);", "verify"),
+        ("switch (t.apply().action_run) { other: { } }", "switch"),
+        (
+            "switch (t.apply().action_run) { act: { } act: { } }",
+            "switch",
+        ),
+        ("switch (b) { 1: { } 1: { } }", "switch"),
+        ("switch (b) { default: { } 1: { } }", "switch"),
+        ("switch (b) { w: { } }", "type-mismatch"),
+        ("switch (b) { b: { } }", "not-constant"),
+        ("switch (h) { default: { } }", "switch"),
+        ("break;", "loop"),
+        ("for (bit<8> k in b) { }", "loop"),
+        ("for (bit<8> k = 0; k; k += 1) { }", "not-a-bool"),
+        ("return b;", "return"),
+        ("int z = 3;", "variable-type"),
+        ("string z;", "variable-type"),
+        ("Box<bit<8>> z;", "variable-type"),
+        ("Box<bit<8>>() z;", "instance-placement"),
+        ("bit<b> z;", "not-constant"),
+        ("bit<-1> z;", "negative"),
+        ("int<0> z;", "width"),
+        ("bit<100000> z;", "too-large"),
+        ("G z;", "type-arguments-missing"),
+        ("G<bit<8>, bit<8>> z;", "type-argument-count"),
+        ("S<bit<8>> z;", "not-generic"),
+        ("b z;", "not-a-type"),
+        ("Missing z;", "not-found"),
+        ("bit<8> b = 1;", "shadows-parameter"),
+        ("tuple<bit<8>> p = {b}; b = p[1];", "index"),
+        ("tuple<bit<8>, bit<8>> p = {b, b}; b = p[b];", "index"),
+        ("if (f(b) == f(b)) { }", "not-a-value"),
+        ("if ({a = 1} == {a = 1}) { }", "cannot-infer"),
+        ("b = this;", "this"),
+    ];
+    all_refused(&programs, body);
+}
+
+#[test]
+fn declarations_that_are_right() {
+    let programs = [
+        "const int A = 3 * 7; const bit<A> B = 1 << 20; const bool C = A > 3 && B != 0; const string D = \"a\" ++ \"b\";",
+        "const S R = {1, true}; const bit<8> Z = R.x; const tuple<bit<8>, int> T = {1, 2}; const int W = T[1];",
+        "typedef bit<8> Byte; typedef Byte Again; struct T { Again a; Byte[3] many; } type Byte Other; type Other Third;",
+        "enum bit<4> M { A = 1, B = (bit<4>)A + 1 }",
+        "error { Mine } error { Yours } match_kind { near } const error R = error.Yours;",
+        "bit<8> g(in bit<8> x) { return x + 1; } void p() { return; } T id<T>(in T x) { return x; }",
+        "bit<8> g() { return 1; } bit<8> g(in bit<8> x) { return x; } control d(inout bit<8> z) { apply { z = g() + g(z); } }",
+        "action a(in bit<8> x, out bit<8> y, bit<8> z) { y = x + z; }",
+        "control d(inout bit<8> z) { Box<bit<8>>() one; Box(8w3) two; Box<bit<8>>(4)  three; apply { z = one.get() + two.get(); one.set(z); one.set(z, 1); } }",
+        "control inner(inout bit<8> z)(bit<8> k) { apply { z = k; } } control outer(inout bit<8> z) { inner(3) i; inner(K) j; apply { i.apply(z); j.apply(z); } }",
+        "control inner(inout bit<8> z) { apply { } } control outer(inout bit<8> z) { apply { inner.apply(z); } }",
+        "control C<T>(inout T z); control d(inout bit<8> z) { apply { } } package P<T>(C<T> x, @optional C<bit<4>> y); P(d()) main;",
+        "control C(inout bit<8> z); control d(inout bit<8> z)(C x) { apply { x.apply(z); } } control e(inout bit<8> z) { apply { } } package P(C x); P(d(e())) main;",
+        "extern Virtual { Virtual(); abstract bit<8> go(in bit<8> x); } control d(inout bit<8> z) { bit<8> k = 2; Virtual() v = { bit<8> go(in bit<8> x) { return x + k; } }; apply { } }",
+        "struct Pair<A, B2> { A a; B2 b; } const Pair<bit<8>, bool> P = {a = 1, b = true}; typedef Pair<bit<8>, G<bool>> Deep;",
+        "const list<bit<8>> L = (list<bit<8>>){1, 2, 3}; extern Q { Q(list<tuple<bit<8>, bool>> l); } control d() { Q({{1, true}, {2, false}}) q; apply { } }",
+        "@a[1, \"two\", K + 1] @b[k = 1, l = true] const bit<8> Z = 1;",
+        "const bool Z = static_assert(K == 5, \"five\");",
+        "parser p(packet_in k, out H h, out V v, out H[4] hs) { value_set<bit<8>>(4) vs; state start { k.extract(h); transition select(h.a, h.b) { (1, _): one; (2 &&& 3, 4 .. 6): two; (_, K ++ 8w1): accept; default: reject; } } state one { k.extract(v, 8); transition select(h.a) { vs: two; 1: accept; _: two; } } state two { k.extract(hs.next); H l = k.lookahead<H>(); k.advance(8); verify(hs.last.a == 1, error.NoMatch); transition select(hs.lastIndex) { 0: accept; default: start; } } }",
+        "parser sub(packet_in k, out H h) { state start { k.extract(h); transition accept; } } parser p(packet_in k, out H h) { sub() s2; state start { s2.apply(k, h); transition accept; } }",
+    ];
+    all_accepted(&programs, top);
+}
+
+#[test]
+fn declarations_that_break_a_rule() {
+    let programs = [
+        ("const bit<8> K = 1;", "duplicate-declaration"),
+        ("struct T { bit<8> a; bit<8> a; }", "duplicate-field"),
+        ("enum T { A, A }", "duplicate-member"),
+        ("error { NoError }", "duplicate-member"),
+        ("enum bool T { A = true }", "enum-type"),
+        ("enum bit<2> T { A = 4 }", "enum-value"),
+        ("header T { E e; }", "type-nesting"),
+        ("header T { H h; }", "type-nesting"),
+        ("struct T { string s; }", "type-nesting"),
+        ("struct T { Box<bit<8>> s; }", "type-nesting"),
+        ("header_union T { bit<8> s; }", "type-nesting"),
+        ("header_union T { S s; }", "type-nesting"),
+        (
+            "header T<X> { X x; } typedef T<S> A; typedef T<H> B;",
+            "type-nesting",
+        ),
+        ("struct T { T t; }", "not-found"),
+        ("typedef G<G<bit<8>>> T;", "type-argument"),
+        ("type S T;", "new-type"),
+        ("const bit<8> Z = w;", "not-found"),
+        ("extern bit<8> e(); const bit<8> Z = e();", "not-constant"),
+        ("const Box<bit<8>> Z = 1;", "constant-type"),
+        ("bit<8> g(in bit<8> x) { return; }", "return"),
+        ("void g() { return 1; }", "return"),
+        ("bit<8> g(in bit<8> x) { return g(x); }", "not-found"),
+        ("void g(in string s) { }", "parameter-type"),
+        ("void g(in int s) { }", "parameter-type"),
+        ("void g(in Box<bit<8>> s) { }", "parameter-type"),
+        ("void g(out bit<8> s = 1) { }", "default-argument"),
+        (
+            "void g(in bit<8> s, in bit<8> s) { }",
+            "duplicate-declaration",
+        ),
+        ("void g(@optional in bit<8> s) { }", "optional"),
+        ("action a(bit<8> z, in bit<8> x) { }", "parameter-order"),
+        ("action a(int z) { }", "parameter-type"),
+        (
+            "control d(inout bit<8> z)(in bit<8> k) { apply { } }",
+            "parameter-type",
+        ),
+        (
+            "control inner(inout bit<8> z)(bit<8> k) { apply { } } control outer(inout bit<8> z) { apply { inner.apply(z); } }",
+            "apply",
+        ),
+        (
+            "control inner() { apply { } } action a() { inner.apply(); }",
+            "apply-placement",
+        ),
+        (
+            "control inner() { apply { } } inner() i;",
+            "instance-placement",
+        ),
+        (
+            "control inner(inout bit<8> z)(bit<8> k) { apply { } } control outer(inout bit<8> z) { inner(z) i; apply { } }",
+            "not-constant",
+        ),
+        ("control d() { Box() one; apply { } }", "cannot-infer"),
+        (
+            "control d() { Box<bit<8>>(true) one; apply { } }",
+            "type-mismatch",
+        ),
+        ("control d() { S() one; apply { } }", "not-constructible"),
+        (
+            "control C(inout bit<8> z); control d(inout bit<16> z) { apply { } } package P(C x); P(d()) main;",
+            "type-mismatch",
+        ),
+        (
+            "control C(inout bit<8> z); control d(in bit<8> z) { apply { } } package P(C x); P(d()) main;",
+            "type-mismatch",
+        ),
+        (
+            "control C(inout bit<8> z); package P(C x); P() main;",
+            "arguments",
+        ),
+        ("const bit<8> main = 3;", "main"),
+        (
+            "extern Virtual { Virtual(); abstract bit<8> go(in bit<8> x); } control d() { Virtual() v; apply { } }",
+            "abstract",
+        ),
+        (
+            "extern Virtual { Virtual(); abstract bit<8> go(in bit<8> x); } control d() { Virtual() v = { bit<8> go(in bit<16> x) { return 1; } }; apply { } }",
+            "abstract",
+        ),
+        (
+            "control d() { Box<bit<8>>() v = { void set(in bit<8> x) { } }; apply { } }",
+            "initializer",
+        ),
+        ("extern Odd { bit<8> Odd(); }", "constructor"),
+        (
+            "void two(in bit<8> x) { } void two(in bit<16> x) { } control d(in bit<8> z) { apply { two(z); } }",
+            "ambiguous",
+        ),
+        (
+            "const bool Z = static_assert(K == 6, \"six\");",
+            "static-assert",
+        ),
+        ("@a[b = {1, 2}] const bit<8> Z = 1;", "annotation"),
+        ("@a[1] @a[2] const bit<8> Z = 1;", "annotation"),
+        (
+            "parser p(packet_in k) { state start { transition missing; } }",
+            "not-found",
+        ),
+        (
+            "parser p(packet_in k) { state accept { } state start { transition accept; } }",
+            "parser-state",
+        ),
+        (
+            "parser p(packet_in k, in S s) { state start { transition select(s) { _: accept; } } }",
+            "select",
+        ),
+        (
+            "parser p(packet_in k, in bit<8> s) { state start { transition select(s) { 16w1: accept; } } }",
+            "type-mismatch",
+        ),
+        (
+            "parser p(packet_in k, in bit<8> s) { state start { transition select(s, s) { (1, 2, 3): accept; } } }",
+            "keyset",
+        ),
+        (
+            "parser p(packet_in k, in bit<8> s) { state start { transition select(s) { s &&& s: accept; } } }",
+            "not-constant",
+        ),
+        (
+            "parser p(packet_in k, out bit<8> s) { state start { k.extract(s); transition accept; } }",
+            "extract",
+        ),
+        (
+            "parser p(packet_in k, out V s) { state start { k.extract(s); transition accept; } }",
+            "extract",
+        ),
+        (
+            "parser p(packet_in k, out H s) { state start { k.extract(s, 8); transition accept; } }",
+            "extract",
+        ),
+        (
+            "parser p(packet_in k, out H s) { state start { k.lookahead<V>(); transition accept; } }",
+            "lookahead",
+        ),
+        (
+            "control d(packet_out k, in bit<8> s) { apply { k.emit(s); } }",
+            "emit",
+        ),
+        ("void g() { break; }", "loop"),
+    ];
+    all_refused(&programs, top);
+}
+
+/// A program with a table of these properties.
+fn table(properties: &str) -> String {
+    format!(
+        "{WORLD} control c(inout bit<8> b, in H h, in S s) {{
+            action act(bit<8> d) {{ b = d; }}
+            action bound(in bit<8> x, bit<8> d) {{ b = x + d; }}
+            action other() {{ }}
+            table t {{ {properties} }}
+            apply {{ t.apply(); }}
+        }}"
+    )
+}
+
+#[test]
+fn tables() {
+    let programs = [
+        "actions = { act; other; } default_action = act(1);",
+        "key = { b : exact; h.b : ternary; } actions = { act; bound(b); } const default_action = act(K); size = 16;",
+        "key = { b : lpm; } actions = { bound(b); other; } const entries = { 1: bound(b, 2); 2 &&& 3: other(); _: bound(3); } default_action = other;",
+        "key = { b : exact; h.b : ternary; } actions = { act; } entries = { (1, _): act(1); (2, 3 &&& 7): act(d = 2); } default_action = act(0);",
+        "key = { b + 1 : exact @name(\"k\"); h.isValid() : exact @name(\"v\"); } actions = { other; }",
+    ];
+    all_accepted(&programs, table);
+    for (text, code) in [
+        ("key = { b : near; } actions = { other; }", "match-kind"),
+        ("key = { s : exact; } actions = { other; }", "key-type"),
+        ("key = { h : exact; } actions = { other; }", "key-type"),
+        ("key = { 3 : exact; } actions = { other; }", "key-type"),
+        ("key = { b : exact; } actions = { missing; }", "not-found"),
+        ("key = { b : exact; } actions = { f; }", "not-an-action"),
+        (
+            "key = { b : exact; } actions = { other; other; }",
+            "duplicate-action",
+        ),
+        ("key = { b : exact; } actions = { bound; }", "arguments"),
+        ("key = { b : exact; } actions = { act(1); }", "arguments"),
+        (
+            "key = { b : exact; } actions = { other; } default_action = act(1);",
+            "action-list",
+        ),
+        (
+            "key = { b : exact; } actions = { act; } default_action = act();",
+            "arguments",
+        ),
+        (
+            "key = { b : exact; } actions = { act; } default_action = act(b);",
+            "not-constant",
+        ),
+        (
+            "key = { b : exact; } actions = { bound(b); } default_action = bound(3, 1);",
+            "arguments",
+        ),
+        (
+            "default_action = other(); actions = { other; }",
+            "property-order",
+        ),
+        (
+            "key = { b : exact; } actions = { other; } size = b;",
+            "table-size",
+        ),
+        (
+            "key = { b : exact; } actions = { act; } entries = { 16w1: act(1); }",
+            "type-mismatch",
+        ),
+        (
+            "key = { b : exact; } actions = { act; } entries = { (1, 2): act(1); }",
+            "keyset",
+        ),
+        (
+            "key = { b : exact; } actions = { act; } entries = { 1: act(true); }",
+            "type-mismatch",
+        ),
+        (
+            "actions = { act; } const entries = { 1: act(1); }",
+            "property-order",
+        ),
+    ] {
+        let (_, diagnostics, sources) = run(&table(text));
+        let found = diagnostics
+            .iter()
+            .any(|d| d.code == code && d.severity == Severity::Error);
+        assert!(
+            found,
+            "wanted {code}: {text}\n{}",
+            told(&diagnostics, &sources)
+        );
+    }
+}
+
+#[test]
+fn no_action_is_needed_where_it_is_implied() {
+    let table = "control c() { action a() { } table t { actions = { a; } } apply { t.apply(); } }";
+    refused(table, "no-action");
+    accepted(
+        "action NoAction() { } control c() { action a() { } table t { actions = { a; } } apply { t.apply(); } }",
+    );
+    accepted(
+        "control c() { action a() { } table t { actions = { a; } default_action = a; } apply { t.apply(); } }",
+    );
+}
+
+/// The value of the constant `name`.
+fn value(checked: &Checked, name: &str) -> Option<Constant> {
+    checked
+        .program
+        .declarations
+        .iter()
+        .find_map(|declaration| match &declaration.kind {
+            DeclarationKind::Constant { name: found, .. } if &*found.text == name => {
+                checked.constants.get(&declaration.id).cloned()
+            }
+            _ => None,
+        })
+}
+
+#[test]
+fn constants_are_computed_as_the_language_says() {
+    for (ty, text, expected) in [
+        ("bit<8>", "255 + 8w2", 1),
+        ("int<8>", "127 + 8s1", -128),
+        ("bit<8>", "8w250 |+| 10", 255),
+        ("bit<8>", "8w3 |-| 10", 0),
+        ("int<8>", "8s100 |+| 100", 127),
+        ("int<8>", "-8s100 |-| 100", -128),
+        ("bit<8>", "-8w1", 255),
+        ("bit<8>", "~8w1", 254),
+        ("int<8>", "~8s1", -2),
+        ("bit<16>", "8w1 ++ 8w2", 258),
+        ("int<16>", "-8s1 ++ 8s2", -254),
+        ("bit<4>", "8w0xab[7:4]", 10),
+        ("bit<8>", "8w1 << 9", 0),
+        ("bit<8>", "8w128 >> 3", 16),
+        ("int<8>", "-8s128 >> 3", -16),
+        ("int<8>", "-8s1 >> 100", -1),
+        ("int", "7 / 2 * 10 + 7 % 4", 33),
+        ("int", "1 << 20", 1 << 20),
+        ("int", "-9 >> 1", -5),
+        ("bit<8>", "(bit<8>)16w0x1234", 0x34),
+        ("int<8>", "(int<8>)8w255", -1),
+        ("int<16>", "(int<16>)-8s1", -1),
+        ("bit<8>", "true ? 8w3 : 8w4", 3),
+        ("bit<8>", "(bit<8>)(bit<1>)(3 > 2)", 1),
+        ("bit<8>", "N.Y + 1", 3),
+        ("int", "H.minSizeInBits() + V.maxSizeInBytes()", 24 + 9),
+        ("bit<8>", "(bit<8>)(New)8w9", 9),
+    ] {
+        let checked = accepted(&top(&format!("const {ty} RESULT = {text};")));
+        assert_eq!(
+            value(&checked, "RESULT"),
+            Some(Constant::Integer(expected.into())),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn lists_take_their_types_from_where_they_stand() {
+    let checked = accepted(&top(
+        "struct T { S s; bit<16>[2] n; } const T RESULT = {{1, true}, {2, 3}};",
+    ));
+    let number = |n: u8| Constant::Integer(n.into());
+    assert_eq!(
+        value(&checked, "RESULT"),
+        Some(Constant::List(
+            [
+                Constant::List([number(1), Constant::Bool(true)].into()),
+                Constant::List([number(2), number(3)].into()),
+            ]
+            .into()
+        ))
+    );
+    let casts: Vec<&Type> = checked.casts.values().collect();
+    assert!(
+        casts.contains(&&Type::Bits(16)) && casts.contains(&&Type::Bits(8)),
+        "{casts:?}"
+    );
+}
+
+#[test]
+fn a_number_that_does_not_fit_is_told_and_cut() {
+    let (checked, diagnostics, _) = run(&top("const bit<4> RESULT = 17;"));
+    assert!(!diagnostics.failed());
+    assert!(diagnostics.iter().any(|d| d.code == "does-not-fit"));
+    assert_eq!(value(&checked, "RESULT"), Some(Constant::Integer(1.into())));
+}
+
+#[test]
+fn misspelt_names_get_help() {
+    for (text, help) in [
+        ("b = numbr(1);", "number"),
+        ("b = h.aa;", "`a`"),
+        ("h.setVallid();", "setValid"),
+        ("N n = N.x;", "`X`"),
+    ] {
+        let (_, diagnostics, _) = run(&body(text));
+        let helps = diagnostics
+            .iter()
+            .filter_map(|d| d.help.clone())
+            .any(|h| h.contains(help));
+        assert!(helps, "{text}");
+    }
+}
+
+#[test]
+fn type_arguments_are_inferred_and_none_is_left_open() {
+    let checked = accepted(
+        "#include <core.p4>\n#include <v1model.p4>
+        struct M { bit<8> x; } header E { bit<48> d; } struct Hs { E e; }
+        parser P(packet_in b, out Hs h, inout M m, inout standard_metadata_t s) { state start { b.extract(h.e); transition accept; } }
+        control V(inout Hs h, inout M m) { apply { } }
+        control I(inout Hs h, inout M m, inout standard_metadata_t s) {
+            register<bit<8>>(16) r; counter(4, CounterType.packets) n;
+            apply { r.read(m.x, 3); r.write(3, m.x + 1); n.count(2); hash(m.x, HashAlgorithm.crc16, 8w0, {h.e.d, m.x}, 8w3); random(m.x, 0, 9); }
+        }
+        control G(inout Hs h, inout M m, inout standard_metadata_t s) { apply { } }
+        control C(inout Hs h, inout M m) { apply { verify_checksum(true, {m.x, 8w0}, 16w3, HashAlgorithm.csum16); } }
+        control D(packet_out b, in Hs h) { apply { b.emit(h); } }
+        V1Switch(P(), V(), I(), G(), C(), D()) main;",
+    );
+    let open = |ty: &Type| {
+        super::inference::any(ty, &mut |part| {
+            matches!(part, Type::Variable(_) | Type::Unknown)
+        })
+    };
+    assert!(checked.main.is_some());
+    assert!(
+        !checked
+            .calls
+            .values()
+            .any(|call| call.type_arguments.iter().any(open))
+    );
+    let main = &checked.calls[&checked.main.expect("just seen")];
+    assert!(matches!(
+        main.type_arguments[..],
+        [Type::Composite(..), Type::Composite(..)]
+    ));
+}
+
+#[test]
+fn what_could_grow_without_bound_is_refused() {
+    let doubling = |first: &str, step: &str| {
+        let steps: String = (0..60)
+            .map(|n| {
+                step.replace("$m", &format!("{}", n + 1))
+                    .replace('$', &format!("{n}"))
+            })
+            .collect();
+        format!("{first}{steps}")
+    };
+    refused(
+        &doubling(
+            "typedef tuple<bool, bool> T0;",
+            "typedef tuple<T$, T$> T$m;",
+        ),
+        "type-too-large",
+    );
+    refused(
+        &doubling("struct T0 { bool a; }", "struct T$m { T$ a; T$ b; }"),
+        "type-too-large",
+    );
+    refused(
+        &doubling(
+            "const string s0 = \"0123456789\";",
+            "const string s$m = s$ ++ s$;",
+        ),
+        "too-large",
+    );
+    let deep = format!("{}8w1{}", "f(".repeat(60), ")".repeat(60));
+    let text = format!(
+        "tuple<T, T> f<T>(in T x) {{ return {{x, x}}; }} control c() {{ apply {{ f({deep}); }} }}"
+    );
+    refused(&text, "type-too-large");
+}

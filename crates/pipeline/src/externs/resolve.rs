@@ -6,7 +6,8 @@ use crate::environment::{Environment, Object, Unsupported, cells_of};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use p4::ir::{Argument, Expr, ObjectId, Place, Program};
+use p4::ir::{Argument, Expr, ObjectId, Place, Program, Ty};
+use p4::value::Bits;
 
 impl Call {
     /// Finds what a call does.
@@ -135,6 +136,27 @@ impl Given<'_> {
             Argument::Text(_) | Argument::Object(_) => return None,
         }
         Some(())
+    }
+
+    /// Makes the data whole bytes by zeros before them, as one number in network order has them. PSA's hashes want that; v1model's have the
+    /// zeros behind.
+    fn lead(&mut self) {
+        let widths = self
+            .call
+            .items
+            .iter()
+            .map(|item| self.call.inputs[item.input].ty.width());
+        let odd = widths.sum::<u32>() % 8;
+        if odd != 0 {
+            let ty = Ty::Bits(8 - odd);
+            let input = self.input(Expr::Constant(Bits::zero(8 - odd), ty));
+            let zeros = Item {
+                name: Arc::from(""),
+                input,
+                valid: None,
+            };
+            self.call.items.insert(0, zeros);
+        }
     }
 
     /// The input of the item with this field name.
@@ -406,6 +428,7 @@ impl Given<'_> {
                     None
                 };
                 self.data(usize::from(count == 3))?;
+                self.lead();
                 Operation::Hash { algorithm, range }
             }
             ("Checksum16", "get", 1) => {

@@ -46,7 +46,7 @@ control E(inout headers h, inout meta m, inout standard_metadata_t s) {
         } else if (h.data.op == 1) {
             h.data.c = (bit<8>)s.egress_rid;
             if (s.egress_port == 3) { mark_to_drop(s); }
-        } else if (h.data.op == 4 && s.instance_type == 0) {
+        } else if (h.data.op == 4 && h.data.a != 0x77) {
             m.kept = 1; m.too = 2; m.lost = 4;
             h.data.a = 0x77;
             recirculate_preserving_field_list(2);

@@ -5,12 +5,12 @@
 use crate::control::{Control, Entity, Operation, Update};
 use crate::environment::Digest;
 use crate::node::PipelineNode;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use alloc::boxed::Box;
 use node::{Frame, Node, Out, Port, Time};
 
 /// What a controller does when a digest comes.
@@ -96,7 +96,10 @@ impl Controlled {
             let command = first.remove();
             self.done += 1;
             match self.control.say(&command) {
-                Ok(answer) => answer.rows.iter().for_each(|(text, _)| (self.teller)(now, text)),
+                Ok(answer) => answer
+                    .rows
+                    .iter()
+                    .for_each(|(text, _)| (self.teller)(now, text)),
                 Err(error) => {
                     self.refused += 1;
                     (self.teller)(now, &format!("`{command}`: {error}"));
@@ -116,7 +119,10 @@ impl Controlled {
         if self.plan.forget_idle {
             for idle in self.control.environment().idles.drain() {
                 let entity = Entity::Entry(idle.table, idle.entry.entry);
-                let update = Update { operation: Operation::Delete, entity };
+                let update = Update {
+                    operation: Operation::Delete,
+                    entity,
+                };
                 self.done += 1;
                 // It may be gone already.
                 let _ = self.control.write_all(&[update]);
@@ -131,7 +137,13 @@ impl Controlled {
                 let name = &*known.name;
                 name == reaction.digest || name.ends_with(&format!(".{}", reaction.digest))
             };
-            if !self.control.digests().iter().find(named).is_some_and(|known| known.is(digest)) {
+            if !self
+                .control
+                .digests()
+                .iter()
+                .find(named)
+                .is_some_and(|known| known.is(digest))
+            {
                 continue;
             }
             for command in &reaction.commands {
@@ -148,9 +160,11 @@ impl Controlled {
 fn filled(command: &str, digest: &Digest) -> String {
     let mut fields: Vec<_> = digest.fields.iter().collect();
     fields.sort_by_key(|(name, _)| core::cmp::Reverse(name.len()));
-    fields.into_iter().fold(command.to_string(), |command, (name, value)| {
-        command.replace(&format!("${name}"), &format!("{:#x}", value.unsigned()))
-    })
+    fields
+        .into_iter()
+        .fold(command.to_string(), |command, (name, value)| {
+            command.replace(&format!("${name}"), &format!("{:#x}", value.unsigned()))
+        })
 }
 
 impl Node for Controlled {

@@ -94,6 +94,8 @@ pub struct Digest {
     pub at: Time,
     /// The object, of PSA's.
     pub object: Option<ObjectId>,
+    /// The object's name, or that of the type of v1model's data; empty where that has none.
+    pub name: Arc<str>,
     /// The receiver, of v1model's.
     pub receiver: u32,
     /// The fields.

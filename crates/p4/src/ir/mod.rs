@@ -454,7 +454,7 @@ pub enum StatementKind {
     },
     /// A method of an extern (`object` is given) or an extern function. An asynchronous extern is one whose results are not
     /// used before the next block. The results are the scalars of the `out` and `inout` parameters in order, and then those of what is
-    /// returned.
+    /// returned. `digest` has a further argument, the name of its data's type, if it has one.
     Call {
         /// The instance; none for a function.
         object: Option<ObjectId>,

@@ -283,6 +283,11 @@ impl<'a> Lowerer<'a> {
                 storage
             }
         };
+        let mut arguments = arguments;
+        if callee.object.is_none() && &*callee.prototype.name.text == "digest" {
+            // The control plane tells messages apart by the name of their type.
+            arguments.extend(inputs.get(1).and_then(|(_, ty)| self.name_of_type(ty)));
+        }
         self.body.push(StatementKind::Call {
             object: callee.object,
             name: callee.prototype.name.text.clone(),
@@ -290,6 +295,20 @@ impl<'a> Lowerer<'a> {
             results,
         });
         self.read_storage(&returned)
+    }
+
+    /// The name of a struct's or header's type.
+    fn name_of_type(&self, ty: &Type) -> Option<Argument> {
+        let Type::Composite(id, _) = self.plain(ty) else {
+            return None;
+        };
+        match self.index.get(id) {
+            Some(Node::Declaration(declaration)) => match &declaration.kind {
+                DeclarationKind::Composite { name, .. } => Some(Argument::Text(name.text.clone())),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// A value as an extern is given it.

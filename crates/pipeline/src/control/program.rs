@@ -164,7 +164,8 @@ pub fn register_types(object: &Object) -> &[(Arc<str>, Ty)] {
 /// A kind of message from packets to the controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digest {
-    /// For the control plane: the instance's of an extern, `digest_N` where a program calls the function.
+    /// For the control plane: the instance's of an extern; where a program calls the function, that of the data's type, or `digest_N` if it has
+    /// none.
     pub name: Arc<str>,
     /// The instance.
     pub object: Option<ObjectId>,
@@ -177,6 +178,7 @@ impl Digest {
     #[must_use]
     pub fn is(&self, message: &crate::environment::Digest) -> bool {
         self.object == message.object
+            && (message.name.is_empty() || self.name == message.name)
             && self.fields.len() == message.fields.len()
             && self
                 .fields
@@ -198,7 +200,7 @@ pub fn digests(program: &Program) -> Vec<Digest> {
         .collect();
     let bodies = program.sections.iter().map(|section| &section.body);
     let bodies = bodies.chain(program.actions.iter().map(|action| &action.body));
-    let mut called: Vec<Vec<(Arc<str>, Ty)>> = Vec::new();
+    let mut called: Vec<(Option<Arc<str>>, Vec<(Arc<str>, Ty)>)> = Vec::new();
     for statement in bodies
         .flat_map(|body| &body.blocks)
         .flat_map(|block| &block.statements)
@@ -215,7 +217,7 @@ pub fn digests(program: &Program) -> Vec<Digest> {
         if &**name != "digest" {
             continue;
         }
-        let fields: Vec<(Arc<str>, Ty)> = match arguments.last() {
+        let fields: Vec<(Arc<str>, Ty)> = match arguments.get(1) {
             Some(Argument::List(items)) => items
                 .iter()
                 .map(|item| (item.name.clone(), item.value.ty(&program.slots)))
@@ -223,19 +225,25 @@ pub fn digests(program: &Program) -> Vec<Digest> {
             Some(Argument::Value(value)) => vec![(Arc::from(""), value.ty(&program.slots))],
             _ => continue,
         };
-        if !called.contains(&fields) {
-            called.push(fields);
+        let name = match arguments.get(2) {
+            Some(Argument::Text(name)) => Some(name.clone()),
+            _ => None,
+        };
+        if !called.contains(&(name.clone(), fields.clone())) {
+            called.push((name, fields));
         }
     }
-    digests.extend(
-        called
-            .into_iter()
-            .enumerate()
-            .map(|(number, fields)| Digest {
-                name: format!("digest_{number}").into(),
-                object: None,
-                fields,
-            }),
-    );
+    let mut nameless = 0;
+    for (name, fields) in called {
+        let name = name.unwrap_or_else(|| {
+            nameless += 1;
+            format!("digest_{}", nameless - 1).into()
+        });
+        digests.push(Digest {
+            name,
+            object: None,
+            fields,
+        });
+    }
     digests
 }

@@ -88,7 +88,11 @@ impl Call {
                     self.random(output, &low, &high, context);
                 }
             }
-            Operation::Digest { object, receiver } => {
+            Operation::Digest {
+                object,
+                name,
+                receiver,
+            } => {
                 let fields = self
                     .items
                     .iter()
@@ -97,6 +101,7 @@ impl Call {
                 let digest = Digest {
                     at: context.now,
                     object: *object,
+                    name: name.clone(),
                     receiver: receiver.map_or(0, |index| number(index) as u32),
                     fields: fields.collect(),
                 };

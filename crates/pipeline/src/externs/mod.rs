@@ -119,6 +119,8 @@ pub enum Operation {
     Digest {
         /// PSA's.
         object: Option<ObjectId>,
+        /// The object's name, or that of the data's type.
+        name: Arc<str>,
         /// v1model's.
         receiver: Option<InputIndex>,
     },

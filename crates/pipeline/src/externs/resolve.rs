@@ -195,11 +195,16 @@ impl Given<'_> {
                 low: self.scalar(0)?,
                 high: self.scalar(1)?,
             },
-            ("digest", 2) => {
+            ("digest", 2 | 3) => {
                 let receiver = Some(self.scalar(0)?);
                 self.data(1)?;
+                let name = match self.arguments.get(2) {
+                    Some(Argument::Text(name)) => Arc::clone(name),
+                    _ => Arc::from(""),
+                };
                 Operation::Digest {
                     object: None,
+                    name,
                     receiver,
                 }
             }
@@ -415,6 +420,7 @@ impl Given<'_> {
                 self.data(0)?;
                 Operation::Digest {
                     object: Some(object),
+                    name: Arc::clone(&self.program.objects[object.index()].name),
                     receiver: None,
                 }
             }

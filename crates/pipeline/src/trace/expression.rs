@@ -40,6 +40,13 @@ fn show(program: &Program, value: &Expr, depth: u32, nested: bool) -> String {
                 None => format!("{name}[{index}]"),
             }
         }
+        // What `!=` may become.
+        Expr::Unary(Unary::Not, operand)
+            if let Expr::Binary(Binary::Equal, left, right) = &**operand =>
+        {
+            let unequal = Expr::Binary(Binary::NotEqual, left.clone(), right.clone());
+            show(program, &unequal, depth, nested)
+        }
         Expr::Unary(operator, operand) => {
             let sign = match operator {
                 Unary::Negate => "-",

@@ -5,6 +5,7 @@
 
 mod bpf;
 mod capture;
+mod checker;
 mod covert;
 mod delay_spec;
 mod flow;
@@ -28,6 +29,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("bpf", bpf::target),
     ("capture", capture::target),
+    ("checker", checker::target),
     ("covert", covert::target),
     ("delay", delay_spec::target),
     ("flow", flow::target),

@@ -32,7 +32,7 @@ impl fmt::Display for Class {
             Class::Psa => "samples for PSA",
             Class::Pna => "samples for PNA",
             Class::Core => "samples for no architecture",
-            Class::Foreign => "samples for other models (not counted against us)",
+            Class::Foreign => "samples for other models (only a panic is wrong)",
             Class::P4_14 => "samples of P4_14",
             Class::Errors => "invalid programs",
             Class::Errors14 => "invalid programs of P4_14",
@@ -40,13 +40,18 @@ impl fmt::Display for Class {
     }
 }
 
-pub struct Program {
+/// One thing to do: compile a program, or run its test.
+pub struct Job {
     pub number: usize,
     pub class: Class,
+    /// `checked`, `lowered`, `tested in the reference engine`, ...
+    pub what: String,
+    /// What the child is told.
+    pub arguments: Vec<String>,
     pub path: PathBuf,
 }
 
-impl Program {
+impl Job {
     pub fn name(&self) -> String {
         let folder = self.path.parent().and_then(Path::file_name);
         let file = self.path.file_name().unwrap_or_default();
@@ -77,9 +82,9 @@ impl Program {
     }
 }
 
-/// The programs below a folder whose path has one of the words, or all.
-pub fn programs(root: &Path, words: &[String]) -> Vec<Program> {
-    let mut found = Vec::new();
+/// What there is to do below a folder, for the programs whose path has one of the words, or all.
+pub fn jobs(root: &Path, words: &[String], engines: &[&str]) -> Vec<Job> {
+    let mut jobs = Vec::new();
     for folder in [
         "p4_16_samples",
         "p4_14_samples",
@@ -97,21 +102,50 @@ pub fn programs(root: &Path, words: &[String]) -> Vec<Program> {
             if !wanted || !name.ends_with(".p4") {
                 continue;
             }
-            let Ok(text) = std::fs::read(&path) else {
-                continue;
+            let class = class(folder, &whole(&path));
+            let mut add = |what: String, arguments: &[&str]| {
+                jobs.push(Job {
+                    number: jobs.len(),
+                    class,
+                    what,
+                    arguments: arguments.iter().map(ToString::to_string).collect(),
+                    path: path.clone(),
+                });
             };
-            let class = class(folder, &String::from_utf8_lossy(&text));
-            found.push((class, path));
+            add("checked".to_owned(), &["check", &name]);
+            let runs = matches!(class, Class::V1model | Class::Psa | Class::P4_14);
+            if runs {
+                add("lowered".to_owned(), &["lower", &name]);
+            }
+            let test = path.with_extension("stf");
+            if runs && test.exists() {
+                for engine in engines {
+                    add(
+                        format!("tested in the {engine} engine"),
+                        &["stf", engine, &name, &test.to_string_lossy()],
+                    );
+                }
+            }
         }
     }
-    let numbered = found.into_iter().enumerate();
-    numbered
-        .map(|(number, (class, path))| Program {
-            number,
-            class,
-            path,
-        })
-        .collect()
+    jobs
+}
+
+/// The text of a program, and of the files beside it that it includes.
+fn whole(path: &Path) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for line in lines {
+        if let Some((before, rest)) = line.split_once('"')
+            && before.trim_start().starts_with("#include")
+            && let Some((name, _)) = rest.split_once('"')
+            && let Ok(more) = std::fs::read(path.with_file_name(name))
+        {
+            text.push_str(&String::from_utf8_lossy(&more));
+        }
+    }
+    text
 }
 
 fn class(folder: &str, text: &str) -> Class {

@@ -423,7 +423,12 @@ impl Run<'_> {
         let ordered = keys
             .iter()
             .any(|key| !matches!(&*key.match_kind, "exact" | "lpm"));
-        let priority = if ordered { priority.unwrap_or(0) } else { 0 };
+        // Tables count from 1, and tests from 0.
+        let priority = if ordered {
+            priority.unwrap_or(0).max(1)
+        } else {
+            0
+        };
         Ok(Place {
             table,
             keys: Some(matches),

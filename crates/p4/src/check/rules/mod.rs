@@ -6,6 +6,7 @@ mod flow;
 mod names;
 mod parsers;
 mod tables;
+mod uninitialized;
 mod unused;
 mod v1model;
 mod walk;
@@ -71,6 +72,7 @@ pub(super) fn run(checked: &Checked, diagnostics: &mut Diagnostics) {
     v1model::run(&mut rules);
     // Warnings of what is surely not meant tell little about a program that is wrong anyway.
     if !rules.diagnostics.failed() {
+        uninitialized::run(&mut rules);
         unused::run(&mut rules);
     }
 }

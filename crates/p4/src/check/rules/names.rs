@@ -42,8 +42,9 @@ pub(super) fn run(rules: &mut Rules<'_>) {
             DeclarationKind::Control(control) => {
                 // Names within a control that nobody instantiates are compared too.
                 let mut own = Taken::new();
+                let full = full_name("", &control.name.text, &declaration.annotations);
                 for local in &control.locals {
-                    rules.local(&mut own, "c", local, false);
+                    rules.local(&mut own, &full, local, false);
                 }
             }
             _ => {}

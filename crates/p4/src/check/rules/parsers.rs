@@ -16,7 +16,7 @@ pub(super) fn run(rules: &mut Rules<'_>) {
 }
 
 /// Where a state goes; without a transition to `reject`.
-fn next(state: &State) -> Vec<&StateRef> {
+pub(super) fn next(state: &State) -> Vec<&StateRef> {
     match &state.transition {
         None => Vec::new(),
         Some(Transition::Direct(state)) => alloc::vec![state],

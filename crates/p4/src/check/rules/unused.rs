@@ -116,6 +116,11 @@ impl<'a> Rules<'a> {
             DeclarationKind::ValueSet { name, .. } => (name, "value set"),
             DeclarationKind::Action { name, .. } if &*name.text != "NoAction" => (name, "action"),
             DeclarationKind::Table(table) => (&table.name, "table"),
+            DeclarationKind::Function { prototype, .. }
+                if self.checked.main.is_some() && !self.implements(declaration.id) =>
+            {
+                (&prototype.name, "function")
+            }
             DeclarationKind::Parser(parser) if self.checked.main.is_some() => {
                 (&parser.name, "parser")
             }
@@ -124,5 +129,18 @@ impl<'a> Rules<'a> {
             }
             _ => return None,
         })
+    }
+
+    /// Whether a function implements an abstract method, which the extern calls.
+    fn implements(&self, id: NodeId) -> bool {
+        self.declarations
+            .iter()
+            .any(|declaration| match &declaration.kind {
+                DeclarationKind::Instance {
+                    initializer: Some(list),
+                    ..
+                } => list.iter().any(|inner| inner.id == id),
+                _ => false,
+            })
     }
 }

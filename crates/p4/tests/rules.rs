@@ -1,0 +1,291 @@
+//! Rules that are not of types: each small program is told what it breaks, and the sound one beside it nothing.
+
+use p4::diagnostic::{Diagnostics, Severity};
+use p4::preprocess::{Options, preprocess};
+use p4::source::{Includes, Sources};
+
+struct Library;
+
+impl Includes for Library {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+        let text = p4::library::file(name).ok_or("not there")?;
+        Ok((name.to_owned(), text.to_owned()))
+    }
+}
+
+/// Codes of the errors and warnings, with the lines of the program where they are.
+fn told(text: &str) -> Vec<(Severity, &'static str, u32)> {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let tokens = preprocess(
+        "t.p4",
+        text,
+        &mut Library,
+        &Options::default(),
+        &mut sources,
+        &mut diagnostics,
+    );
+    let program = p4::parse::parse(&tokens, &sources, &mut diagnostics);
+    assert!(!diagnostics.failed(), "{:?}", diagnostics.sorted());
+    let _ = p4::check::check(program, &mut diagnostics);
+    let list = diagnostics.sorted();
+    list.into_iter()
+        .map(|d| {
+            let line = sources.place(d.span.start).map_or(0, |place| place.line);
+            (d.severity, d.code, line)
+        })
+        .collect()
+}
+
+fn errors(text: &str) -> Vec<(&'static str, u32)> {
+    let all = told(text).into_iter();
+    all.filter(|(severity, ..)| *severity == Severity::Error)
+        .map(|(_, code, line)| (code, line))
+        .collect()
+}
+
+fn warnings(text: &str) -> Vec<(&'static str, u32)> {
+    assert_eq!(errors(text), [], "{text}");
+    let all = told(text).into_iter();
+    all.map(|(_, code, line)| (code, line)).collect()
+}
+
+/// A v1model program around the body of an ingress control; the body begins on line 1.
+fn ingress(locals: &str, apply: &str) -> String {
+    format!(
+        "control I(inout H h, inout M m, inout standard_metadata_t s) {{ {locals} apply {{ {apply} }} }}
+#include <v1model.p4>
+",
+    )
+    .replace(
+        "control I",
+        "#include <v1model.p4>\nheader E { bit<8> a; bit<16> b; int<8> c; }\nstruct H { E e; }\nstruct M { bit<8> x; }\n\
+         parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { p.extract(h.e); transition accept; } }\n\
+         control V(inout H h, inout M m) { apply { } }\n\
+         control G(inout H h, inout M m, inout standard_metadata_t s) { apply { } }\n\
+         control D(packet_out p, in H h) { apply { p.emit(h.e); } }\n\
+         control I",
+    ) + "V1Switch(P(), V(), I(), G(), V(), D()) main;\n"
+}
+
+/// The line on which the control stands in [`ingress`].
+const FIRST: u32 = 9;
+
+#[test]
+fn a_function_returns_on_every_path() {
+    let good = "bit<8> f(in bit<8> a) { if (a == 1) { return 2; } else { return a; } }";
+    assert_eq!(errors(good), []);
+    let bad = "\nbit<8> f(in bit<8> a) { if (a == 1) { return 2; } }";
+    assert_eq!(errors(bad), [("missing-return", 2)]);
+    let by_switch =
+        "bit<8> f(in bit<8> a) { switch (a) { 1: { return 1; } default: { return 2; } } }";
+    assert_eq!(errors(&format!("#include <core.p4>\n{by_switch}")), []);
+}
+
+#[test]
+fn a_statement_behind_a_return_is_unreachable() {
+    let text = "bit<8> f(in bit<8> a) {\n return a;\n return 1;\n}";
+    assert_eq!(warnings(text), [("unreachable", 3)]);
+}
+
+#[test]
+fn a_parser_has_a_start_and_an_end() {
+    assert_eq!(
+        errors("parser p() {\n state s { transition accept; } }"),
+        [("no-start-state", 1)]
+    );
+    let round = "parser p() { state start { transition a; } state a { transition start; } }";
+    assert_eq!(errors(round), [("never-accepts", 1)]);
+    let aside =
+        "parser p() { state start { transition accept; }\n state a { transition reject; } }";
+    assert_eq!(warnings(aside), [("unreachable", 2)]);
+}
+
+#[test]
+fn a_table_lists_its_actions_and_names_its_keys() {
+    let bad = ingress("table t { key = { h.e.a : exact; } }", "t.apply();");
+    assert_eq!(errors(&bad), [("no-actions", FIRST)]);
+    let computed = "action n() { }\ntable t { key = { h.e.a + 1 : exact; } actions = { n; } default_action = n; }";
+    assert_eq!(
+        errors(&ingress(computed, "t.apply();")),
+        [("key-name", FIRST + 1)]
+    );
+    let named = "action n() { } table t { key = { h.e.a + 1 : exact @name(\"k\"); } actions = { n; } default_action = n; }";
+    assert_eq!(warnings(&ingress(named, "t.apply();")), []);
+}
+
+#[test]
+fn marked_actions_stay_where_they_may_be() {
+    let table = |entry: &str, default: &str| {
+        let locals = format!(
+            "action a() {{ }} action b() {{ }}
+             table t {{ key = {{ h.e.a : exact; }} actions = {{ @defaultonly a; @tableonly b; }}
+             const entries = {{ 1 : {entry}(); }}
+             default_action = {default}(); }}"
+        );
+        errors(&ingress(&locals, "t.apply();"))
+    };
+    assert_eq!(table("b", "a"), []);
+    assert_eq!(table("a", "a"), [("action-use", FIRST + 2)]);
+    assert_eq!(table("b", "b"), [("action-use", FIRST + 3)]);
+}
+
+#[test]
+fn entries_fit_their_match_kinds() {
+    let entry = |kind: &str, keyset: &str| {
+        let locals = format!(
+            "action n() {{ }} table t {{ key = {{ h.e.a : {kind}; }} actions = {{ n; }} default_action = n();
+             const entries = {{ {keyset} : n(); }} }}"
+        );
+        errors(&ingress(&locals, "t.apply();"))
+    };
+    let wrong = [("keyset", FIRST + 1)];
+    assert_eq!(entry("lpm", "0x10 &&& 0xf0"), []);
+    assert_eq!(entry("lpm", "0x10 &&& 0xf1"), wrong);
+    assert_eq!(entry("exact", "0x10 &&& 0xf0"), wrong);
+    assert_eq!(entry("ternary", "0x10 &&& 0xf1"), []);
+    assert_eq!(entry("ternary", "1 .. 5"), wrong);
+    assert_eq!(entry("range", "1 .. 5"), []);
+    assert_eq!(entry("range", "1 &&& 5"), wrong);
+    assert_eq!(entry("optional", "1 &&& 5"), wrong);
+    assert_eq!(entry("optional", "_"), []);
+}
+
+#[test]
+fn entries_that_never_match_are_told() {
+    let entries = |kind: &str, entries: &str| {
+        let locals = format!(
+            "action n() {{ }} table t {{ key = {{ h.e.a : {kind}; }} actions = {{ n; }} default_action = n();
+             const entries = {{ {entries} }} }}"
+        );
+        ingress(&locals, "t.apply();")
+    };
+    let twice = entries("exact", "1 : n();\n 2 : n();\n 1 : n();");
+    assert_eq!(errors(&twice), [("duplicate-entry", FIRST + 3)]);
+    let covered = entries("ternary", "0 &&& 0xf0 : n();\n 3 : n();");
+    assert_eq!(warnings(&covered), [("covered-entry", FIRST + 2)]);
+    let beside = entries("ternary", "0 &&& 0xf0 : n();\n 0x13 : n();\n _ : n();");
+    assert_eq!(warnings(&beside), []);
+}
+
+#[test]
+fn priorities_stand_where_they_count() {
+    let table = |kind: &str, entries: &str, more: &str| {
+        let locals = format!(
+            "action n() {{ }} table t {{ key = {{ h.e.a : {kind}; }} actions = {{ n; }} default_action = n(); {more}
+             entries = {{ {entries} }} }}"
+        );
+        errors(&ingress(&locals, "t.apply();"))
+    };
+    let wrong = [("priority", FIRST + 1)];
+    assert_eq!(table("ternary", "priority = 3 : 1 : n(); 2 : n();", ""), []);
+    assert_eq!(
+        table("exact", "priority = 3 : 1 : n(); 2 : n();", ""),
+        wrong
+    );
+    assert_eq!(
+        table("ternary", "1 : n(); priority = 3 : 2 : n();", ""),
+        wrong
+    );
+    let falling = "priority = 5 : 1 : n(); 2 : n();";
+    assert_eq!(table("ternary", falling, "priority_delta = 10;"), wrong);
+    assert_eq!(
+        table(
+            "ternary",
+            falling,
+            "priority_delta = 10; largest_priority_wins = false;"
+        ),
+        []
+    );
+}
+
+#[test]
+fn the_control_plane_knows_each_thing_by_one_name() {
+    let same = "@name(\"x\") action a() { }\n@name(\"x\") action b() { }";
+    let table = "table t { actions = { a; b; } default_action = a(); }";
+    let bad = ingress(&format!("{same} {table}"), "t.apply();");
+    assert_eq!(errors(&bad), [("duplicate-name", FIRST + 1)]);
+    let good = ingress(
+        &format!("action a() {{ }} action b() {{ }} {table}"),
+        "t.apply();",
+    );
+    assert_eq!(warnings(&good), []);
+}
+
+#[test]
+fn known_annotations_have_their_form() {
+    assert_eq!(errors("@name(4) const bit<8> a = 1;"), [("annotation", 1)]);
+    assert_eq!(errors("@pkginfo const bit<8> a = 1;"), [("annotation", 1)]);
+    let translated = |ty: &str| {
+        errors(&format!(
+            "@p4runtime_translation(\"example.org/port\", {ty}) type bit<9> P;"
+        ))
+    };
+    assert_eq!(translated("32"), []);
+    assert_eq!(translated("string"), []);
+    assert_eq!(translated("bool"), [("annotation", 1)]);
+}
+
+#[test]
+fn reading_before_writing_is_told() {
+    let apply = |apply: &str| warnings(&ingress("", apply));
+    let wrong = [("uninitialized", FIRST + 1)];
+    assert_eq!(apply("bit<8> x;\n m.x = x;"), wrong);
+    assert_eq!(
+        apply("bit<8> x; if (m.x == 1) { x = 1; }\n m.x = x;"),
+        wrong
+    );
+    assert_eq!(
+        apply("bit<8> x; if (m.x == 1) { x = 1; } else { x = 2; } m.x = x;"),
+        []
+    );
+    assert_eq!(
+        apply("bit<8> x; if (m.x == 1) { x = 1; } else { return; } m.x = x;"),
+        []
+    );
+    assert_eq!(apply("M n;\n m.x = n.x;"), wrong);
+    assert_eq!(apply("M n; n.x = 1; m = n;"), []);
+}
+
+#[test]
+fn tables_run_one_of_their_actions() {
+    let table = "action a() { y = 1; } table t { actions = { a; b; } default_action = a(); }";
+    let both = ingress(
+        &format!("bit<8> y; action b() {{ y = 2; }} {table}"),
+        "t.apply(); m.x = y;",
+    );
+    assert_eq!(warnings(&both), []);
+    let one = ingress(
+        &format!("bit<8> y; action b() {{ }} {table}"),
+        "t.apply();\n m.x = y;",
+    );
+    assert_eq!(warnings(&one), [("uninitialized", FIRST + 1)]);
+}
+
+#[test]
+fn what_a_parser_gives_out_is_written_on_every_way() {
+    let text = |extra: &str| {
+        format!(
+            "#include <core.p4>\nheader E {{ bit<8> a; }}
+parser p(packet_in b, out bit<8> v, out E e) {{
+ state start {{ b.extract(e); transition select(e.a) {{ 1: one; default: other; }} }}
+ state one {{ v = 1; transition accept; }}
+ state other {{ {extra} transition accept; }} }}"
+        )
+    };
+    assert_eq!(warnings(&text("v = 2;")), []);
+    assert_eq!(warnings(&text("")), [("uninitialized", 3)]);
+}
+
+#[test]
+fn what_is_never_used_is_told() {
+    let unused = [("unused", FIRST)];
+    assert_eq!(warnings(&ingress("bit<8> x;", "")), unused);
+    assert_eq!(warnings(&ingress("action a() { }", "")), unused);
+    assert_eq!(
+        warnings(&ingress("counter(4, CounterType.packets) c;", "")),
+        unused
+    );
+    assert_eq!(warnings(&ingress("bit<8> x;", "x = 1;")), unused);
+    assert_eq!(warnings(&ingress("@noWarn(\"unused\") bit<8> x;", "")), []);
+    assert_eq!(warnings(&ingress("bit<8> x;", "x = 1; m.x = x;")), []);
+}

@@ -105,6 +105,10 @@ impl<'a> Rules<'a> {
         if first == declaration.id && !(instantiated && kind == Kind::Table) {
             return;
         }
+        // An action of P4_14 that both controls use has a copy in each.
+        if place == span && kind == Kind::Action {
+            return;
+        }
         let what = match kind {
             Kind::Table => "table",
             Kind::Action => "action",

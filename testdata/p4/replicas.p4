@@ -47,6 +47,7 @@ control E(inout headers h, inout meta m, inout standard_metadata_t s) {
             h.data.c = (bit<8>)s.egress_rid;
             if (s.egress_port == 3) { mark_to_drop(s); }
         } else if (h.data.op == 4 && h.data.a != 0x77) {
+            // In egress a recirculated packet is a normal one again.
             m.kept = 1; m.too = 2; m.lost = 4;
             h.data.a = 0x77;
             recirculate_preserving_field_list(2);

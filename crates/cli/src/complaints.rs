@@ -17,7 +17,7 @@ pub struct Complaints {
 }
 
 /// What to do with bad input.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Strictness {
     /// Stop at the first bad packet instead of skipping it
     #[arg(long)]

@@ -1,10 +1,15 @@
 //! `wire p4`: programs in P4.
 
+mod bench;
 mod check;
+mod control;
 mod format;
 mod graph;
+mod packets;
+mod run;
 mod source;
 mod test;
+mod trace;
 
 use crate::Verdict;
 
@@ -31,6 +36,27 @@ enum Action {
     Format(format::Format),
     Graph(graph::Graph),
     Test(test::Test),
+    Trace(trace::Trace),
+    Run(run::Run),
+    Bench(bench::Bench),
+    /// Tables of a pipeline that runs: ls, dump, add, set, rm
+    Table(control::Words),
+    /// Registers of a pipeline that runs: ls, read, write, reset
+    Register(control::Words),
+    /// Counters of a pipeline that runs: ls, read, write, reset
+    Counter(control::Words),
+    /// Meters of a pipeline that runs: ls, read, set, reset
+    Meter(control::Words),
+    /// Action profiles and selectors of a pipeline that runs
+    Profile(control::Words),
+    /// Multicast groups of a pipeline that runs
+    Group(control::Words),
+    /// Clone sessions of a pipeline that runs
+    Mirror(control::Words),
+    /// Parser value sets of a pipeline that runs
+    ValueSet(control::Words),
+    /// Digests of a pipeline that runs
+    Digest(control::Words),
 }
 
 impl P4 {
@@ -42,6 +68,18 @@ impl P4 {
             Action::Format(command) => command.run(),
             Action::Graph(command) => command.run(),
             Action::Test(command) => command.run(),
+            Action::Trace(command) => command.run(),
+            Action::Run(command) => command.run(),
+            Action::Bench(command) => command.run(),
+            Action::Table(words) => words.run("table"),
+            Action::Register(words) => words.run("register"),
+            Action::Counter(words) => words.run("counter"),
+            Action::Meter(words) => words.run("meter"),
+            Action::Profile(words) => words.run("profile"),
+            Action::Group(words) => words.run("group"),
+            Action::Mirror(words) => words.run("mirror"),
+            Action::ValueSet(words) => words.run("value-set"),
+            Action::Digest(words) => words.run("digest"),
         }
     }
 }

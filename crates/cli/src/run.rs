@@ -58,29 +58,51 @@ impl Run {
         live::signal::install();
         let node = lab::single::node(&self.node, &self.set.join("\n"), self.on.len());
         let node = node.map_err(|faults| anyhow::anyhow!("{faults}"))?;
-        let options = Options {
-            tick: self.tick,
-            ..Options::default()
-        };
-        let mut ports = Vec::new();
-        let mut names = Vec::new();
-        for spec in &self.on {
-            let port = port::open(spec, &options)?;
-            names.push(port.info.name.clone());
-            ports.push(port);
-        }
-        let ended = world::on_ports(&self.node, node, ports, self.duration)?;
-        if self.json {
-            let mut stdout = Output::open(&Buffering::default())?;
-            stdout.write(format!("{}\n", object(&ended, &names)).as_bytes())?;
-            stdout.finish()?;
-        } else {
-            eprint!("{}", text(&ended, &names));
-        }
-        match ended.trouble {
-            Some(error) => Err(error.into()),
-            None => Ok(Verdict::Good),
-        }
+        drive(
+            &self.node,
+            node,
+            &self.on,
+            self.tick,
+            self.duration,
+            self.json,
+        )
+    }
+}
+
+/// Runs a node on ports, and reports.
+///
+/// # Errors
+/// When a port cannot be opened, or fails.
+pub fn drive(
+    name: &str,
+    node: Box<dyn node::Node>,
+    on: &[PortSpec],
+    tick: Tick,
+    duration: Option<Time>,
+    json: bool,
+) -> anyhow::Result<Verdict> {
+    let options = Options {
+        tick,
+        ..Options::default()
+    };
+    let mut ports = Vec::new();
+    let mut names = Vec::new();
+    for spec in on {
+        let port = port::open(spec, &options)?;
+        names.push(port.info.name.clone());
+        ports.push(port);
+    }
+    let ended = world::on_ports(name, node, ports, duration)?;
+    if json {
+        let mut stdout = Output::open(&Buffering::default())?;
+        stdout.write(format!("{}\n", object(&ended, &names)).as_bytes())?;
+        stdout.finish()?;
+    } else {
+        eprint!("{}", text(&ended, &names));
+    }
+    match ended.trouble {
+        Some(error) => Err(error.into()),
+        None => Ok(Verdict::Good),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Pipelines of P4 programs, with the engine that one chooses.
+//! What runs a P4 program: the engine that one chooses.
 
+use ::pipeline::architecture::{Config, Pipeline};
+use ::pipeline::engine::Engine;
+use ::pipeline::environment::{Environment, Options, Unsupported};
+use ::pipeline::interpreter::Interpreter;
 use p4::compile::Compiled;
 use p4::ir;
-use pipeline::architecture::{Config, Pipeline};
-use pipeline::engine::Engine;
-use pipeline::environment::{Environment, Options, Unsupported};
-use pipeline::interpreter::Interpreter;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -13,8 +13,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
     /// The interpreter: slow, and written to be obviously right.
-    #[default]
     Reference,
+    /// Machine code.
+    #[default]
+    Fast,
 }
 
 impl EngineKind {
@@ -23,6 +25,7 @@ impl EngineKind {
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Reference => "reference",
+            EngineKind::Fast => "fast",
         }
     }
 
@@ -31,9 +34,17 @@ impl EngineKind {
     /// # Errors
     /// When the program asks for something that it cannot do.
     pub fn engine(self, environment: &Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> {
-        Ok(match self {
-            EngineKind::Reference => Box::new(Interpreter::new(environment)?),
-        })
+        match self {
+            EngineKind::Reference => Ok(Box::new(Interpreter::new(environment)?)),
+            EngineKind::Fast => match jit::Jit::new(environment) {
+                Ok(engine) => Ok(Box::new(engine)),
+                Err(jit::Error::Unsupported(unsupported)) => Err(unsupported),
+                Err(error) => Err(Unsupported {
+                    message: error.to_string(),
+                    span: None,
+                }),
+            },
+        }
     }
 }
 
@@ -43,7 +54,8 @@ impl FromStr for EngineKind {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "reference" => Ok(EngineKind::Reference),
-            _ => Err(format!("`reference` is wanted, not `{text}`")),
+            "fast" => Ok(EngineKind::Fast),
+            _ => Err(format!("`fast` or `reference` is wanted, not `{text}`")),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The kinds of nodes that a lab file can name.
 
+mod p4;
+
 use crate::fault::{Fault, did_you_mean};
 use crate::replay::{Notes, Replayed};
 use crate::tree::{Entry, Value, What};
@@ -60,6 +62,7 @@ pub(crate) static KINDS: &[Kind] = &[
         node(config, |config| Ok(nodes::host::Host::new(config)))
     }),
     plain("covert", covert),
+    plain("p4", p4::make),
     plain("ping", |config, _| node(config, nodes::ping::Ping::new)),
     recording("capture", |config, context| {
         let recorder = context.recorder();

@@ -58,7 +58,15 @@ impl Reading {
     /// # Errors
     /// When its file cannot be read, or it has errors.
     pub fn load_valid(&self, path: &Path) -> anyhow::Result<Compiled> {
-        let compiled = self.load(path)?;
+        self.load_valid_with(path, &self.options())
+    }
+
+    /// The same in a given way.
+    ///
+    /// # Errors
+    /// As [`Self::load_valid`].
+    pub fn load_valid_with(&self, path: &Path, options: &Options) -> anyhow::Result<Compiled> {
+        let compiled = self.load_with(path, options)?;
         eprint!("{}", told(&compiled));
         let errors = compiled.diagnostics.errors();
         anyhow::ensure!(

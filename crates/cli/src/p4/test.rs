@@ -104,7 +104,7 @@ impl Test {
     ) -> anyhow::Result<usize> {
         let engines = match self.engine {
             Some(one) => vec![one],
-            None => vec![EngineKind::Reference],
+            None => vec![EngineKind::Reference, EngineKind::Fast],
         };
         let mut failed = vec![false; tests.len()];
         let mut results: Vec<Vec<Outcome>> = vec![Vec::new(); tests.len()];

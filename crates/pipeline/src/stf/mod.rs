@@ -10,7 +10,7 @@ mod script;
 mod tests;
 
 pub use parse::{Fault, parse};
-pub use run::{Finding, Outcome, run};
+pub use run::{Finding, Outcome, run, run_with};
 pub use script::{
     Call, Check, Checked, Command, Entry, Expected, Index, Kind, Pattern, Relation, Removed,
 };

@@ -68,6 +68,15 @@ pub struct Finding {
 
 /// Runs a script on a pipeline.
 pub fn run(script: &[Command], pipeline: &mut Pipeline) -> Outcome {
+    run_with(script, pipeline, &mut |_| {})
+}
+
+/// Runs a script on a pipeline, and calls back after each packet.
+pub fn run_with(
+    script: &[Command],
+    pipeline: &mut Pipeline,
+    after: &mut dyn FnMut(&mut Pipeline),
+) -> Outcome {
     let control = Control::new(Arc::clone(pipeline.environment()));
     let mut run = Run {
         control: &control,
@@ -84,6 +93,9 @@ pub fn run(script: &[Command], pipeline: &mut Pipeline) -> Outcome {
     };
     for command in script {
         run.command(command, pipeline);
+        if matches!(command.kind, Kind::Packet { .. }) {
+            after(pipeline);
+        }
     }
     run.judge();
     run.outcome
@@ -423,9 +435,9 @@ impl Run<'_> {
         let ordered = keys
             .iter()
             .any(|key| !matches!(&*key.match_kind, "exact" | "lpm"));
-        // Tables count from 1, and tests from 0.
+        // Here priorities begin with 1; in STF files with 0, and some leave them out.
         let priority = if ordered {
-            priority.unwrap_or(0).max(1)
+            priority.unwrap_or(0).saturating_add(1)
         } else {
             0
         };

@@ -1,0 +1,137 @@
+//! `wire p4 bench`: how fast a program runs here.
+
+use super::control::carry_out;
+use super::source::Reading;
+use crate::Verdict;
+use crate::output::{Buffering, Output};
+use ::pipeline::architecture::{Config, Drop, Output as Leaves};
+use ::pipeline::control::Control;
+use ::pipeline::environment::Options;
+use anyhow::{anyhow, ensure};
+use lab::engine::{EngineKind, pipeline, told};
+use node::Time;
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Measure how many packets a second a program can do, in memory, in both engines
+///
+/// The packets of the file come round and round. One core; the best of ten rounds, since others use this machine too.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire p4 bench router.p4 --entries entries.txt trace.pcapng")]
+pub struct Bench {
+    /// The program
+    program: PathBuf,
+    /// Packets: lines, records or a capture
+    packets: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+    /// A file of commands for the control plane
+    #[arg(long, value_name = "FILE")]
+    entries: Option<PathBuf>,
+    /// The port by which the packets come in
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u32,
+    /// How long each engine runs
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    duration: Time,
+    /// A line of JSON for each engine on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Counts what leaves.
+#[derive(Default)]
+struct Counted {
+    sent: u64,
+    dropped: u64,
+}
+
+impl Leaves for Counted {
+    fn send(&mut self, _port: u32, _bytes: &[u8]) {
+        self.sent += 1;
+    }
+    fn drop(&mut self, _reason: Drop) {
+        self.dropped += 1;
+    }
+}
+
+/// How many packets see the tables at one moment.
+const BATCH: usize = 256;
+const ROUNDS: u32 = 10;
+
+impl Bench {
+    /// Measures.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let mut packets: Vec<Vec<u8>> = Vec::new();
+        super::packets::each(&self.packets, &mut |_, bytes| packets.push(bytes.to_vec()))?;
+        ensure!(
+            !packets.is_empty(),
+            "{} has no packets",
+            self.packets.display()
+        );
+        let mut stdout = Output::open(&Buffering::default())?;
+        let mut rates = Vec::new();
+        for engine in [EngineKind::Reference, EngineKind::Fast] {
+            let started = Instant::now();
+            let compiled = self.reading.load_valid(&self.program)?;
+            let program = compiled.program.clone();
+            let program = Arc::new(
+                program.ok_or_else(|| anyhow!("{} has no `main`", self.program.display()))?,
+            );
+            let made = pipeline(&program, engine, Options::default(), &Config::default());
+            let mut pipeline =
+                made.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
+            let compiling = started.elapsed();
+            if let Some(path) = &self.entries {
+                carry_out(&Control::new(Arc::clone(pipeline.environment())), path)?;
+            }
+            let mut counted = Counted::default();
+            let share = Duration::from_nanos(self.duration.as_ns()) / ROUNDS;
+            let (mut best, mut done) = (0.0f64, 0u64);
+            let mut now = Time::ZERO;
+            let mut source = packets.iter().cycle();
+            for _ in 0..ROUNDS {
+                let (started, mut count) = (Instant::now(), 0u64);
+                while started.elapsed() < share {
+                    now += Time::from_us(1);
+                    let batch = source
+                        .by_ref()
+                        .take(BATCH)
+                        .map(|packet| (self.port, packet.as_slice()));
+                    pipeline.process_all(now, batch, &mut counted);
+                    count += BATCH as u64;
+                }
+                best = best.max(count as f64 / started.elapsed().as_secs_f64());
+                done += count;
+            }
+            rates.push(best);
+            if self.json {
+                let line = json!({
+                    "schema": "wireline.p4.bench/1", "engine": engine.name(), "packets_per_second": best,
+                    "ns_per_packet": 1e9 / best, "packets": done, "sent": counted.sent, "dropped": counted.dropped,
+                    "compile_seconds": compiling.as_secs_f64(),
+                });
+                stdout.write(format!("{line}\n").as_bytes())?;
+            } else {
+                let line = format!(
+                    "{:9}  {:8.3} Mpps  {:8.1} ns a packet  {} sent, {} dropped; compiled in {:.0} ms\n",
+                    engine.name(),
+                    best / 1e6,
+                    1e9 / best,
+                    counted.sent,
+                    counted.dropped,
+                    compiling.as_secs_f64() * 1e3
+                );
+                stdout.write(line.as_bytes())?;
+            }
+        }
+        if !self.json {
+            stdout.write(format!("fast / reference: {:.0}\n", rates[1] / rates[0]).as_bytes())?;
+        }
+        stdout.finish()?;
+        Ok(Verdict::Good)
+    }
+}

@@ -1,0 +1,174 @@
+//! The control plane's words, from files, from a terminal, and to a pipeline that runs elsewhere on this machine.
+
+use crate::Verdict;
+use crate::output::{Buffering, Output};
+use ::pipeline::control::Control;
+use ::pipeline::control::words::parse_file;
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Carries out a file of commands.
+///
+/// # Errors
+/// All lines that make no sense, before anything is done; or the first that is refused.
+pub fn carry_out(control: &Control, path: &Path) -> anyhow::Result<()> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+    let commands = parse_file(control.program(), &name, &text).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!(errors.join("\n"))
+    })?;
+    for (line, command) in commands {
+        let done = control.run(&command);
+        done.map_err(|error| anyhow!("{name}:{line}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Where a pipeline that runs listens for commands.
+pub struct Listener {
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens on a Unix socket, and carries out what comes.
+    ///
+    /// # Errors
+    /// When the socket cannot be made; somebody may be listening there already.
+    pub fn open(path: &Path, control: Control) -> anyhow::Result<Listener> {
+        let name = path.display();
+        if UnixStream::connect(path).is_ok() {
+            bail!("{name}: somebody listens there already; give another --control");
+        }
+        // What a run left behind that was killed.
+        if path.exists() && UnixStream::connect(path).is_err() && is_socket(path) {
+            std::fs::remove_file(path).with_context(|| name.to_string())?;
+        }
+        let listener = UnixListener::bind(path).with_context(|| name.to_string())?;
+        let control = Arc::new(control);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let control = Arc::clone(&control);
+                std::thread::spawn(move || {
+                    // Who asks and goes away is not answered.
+                    let _ = serve(&stream, &control);
+                });
+            }
+        });
+        Ok(Listener { path: path.into() })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn is_socket(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata()
+        .is_ok_and(|data| data.file_type().is_socket())
+}
+
+/// A command a line in; for each one the rows of its answer, a line of JSON each, and how it ended.
+fn serve(stream: &UnixStream, control: &Control) -> std::io::Result<()> {
+    const LONGEST: u64 = 1 << 20;
+    let mut lines = BufReader::new(stream);
+    let mut writer = stream;
+    loop {
+        let mut line = String::new();
+        if (&mut lines).take(LONGEST).read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let mut text = String::new();
+        match control.say(&line) {
+            Ok(answer) => {
+                for (row, object) in answer.rows {
+                    let object: Value = serde_json::from_str(&object).unwrap_or(Value::Null);
+                    text += &format!("{}\n", json!({ "row": row, "object": object }));
+                }
+                text += &format!("{}\n", json!({ "done": true }));
+            }
+            Err(error) => {
+                text += &format!("{}\n", json!({ "done": false, "error": error.message }))
+            }
+        }
+        writer.write_all(text.as_bytes())?;
+    }
+}
+
+/// Control a pipeline that runs: `wire p4 run ... --control SOCKET`
+///
+/// The words are those of entry files: table ls|dump|add|set|rm, register, counter, meter, profile, group, mirror,
+/// value-set, digest. `-` reads commands from standard input, a line each.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire p4 table add ipv4_lpm 10.0.0.0/8 do forward 3 --at s1.sock
+  wire p4 table dump --at s1.sock > entries.txt
+  wire p4 counter read seen all --at s1.sock --json")]
+pub struct Words {
+    /// The command
+    #[arg(required = true, allow_hyphen_values = true, value_name = "WORD")]
+    words: Vec<String>,
+    /// The socket of the pipeline
+    #[arg(long, value_name = "SOCKET")]
+    at: PathBuf,
+    /// The answer as JSON, an object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Words {
+    /// Says them, `first` before the others.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub fn run(self, first: &str) -> anyhow::Result<Verdict> {
+        let name = self.at.display();
+        let stream = UnixStream::connect(&self.at);
+        let stream = stream.with_context(|| format!("{name}: no pipeline listens there"))?;
+        let mut answers = BufReader::new(stream.try_clone()?);
+        let mut stdout = Output::open(&Buffering::default())?;
+        let mut verdict = Verdict::Good;
+        let mut say = |line: &str, place: &str| -> anyhow::Result<()> {
+            (&stream).write_all(format!("{line}\n").as_bytes())?;
+            loop {
+                let mut answer = String::new();
+                if answers.read_line(&mut answer)? == 0 {
+                    bail!("{name}: the pipeline went away");
+                }
+                let answer: Value =
+                    serde_json::from_str(&answer).with_context(|| name.to_string())?;
+                if let Some(row) = answer["row"].as_str() {
+                    let text = if self.json {
+                        answer["object"].to_string()
+                    } else {
+                        row.to_string()
+                    };
+                    stdout.write(format!("{text}\n").as_bytes())?;
+                    continue;
+                }
+                if let Some(error) = answer["error"].as_str() {
+                    eprintln!("wire: {place}{error}");
+                    verdict = Verdict::Failed;
+                }
+                return Ok(());
+            }
+        };
+        if self.words == ["-"] {
+            for (number, line) in (1..).zip(std::io::stdin().lines()) {
+                let line = line?;
+                say(&format!("{first} {line}"), &format!("line {number}: "))?;
+            }
+        } else {
+            say(&format!("{first} {}", self.words.join(" ")), "")?;
+        }
+        stdout.finish()?;
+        Ok(verdict)
+    }
+}

@@ -1,0 +1,47 @@
+//! Packets for a pipeline, out of files.
+
+use crate::complaints::Strictness;
+use crate::departures::Departures;
+use crate::packets::{Consumer, Packets};
+use live::file::Item;
+use node::Time;
+use packet::Tick;
+use std::path::Path;
+
+/// Reads a file of lines, records or a capture: each packet, and when it comes, counted from the first.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn each(path: &Path, take: &mut dyn FnMut(Time, &[u8])) -> anyhow::Result<()> {
+    let mut reader = Reader {
+        take,
+        departures: Departures::new(Tick::EIGHT_NS),
+        first: None,
+    };
+    Packets::open(path, &Strictness::default().complaints())?.copy(&mut reader)
+}
+
+struct Reader<'a> {
+    take: &'a mut dyn FnMut(Time, &[u8]),
+    departures: Departures,
+    first: Option<u128>,
+}
+
+impl Consumer for Reader<'_> {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        let at = match item.at_ps {
+            Some(at) => at,
+            None => self.departures.ps(item.word.unwrap_or(0)),
+        };
+        let since = at.saturating_sub(*self.first.get_or_insert(at));
+        (self.take)(
+            Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)),
+            item.bytes,
+        );
+        Ok(true)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}

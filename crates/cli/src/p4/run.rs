@@ -1,0 +1,89 @@
+//! `wire p4 run`: a program on live ports.
+
+use super::control::{Listener, carry_out};
+use super::source::Reading;
+use crate::Verdict;
+use crate::cat::tick;
+use ::pipeline::architecture::Config;
+use ::pipeline::control::Control;
+use ::pipeline::environment::Options;
+use ::pipeline::node::PipelineNode;
+use anyhow::anyhow;
+use lab::engine::{EngineKind, pipeline, told};
+use live::port::PortSpec;
+use node::Time;
+use packet::Tick;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Run a program on live ports until Ctrl-C
+///
+/// The ports of --on are the program's ports 0, 1, 2, ... While it runs, `wire p4 table` and its kin control it through the
+/// socket of --control.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire p4 run router.p4 --on eth1 --on eth2 --entries entries.txt --control s1.sock")]
+pub struct Run {
+    /// The program
+    program: PathBuf,
+    /// A port; given once for each
+    #[arg(long, value_name = "PORT", required = true)]
+    on: Vec<PortSpec>,
+    #[command(flatten)]
+    reading: Reading,
+    /// A file of commands for the control plane
+    #[arg(long, value_name = "FILE")]
+    entries: Option<PathBuf>,
+    /// Listen for commands on a Unix socket
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+    /// The port number that stands for the controller
+    #[arg(long, value_name = "N")]
+    cpu_port: Option<u32>,
+    /// fast or reference
+    #[arg(long, value_name = "ENGINE", default_value = "fast")]
+    engine: EngineKind,
+    /// Where random numbers begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Stop after this time, such as 10s
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Time>,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    /// The report as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let compiled = self.reading.load_valid(&self.program)?;
+        let name = self.program.display().to_string();
+        let program = compiled.program.clone();
+        let program = Arc::new(program.ok_or_else(|| anyhow!("{name} has no `main`"))?);
+        let options = Options {
+            cpu_port: self.cpu_port,
+            ..Options::default()
+        };
+        let config = Config {
+            seed: self.seed,
+            ..Config::default()
+        };
+        let pipeline = pipeline(&program, self.engine, options, &config);
+        let pipeline = pipeline.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
+        let control = || Control::new(Arc::clone(pipeline.environment()));
+        if let Some(path) = &self.entries {
+            carry_out(&control(), path)?;
+        }
+        let listener = self
+            .control
+            .as_ref()
+            .map(|path| Listener::open(path, control()));
+        let _listener = listener.transpose()?;
+        let node = Box::new(PipelineNode::new(pipeline, self.on.len()));
+        crate::run::drive(&name, node, &self.on, self.tick, self.duration, self.json)
+    }
+}

@@ -1,0 +1,209 @@
+//! Nodes that run P4 programs.
+
+use super::{Context, at_key};
+use crate::engine::{EngineKind, pipeline, told};
+use crate::fault::Fault;
+use crate::program::load;
+use crate::replay::Notes;
+use crate::tree::Value;
+use ::pipeline::architecture;
+use ::pipeline::control::Control;
+use ::pipeline::control::words;
+use ::pipeline::controlled::{Controlled, Plan, Reaction};
+use ::pipeline::environment::Options;
+use ::pipeline::node::PipelineNode;
+use node::{Frame, Node, Out, Port, Time};
+use nodes::ConfigError;
+use p4::diagnostic::Severity;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The keys of a node of kind `p4`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    /// The program's file.
+    program: PathBuf,
+    /// Folders for its includes.
+    #[serde(default)]
+    include: Vec<PathBuf>,
+    /// Macros: `NAME` or `NAME=VALUE`.
+    #[serde(default)]
+    define: Vec<String>,
+    #[serde(default = "ports")]
+    ports: usize,
+    /// `fast` or `reference`.
+    engine: Option<String>,
+    /// A file of commands for the control plane, carried out before the first packet.
+    entries: Option<PathBuf>,
+    /// Such commands themselves, behind those of the file.
+    #[serde(default)]
+    control: Vec<String>,
+    /// Commands for later.
+    #[serde(default)]
+    at: Vec<Later>,
+    /// Answers to digests.
+    #[serde(default)]
+    on_digest: Vec<Answer>,
+    /// Whether entries that were idle for too long are removed.
+    #[serde(default)]
+    forget_idle: bool,
+    cpu_port: Option<u32>,
+    drop_port: Option<u32>,
+    seed: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Later {
+    time: String,
+    #[serde(rename = "do")]
+    commands: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    digest: String,
+    after: Option<String>,
+    #[serde(rename = "do")]
+    commands: Vec<String>,
+}
+
+fn ports() -> usize {
+    4
+}
+
+/// Makes such a node.
+pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let read: Config = config.read()?;
+    let fault = |key, reason: String| at_key(config, ConfigError { key, reason });
+    let engine = match &read.engine {
+        None => EngineKind::default(),
+        Some(text) => text.parse().map_err(|reason| fault("engine", reason))?,
+    };
+    let time = |key, text: &str| {
+        text.parse::<Time>()
+            .map_err(|error| fault(key, error.to_string()))
+    };
+    let mut plan = Plan {
+        forget_idle: read.forget_idle,
+        ..Plan::default()
+    };
+    for later in &read.at {
+        let at = time("at", &later.time)?;
+        let commands = later.commands.iter().map(|command| (at, command.clone()));
+        plan.commands.extend(commands);
+    }
+    for answer in &read.on_digest {
+        plan.reactions.push(Reaction {
+            digest: answer.digest.clone(),
+            after: answer
+                .after
+                .as_deref()
+                .map_or(Ok(Time::ZERO), |after| time("on_digest", after))?,
+            commands: answer.commands.clone(),
+        });
+    }
+    let Some(folder) = context.folder else {
+        return Ok(Box::new(Unread(read.ports)));
+    };
+    let options = Options {
+        cpu_port: read.cpu_port,
+        drop_port: read.drop_port.unwrap_or(Options::default().drop_port),
+    };
+    let settings = architecture::Config {
+        seed: read.seed.unwrap_or(context.seed),
+        ..architecture::Config::default()
+    };
+    let pipeline = program(&read, folder, engine, options, &settings)
+        .map_err(|reason| fault("program", reason))?;
+    let control = Control::new(Arc::clone(pipeline.environment()));
+    if let Some(file) = &read.entries {
+        let path = folder.join(file);
+        let text = super::text_of(&path)
+            .map_err(|reason| fault("entries", format!("{}: {reason}", file.display())))?;
+        carry_out(&control, &file.display().to_string(), &text)
+            .map_err(|reason| fault("entries", reason))?;
+    }
+    for command in &read.control {
+        let said = control.say(command);
+        said.map_err(|error| fault("control", format!("`{command}`: {error}")))?;
+    }
+    let node = PipelineNode::new(pipeline, read.ports);
+    if plan == Plan::default() {
+        return Ok(Box::new(node));
+    }
+    let notes: Notes = context.notes;
+    let teller = Box::new(move |at: Time, text: &str| notes.add(format!("{at}: {text}")));
+    Ok(Box::new(Controlled::new(node, plan, teller)))
+}
+
+/// Carries out a file of commands, all or none of them.
+fn carry_out(control: &Control, name: &str, text: &str) -> Result<(), String> {
+    let commands = words::parse_file(control.program(), name, text).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        errors.join("\n")
+    })?;
+    for (line, command) in commands {
+        control
+            .run(&command)
+            .map_err(|error| format!("{name}:{line}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn program(
+    config: &Config,
+    folder: &Path,
+    engine: EngineKind,
+    options: Options,
+    settings: &architecture::Config,
+) -> Result<::pipeline::architecture::Pipeline, String> {
+    let folders: Vec<PathBuf> = config
+        .include
+        .iter()
+        .map(|path| folder.join(path))
+        .collect();
+    let defines = config.define.iter().map(|define| {
+        let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+        (name.to_string(), value.to_string())
+    });
+    let compiling = p4::compile::Options {
+        defines: defines.collect(),
+        ..p4::compile::Options::default()
+    };
+    let compiled = load(&folder.join(&config.program), &folders, &compiling)
+        .map_err(|error| error.to_string())?;
+    let Some(program) = &compiled.program else {
+        let errors = compiled.diagnostics.sorted().into_iter();
+        let errors = errors.filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let told: String = errors
+            .map(|diagnostic| diagnostic.render(&compiled.sources))
+            .collect();
+        return Err(match told.is_empty() {
+            true => format!(
+                "{} has no `main`, so that there is nothing to run",
+                config.program.display()
+            ),
+            false => format!("the program has errors\n{told}"),
+        });
+    };
+    let program = Arc::new(program.clone());
+    pipeline(&program, engine, options, settings)
+        .map_err(|unsupported| told(&unsupported, &compiled))
+}
+
+/// Stands for a program that was not read, in a graph that is only checked.
+struct Unread(usize);
+
+impl Node for Unread {
+    fn ports(&self) -> usize {
+        self.0
+    }
+
+    fn frame(&mut self, _now: Time, _port: Port, frame: Frame, out: &mut Out) {
+        out.drop(frame, "the program was not read");
+    }
+}

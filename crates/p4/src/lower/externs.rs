@@ -11,7 +11,6 @@ use crate::ast::{self, DeclarationKind, Direction, Expression, ExpressionKind, N
 use crate::check::{Bound, Call};
 use crate::ir::{Argument, Expr, ListItem, ObjectId, Place, SlotId, StatementKind, Ty};
 use crate::types::Type;
-use crate::value::Bits;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
@@ -80,26 +79,40 @@ impl<'a> Lowerer<'a> {
         self.body.go(good);
     }
 
-    /// v1model's `mark_to_drop`, which is no more than two assignments: the port that drops, and no multicast group.
+    /// v1model's `mark_to_drop`: of all the metadata it is given only the two fields that it sets.
     fn mark_to_drop(&mut self, metadata: &'a Expression) -> bool {
         let ty = self.type_of(metadata.id);
-        let (Some(port), Some(group)) = (
-            self.field_position(&ty, "egress_spec"),
-            self.field_position(&ty, "mcast_grp"),
-        ) else {
-            return false;
-        };
         let Operand::Location(location) = self.operand(metadata) else {
             return false;
         };
-        for (field, value) in [(port, u32::MAX), (group, 0)] {
-            let place = self.target_place(&Target::Location(location.field(field)));
-            if let Some(place) = place {
-                let ty = place.ty(&self.program.slots);
-                let value = Bits::new(ty.width(), value);
-                self.body.assign(place, Expr::Constant(value, ty));
-            }
+        let (mut items, mut results) = (Vec::new(), Vec::new());
+        for name in ["egress_spec", "mcast_grp"] {
+            let Some(at) = self.field_position(&ty, name) else {
+                continue;
+            };
+            let field = location.field(at);
+            let (Some(place), Value::Scalar(value, _)) = (
+                self.target_place(&Target::Location(field.clone())),
+                self.read(&field),
+            ) else {
+                return false;
+            };
+            items.push(ListItem {
+                name: name.into(),
+                value,
+                valid: None,
+            });
+            results.push(place);
         }
+        if items.is_empty() {
+            return false;
+        }
+        self.body.push(StatementKind::Call {
+            object: None,
+            name: "mark_to_drop".into(),
+            arguments: alloc::vec![Argument::List(items)],
+            results,
+        });
         true
     }
 

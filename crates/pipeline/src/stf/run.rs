@@ -771,10 +771,9 @@ fn key<'a>(
     name: &str,
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<usize, Error> {
-    let valid = name
-        .strip_suffix("valid")
-        .map(|before| format!("{before}$valid$"));
-    let valid = valid.and_then(|other| names::resolve(what, &other, names.clone()).ok());
+    // P4_14's `valid(data)` is written `data` or `data.valid`.
+    let header = name.strip_suffix(".valid").unwrap_or(name);
+    let valid = names::resolve(what, &format!("{header}.$valid$"), names.clone()).ok();
     match (names::resolve(what, name, names), valid) {
         (Err(_), Some(index)) => Ok(index),
         (found, _) => found,

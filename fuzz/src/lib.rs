@@ -17,6 +17,7 @@ mod nodes_alone;
 mod phy_decode;
 mod phy_file;
 mod phy_lock;
+mod pipelines;
 mod probe;
 mod profile;
 mod record;
@@ -41,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("phy_decode", phy_decode::target),
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),
+    ("pipelines", pipelines::target),
     ("probe", probe::target),
     ("profile", profile::target),
     ("record", record::target),

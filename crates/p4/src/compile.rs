@@ -5,7 +5,7 @@ use crate::check::{Checked, check};
 use crate::diagnostic::Diagnostics;
 use crate::preprocess::{self, preprocess};
 use crate::source::{Includes, Sources};
-use crate::{ir, lower, p4_14, parse};
+use crate::{ir, lower, p4_14, parse, passes};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -51,6 +51,14 @@ pub fn compile(name: &str, text: &str, includes: &mut dyn Includes, options: &Op
         .filter(|checked| checked.main.is_some())
     {
         compiled.program = lower::lower(checked, &mut compiled.diagnostics);
+    }
+    if compiled.diagnostics.failed() {
+        compiled.program = None;
+    }
+    if let Some(program) = &mut compiled.program
+        && !options.unoptimized
+    {
+        passes::optimize(program);
     }
     compiled
 }

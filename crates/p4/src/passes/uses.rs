@@ -309,7 +309,10 @@ impl Shape {
     fn observe(&mut self, program: &Program) {
         for section in &program.sections {
             for parameter in &section.parameters {
-                if is_architectures(&program.architecture, &parameter.ty) {
+                // Other architectures than v1model copy parameters from section to section themselves: what one leaves there
+                // may be read by another under a slot of its own.
+                let copied = &*program.architecture != "V1Switch";
+                if copied || is_architectures(&program.architecture, &parameter.ty) {
                     parameter
                         .fields
                         .iter()

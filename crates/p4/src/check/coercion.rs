@@ -38,6 +38,13 @@ impl<'a> Checker<'a> {
                 self.check_fits(e, &want);
                 return true;
             }
+            // As p4c does: a number without a width becomes a new type's value too.
+            (Type::Integer, Type::New(id)) if self.number_below(*id).is_some() => {
+                let number = self.number_below(*id).unwrap_or(Type::Unknown);
+                self.cast(e, &want);
+                self.check_fits(e, &number);
+                return true;
+            }
             (Type::Bits(_) | Type::Signed(_), Type::Integer) => {
                 self.cast(e, &want);
                 return true;
@@ -106,6 +113,15 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.help(format!("write a cast: `({want_text})...`"));
         }
         self.tell(diagnostic);
+    }
+
+    /// The number of which a new type is made, if it is one.
+    pub(super) fn number_below(&self, id: crate::ast::NodeId) -> Option<Type> {
+        match self.type_of(id) {
+            Type::New(below) => self.number_below(below),
+            number @ (Type::Bits(_) | Type::Signed(_)) => Some(number),
+            _ => None,
+        }
     }
 
     /// Notes an implicit cast.

@@ -570,6 +570,14 @@ impl<'a> Checker<'a> {
                 self.check_fits(right, &x);
                 return Some(x);
             }
+            (Type::Integer, Type::New(id)) if self.number_below(*id).is_some() => {
+                self.cast(left, &y);
+                return Some(y);
+            }
+            (Type::New(id), Type::Integer) if self.number_below(*id).is_some() => {
+                self.cast(right, &x);
+                return Some(x);
+            }
             (Type::Enum(a), Type::Enum(b)) if a == b => return Some(x),
             (Type::Enum(_), Type::Enum(_)) => {
                 let (a, b) = (self.numeric(&x), self.numeric(&y));

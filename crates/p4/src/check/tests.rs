@@ -152,7 +152,7 @@ fn statements_that_are_right() {
         "h.setValid(); if (h.isValid()) { h.setInvalid(); } hs.push_front(1); hs.pop_front(2); b = (bit<8>)hs.size;",
         "hs[b].a = 1; hs[2] = h; u.h = h; u.h.setValid(); if (u.isValid()) { }",
         "N n = N.X; b = n; if (n == 1) { } n = (N)3; E e = E.A; if (e == E.B) { } b = N.X + 1;",
-        "New n = (New)b; b = (bit<8>)n; if (n == (New)1) { } n = (New)7;",
+        "New n = (New)b; b = (bit<8>)n; if (n == (New)1 && n != 2) { } n = (New)7; n = 3;",
         "tuple<bit<8>, bool> p = {b, q}; b = p[0]; if (p[1]) { } p[0] = 3;",
         "G<bit<8>> g = {t = 1}; g.t = b; bit<8> z = same(b); z = same<bit<8>>(1);",
         "take(1, b); take(second = b, first = b); give(_); give(b); b = number(1); b = number(y = 2, x = 1);",

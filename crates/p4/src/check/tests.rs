@@ -471,7 +471,7 @@ fn tables() {
     let programs = [
         "actions = { act; other; } default_action = act(1);",
         "key = { b : exact; h.b : ternary; } actions = { act; bound(b); } const default_action = act(K); size = 16;",
-        "key = { b : lpm; } actions = { bound(b); other; } const entries = { 1: bound(b, 2); 2 &&& 3: other(); _: bound(3); } default_action = other;",
+        "key = { b : lpm; } actions = { bound(b); other; } const entries = { 1: bound(b, 2); 0x80 &&& 0xf0: other(); _: bound(3); } default_action = other;",
         "key = { b : exact; h.b : ternary; } actions = { act; } entries = { (1, _): act(1); (2, 3 &&& 7): act(d = 2); } default_action = act(0);",
         "key = { b + 1 : exact @name(\"k\"); h.isValid() : exact @name(\"v\"); } actions = { other; }",
     ];

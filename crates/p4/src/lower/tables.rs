@@ -311,7 +311,7 @@ impl<'a> Lowerer<'a> {
                 storage.slots(&mut own);
                 for slot in own {
                     slots.push((
-                        lowerer.parameter_name(&parameter.name.text, &label, slot),
+                        lowerer.parameter_name(parameter, &label, slot),
                         slot,
                         annotations.clone(),
                     ));
@@ -338,16 +338,24 @@ impl<'a> Lowerer<'a> {
     }
 
     /// A parameter's name for the control plane; of a struct with the path of the field.
-    fn parameter_name(&self, parameter: &str, label: &str, slot: SlotId) -> Arc<str> {
+    fn parameter_name(
+        &self,
+        declared: &crate::ast::Parameter,
+        label: &str,
+        slot: SlotId,
+    ) -> Arc<str> {
         let name = &self.program.slots[slot.index()].name;
+        let parameter = &*declared.name.text;
+        let shown = names::string_annotation(&declared.annotations, "name");
+        let shown = shown.as_deref().unwrap_or(parameter);
         let below = name
             .strip_prefix(label)
             .and_then(|rest| rest.strip_prefix('.'))
             .and_then(|rest| rest.strip_prefix(parameter))
             .filter(|rest| rest.starts_with(['.', '[']));
         match below {
-            Some(rest) => format!("{parameter}{rest}").into(),
-            None => parameter.into(),
+            Some(rest) => format!("{shown}{rest}").into(),
+            None => shown.into(),
         }
     }
 

@@ -469,10 +469,6 @@ impl Given {
         self.names.insert(name.into());
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        self.names.contains(name)
-    }
-
     /// The name itself, or with a number behind it.
     pub fn unique(&mut self, base: &str) -> Arc<str> {
         if self.names.insert(base.into()) {

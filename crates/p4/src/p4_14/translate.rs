@@ -195,11 +195,23 @@ impl<'t> Translator<'t, '_> {
         };
     }
 
-    /// Parameters must hide nothing that the action uses.
+    /// Parameters must hide nothing that an action can use; tables, types and parsers it cannot.
     fn name_parameters(&mut self) {
+        let names = &self.names;
+        let of_program = [
+            &names.actions,
+            &names.counters,
+            &names.meters,
+            &names.registers,
+            &names.externs,
+        ];
+        let mut used: BTreeSet<Arc<str>> = of_program.into_iter().flatten().cloned().collect();
+        used.extend(OWN.map(Arc::from));
+        used.extend(Keyword::ALL.iter().map(|k| Arc::from(k.text())));
+        used.extend(self.out.iter().filter_map(top_name).map(|n| n.text.clone()));
         for (n, action) in self.scope.tree.actions.iter().enumerate() {
             for (p, parameter) in action.parameters.iter().enumerate() {
-                let output = match self.given.has(&parameter.text) {
+                let output = match used.contains(&parameter.text) {
                     true => self.given.unique(&parameter.text),
                     false => parameter.text.clone(),
                 };

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Runs the lab in exact simulated time, and the test packets, as any user.
+set -e
+wire lab lab.toml
+echo
+wire p4 test mdp.p4 mdp.stf

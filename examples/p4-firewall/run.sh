@@ -1,0 +1,5 @@
+#!/bin/sh
+# Tests the program, then runs the lab in exact simulated time.
+set -e
+wire p4 test firewall.p4 >&2
+wire lab lab.toml

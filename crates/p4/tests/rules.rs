@@ -95,6 +95,10 @@ fn a_parser_has_a_start_and_an_end() {
     );
     let round = "parser p() { state start { transition a; } state a { transition start; } }";
     assert_eq!(errors(round), [("never-accepts", 1)]);
+    let rejects = "parser p() { state start { transition reject; } }";
+    assert_eq!(warnings(rejects), [("unreachable", 1)]);
+    let late = "parser p(in bit<8> a) { state start { transition select(a) {\n 1: accept; _: reject;\n 2: accept; } } }";
+    assert_eq!(warnings(late), [("unreachable", 3)]);
     let aside =
         "parser p() { state start { transition accept; }\n state a { transition reject; } }";
     assert_eq!(warnings(aside), [("unreachable", 2)]);

@@ -1,7 +1,9 @@
 //! Parser states (specification 13): there is a `start`, and from it a way to the end.
 
 use super::Rules;
-use crate::ast::{DeclarationKind, NodeId, Parser, State, StateRef, Transition};
+use crate::ast::{
+    DeclarationKind, Expression, ExpressionKind, NodeId, Parser, State, StateRef, Transition,
+};
 use crate::diagnostic::Diagnostic;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -40,12 +42,13 @@ impl Rules<'_> {
         let by_id: BTreeMap<NodeId, &State> = parser.states.iter().map(|s| (s.id, s)).collect();
         let mut reached = BTreeSet::from([start.id]);
         let mut work = alloc::vec![start];
-        let mut ends = false;
+        let (mut ends, mut accepts) = (false, false);
         while let Some(state) = work.pop() {
             // A select without a match ends in `reject` too, but nobody writes a parser for that alone.
             ends |= state.transition.is_none();
             for next in next(state) {
                 ends |= matches!(&*next.name.text, "accept" | "reject");
+                accepts |= &*next.name.text == "accept";
                 if let Some(id) = self.checked.references.get(&next.id)
                     && let Some(state) = by_id.get(id)
                     && reached.insert(*id)
@@ -67,7 +70,18 @@ impl Rules<'_> {
                 .help("let a state go on to `accept`"),
             );
         }
+        if ends && !accepts {
+            self.tell(Diagnostic::warning(
+                "unreachable",
+                parser.name.span,
+                format!(
+                    "no way leads to `accept` in the parser `{}`",
+                    parser.name.text
+                ),
+            ));
+        }
         for state in &parser.states {
+            self.cases(state);
             if !reached.contains(&state.id) {
                 self.tell(Diagnostic::warning(
                     "unreachable",
@@ -79,5 +93,32 @@ impl Rules<'_> {
                 ));
             }
         }
+    }
+
+    /// Cases behind one that takes whatever comes.
+    fn cases(&mut self, state: &State) {
+        let Some(Transition::Select { cases, .. }) = &state.transition else {
+            return;
+        };
+        let all = cases.iter().position(|case| is_any(&case.keyset));
+        if let Some(all) = all
+            && let Some(next) = cases.get(all + 1)
+        {
+            self.tell(
+                Diagnostic::warning("unreachable", next.span, "this case is never taken")
+                    .note(cases[all].span, "this one takes whatever comes")
+                    .help("move it before that one, or remove it"),
+            );
+        }
+    }
+}
+
+fn is_any(keyset: &Expression) -> bool {
+    match &keyset.kind {
+        ExpressionKind::Default | ExpressionKind::DontCare => true,
+        ExpressionKind::List { elements, .. } => {
+            !elements.is_empty() && elements.iter().all(is_any)
+        }
+        _ => false,
     }
 }

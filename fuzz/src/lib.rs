@@ -14,6 +14,8 @@ mod lab_file;
 mod line;
 mod mount;
 mod nodes_alone;
+mod p4_parse;
+mod p4_preprocess;
 mod phy_decode;
 mod phy_file;
 mod phy_lock;
@@ -39,6 +41,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("line", line::target),
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
+    ("p4_parse", p4_parse::target),
+    ("p4_preprocess", p4_preprocess::target),
     ("phy_decode", phy_decode::target),
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),

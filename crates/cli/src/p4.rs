@@ -5,7 +5,9 @@ mod check;
 mod control;
 mod format;
 mod graph;
+mod lsp;
 mod packets;
+mod repl;
 mod run;
 mod source;
 mod test;
@@ -35,6 +37,8 @@ enum Action {
     #[command(name = "fmt")]
     Format(format::Format),
     Graph(graph::Graph),
+    Lsp(lsp::Lsp),
+    Repl(repl::Repl),
     Test(test::Test),
     Trace(trace::Trace),
     Run(run::Run),
@@ -67,6 +71,8 @@ impl P4 {
             Action::Check(command) => command.run(),
             Action::Format(command) => command.run(),
             Action::Graph(command) => command.run(),
+            Action::Lsp(command) => command.run(),
+            Action::Repl(command) => command.run(),
             Action::Test(command) => command.run(),
             Action::Trace(command) => command.run(),
             Action::Run(command) => command.run(),

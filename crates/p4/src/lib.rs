@@ -12,6 +12,7 @@ pub mod ast;
 pub mod check;
 pub mod compile;
 pub mod diagnostic;
+pub mod editor;
 pub mod fmt;
 pub mod graph;
 pub mod ir;

@@ -56,6 +56,27 @@ pub fn head(declaration: &Declaration) -> String {
     printer.out
 }
 
+/// A function's head on one line; a constructor's has no result.
+#[must_use]
+pub fn prototype(prototype: &Prototype, is_constructor: bool) -> String {
+    let mut printer = Printer::default();
+    if is_constructor {
+        printer.text(&prototype.name.text);
+        printer.parameters(&prototype.parameters);
+    } else {
+        printer.prototype(prototype);
+    }
+    printer.out
+}
+
+/// A parameter on one line.
+#[must_use]
+pub fn parameter(parameter: &Parameter) -> String {
+    let mut printer = Printer::default();
+    printer.parameter(parameter);
+    printer.out
+}
+
 fn laid_out(text: String) -> String {
     crate::fmt::format(&text).unwrap_or(text)
 }

@@ -772,8 +772,11 @@ fn key<'a>(
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<usize, Error> {
     // P4_14's `valid(data)` is written `data` or `data.valid`.
-    let header = name.strip_suffix(".valid").unwrap_or(name);
-    let valid = names::resolve(what, &format!("{header}.$valid$"), names.clone()).ok();
+    let validity = match name.strip_suffix("valid") {
+        Some(before) => format!("{before}$valid$"),
+        None => format!("{name}.$valid$"),
+    };
+    let valid = names::resolve(what, &validity, names.clone()).ok();
     match (names::resolve(what, name, names), valid) {
         (Err(_), Some(index)) => Ok(index),
         (found, _) => found,

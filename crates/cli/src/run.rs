@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// Run one node on live ports until Ctrl-C
 ///
 /// NODE is a kind of node as lab files have it: switch, delay, generator, mirror, filter, vlan, sink,
-/// echo, capture, meter, covert. Its ports are those of --on, in order; its keys are set by --set. Its
+/// echo, capture, meter, covert, p4. Its ports are those of --on, in order; its keys are set by --set. Its
 /// counters are reported at the end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

@@ -3,3 +3,4 @@
 set -e
 wire p4 test telemetry.p4 >&2
 wire lab lab.toml
+cksum out/collector.pcapng

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Tests the program, then runs the lab in exact simulated time.
+set -e
+wire p4 test nat.p4 >&2
+wire lab lab.toml
+cksum out/server.pcapng

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Tests the program, then runs the lab in exact simulated time.
+set -e
+wire p4 test load_balancer.p4 >&2
+wire lab lab.toml
+cksum out/s2.pcapng

@@ -83,14 +83,15 @@ fn real_hosts_ping_through_a_router_in_p4_and_its_routes_change_meanwhile() {
         );
         place.run_by(host.command("timeout"), &script).good();
     }
+    let machine = &bed.router;
     std::thread::scope(|scope| {
         let run = format!(
             "exec wire p4 run {PROGRAM} --on x0 --on x1 --entries entries.txt --control s.sock --json"
         );
         let job = format!("{run} & echo $! > router.pid; wait $!");
-        let router = scope.spawn(move || place.run_by(bed.router.command("timeout"), &job));
+        let router = scope.spawn(move || place.run_by(machine.command("timeout"), &job));
         let wait = "for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 3 ] && break; sleep 0.05; done; sleep 0.1";
-        place.run_by(bed.router.command("timeout"), wait).good();
+        place.run_by(machine.command("timeout"), wait).good();
         let ping = |count: u32| {
             let script = format!("ping -c {count} -i 0.02 -W 1 10.79.2.2 || true");
             place

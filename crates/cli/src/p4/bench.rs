@@ -9,11 +9,12 @@ use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
 use anyhow::{anyhow, ensure};
 use lab::engine::{EngineKind, pipeline, told};
+use live::clock::now_ns;
 use node::Time;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Measure how many packets a second a program can do, in memory, in both engines
 ///
@@ -62,6 +63,11 @@ impl Leaves for Counted {
 const BATCH: usize = 256;
 const ROUNDS: u32 = 10;
 
+/// How long it is since.
+fn elapsed(since: u64) -> Duration {
+    Duration::from_nanos(now_ns() - since)
+}
+
 impl Bench {
     /// Measures.
     pub fn run(self) -> anyhow::Result<Verdict> {
@@ -75,7 +81,7 @@ impl Bench {
         let mut stdout = Output::open(&Buffering::default())?;
         let mut rates = Vec::new();
         for engine in [EngineKind::Reference, EngineKind::Fast] {
-            let started = Instant::now();
+            let started = now_ns();
             let compiled = self.reading.load_valid(&self.program)?;
             let program = compiled.program.clone();
             let program = Arc::new(
@@ -84,7 +90,7 @@ impl Bench {
             let made = pipeline(&program, engine, Options::default(), &Config::default());
             let mut pipeline =
                 made.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
-            let compiling = started.elapsed();
+            let compiling = elapsed(started);
             if let Some(path) = &self.entries {
                 carry_out(&Control::new(Arc::clone(pipeline.environment())), path)?;
             }
@@ -94,8 +100,8 @@ impl Bench {
             let mut now = Time::ZERO;
             let mut source = packets.iter().cycle();
             for _ in 0..ROUNDS {
-                let (started, mut count) = (Instant::now(), 0u64);
-                while started.elapsed() < share {
+                let (started, mut count) = (now_ns(), 0u64);
+                while elapsed(started) < share {
                     now += Time::from_us(1);
                     let batch = source
                         .by_ref()
@@ -104,7 +110,7 @@ impl Bench {
                     pipeline.process_all(now, batch, &mut counted);
                     count += BATCH as u64;
                 }
-                best = best.max(count as f64 / started.elapsed().as_secs_f64());
+                best = best.max(count as f64 / elapsed(started).as_secs_f64());
                 done += count;
             }
             rates.push(best);

@@ -92,7 +92,8 @@ impl Trace {
         );
         let mut pipeline = made.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
         let mut stdout = Output::open(&Buffering::default())?;
-        pipeline.set_trace(true);
+        let traced = pipeline.set_trace(true);
+        traced.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
         let mut left = self.count.unwrap_or(usize::MAX);
         let mut tell = |pipeline: &mut Pipeline, stdout: &mut Output| -> anyhow::Result<()> {
             let trace = pipeline.take_trace();
@@ -105,7 +106,7 @@ impl Trace {
                 true => trace::json(&trace, program, Some(&compiled.sources)) + "\n",
                 false => trace::text(&trace, program, Some(&compiled.sources)) + "\n",
             };
-            Ok(stdout.write(text.as_bytes())?)
+            stdout.write(text.as_bytes())
         };
         if let Some(path) = &self.stf {
             let name = path.display().to_string();

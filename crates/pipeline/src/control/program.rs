@@ -200,7 +200,8 @@ pub fn digests(program: &Program) -> Vec<Digest> {
         .collect();
     let bodies = program.sections.iter().map(|section| &section.body);
     let bodies = bodies.chain(program.actions.iter().map(|action| &action.body));
-    let mut called: Vec<(Option<Arc<str>>, Vec<(Arc<str>, Ty)>)> = Vec::new();
+    type Called = (Option<Arc<str>>, Vec<(Arc<str>, Ty)>);
+    let mut called: Vec<Called> = Vec::new();
     for statement in bodies
         .flat_map(|body| &body.blocks)
         .flat_map(|block| &block.statements)

@@ -6,7 +6,6 @@ use crate::architecture::{Collected, Pipeline};
 use crate::control::{Control, Entity, Error, Operation, Place, Update, names, program, value};
 use crate::environment::Digest;
 use crate::table;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -393,13 +392,10 @@ impl Run<'_> {
                 )
             };
             self.added.retain(|other| *other != (table, place.clone()));
-            match (
-                self.write(Operation::Delete, Entity::Entry(table, entry)),
-                removed,
-            ) {
-                // `remove all` takes away what is left.
-                (Err(error), Removed::Id(_) | Removed::Entry { .. }) => return Err(error),
-                _ => {}
+            let done = self.write(Operation::Delete, Entity::Entry(table, entry));
+            // `remove all` takes away what is left.
+            if !matches!(removed, Removed::All) {
+                done?;
             }
         }
         Ok(())

@@ -321,7 +321,7 @@ fn load_word(b: &mut FunctionBuilder<'_>, source: Value, at: u32, size: u32) -> 
 }
 
 /// Values one behind the other, in words of 64 bits of which the first is the uppermost; the last may have fewer.
-fn pack(b: &mut FunctionBuilder<'_>, values: &[Wide]) -> Vec<(Value, u32)> {
+pub(crate) fn pack(b: &mut FunctionBuilder<'_>, values: &[Wide]) -> Vec<(Value, u32)> {
     let mut words: Vec<(Value, u32)> = Vec::new();
     let mut word: Option<Value> = None;
     let mut used = 0;

@@ -67,6 +67,8 @@ pub(crate) enum Shim {
     /// `(before, words, width)`: appends bits that do not begin with a whole byte.
     Append,
     OutOfSteps,
+    /// A checksum is not as it should be.
+    ChecksumError,
 }
 
 /// Where a shim is, and whether it gives a value.
@@ -81,6 +83,7 @@ pub(crate) fn address(shim: Shim) -> (usize, bool) {
         Shim::Select => (select as *const () as usize, true),
         Shim::Copy => (copy as *const () as usize, false),
         Shim::Append => (append as *const () as usize, false),
+        Shim::ChecksumError => (checksum_error as *const () as usize, false),
         Shim::OutOfSteps => (out_of_steps as *const () as usize, false),
     }
 }
@@ -345,6 +348,12 @@ unsafe extern "C" fn append(state: *mut State, before: u64, words: *const u64, w
         left -= take;
     }
     state.load_packet_emitted();
+}
+
+unsafe extern "C" fn checksum_error(state: *mut State) {
+    // SAFETY: as in `lookup`.
+    let state = unsafe { &*state };
+    state.context().effects.checksum_error = true;
 }
 
 unsafe extern "C" fn out_of_steps(state: *mut State) {

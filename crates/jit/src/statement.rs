@@ -1,6 +1,7 @@
 //! Statements.
 
 use crate::arithmetic::{Wide, constant};
+use crate::packet::pack;
 use crate::plan::native_statement;
 use crate::runtime::{FAILED, Shim, State};
 use crate::unit::{STOP, Unit};
@@ -8,7 +9,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types::I64};
 use p4::ir::*;
 use p4::value::Bits;
-use pipeline::externs::{Call, Operation};
+use pipeline::externs::hash::Algorithm;
+use pipeline::externs::{Call, Item, Operation};
 use pipeline::layout::limbs;
 
 impl Unit<'_, '_> {
@@ -183,8 +185,117 @@ impl Unit<'_, '_> {
                 }
                 true
             }
+            Operation::UpdateChecksum {
+                algorithm: Algorithm::Checksum16,
+                condition,
+                checksum,
+                payload: false,
+            } => {
+                let (Some(sum), [place]) = (self.internet_checksum(call), results) else {
+                    return false;
+                };
+                let part = call.outputs[0];
+                let condition = self.input(call, *condition).limbs[0];
+                let old = self.input(call, *checksum).cast(Ty::Bits(64), &mut self.b);
+                let new = self.b.ins().select(condition, sum, old.limbs[0]);
+                let new = Wide {
+                    limbs: vec![new],
+                    ty: Ty::Bits(64),
+                };
+                let new = new.cast(part.ty, &mut self.b);
+                self.put(place, new);
+                true
+            }
+            Operation::VerifyChecksum {
+                algorithm: Algorithm::Checksum16,
+                condition,
+                checksum,
+                payload: false,
+            } => {
+                let Some(sum) = self.internet_checksum(call) else {
+                    return false;
+                };
+                let condition = self.input(call, *condition).limbs[0];
+                let wanted = self.input(call, *checksum);
+                let sum = Wide {
+                    limbs: vec![sum],
+                    ty: Ty::Bits(64),
+                };
+                let sum = sum
+                    .cast(wanted.ty, &mut self.b)
+                    .cast(Ty::Bits(64), &mut self.b);
+                let wanted = wanted.cast(Ty::Bits(64), &mut self.b);
+                let differ = self.b.ins().bxor(sum.limbs[0], wanted.limbs[0]);
+                let zero = constant(&mut self.b, 0);
+                let wrong = self.b.ins().select(condition, differ, zero);
+                let tell = self.b.create_block();
+                let on = self.b.create_block();
+                self.b.set_cold_block(tell);
+                self.b.ins().brif(wrong, tell, &[], on, &[]);
+                self.b.switch_to_block(tell);
+                self.call(Shim::ChecksumError, &[]);
+                self.b.ins().jump(on, &[]);
+                self.b.switch_to_block(on);
+                true
+            }
             _ => false,
         }
+    }
+
+    fn input(&mut self, call: &Call, index: usize) -> Wide {
+        let part = &call.inputs[index];
+        self.any_expression(&part.value, part.ty)
+    }
+
+    /// The Internet checksum of a call's items as a limb, if their number of bits is known here: their sum in ones'
+    /// complement, of which carries are folded at the end, and then its complement.
+    fn internet_checksum(&mut self, call: &Call) -> Option<Value> {
+        let first = call.items.first()?.valid;
+        let whole = |item: &Item| {
+            let ty = call.inputs[item.input].ty;
+            item.valid == first && !matches!(ty, Ty::Varbit(_)) && ty.width() > 0
+        };
+        if call.items.len() > 64 || !call.items.iter().all(whole) {
+            return None;
+        }
+        let items = call.items.iter().map(|item| self.input(call, item.input));
+        let items: Vec<Wide> = items.collect();
+        let words = pack(&mut self.b, &items);
+        let b = &mut self.b;
+        let low = constant(b, 0xFFFF_FFFF);
+        let (thirty_two, sixteen) = (constant(b, 32), constant(b, 16));
+        let mut sum = constant(b, 0);
+        for (word, bits) in words {
+            // The last one is filled up with zeros.
+            let up = constant(b, u64::from(64 - bits));
+            let word = if bits < 64 {
+                b.ins().ishl(word, up)
+            } else {
+                word
+            };
+            let above = b.ins().ushr(word, thirty_two);
+            let below = b.ins().band(word, low);
+            let both = b.ins().iadd(above, below);
+            sum = b.ins().iadd(sum, both);
+        }
+        // From at most 45 bits to 32 and a carry, and from there to 16.
+        let sixteen_ones = constant(b, 0xFFFF);
+        for (by, mask) in [
+            (thirty_two, low),
+            (sixteen, sixteen_ones),
+            (sixteen, sixteen_ones),
+            (sixteen, sixteen_ones),
+        ] {
+            let above = b.ins().ushr(sum, by);
+            let below = b.ins().band(sum, mask);
+            sum = b.ins().iadd(above, below);
+        }
+        if let Some(valid) = first {
+            let valid = self.input(call, valid).limbs[0];
+            let zero = constant(&mut self.b, 0);
+            sum = self.b.ins().select(valid, sum, zero);
+        }
+        Some(self.b.ins().bxor(sum, sixteen_ones))
     }
 
     /// Ends the current block with an error of the parser.

@@ -109,7 +109,7 @@ impl Unit<'_, '_> {
             self.b.switch_to_block(blocks[index]);
             self.known = match preds[index].as_slice() {
                 [] if index == 0 => entry.clone(),
-                [one] if index != 0 => {
+                [one, rest @ ..] if index != 0 && rest.iter().all(|other| other == one) => {
                     let known = ends.get(*one).cloned().flatten();
                     known.unwrap_or_default()
                 }
@@ -281,7 +281,27 @@ impl Unit<'_, '_> {
             }
             self.body(&action.body, End::Action { next, exit });
         }
-        self.known = Known::new();
+        for choice in &table.actions {
+            let action = &program.actions[choice.action.index()];
+            action
+                .parameters
+                .iter()
+                .for_each(|(_, slot, _)| drop(known.remove(slot)));
+            for statement in action
+                .body
+                .blocks
+                .iter()
+                .flat_map(|block| &block.statements)
+            {
+                if matches!(statement.kind, StatementKind::Call { .. }) {
+                    known.clear();
+                }
+                crate::plan::statement_slots(&statement.kind, program, &mut |slot| {
+                    known.remove(&slot);
+                });
+            }
+        }
+        self.known = known;
         for (block, to) in std::mem::take(&mut self.trampolines) {
             self.b.switch_to_block(block);
             let zero = constant(&mut self.b, 0);

@@ -492,8 +492,32 @@ impl Maker<'_, '_> {
                         valid,
                     }
                 });
-                let items = items.collect();
-                let algorithm = Argument::Member(EnumId(1), self.c.below(5) as u32);
+                let items: Vec<ListItem> = items.collect();
+                let number = self.c.below(7) as u32;
+                if number >= 5 {
+                    // A checksum, verified or updated; the same validity for all, or none.
+                    let mut items = items;
+                    if self.c.one_in(2) {
+                        let valid = items[0].valid;
+                        items.iter_mut().for_each(|item| item.valid = valid);
+                    }
+                    let condition = Argument::Value(self.expression(Ty::Bool, 1));
+                    let slot = self.slot_of(Ty::Bits(16)).unwrap_or(self.free[0]);
+                    let old = Argument::Value(Expr::Slot(slot));
+                    let algorithm = Argument::Member(EnumId(1), 2);
+                    let arguments = vec![condition, Argument::List(items), old, algorithm];
+                    let (name, results) = match number {
+                        5 => ("verify_checksum", Vec::new()),
+                        _ => ("update_checksum", vec![Place::Slot(slot)]),
+                    };
+                    return StatementKind::Call {
+                        object: None,
+                        name: name.into(),
+                        arguments,
+                        results,
+                    };
+                }
+                let algorithm = Argument::Member(EnumId(1), number);
                 let slot = *self.c.pick(&self.free);
                 let constant = |value: u64| {
                     Argument::Value(Expr::Constant(Bits::new(32, value), Ty::Bits(32)))
@@ -783,6 +807,7 @@ pub struct Outcome {
     steps: u32,
     counts: Vec<Option<(u64, u64)>>,
     registers: Vec<Option<Vec<Bits>>>,
+    checksum_error: bool,
 }
 
 impl Outcome {
@@ -894,6 +919,7 @@ impl Side {
             steps: self.context.steps,
             counts: counts.chain(direct).collect(),
             registers: registers.collect(),
+            checksum_error: self.context.effects.checksum_error,
         }
     }
 }

@@ -1,0 +1,428 @@
+//! `cargo bench -p wireline-jit --bench p4`: packets a second of the fast engine in memory on one core, beside the interpreter and our plain
+//! L2 switch in the same run; compile times; table updates while forwarding. With `-- --csv FILE` the figures go there too.
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
+#[path = "p4/programs.rs"]
+mod programs;
+
+use jit::Jit;
+use node::{Node, Out, Port, Time};
+use p4::ir::{ActionCall, KeyMatch, Program, TableId};
+use p4::value::Bits;
+use pipeline::architecture::{Config, Drop, Output, Pipeline};
+use pipeline::engine::Engine;
+use pipeline::environment::{Environment, Options};
+use pipeline::interpreter::Interpreter;
+use pipeline::table::{Entry, Update};
+use programs::{compiled, feed, long, micro, router};
+use std::hint::black_box;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long each measurement runs; the best of some counts.
+const RUN: Duration = Duration::from_millis(150);
+const TRIES: usize = 3;
+const FLOWS: usize = 4096;
+/// 64-byte frames at 10 Gb/s.
+const LINE_RATE: f64 = 14.88;
+
+/// Counts what comes out.
+#[derive(Default)]
+struct Count {
+    sent: u64,
+    dropped: u64,
+}
+
+impl Output for Count {
+    fn send(&mut self, port: u32, bytes: &[u8]) {
+        black_box((port, bytes));
+        self.sent += 1;
+    }
+    fn drop(&mut self, _: Drop) {
+        self.dropped += 1;
+    }
+}
+
+fn environment(program: &Arc<Program>) -> Arc<Environment> {
+    let environment = Environment::new(Arc::clone(program), Options::default());
+    Arc::new(environment.expect("its objects are small"))
+}
+
+fn pipeline(environment: &Arc<Environment>, fast: bool) -> Pipeline {
+    let engine: Box<dyn Engine> = if fast {
+        Box::new(Jit::new(environment).expect("this machine can run code"))
+    } else {
+        Box::new(Interpreter::new(environment).expect("its externs are known"))
+    };
+    Pipeline::new(environment, engine, &Config::default()).expect("v1model is known")
+}
+
+/// Millions of packets a second. All must come out.
+fn rate(pipeline: &mut Pipeline, packets: &[Vec<u8>]) -> f64 {
+    let mut best: f64 = 0.0;
+    for _ in 0..TRIES {
+        let (mut count, mut given) = (Count::default(), 0u64);
+        let start = Instant::now();
+        while start.elapsed() < RUN {
+            for batch in packets.chunks(256) {
+                let batch = batch.iter().map(|packet| (0, packet.as_slice()));
+                pipeline.process_all(Time::ZERO, batch, &mut count);
+            }
+            given += packets.len() as u64;
+        }
+        assert_eq!((count.sent, count.dropped), (given, 0), "packets were lost");
+        best = best.max(given as f64 / start.elapsed().as_secs_f64() / 1e6);
+    }
+    best
+}
+
+fn table(program: &Program, name: &str) -> TableId {
+    let index = program
+        .tables
+        .iter()
+        .position(|table| table.name.ends_with(name));
+    TableId(index.expect("the program has this table") as u32)
+}
+
+fn call(program: &Program, id: TableId, name: &str, arguments: Vec<Bits>) -> ActionCall {
+    let actions = &program.tables[id.index()].actions;
+    let of = |action: &p4::ir::TableAction| &program.actions[action.action.index()].name;
+    let index = actions.iter().position(|action| of(action).ends_with(name));
+    ActionCall {
+        action: index.expect("the table has this action") as u32,
+        arguments,
+    }
+}
+
+/// xorshift64*
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+fn own_mac() -> u64 {
+    0x0200_0000_0001
+}
+
+fn prefix(number: u64) -> KeyMatch {
+    // 10,000 prefixes of 24 bits from 10.0.0.0 on, so that each packet's address has one.
+    KeyMatch::Prefix(Bits::new(32, 0x0A00_0000 + (number << 8)), 24)
+}
+
+/// Fills a router's tables: so many routes over 16 next hops, so many entries of the filter that fit no packet.
+fn fill(environment: &Environment, routes: u64, filter: u64) {
+    let program = &*environment.program;
+    let insert = |id, entry| {
+        environment
+            .tables
+            .update(&Update::Insert(id, entry))
+            .expect("it fits");
+    };
+    let own = table(program, "own");
+    let key = vec![KeyMatch::Exact(Bits::new(48, own_mac()))];
+    insert(own, Entry::new(key, call(program, own, "NoAction", vec![])));
+    let id = table(program, "routes");
+    let entries = (0..routes).map(|number| {
+        let action = call(program, id, "route", vec![Bits::new(16, number % 16)]);
+        Update::Insert(id, Entry::new(vec![prefix(number)], action))
+    });
+    let entries: Vec<_> = entries.collect();
+    environment.tables.batch(&entries).expect("they fit");
+    let hops = table(program, "hops");
+    for hop in 0..16u64 {
+        let arguments = vec![
+            Bits::new(9, hop),
+            Bits::new(48, 0x0200_0000_1000 + hop),
+            Bits::new(48, own_mac()),
+        ];
+        let key = vec![KeyMatch::Exact(Bits::new(16, hop))];
+        insert(
+            hops,
+            Entry::new(key, call(program, hops, "next_hop", arguments)),
+        );
+    }
+    let mut random = Random(7);
+    for number in 0..filter {
+        let id = table(program, "acl");
+        let length = [8, 16, 24, 32][number as usize % 4];
+        let mask = (u64::from(u32::MAX) << (32 - length)) & u64::from(u32::MAX);
+        // No packet comes from 192.0.0.0/2.
+        let source = (0xC000_0000 | random.next() & 0x3FFF_FFFF) & mask;
+        let destination = 0x0A00_0000 | random.next() & 0xFF_0000;
+        let key = vec![
+            KeyMatch::Mask(Bits::new(32, source), Bits::new(32, mask)),
+            KeyMatch::Mask(Bits::new(32, destination), Bits::new(32, 0xFFFF_0000u32)),
+            KeyMatch::Any,
+        ];
+        let mut entry = Entry::new(key, call(program, id, "deny", vec![]));
+        entry.priority = number as u32 + 1;
+        insert(id, entry);
+    }
+}
+
+/// UDP over IPv4 to addresses all over the routes.
+fn packets(routes: u64, length: usize) -> Vec<Vec<u8>> {
+    let mut random = Random(1);
+    (0..FLOWS)
+        .map(|_| {
+            let address = 0x0A00_0000 + ((random.next() % routes) << 8) + random.next() % 256;
+            let mut bytes = Vec::new();
+            bytes.extend(&own_mac().to_be_bytes()[2..]);
+            bytes.extend([2, 0, 0, 0, 0, 9, 8, 0]);
+            let mut ip = vec![
+                0x45,
+                0,
+                0,
+                (length - 14) as u8,
+                0,
+                0,
+                0,
+                0,
+                64,
+                17,
+                0,
+                0,
+                10,
+                1,
+                2,
+                3,
+            ];
+            ip.extend((address as u32).to_be_bytes());
+            let sum: u32 = ip
+                .chunks(2)
+                .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+                .sum();
+            let sum = (sum & 0xFFFF) + (sum >> 16);
+            let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+            bytes.extend(ip);
+            bytes.resize(length, 0);
+            bytes
+        })
+        .collect()
+}
+
+/// Our plain L2 switch on the same frames, each given back.
+fn plain_switch(packets: &[Vec<u8>]) -> f64 {
+    let config = nodes::switch::Config {
+        ports: 2,
+        ..Default::default()
+    };
+    let mut switch = nodes::switch::Switch::new(config).expect("a good configuration");
+    let mut out = Out::default();
+    let mut teach = packets[0].clone();
+    teach[6..12].copy_from_slice(&own_mac().to_be_bytes()[2..]);
+    teach[0..6].fill(0xFF);
+    let frame = out.pool().take_with(&teach);
+    switch.frame(Time::ZERO, Port(1), frame, &mut out);
+    let mut best: f64 = 0.0;
+    for _ in 0..TRIES {
+        let (start, mut given) = (Instant::now(), 0u64);
+        while start.elapsed() < RUN {
+            for packet in packets {
+                let frame = out.pool().take_with(packet);
+                switch.frame(Time::ZERO, Port(0), frame, &mut out);
+                let sent: Vec<_> = out.sends().collect();
+                for departure in sent {
+                    out.done(departure.frame);
+                }
+            }
+            given += packets.len() as u64;
+        }
+        best = best.max(given as f64 / start.elapsed().as_secs_f64() / 1e6);
+    }
+    best
+}
+
+struct Report {
+    csv: Option<std::fs::File>,
+}
+
+impl Report {
+    fn row(&mut self, what: &str, value: f64, unit: &str, ratio: Option<(f64, &str)>) {
+        let ratio = ratio.map_or(String::new(), |(times, of)| format!("{times:8.2} x {of}"));
+        println!("{what:<44} {value:>10.2} {unit:<10} {ratio}");
+        if let Some(file) = &mut self.csv {
+            writeln!(file, "{what},{value},{unit}").expect("the file can be written");
+        }
+    }
+}
+
+fn forwarding(report: &mut Report) {
+    let plain = plain_switch(&packets(10_000, 64));
+    report.row("our plain L2 switch node", plain, "Mpps", None);
+    let mut without = 0.0;
+    for (filter, what) in [
+        (0, "l2l3, 10,000 routes, 64 B"),
+        (500, "the same behind 500 ternary entries"),
+    ] {
+        let program = compiled(&router(filter > 0));
+        let mut rates = [0.0; 2];
+        for (fast, rate_of) in [(true, 0), (false, 1)] {
+            let environment = environment(&program);
+            fill(&environment, 10_000, filter);
+            rates[rate_of] = rate(&mut pipeline(&environment, fast), &packets(10_000, 64));
+        }
+        let ratio = if filter == 0 {
+            (rates[0] / LINE_RATE, "10 Gb/s")
+        } else {
+            (rates[0] / without, "without")
+        };
+        without = rates[0];
+        report.row(what, rates[0], "Mpps", Some(ratio));
+        report.row(
+            "  interpreter",
+            rates[1],
+            "Mpps",
+            Some((rates[0] / rates[1], "slower")),
+        );
+    }
+}
+
+fn micro_benchmarks(report: &mut Report) {
+    let one = |report: &mut Report, what: String, text: &str, packets: &[Vec<u8>]| {
+        let environment = environment(&compiled(text));
+        let fast = rate(&mut pipeline(&environment, true), packets);
+        let slow = rate(&mut pipeline(&environment, false), packets);
+        report.row(&what, fast, "Mpps", Some((fast / slow, "interpreter")));
+    };
+    let zeros = vec![vec![0u8; 256]; 256];
+    for headers in [1, 2, 4, 8, 16] {
+        one(
+            report,
+            format!("parse {headers} headers, 256 B"),
+            &micro(headers, 0, 0),
+            &zeros,
+        );
+    }
+    for tables in [1, 2, 4, 8, 16, 32] {
+        one(
+            report,
+            format!("{tables} tables, 256 B"),
+            &micro(1, tables, 0),
+            &zeros,
+        );
+    }
+    for writes in [8, 16, 32, 64] {
+        one(
+            report,
+            format!("{writes} field writes, 256 B"),
+            &micro(4, 0, writes),
+            &zeros,
+        );
+    }
+    let text = feed();
+    for size in [256usize, 512, 768, 1024] {
+        let count = (size - 20) / 32;
+        let mut packet = vec![0u8; size];
+        packet[19] = count as u8;
+        let packets = vec![packet; 256];
+        one(
+            report,
+            format!("feed of {count} entries, {size} B"),
+            &text,
+            &packets,
+        );
+    }
+}
+
+fn compile_times(report: &mut Report) {
+    let packet = &packets(10_000, 64)[0];
+    for (what, text, limit) in [
+        ("l2l3, text to first packet", router(false), 100.0),
+        ("5,000 lines, text to first packet", long(), 2000.0),
+    ] {
+        let lines = text.lines().count();
+        let start = Instant::now();
+        let program = compiled(&text);
+        let front = start.elapsed().as_secs_f64() * 1e3;
+        let environment = environment(&program);
+        let mut pipeline = pipeline(&environment, true);
+        pipeline.process(Time::ZERO, 0, packet, &mut Count::default());
+        let all = start.elapsed().as_secs_f64() * 1e3;
+        report.row(
+            &format!("{what} ({lines} lines)"),
+            all,
+            "ms",
+            Some((all / limit, "the limit")),
+        );
+        report.row("  of that the front end and the passes", front, "ms", None);
+    }
+}
+
+/// Inserts by one thread while another forwards; every packet must come out.
+fn updates(report: &mut Report) {
+    let program = compiled(&router(false));
+    let environment = environment(&program);
+    fill(&environment, 10_000, 0);
+    let mut pipeline = pipeline(&environment, true);
+    let packets = packets(10_000, 64);
+    let (stop, given, out) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let mut inserted = 0u64;
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut count = Count::default();
+            while !stop.load(Ordering::Relaxed) {
+                for batch in packets.chunks(32) {
+                    let batch = batch.iter().map(|packet| (0, packet.as_slice()));
+                    pipeline.process_all(Time::ZERO, batch, &mut count);
+                }
+                given.fetch_add(packets.len() as u64, Ordering::Relaxed);
+            }
+            out.store(count.sent, Ordering::Relaxed);
+        });
+        let id = table(&program, "routes");
+        while inserted < 150_000 && start.elapsed() < Duration::from_secs(10) {
+            let number = 20_000 + inserted;
+            let action = call(&program, id, "route", vec![Bits::new(16, number % 16)]);
+            let key = vec![KeyMatch::Prefix(
+                Bits::new(32, 0x2000_0000 + (number << 8)),
+                24,
+            )];
+            environment
+                .tables
+                .update(&Update::Insert(id, Entry::new(key, action)))
+                .expect("it fits");
+            inserted += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let (given, out) = (given.into_inner(), out.into_inner());
+    report.row(
+        "inserts one by one while forwarding",
+        inserted as f64 / seconds / 1e3,
+        "k/s",
+        None,
+    );
+    report.row(
+        "  packets meanwhile",
+        given as f64 / seconds / 1e6,
+        "Mpps",
+        None,
+    );
+    report.row("  of them lost", (given - out) as f64, "packets", None);
+}
+
+fn main() {
+    let mut arguments = std::env::args()
+        .skip_while(|argument| argument != "--csv")
+        .skip(1);
+    let csv = arguments
+        .next()
+        .map(|name| std::fs::File::create(name).expect("a file to write"));
+    let mut report = Report { csv };
+    forwarding(&mut report);
+    compile_times(&mut report);
+    updates(&mut report);
+    micro_benchmarks(&mut report);
+}

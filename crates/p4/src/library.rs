@@ -9,7 +9,7 @@ pub fn file(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// All names that [`file`] knows, for messages and completion.
+/// All names that [`file()`] knows, for messages and completion.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }

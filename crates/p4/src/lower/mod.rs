@@ -1,10 +1,10 @@
 //! From a checked program to the intermediate representation: elaboration (which instances there are, with which arguments), inlining,
 //! and taking apart into scalars.
 //!
-//! The tree is walked once, as if it were run: constructor calls make instances, an expression gives a [`values::Value`] of
+//! The tree is walked once, as if it were run: constructor calls make instances, an expression gives a `Value` of
 //! expressions of the representation, statements append to the block at hand. A call lowers the callee's body in place, so each
 //! use has its own types and arguments. There is no recursion in P4, so at any time a declaration means one thing, and
-//! what it means stands in one table ([`Lowerer::bindings`]).
+//! what it means stands in one table (`bindings`).
 
 mod builder;
 mod builtins;

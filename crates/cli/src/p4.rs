@@ -6,6 +6,7 @@ mod control;
 mod format;
 mod graph;
 mod lsp;
+mod info;
 mod packets;
 mod repl;
 mod run;
@@ -61,6 +62,7 @@ enum Action {
     ValueSet(control::Words),
     /// Digests of a pipeline that runs
     Digest(control::Words),
+    Info(info::Info),
 }
 
 impl P4 {
@@ -86,6 +88,7 @@ impl P4 {
             Action::Mirror(words) => words.run("mirror"),
             Action::ValueSet(words) => words.run("value-set"),
             Action::Digest(words) => words.run("digest"),
+            Action::Info(command) => command.run(),
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod diagnostic;
 pub mod editor;
 pub mod fmt;
 pub mod graph;
+pub mod info;
 pub mod ir;
 pub mod lex;
 pub mod library;

@@ -1,4 +1,24 @@
-//! A P4Runtime server for pipelines.
+//! A P4Runtime server for pipelines (specification 1.4).
+//!
+//! A [`Pipeline`] is a program with its [`Control`](pipeline::control::Control) and its P4Info; [`serve`] lets controllers steer it over
+//! gRPC. Whoever forwards packets is a [`Device`]: it takes another program when a controller brings one, and tells the time.
 #![forbid(unsafe_code)]
 
+pub mod arbitration;
+mod bytes;
+mod config;
+mod digests;
 pub mod messages;
+mod packets;
+mod pipeline_state;
+mod read;
+mod server;
+mod service;
+mod status;
+mod switch;
+mod write;
+
+pub use pipeline_state::Pipeline;
+pub use server::{Device, Running, Server, Settings, serve};
+pub use service::{P4Runtime, P4RuntimeServer};
+pub use switch::{Maker, SwitchHandle, SwitchNode};

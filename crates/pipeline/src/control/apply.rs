@@ -90,6 +90,13 @@ impl Control {
         results
     }
 
+    /// Whether packets see all of a batch or nothing of it: when it is one change, or has nothing but entries without groups of their own.
+    #[must_use]
+    pub fn seen_at_once(&self, updates: &[Update]) -> bool {
+        updates.len() < 2
+            || *self.shared.next_own.lock() == OWN_GROUPS && plain_entries(updates).is_some()
+    }
+
     /// Makes all changes, or none.
     ///
     /// # Errors

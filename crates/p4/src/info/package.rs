@@ -1,0 +1,76 @@
+//! What a program says of itself.
+
+use super::Package;
+use super::declarations::{annotation, notes, parse, strings};
+use crate::ast::{Annotation, AnnotationBody, ExpressionKind};
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Of the package's annotations.
+pub(super) fn describe(architecture: &str, annotations: &[Annotation]) -> Package {
+    let mut package = Package {
+        architecture: match architecture {
+            "V1Switch" => "v1model".into(),
+            "PSA_Switch" => "psa".into(),
+            "PNA_NIC" => "pna".into(),
+            other => other.into(),
+        },
+        ..Package::default()
+    };
+    for (key, text) in pairs(annotations, "pkginfo") {
+        match &*key {
+            "name" | "version" | "organization" | "contact" | "url" => {
+                package.fields.push((key, text));
+            }
+            // The program may say it better.
+            "arch" => package.architecture = text.into(),
+            _ => {}
+        }
+    }
+    for (key, text) in pairs(annotations, "platform_property") {
+        if let Some(number) = parse(&text).and_then(|number| i64::try_from(number).ok()) {
+            package.platform.push((key, number));
+        }
+    }
+    package.notes = notes(annotations, &["pkginfo", "platform_property"]);
+    // What was read above is no note.
+    package
+        .notes
+        .structured
+        .retain(|note| !matches!(&*note.name, "pkginfo" | "platform_property"));
+    package
+}
+
+/// `@name(a = "x", b = 2)` and the same in square brackets; strings without their quotes.
+fn pairs(annotations: &[Annotation], name: &str) -> Vec<(Arc<str>, String)> {
+    let mut pairs = Vec::new();
+    match annotation(annotations, name).map(|annotation| &annotation.body) {
+        Some(AnnotationBody::Tokens(tokens)) => {
+            for pair in tokens.split(|token| &**token == ",") {
+                let [key, equals, value @ ..] = pair else {
+                    continue;
+                };
+                if &**equals != "=" {
+                    continue;
+                }
+                let text = strings(value).or_else(|| value.first().map(ToString::to_string));
+                if let Some(text) = text {
+                    pairs.push((key.clone(), text));
+                }
+            }
+        }
+        Some(AnnotationBody::Pairs(list)) => {
+            for (key, value) in list {
+                let text = match &value.kind {
+                    ExpressionKind::String(text) => text.to_string(),
+                    ExpressionKind::Integer { value, .. } => value.to_string(),
+                    _ => continue,
+                };
+                pairs.push((key.text.clone(), text));
+            }
+        }
+        _ => {}
+    }
+    pairs
+}

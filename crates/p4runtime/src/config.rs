@@ -1,0 +1,495 @@
+//! A program's description as the message that controllers read.
+
+use crate::messages::config as pb;
+use p4::info::{
+    AnnotationValue, Array, DataType, Direct, Field, Info, NewType, Notes, Preamble, Scope,
+    Semantics, Unit,
+};
+use p4::value::Bits;
+use std::collections::BTreeMap;
+
+/// `p4.config.v1.P4Info`
+pub fn message(info: &Info) -> pb::P4Info {
+    pb::P4Info {
+        pkg_info: Some(package(info)),
+        tables: info.tables.iter().map(table).collect(),
+        actions: info
+            .actions
+            .iter()
+            .map(|action| pb::Action {
+                preamble: Some(preamble(&action.preamble)),
+                params: action.parameters.iter().map(parameter).collect(),
+            })
+            .collect(),
+        action_profiles: info.action_profiles.iter().map(profile).collect(),
+        counters: info
+            .counters
+            .iter()
+            .map(|counter| pb::Counter {
+                preamble: Some(preamble(&counter.preamble)),
+                spec: Some(pb::CounterSpec {
+                    unit: unit(counter.unit),
+                }),
+                size: counter.size as i64,
+                index_type_name: index_type(counter),
+            })
+            .collect(),
+        direct_counters: info
+            .direct_counters
+            .iter()
+            .map(|counter: &Direct| pb::DirectCounter {
+                preamble: Some(preamble(&counter.preamble)),
+                spec: Some(pb::CounterSpec {
+                    unit: unit(counter.unit),
+                }),
+                direct_table_id: counter.table,
+            })
+            .collect(),
+        meters: info
+            .meters
+            .iter()
+            .map(|meter| pb::Meter {
+                preamble: Some(preamble(&meter.preamble)),
+                spec: Some(meter_spec(meter.unit)),
+                size: meter.size as i64,
+                index_type_name: index_type(meter),
+            })
+            .collect(),
+        direct_meters: info
+            .direct_meters
+            .iter()
+            .map(|meter| pb::DirectMeter {
+                preamble: Some(preamble(&meter.preamble)),
+                spec: Some(meter_spec(meter.unit)),
+                direct_table_id: meter.table,
+            })
+            .collect(),
+        controller_packet_metadata: info
+            .controller_headers
+            .iter()
+            .map(|header| pb::ControllerPacketMetadata {
+                preamble: Some(preamble(&header.preamble)),
+                metadata: header.fields.iter().map(metadata).collect(),
+            })
+            .collect(),
+        value_sets: info
+            .value_sets
+            .iter()
+            .map(|set| pb::ValueSet {
+                preamble: Some(preamble(&set.preamble)),
+                r#match: set.fields.iter().map(match_field).collect(),
+                size: set.size as i32,
+            })
+            .collect(),
+        registers: info
+            .registers
+            .iter()
+            .map(|register| pb::Register {
+                preamble: Some(preamble(&register.preamble)),
+                type_spec: Some(data_type(&register.ty)),
+                size: register.size as i32,
+                index_type_name: register.index_type.as_deref().map(named),
+            })
+            .collect(),
+        digests: info
+            .digests
+            .iter()
+            .map(|digest| pb::Digest {
+                preamble: Some(preamble(&digest.preamble)),
+                type_spec: Some(data_type(&digest.ty)),
+            })
+            .collect(),
+        externs: Vec::new(),
+        type_info: Some(types(info)),
+    }
+}
+
+fn package(info: &Info) -> pb::PkgInfo {
+    let package = &info.package;
+    let field = |wanted: &str| {
+        let mut fields = package.fields.iter();
+        fields
+            .find(|(name, _)| &**name == wanted)
+            .map_or_else(String::new, |(_, text)| text.clone())
+    };
+    let platform = |wanted: &str| {
+        let mut all = package.platform.iter();
+        all.find(|(name, _)| &**name == wanted)
+            .map_or(0, |(_, number)| *number as i32)
+    };
+    let notes = &package.notes;
+    pb::PkgInfo {
+        name: field("name"),
+        version: field("version"),
+        doc: documentation(notes),
+        annotations: notes.annotations.clone(),
+        annotation_locations: Vec::new(),
+        arch: package.architecture.to_string(),
+        organization: field("organization"),
+        contact: field("contact"),
+        url: field("url"),
+        structured_annotations: structured(notes),
+        platform_properties: (!package.platform.is_empty()).then(|| pb::PlatformProperties {
+            multicast_group_table_size: platform("multicast_group_table_size"),
+            multicast_group_table_total_replicas: platform("multicast_group_table_total_replicas"),
+            multicast_group_table_max_replicas_per_entry: platform(
+                "multicast_group_table_max_replicas_per_entry",
+            ),
+        }),
+    }
+}
+
+fn preamble(preamble: &Preamble) -> pb::Preamble {
+    pb::Preamble {
+        id: preamble.id,
+        name: preamble.name.to_string(),
+        alias: preamble.alias.to_string(),
+        annotations: preamble.notes.annotations.clone(),
+        annotation_locations: Vec::new(),
+        doc: documentation(&preamble.notes),
+        structured_annotations: structured(&preamble.notes),
+    }
+}
+
+fn documentation(notes: &Notes) -> Option<pb::Documentation> {
+    notes
+        .documentation
+        .as_ref()
+        .map(|documentation| pb::Documentation {
+            brief: documentation.brief.clone(),
+            description: documentation.description.clone(),
+        })
+}
+
+fn structured(notes: &Notes) -> Vec<pb::StructuredAnnotation> {
+    use pb::structured_annotation::Body;
+    let value = |value: &AnnotationValue| {
+        use pb::expression::Value;
+        pb::Expression {
+            value: Some(match value {
+                AnnotationValue::Text(text) => Value::StringValue(text.to_string()),
+                AnnotationValue::Number(number) => Value::Int64Value(*number),
+                AnnotationValue::Bool(truth) => Value::BoolValue(*truth),
+            }),
+        }
+    };
+    let all = notes
+        .structured
+        .iter()
+        .map(|note| pb::StructuredAnnotation {
+            name: note.name.to_string(),
+            source_location: None,
+            body: if note.pairs {
+                let pairs = note.values.iter().map(|(key, item)| pb::KeyValuePair {
+                    key: key.as_deref().unwrap_or("").to_owned(),
+                    value: Some(value(item)),
+                });
+                Some(Body::KvPairList(pb::KeyValuePairList {
+                    kv_pairs: pairs.collect(),
+                }))
+            } else if note.values.is_empty() {
+                None
+            } else {
+                let values = note.values.iter().map(|(_, item)| value(item));
+                Some(Body::ExpressionList(pb::ExpressionList {
+                    expressions: values.collect(),
+                }))
+            },
+        });
+    all.collect()
+}
+
+fn named(name: &str) -> pb::P4NamedType {
+    pb::P4NamedType {
+        name: name.to_owned(),
+    }
+}
+
+fn match_field(field: &Field) -> pb::MatchField {
+    use pb::match_field::{Match, MatchType};
+    let standard = match &*field.match_kind {
+        "exact" => Some(MatchType::Exact),
+        "lpm" => Some(MatchType::Lpm),
+        "ternary" => Some(MatchType::Ternary),
+        "range" => Some(MatchType::Range),
+        "optional" => Some(MatchType::Optional),
+        _ => None,
+    };
+    pb::MatchField {
+        id: field.id,
+        name: field.name.to_string(),
+        annotations: field.notes.annotations.clone(),
+        annotation_locations: Vec::new(),
+        bitwidth: field.width as i32,
+        doc: documentation(&field.notes),
+        type_name: field.type_name.as_deref().map(named),
+        structured_annotations: structured(&field.notes),
+        r#match: Some(match standard {
+            Some(kind) => Match::MatchType(kind as i32),
+            None => Match::OtherMatchType(field.match_kind.to_string()),
+        }),
+    }
+}
+
+fn parameter(field: &Field) -> pb::action::Param {
+    pb::action::Param {
+        id: field.id,
+        name: field.name.to_string(),
+        annotations: field.notes.annotations.clone(),
+        annotation_locations: Vec::new(),
+        bitwidth: field.width as i32,
+        doc: documentation(&field.notes),
+        type_name: field.type_name.as_deref().map(named),
+        structured_annotations: structured(&field.notes),
+    }
+}
+
+fn metadata(field: &Field) -> pb::controller_packet_metadata::Metadata {
+    pb::controller_packet_metadata::Metadata {
+        id: field.id,
+        name: field.name.to_string(),
+        annotations: field.notes.annotations.clone(),
+        annotation_locations: Vec::new(),
+        bitwidth: field.width as i32,
+        type_name: field.type_name.as_deref().map(named),
+        structured_annotations: structured(&field.notes),
+    }
+}
+
+fn table(table: &p4::info::Table) -> pb::Table {
+    use pb::action_ref::Scope as To;
+    pb::Table {
+        preamble: Some(preamble(&table.preamble)),
+        match_fields: table.match_fields.iter().map(match_field).collect(),
+        action_refs: table
+            .actions
+            .iter()
+            .map(|action| pb::ActionRef {
+                id: action.id,
+                scope: match action.scope {
+                    Scope::Both => To::TableAndDefault,
+                    Scope::TableOnly => To::TableOnly,
+                    Scope::DefaultOnly => To::DefaultOnly,
+                } as i32,
+                annotations: action.notes.annotations.clone(),
+                annotation_locations: Vec::new(),
+                structured_annotations: structured(&action.notes),
+            })
+            .collect(),
+        const_default_action_id: match (&table.default_action, table.const_default) {
+            (Some((id, _)), true) => *id,
+            _ => 0,
+        },
+        initial_default_action: table.default_action.as_ref().map(|(id, arguments)| {
+            pb::TableActionCall {
+                action_id: *id,
+                arguments: arguments
+                    .iter()
+                    .map(|(id, value)| pb::table_action_call::Argument {
+                        param_id: *id,
+                        value: padded(value),
+                    })
+                    .collect(),
+            }
+        }),
+        implementation_id: table.implementation.unwrap_or(0),
+        direct_resource_ids: table.direct.clone(),
+        size: table.size as i64,
+        idle_timeout_behavior: i32::from(table.idle_timeout),
+        is_const_table: table.is_const,
+        has_initial_entries: table.has_entries,
+        other_properties: None,
+    }
+}
+
+/// In all the bytes of the value's width, as p4c writes it.
+fn padded(value: &Bits) -> Vec<u8> {
+    let digits = value.unsigned().to_bytes_be();
+    let length = value.width().div_ceil(8) as usize;
+    let mut bytes = vec![0; length.saturating_sub(digits.len())];
+    bytes.extend(digits);
+    bytes
+}
+
+fn profile(profile: &p4::info::ActionProfile) -> pb::ActionProfile {
+    use pb::action_profile::{SelectorSizeSemantics, SumOfMembers, SumOfWeights};
+    pb::ActionProfile {
+        preamble: Some(preamble(&profile.preamble)),
+        table_ids: profile.tables.clone(),
+        with_selector: profile.with_selector,
+        size: profile.size as i64,
+        max_group_size: profile.max_group_size as i32,
+        selector_size_semantics: profile.semantics.map(|semantics| match semantics {
+            Semantics::Weights => SelectorSizeSemantics::SumOfWeights(SumOfWeights {}),
+            Semantics::Members(most) => SelectorSizeSemantics::SumOfMembers(SumOfMembers {
+                max_member_weight: most as i32,
+            }),
+        }),
+    }
+}
+
+fn unit(unit: Unit) -> i32 {
+    use pb::counter_spec::Unit as To;
+    (match unit {
+        Unit::Bytes => To::Bytes,
+        Unit::Packets => To::Packets,
+        Unit::Both => To::Both,
+    }) as i32
+}
+
+fn meter_spec(unit: Unit) -> pb::MeterSpec {
+    use pb::meter_spec::{Type, Unit as To};
+    pb::MeterSpec {
+        unit: match unit {
+            Unit::Bytes => To::Bytes,
+            Unit::Packets | Unit::Both => To::Packets,
+        } as i32,
+        r#type: Type::TwoRateThreeColor as i32,
+    }
+}
+
+fn index_type(array: &Array) -> Option<pb::P4NamedType> {
+    array.index_type.as_deref().map(named)
+}
+
+fn bit_string(ty: &DataType) -> pb::P4BitstringLikeTypeSpec {
+    use pb::p4_bitstring_like_type_spec::TypeSpec;
+    pb::P4BitstringLikeTypeSpec {
+        type_spec: match ty {
+            DataType::Bits(width) => Some(TypeSpec::Bit(pb::P4BitTypeSpec {
+                bitwidth: *width as i32,
+            })),
+            DataType::Signed(width) => Some(TypeSpec::Int(pb::P4IntTypeSpec {
+                bitwidth: *width as i32,
+            })),
+            DataType::Varbit(width) => Some(TypeSpec::Varbit(pb::P4VarbitTypeSpec {
+                max_bitwidth: *width as i32,
+            })),
+            _ => None,
+        },
+        ..Default::default()
+    }
+}
+
+fn data_type(ty: &DataType) -> pb::P4DataTypeSpec {
+    use pb::p4_data_type_spec::TypeSpec;
+    pb::P4DataTypeSpec {
+        type_spec: Some(match ty {
+            DataType::Bits(_) | DataType::Signed(_) | DataType::Varbit(_) => {
+                TypeSpec::Bitstring(bit_string(ty))
+            }
+            DataType::Bool => TypeSpec::Bool(pb::P4BoolType {}),
+            DataType::Tuple(parts) => TypeSpec::Tuple(pb::P4TupleTypeSpec {
+                members: parts.iter().map(data_type).collect(),
+            }),
+            DataType::Struct(name) => TypeSpec::Struct(named(name)),
+            DataType::Header(name) => TypeSpec::Header(named(name)),
+            DataType::Union(name) => TypeSpec::HeaderUnion(named(name)),
+            DataType::Stack(name, size) => TypeSpec::HeaderStack(pb::P4HeaderStackTypeSpec {
+                header: Some(named(name)),
+                size: *size as i32,
+            }),
+            DataType::UnionStack(name, size) => {
+                TypeSpec::HeaderUnionStack(pb::P4HeaderUnionStackTypeSpec {
+                    header_union: Some(named(name)),
+                    size: *size as i32,
+                })
+            }
+            DataType::Enum(name) => TypeSpec::Enum(named(name)),
+            DataType::Error => TypeSpec::Error(pb::P4ErrorType {}),
+            DataType::SerializableEnum(name) => TypeSpec::SerializableEnum(named(name)),
+            DataType::New(name) => TypeSpec::NewType(named(name)),
+        }),
+    }
+}
+
+fn types(info: &Info) -> pb::P4TypeInfo {
+    let types = &info.types;
+    fn map<K: ToString, V, T>(from: &BTreeMap<K, V>, to: impl Fn(&V) -> T) -> BTreeMap<String, T> {
+        from.iter()
+            .map(|(key, value)| (key.to_string(), to(value)))
+            .collect()
+    }
+    pb::P4TypeInfo {
+        structs: map(&types.structs, |members| pb::P4StructTypeSpec {
+            members: members
+                .iter()
+                .map(|(name, ty)| pb::p4_struct_type_spec::Member {
+                    name: name.to_string(),
+                    type_spec: Some(data_type(ty)),
+                })
+                .collect(),
+            ..Default::default()
+        }),
+        headers: map(&types.headers, |members| pb::P4HeaderTypeSpec {
+            members: members
+                .iter()
+                .map(|(name, ty)| pb::p4_header_type_spec::Member {
+                    name: name.to_string(),
+                    type_spec: Some(bit_string(ty)),
+                })
+                .collect(),
+            ..Default::default()
+        }),
+        header_unions: map(&types.unions, |members| pb::P4HeaderUnionTypeSpec {
+            members: members
+                .iter()
+                .map(|(name, header)| pb::p4_header_union_type_spec::Member {
+                    name: name.to_string(),
+                    header: Some(named(header)),
+                })
+                .collect(),
+            ..Default::default()
+        }),
+        enums: map(&types.enums, |members| pb::P4EnumTypeSpec {
+            members: members
+                .iter()
+                .map(|name| pb::p4_enum_type_spec::Member {
+                    name: name.to_string(),
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        }),
+        error: types.error.as_ref().map(|members| pb::P4ErrorTypeSpec {
+            members: members.iter().map(ToString::to_string).collect(),
+        }),
+        serializable_enums: map(&types.serializable_enums, |(width, members)| {
+            pb::P4SerializableEnumTypeSpec {
+                underlying_type: Some(pb::P4BitTypeSpec {
+                    bitwidth: *width as i32,
+                }),
+                members: members
+                    .iter()
+                    .map(|(name, value)| pb::p4_serializable_enum_type_spec::Member {
+                        name: name.to_string(),
+                        value: padded(value),
+                        ..Default::default()
+                    })
+                    .collect(),
+                ..Default::default()
+            }
+        }),
+        new_types: map(&types.new_types, |(new, notes)| {
+            use pb::p4_new_type_spec::Representation;
+            use pb::p4_new_type_translation::{SdnString, SdnType};
+            pb::P4NewTypeSpec {
+                representation: Some(match new {
+                    NewType::Original(ty) => Representation::OriginalType(data_type(ty)),
+                    NewType::Translated(uri, width) => {
+                        Representation::TranslatedType(pb::P4NewTypeTranslation {
+                            uri: uri.to_string(),
+                            sdn_type: Some(match width {
+                                Some(width) => SdnType::SdnBitwidth(*width as i32),
+                                None => SdnType::SdnString(SdnString {}),
+                            }),
+                        })
+                    }
+                }),
+                annotations: notes.annotations.clone(),
+                annotation_locations: Vec::new(),
+                structured_annotations: structured(notes),
+            }
+        }),
+    }
+}

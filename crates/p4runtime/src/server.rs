@@ -1,0 +1,695 @@
+//! The server: who may do what, the program, and what goes to and fro on the streams.
+
+use crate::arbitration::{Arbiter, Notice, StreamId};
+use crate::digests::Digests;
+use crate::messages::runtime::{
+    self as pb, CapabilitiesRequest, CapabilitiesResponse, GetForwardingPipelineConfigRequest,
+    GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
+    SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamMessageRequest,
+    StreamMessageResponse, WriteRequest, WriteResponse, stream_message_request as from,
+    stream_message_response as to,
+};
+use crate::packets;
+use crate::pipeline_state::Pipeline;
+use crate::read::{self, bare};
+use crate::service::{Answers, P4Runtime, P4RuntimeServer};
+use crate::status;
+use crate::write;
+use node::Time;
+use p4::compile::{Options, compile};
+use p4::diagnostic::Severity;
+use p4::source::Includes;
+use pipeline::control::Atomicity;
+use pipeline::environment::{self, Environment};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, Streaming};
+
+/// The version of P4Runtime that is spoken.
+const VERSION: &str = "1.4.1";
+/// How often the server looks for messages of packets.
+const POLL: Duration = Duration::from_millis(1);
+/// Messages that wait for a controller; further ones are lost, as the specification allows.
+const WAITING: usize = 1024;
+/// Entities in one message of an answer.
+const TOGETHER: usize = 256;
+
+/// What forwards packets.
+pub trait Device: Send + Sync + 'static {
+    /// Runs another program from now on, with its tables empty but for the program's own entries.
+    ///
+    /// # Errors
+    /// When it cannot; then it goes on as before.
+    fn install(&self, environment: &Arc<Environment>) -> Result<(), String>;
+    /// The time, as packets see it.
+    fn now(&self) -> Time;
+}
+
+/// How the server behaves.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The device's number; without one every number means this device.
+    pub device_id: Option<u64>,
+    /// What programs that a controller brings are run with.
+    pub options: environment::Options,
+}
+
+/// A device's P4Runtime.
+pub struct Server {
+    settings: Settings,
+    device: Box<dyn Device>,
+    pipeline: RwLock<Option<Arc<Pipeline>>>,
+    /// Verified, to be committed.
+    saved: Mutex<Option<Arc<Pipeline>>>,
+    arbiter: Mutex<Arbiter>,
+    streams: Mutex<Streams>,
+    digests: Mutex<Digests>,
+}
+
+#[derive(Default)]
+struct Streams {
+    next: StreamId,
+    /// The device's number as each stream's controller gave it.
+    open: BTreeMap<StreamId, (mpsc::Sender<Result<StreamMessageResponse, Status>>, u64)>,
+}
+
+/// A server that runs; dropping it ends it.
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Serves a device in a thread of its own.
+///
+/// # Errors
+/// When nobody can listen at the address.
+pub fn serve(
+    address: SocketAddr,
+    device: impl Device,
+    pipeline: Option<Pipeline>,
+    settings: Settings,
+) -> std::io::Result<Running> {
+    let server = Server::new(device, pipeline, settings);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let listener = runtime.block_on(tokio::net::TcpListener::bind(address))?;
+    let address = listener.local_addr()?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let thread = std::thread::Builder::new()
+        .name("p4runtime".into())
+        .spawn(move || {
+            runtime.block_on(async move {
+                let polling = tokio::spawn(Arc::clone(&server).poll());
+                let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
+                let serving = tonic::transport::Server::builder()
+                    .add_service(P4RuntimeServer::new(server))
+                    .serve_with_incoming(incoming);
+                // Streams stay open for as long as controllers like: nobody waits for them at the end.
+                tokio::select! {
+                    _ = serving => {}
+                    _ = stopped => {}
+                }
+                polling.abort();
+            });
+            runtime.shutdown_timeout(Duration::from_millis(100));
+        })?;
+    Ok(Running {
+        address,
+        stop: Some(stop),
+        thread: Some(thread),
+    })
+}
+
+/// A lock whose data is whole even when somebody panicked with it: changes are made in one step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Server {
+    /// For a device, with the program that it runs, if it has one.
+    #[must_use]
+    pub fn new(device: impl Device, pipeline: Option<Pipeline>, settings: Settings) -> Arc<Self> {
+        Arc::new(Server {
+            settings,
+            device: Box::new(device),
+            pipeline: RwLock::new(pipeline.map(Arc::new)),
+            saved: Mutex::default(),
+            arbiter: Mutex::default(),
+            streams: Mutex::default(),
+            digests: Mutex::default(),
+        })
+    }
+
+    fn check_device(&self, id: u64) -> Result<(), Status> {
+        match self.settings.device_id {
+            Some(own) if own != id => {
+                Err(Status::not_found(format!("this is device {own}, not {id}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn pipeline(&self) -> Result<Arc<Pipeline>, Status> {
+        let pipeline = self.pipeline.read().unwrap_or_else(PoisonError::into_inner);
+        pipeline.clone().ok_or_else(|| {
+            Status::failed_precondition(
+                "the device has no program: call SetForwardingPipelineConfig first",
+            )
+        })
+    }
+
+    /// A program from what a controller brought.
+    fn verify(&self, config: &pb::ForwardingPipelineConfig) -> Result<Pipeline, Status> {
+        let text = std::str::from_utf8(&config.p4_device_config)
+            .ok()
+            .filter(|text| {
+                // What p4c makes for bmv2 says nothing that could be run here.
+                let begin = text.trim_start();
+                !begin.is_empty() && !begin.starts_with('{')
+            });
+        let Some(text) = text else {
+            let current = self.pipeline().map_err(|_| {
+                Status::invalid_argument(
+                    "p4_device_config is to be the text of a P4 program: this device compiles itself",
+                )
+            })?;
+            let program = Arc::clone(&current.control.environment().program);
+            let environment = Environment::new(program, self.settings.options.clone())
+                .map_err(|error| Status::invalid_argument(error.to_string()))?;
+            return self.named(current.again(&Arc::new(environment)), config);
+        };
+        let compiled = compile(
+            "p4_device_config.p4",
+            text,
+            &mut NoFiles,
+            &Options::default(),
+        );
+        let (Some(checked), Some(program)) = (&compiled.checked, compiled.program) else {
+            let errors = compiled.diagnostics.sorted();
+            let errors = errors.iter().filter(|d| d.severity == Severity::Error);
+            let text: String = errors
+                .take(5)
+                .map(|d| d.render(&compiled.sources))
+                .collect();
+            return Err(Status::invalid_argument(format!(
+                "the program is not valid:\n{text}"
+            )));
+        };
+        let environment = Environment::new(Arc::new(program), self.settings.options.clone())
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let pipeline = Pipeline::new(checked, &Arc::new(environment), text.as_bytes().to_vec());
+        self.named(pipeline, config)
+    }
+
+    /// With the controller's name for it, when both mean the same numbers.
+    fn named(
+        &self,
+        mut pipeline: Pipeline,
+        config: &pb::ForwardingPipelineConfig,
+    ) -> Result<Pipeline, Status> {
+        if let Some(given) = &config.p4info {
+            same_numbers(given, &pipeline)?;
+        }
+        pipeline.cookie = config.cookie.as_ref().map(|cookie| cookie.cookie);
+        Ok(pipeline)
+    }
+
+    fn commit(&self, pipeline: Arc<Pipeline>) -> Result<(), Status> {
+        self.device
+            .install(pipeline.control.environment())
+            .map_err(Status::failed_precondition)?;
+        *lock(&self.digests) = Digests::default();
+        *self
+            .pipeline
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Some(pipeline);
+        Ok(())
+    }
+
+    /// Hands on what packets had to say, for ever.
+    async fn poll(self: Arc<Self>) {
+        let mut ticks = tokio::time::interval(POLL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.hand_on();
+        }
+    }
+
+    /// Hands on what packets had to say.
+    fn hand_on(&self) {
+        let Ok(pipeline) = self.pipeline() else {
+            return;
+        };
+        let environment = pipeline.control.environment();
+        let now = self.device.now();
+        while let Some(bytes) = environment.packet_ins.pop() {
+            let packet = packets::packet_in(&pipeline.info, &bytes);
+            self.to_primaries(&to::Update::Packet(packet));
+        }
+        let lists = {
+            let mut digests = lock(&self.digests);
+            while let Some(message) = environment.digests.pop() {
+                digests.add(&pipeline, message, now);
+            }
+            digests.due(&pipeline, now)
+        };
+        for list in lists {
+            self.to_primaries(&to::Update::Digest(list));
+        }
+        let mut entries = Vec::new();
+        while let Some(idle) = environment.idles.pop() {
+            let mut entry = bare(&pipeline, idle.table, &idle.entry);
+            let standing = &idle.entry.entry;
+            entry.idle_timeout_ns = standing.idle_timeout.map_or(0, |time| time.as_ns() as i64);
+            entry.metadata = standing.metadata.to_vec();
+            entries.push(entry);
+        }
+        if !entries.is_empty() {
+            self.to_primaries(&to::Update::IdleTimeoutNotification(
+                pb::IdleTimeoutNotification {
+                    table_entry: entries,
+                    timestamp: now.as_ns() as i64,
+                },
+            ));
+        }
+    }
+
+    fn to_primaries(&self, update: &to::Update) {
+        let primaries: Vec<StreamId> = lock(&self.arbiter).primaries().collect();
+        for stream in primaries {
+            self.send(stream, update.clone());
+        }
+    }
+
+    fn send(&self, stream: StreamId, update: to::Update) {
+        if let Some((sender, _)) = lock(&self.streams).open.get(&stream) {
+            // Who does not read loses messages; the device waits for nobody.
+            let _ = sender.try_send(Ok(StreamMessageResponse {
+                update: Some(update),
+            }));
+        }
+    }
+
+    fn tell(&self, notices: Vec<Notice>) {
+        for (stream, notice) in notices {
+            self.send(stream, to::Update::Arbitration(notice));
+        }
+    }
+
+    /// A message of a controller. An error closes the stream.
+    fn receive(&self, stream: StreamId, message: StreamMessageRequest) -> Result<(), Status> {
+        let update = message
+            .update
+            .ok_or_else(|| Status::invalid_argument("the message is empty"))?;
+        if let from::Update::Arbitration(offer) = &update {
+            self.check_device(offer.device_id)?;
+            if let Some((_, device)) = lock(&self.streams).open.get_mut(&stream) {
+                *device = offer.device_id;
+            }
+            let notices = lock(&self.arbiter).offer(stream, offer)?;
+            self.tell(notices);
+            return Ok(());
+        }
+        let (knows, primary) = {
+            let arbiter = lock(&self.arbiter);
+            (arbiter.knows(stream), arbiter.is_primary(stream))
+        };
+        if !knows {
+            return Err(Status::failed_precondition(
+                "the first message of a stream is an arbitration update",
+            ));
+        }
+        let refused = match &update {
+            _ if !primary => Some(Status::permission_denied(
+                "only the primary controller may do this",
+            )),
+            from::Update::Packet(packet) => self.packet_out(packet).err(),
+            from::Update::DigestAck(ack) => {
+                lock(&self.digests).acknowledge(ack.digest_id, ack.list_id);
+                None
+            }
+            _ => Some(Status::unimplemented("the device knows no other messages")),
+        };
+        if let Some(status) = refused {
+            let details = match update {
+                from::Update::Packet(packet) => {
+                    pb::stream_error::Details::PacketOut(pb::PacketOutError {
+                        packet_out: Some(packet),
+                    })
+                }
+                from::Update::DigestAck(ack) => {
+                    pb::stream_error::Details::DigestListAck(pb::DigestListAckError {
+                        digest_list_ack: Some(ack),
+                    })
+                }
+                _ => pb::stream_error::Details::Other(pb::StreamOtherError { other: None }),
+            };
+            self.send(
+                stream,
+                to::Update::Error(pb::StreamError {
+                    canonical_code: status.code() as i32,
+                    message: status.message().to_owned(),
+                    space: "wireline".to_owned(),
+                    code: 0,
+                    details: Some(details),
+                }),
+            );
+        }
+        Ok(())
+    }
+
+    fn packet_out(&self, packet: &pb::PacketOut) -> Result<(), Status> {
+        let pipeline = self.pipeline()?;
+        let environment = pipeline.control.environment();
+        if environment.options.cpu_port.is_none() {
+            return Err(Status::failed_precondition(
+                "the device has no CPU port: give it one with --cpu-port",
+            ));
+        }
+        let bytes = packets::packet_out(&pipeline.info, packet)?;
+        match environment.packet_outs.push(bytes) {
+            true => Ok(()),
+            false => Err(Status::resource_exhausted(
+                "too many packets wait to be sent",
+            )),
+        }
+    }
+}
+
+/// A program of a controller has no files beside it.
+struct NoFiles;
+
+impl Includes for NoFiles {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+        match p4::library::file(name) {
+            Some(text) => Ok((name.to_owned(), text.to_owned())),
+            None => Err(format!(
+                "the device has no file {name}: send the program preprocessed"
+            )),
+        }
+    }
+}
+
+/// Whether a controller's description has the numbers that the device will use.
+fn same_numbers(
+    given: &crate::messages::config::P4Info,
+    pipeline: &Pipeline,
+) -> Result<(), Status> {
+    let own = &pipeline.message;
+    fn id(preamble: &Option<crate::messages::config::Preamble>) -> (&str, u32) {
+        preamble
+            .as_ref()
+            .map_or(("", 0), |preamble| (&preamble.name, preamble.id))
+    }
+    let mut differing = None;
+    macro_rules! compare {
+        ($what:literal, $field:ident) => {
+            for object in &given.$field {
+                let (name, number) = id(&object.preamble);
+                if !own
+                    .$field
+                    .iter()
+                    .any(|other| id(&other.preamble) == (name, number))
+                {
+                    differing = differing.or(Some(format!("{} `{name}` with id {number}", $what)));
+                }
+            }
+        };
+    }
+    compare!("table", tables);
+    compare!("counter", counters);
+    compare!("direct counter", direct_counters);
+    compare!("meter", meters);
+    compare!("direct meter", direct_meters);
+    compare!("register", registers);
+    compare!("value set", value_sets);
+    compare!("digest", digests);
+    for table in &given.tables {
+        for reference in &table.action_refs {
+            let known = own
+                .actions
+                .iter()
+                .any(|action| id(&action.preamble).1 == reference.id);
+            if !known {
+                differing = differing.or(Some(format!("an action with id {}", reference.id)));
+            }
+        }
+    }
+    match differing {
+        None => Ok(()),
+        Some(what) => Err(Status::invalid_argument(format!(
+            "the P4Info has {what}, which the program does not have: make it with `wire p4 info`"
+        ))),
+    }
+}
+
+impl P4Runtime for Server {
+    fn write(self: Arc<Self>, request: WriteRequest) -> Result<WriteResponse, Status> {
+        self.check_device(request.device_id)?;
+        lock(&self.arbiter).check(&request.role, request.role_id, request.election_id.as_ref())?;
+        self.pipeline()?.write(&request)?;
+        Ok(WriteResponse {})
+    }
+
+    fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status> {
+        self.check_device(request.device_id)?;
+        let pipeline = self.pipeline()?;
+        let now = self.device.now();
+        let entities = pipeline.read(&request, now)?;
+        let mut answers: Vec<Result<ReadResponse, Status>> = Vec::new();
+        let mut entities = entities.into_iter().peekable();
+        while entities.peek().is_some() {
+            answers.push(Ok(ReadResponse {
+                entities: entities.by_ref().take(TOGETHER).collect(),
+            }));
+        }
+        if answers.is_empty() {
+            answers.push(Ok(ReadResponse::default()));
+        }
+        Ok(Box::pin(tokio_stream::iter(answers)))
+    }
+
+    fn set_pipeline(
+        self: Arc<Self>,
+        request: SetForwardingPipelineConfigRequest,
+    ) -> Result<SetForwardingPipelineConfigResponse, Status> {
+        use pb::set_forwarding_pipeline_config_request::Action;
+        self.check_device(request.device_id)?;
+        lock(&self.arbiter).check(&request.role, request.role_id, request.election_id.as_ref())?;
+        let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
+        let verified = |config: &Option<pb::ForwardingPipelineConfig>| {
+            let config = config
+                .as_ref()
+                .ok_or_else(|| Status::invalid_argument("the config is missing"))?;
+            self.verify(config)
+        };
+        match action {
+            Action::Verify => {
+                verified(&request.config)?;
+            }
+            Action::VerifyAndSave => {
+                *lock(&self.saved) = Some(Arc::new(verified(&request.config)?));
+            }
+            Action::VerifyAndCommit => {
+                self.commit(Arc::new(verified(&request.config)?))?;
+                *lock(&self.saved) = None;
+            }
+            Action::Commit => {
+                if request.config.is_some() {
+                    return Err(Status::invalid_argument("COMMIT takes no config"));
+                }
+                let saved = lock(&self.saved).take();
+                self.commit(saved.ok_or_else(|| {
+                    Status::failed_precondition("no config is saved: call VERIFY_AND_SAVE first")
+                })?)?;
+            }
+            Action::ReconcileAndCommit => {
+                // State is kept only where nothing changes, which the specification leaves to the device.
+                let new = verified(&request.config)?;
+                let current = self.pipeline()?;
+                if new.device_config != current.device_config {
+                    return Err(Status::unimplemented(
+                        "the state of another program is not kept: use VERIFY_AND_COMMIT",
+                    ));
+                }
+            }
+            Action::Unspecified => return Err(Status::invalid_argument("the action is missing")),
+        }
+        Ok(SetForwardingPipelineConfigResponse {})
+    }
+
+    fn get_pipeline(
+        self: Arc<Self>,
+        request: GetForwardingPipelineConfigRequest,
+    ) -> Result<GetForwardingPipelineConfigResponse, Status> {
+        use pb::get_forwarding_pipeline_config_request::ResponseType;
+        self.check_device(request.device_id)?;
+        let pipeline = self.pipeline()?;
+        let kind = ResponseType::try_from(request.response_type)
+            .map_err(|_| Status::invalid_argument("there is no such response type"))?;
+        let info = matches!(kind, ResponseType::All | ResponseType::P4infoAndCookie);
+        let device = matches!(
+            kind,
+            ResponseType::All | ResponseType::DeviceConfigAndCookie
+        );
+        Ok(GetForwardingPipelineConfigResponse {
+            config: Some(pb::ForwardingPipelineConfig {
+                p4info: info.then(|| pipeline.message.clone()),
+                p4_device_config: match device {
+                    true => pipeline.device_config.clone(),
+                    false => Vec::new(),
+                },
+                cookie: pipeline
+                    .cookie
+                    .map(|cookie| pb::forwarding_pipeline_config::Cookie { cookie }),
+            }),
+        })
+    }
+
+    fn stream(
+        self: Arc<Self>,
+        mut requests: Streaming<StreamMessageRequest>,
+    ) -> Result<Answers<StreamMessageResponse>, Status> {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let id = {
+            let mut streams = lock(&self.streams);
+            streams.next += 1;
+            let id = streams.next;
+            streams.open.insert(id, (sender.clone(), 0));
+            id
+        };
+        tokio::spawn(async move {
+            loop {
+                let message = tokio::select! {
+                    message = requests.next() => message,
+                    // The controller has gone without saying so.
+                    () = sender.closed() => None,
+                };
+                let Some(Ok(message)) = message else { break };
+                if let Err(status) = self.receive(id, message) {
+                    let _ = sender.send(Err(status)).await;
+                    break;
+                }
+            }
+            let gone = lock(&self.streams).open.remove(&id);
+            let notices = lock(&self.arbiter).leave(id, gone.map_or(0, |(_, device)| device));
+            self.tell(notices);
+        });
+        Ok(Box::pin(ReceiverStream::new(receiver)))
+    }
+
+    fn capabilities(
+        self: Arc<Self>,
+        _: CapabilitiesRequest,
+    ) -> Result<CapabilitiesResponse, Status> {
+        Ok(CapabilitiesResponse {
+            p4runtime_api_version: VERSION.to_owned(),
+        })
+    }
+}
+
+impl Pipeline {
+    /// Makes the updates of a request, whoever sent it.
+    ///
+    /// # Errors
+    /// When one was refused; the details have an error for each update.
+    pub fn write(&self, request: &WriteRequest) -> Result<(), Status> {
+        let wanted = pb::write_request::Atomicity::try_from(request.atomicity)
+            .map_err(|_| Status::invalid_argument("there is no such atomicity"))?;
+        status::of_updates(&write_all(self, &request.updates, wanted)?)
+    }
+
+    /// Reads what a request asks for.
+    ///
+    /// # Errors
+    /// When it asks for something that the program does not have.
+    pub fn read(&self, request: &ReadRequest, now: Time) -> Result<Vec<pb::Entity>, Status> {
+        let mut entities = Vec::new();
+        for wanted in &request.entities {
+            entities.extend(read::entities(self, wanted, now)?);
+        }
+        Ok(entities)
+    }
+}
+
+/// Makes updates, and says of each one what came of it.
+fn write_all(
+    pipeline: &Pipeline,
+    updates: &[pb::Update],
+    wanted: pb::write_request::Atomicity,
+) -> Result<Vec<Result<(), Status>>, Status> {
+    use pb::write_request::Atomicity as Wanted;
+    if wanted == Wanted::ContinueOnError {
+        return Ok(updates
+            .iter()
+            .map(|update| {
+                let changes = write::changes(pipeline, update)?;
+                pipeline
+                    .control
+                    .write_all(&changes)
+                    .map_err(|(_, error)| status::of(&error))
+            })
+            .collect());
+    }
+    let (mut changes, mut owner) = (Vec::new(), Vec::new());
+    for (number, update) in updates.iter().enumerate() {
+        match write::changes(pipeline, update) {
+            Ok(some) => {
+                owner.extend(some.iter().map(|_| number));
+                changes.extend(some);
+            }
+            Err(status) => return Ok(refused(updates.len(), number, status)),
+        }
+    }
+    if wanted == Wanted::DataplaneAtomic && !pipeline.control.seen_at_once(&changes) {
+        return Err(Status::unimplemented(
+            "packets see at once only batches of table entries: use ROLLBACK_ON_ERROR",
+        ));
+    }
+    let results = pipeline.control.write(&changes, Atomicity::Rollback);
+    let first = results
+        .into_iter()
+        .zip(&owner)
+        .find_map(|(result, number)| match result {
+            Err(error) if error.kind != pipeline::control::ErrorKind::TakenBack => {
+                Some((*number, status::of(&error)))
+            }
+            _ => None,
+        });
+    Ok(match first {
+        None => updates.iter().map(|_| Ok(())).collect(),
+        Some((number, status)) => refused(updates.len(), number, status),
+    })
+}
+
+fn refused(count: usize, number: usize, status: Status) -> Vec<Result<(), Status>> {
+    let mut results: Vec<_> = (0..count)
+        .map(|_| {
+            Err(Status::new(
+                Code::Aborted,
+                format!("not made, since update {number} was refused"),
+            ))
+        })
+        .collect();
+    results[number] = Err(status);
+    results
+}

@@ -1,0 +1,191 @@
+//! The service `p4.v1.P4Runtime` for tonic, written by hand: no program has to be generated for six calls.
+
+use crate::messages::runtime::{
+    CapabilitiesRequest, CapabilitiesResponse, GetForwardingPipelineConfigRequest,
+    GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
+    SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamMessageRequest,
+    StreamMessageResponse, WriteRequest, WriteResponse,
+};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio_stream::Stream;
+use tonic::body::Body;
+use tonic::codegen::http;
+use tonic::server::{Grpc, NamedService, ServerStreamingService, StreamingService, UnaryService};
+use tonic::{Request, Response, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+/// Answers that come one after the other.
+pub type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+/// What a call will have come to.
+pub type Coming<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
+
+/// The calls of P4Runtime.
+pub trait P4Runtime: Send + Sync + 'static {
+    /// Changes entities.
+    fn write(self: Arc<Self>, request: WriteRequest) -> Result<WriteResponse, Status>;
+    /// Reads entities.
+    fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status>;
+    /// Brings a program.
+    fn set_pipeline(
+        self: Arc<Self>,
+        request: SetForwardingPipelineConfigRequest,
+    ) -> Result<SetForwardingPipelineConfigResponse, Status>;
+    /// Tells which program there is.
+    fn get_pipeline(
+        self: Arc<Self>,
+        request: GetForwardingPipelineConfigRequest,
+    ) -> Result<GetForwardingPipelineConfigResponse, Status>;
+    /// The stream between a controller and the device.
+    fn stream(
+        self: Arc<Self>,
+        requests: Streaming<StreamMessageRequest>,
+    ) -> Result<Answers<StreamMessageResponse>, Status>;
+    /// Tells what the server can do.
+    fn capabilities(
+        self: Arc<Self>,
+        request: CapabilitiesRequest,
+    ) -> Result<CapabilitiesResponse, Status>;
+}
+
+/// The service, for [`tonic::transport::Server::add_service`].
+pub struct P4RuntimeServer<T>(Arc<T>);
+
+impl<T> Clone for P4RuntimeServer<T> {
+    fn clone(&self) -> Self {
+        P4RuntimeServer(Arc::clone(&self.0))
+    }
+}
+
+impl<T: P4Runtime> P4RuntimeServer<T> {
+    /// Of what answers the calls.
+    pub fn new(inner: Arc<T>) -> Self {
+        P4RuntimeServer(inner)
+    }
+}
+
+impl<T> NamedService for P4RuntimeServer<T> {
+    const NAME: &'static str = "p4.v1.P4Runtime";
+}
+
+/// A call with one question and one answer.
+struct Unary<T, F>(Arc<T>, F);
+
+impl<T, F, Q, A> UnaryService<Q> for Unary<T, F>
+where
+    T: P4Runtime,
+    F: Fn(Arc<T>, Q) -> Result<A, Status> + Send + Copy + 'static,
+    Q: Send + 'static,
+    A: Send + 'static,
+{
+    type Response = A;
+    type Future = Coming<A>;
+    fn call(&mut self, request: Request<Q>) -> Coming<A> {
+        let (inner, call) = (Arc::clone(&self.0), self.1);
+        // Compiling a program or changing many entries takes its time; the stream's tasks go on meanwhile.
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || call(inner, request.into_inner())).await;
+            done.unwrap_or_else(|_| Err(Status::internal("the call ended early")))
+                .map(Response::new)
+        })
+    }
+}
+
+struct ReadCall<T>(Arc<T>);
+
+impl<T: P4Runtime> ServerStreamingService<ReadRequest> for ReadCall<T> {
+    type Response = ReadResponse;
+    type ResponseStream = Answers<ReadResponse>;
+    type Future = Coming<Self::ResponseStream>;
+    fn call(&mut self, request: Request<ReadRequest>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || inner.read(request.into_inner())).await;
+            done.unwrap_or_else(|_| Err(Status::internal("the call ended early")))
+                .map(Response::new)
+        })
+    }
+}
+
+struct StreamCall<T>(Arc<T>);
+
+impl<T: P4Runtime> StreamingService<StreamMessageRequest> for StreamCall<T> {
+    type Response = StreamMessageResponse;
+    type ResponseStream = Answers<StreamMessageResponse>;
+    type Future = Coming<Self::ResponseStream>;
+    fn call(&mut self, request: Request<Streaming<StreamMessageRequest>>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { inner.stream(request.into_inner()).map(Response::new) })
+    }
+}
+
+impl<T, B> tonic::codegen::Service<http::Request<B>> for P4RuntimeServer<T>
+where
+    T: P4Runtime,
+    B: tonic::codegen::Body + Send + 'static,
+    B::Error: Into<tonic::codegen::StdError> + Send + 'static,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        match request.uri().path() {
+            "/p4.v1.P4Runtime/Write" => unary(request, Unary(inner, T::write)),
+            "/p4.v1.P4Runtime/SetForwardingPipelineConfig" => {
+                unary(request, Unary(inner, T::set_pipeline))
+            }
+            "/p4.v1.P4Runtime/GetForwardingPipelineConfig" => {
+                unary(request, Unary(inner, T::get_pipeline))
+            }
+            "/p4.v1.P4Runtime/Capabilities" => unary(request, Unary(inner, T::capabilities)),
+            "/p4.v1.P4Runtime/Read" => Box::pin(async move {
+                let mut grpc = grpc(ProstCodec::default());
+                Ok(grpc.server_streaming(ReadCall(inner), request).await)
+            }),
+            "/p4.v1.P4Runtime/StreamChannel" => Box::pin(async move {
+                let mut grpc = grpc(ProstCodec::default());
+                Ok(grpc.streaming(StreamCall(inner), request).await)
+            }),
+            _ => Box::pin(async {
+                Ok(Status::unimplemented("P4Runtime has no such call").into_http())
+            }),
+        }
+    }
+}
+
+/// Programs and large batches are longer than gRPC's four megabytes.
+const LONGEST_MESSAGE: usize = 64 << 20;
+
+fn grpc<Q, A>(codec: ProstCodec<A, Q>) -> Grpc<ProstCodec<A, Q>>
+where
+    A: prost::Message + Send + 'static,
+    Q: prost::Message + Default + Send + 'static,
+{
+    Grpc::new(codec).apply_max_message_size_config(Some(LONGEST_MESSAGE), None)
+}
+
+type Reply = Pin<Box<dyn Future<Output = Result<http::Response<Body>, Infallible>> + Send>>;
+
+fn unary<T, F, Q, A, B>(request: http::Request<B>, call: Unary<T, F>) -> Reply
+where
+    T: P4Runtime,
+    F: Fn(Arc<T>, Q) -> Result<A, Status> + Send + Sync + Copy + 'static,
+    Q: prost::Message + Default + Send + 'static,
+    A: prost::Message + Send + 'static,
+    B: tonic::codegen::Body + Send + 'static,
+    B::Error: Into<tonic::codegen::StdError> + Send + 'static,
+{
+    Box::pin(async move {
+        let mut grpc = grpc(ProstCodec::default());
+        Ok(grpc.unary(call, request).await)
+    })
+}

@@ -82,7 +82,7 @@ impl Pipeline {
                 .iter()
                 .position(|other| *other.name == *digest.preamble.name);
             let place = same.or_else(|| {
-                digests.iter().position(|other| {
+                known.iter().position(|other| {
                     let own = other.fields.iter().map(|(_, ty)| ty.width());
                     other.object.is_none() && own.eq(widths.iter().copied())
                 })

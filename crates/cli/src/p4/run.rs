@@ -4,14 +4,15 @@ use super::control::{Listener, carry_out};
 use super::source::Reading;
 use crate::Verdict;
 use crate::cat::tick;
-use ::pipeline::architecture::Config;
+use ::pipeline::architecture::{Config, Pipeline};
 use ::pipeline::control::Control;
-use ::pipeline::environment::Options;
+use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
 use anyhow::anyhow;
 use lab::engine::{EngineKind, pipeline, told};
 use live::port::PortSpec;
 use node::Time;
+use p4runtime::{Settings, SwitchNode, serve};
 use packet::Tick;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use std::sync::Arc;
 /// The ports of --on are the program's ports 0, 1, 2, ... While it runs, `wire p4 table` and its kin control it through the
 /// socket of --control.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  wire p4 run router.p4 --on eth1 --on eth2 --entries entries.txt --control s1.sock")]
+#[command(after_help = "Examples:
+  wire p4 run router.p4 --on eth1 --on eth2 --entries entries.txt --control s1.sock
+  wire p4 run router.p4 --on eth1 --on eth2 --cpu-port 510 --p4runtime 127.0.0.1:9559")]
 pub struct Run {
     /// The program
     program: PathBuf,
@@ -40,6 +42,12 @@ pub struct Run {
     /// The port number that stands for the controller
     #[arg(long, value_name = "N")]
     cpu_port: Option<u32>,
+    /// Serve P4Runtime at this address, such as 127.0.0.1:9559
+    #[arg(long, value_name = "ADDRESS")]
+    p4runtime: Option<std::net::SocketAddr>,
+    /// The device's number in P4Runtime; without it every number means this device
+    #[arg(long, value_name = "N", requires = "p4runtime")]
+    device_id: Option<u64>,
     /// fast or reference
     #[arg(long, value_name = "ENGINE", default_value = "fast")]
     engine: EngineKind,
@@ -72,9 +80,12 @@ impl Run {
             seed: self.seed,
             ..Config::default()
         };
-        let pipeline = pipeline(&program, self.engine, options, &config);
+        let pipeline = pipeline(&program, self.engine, options.clone(), &config);
         let pipeline = pipeline.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
-        let control = || Control::new(Arc::clone(pipeline.environment()));
+        let environment = Arc::clone(pipeline.environment());
+        let mut controlled = None;
+        let own = Control::new(Arc::clone(&environment));
+        let control = || own.clone();
         if let Some(path) = &self.entries {
             carry_out(&control(), path)?;
         }
@@ -83,7 +94,31 @@ impl Run {
             .as_ref()
             .map(|path| Listener::open(path, control()));
         let _listener = listener.transpose()?;
-        let node = Box::new(PipelineNode::new(pipeline, self.on.len()));
+        let node: Box<dyn node::Node> = match (self.p4runtime, &compiled.checked) {
+            (Some(address), Some(checked)) => {
+                let kind = self.engine;
+                let make = move |environment: &Arc<Environment>| {
+                    let engine = kind
+                        .engine(environment)
+                        .map_err(|error| error.to_string())?;
+                    Pipeline::new(environment, engine, &config).map_err(|error| error.to_string())
+                };
+                let (node, handle) = SwitchNode::new(pipeline, self.on.len(), Box::new(make));
+                let text = std::fs::read(&self.program)?;
+                let mut described = p4runtime::Pipeline::new(checked, &environment, text);
+                described.control = own.clone();
+                let settings = Settings {
+                    device_id: self.device_id,
+                    options,
+                };
+                let running = serve(address, handle, Some(described), settings)?;
+                eprintln!("{name}: P4Runtime at {}", running.address);
+                controlled = Some(running);
+                Box::new(node)
+            }
+            _ => Box::new(PipelineNode::new(pipeline, self.on.len())),
+        };
+        let _controlled = controlled;
         crate::run::drive(&name, node, &self.on, self.tick, self.duration, self.json)
     }
 }

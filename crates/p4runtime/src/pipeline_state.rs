@@ -77,8 +77,8 @@ impl Pipeline {
         let mut digests = BTreeMap::new();
         for digest in &info.digests {
             let widths = flat(&info, &digest.ty);
-            let digests = control.digests();
-            let same = digests
+            let known = control.digests();
+            let same = known
                 .iter()
                 .position(|other| *other.name == *digest.preamble.name);
             let place = same.or_else(|| {

@@ -80,7 +80,7 @@ control NoChecks(inout headers_t hdr, inout metadata_t meta) {
     apply {}
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets_and_bytes) hits;
     counter(16, CounterType.packets) by_port;
     register<bit<32>>(8) last_address;
@@ -153,7 +153,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control Leaving(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         if (standard.egress_port == CPU) {
             hdr.packet_in.setValid();
@@ -171,4 +171,4 @@ control Writer(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(Reader(), NoChecks(), Ingress(), Egress(), NoChecks(), Writer()) main;
+V1Switch(Reader(), NoChecks(), Routing(), Leaving(), NoChecks(), Writer()) main;

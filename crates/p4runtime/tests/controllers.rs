@@ -1,5 +1,9 @@
 //! Real controllers against the server: a client in the way of PTF's, and `p4runtime-shell`. Where Python lacks their packages, the tests say
 //! that they were skipped.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test is the world: its thread lets time pass"
+)]
 
 use node::{Node, Out, Time};
 use p4::compile::{Options, compile};

@@ -14,7 +14,7 @@ mod types;
 
 pub use build::describe;
 pub use ids::Kind;
-pub use types::{DataType, NewType, TypeInfo};
+pub use types::{DataType, Members, NewType, TypeInfo};
 
 use crate::value::Bits;
 use alloc::string::String;

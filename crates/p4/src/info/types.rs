@@ -56,21 +56,24 @@ pub enum NewType {
     Translated(Arc<str>, Option<u32>),
 }
 
+/// Members, each with what it is.
+pub type Members<T> = Vec<(Arc<str>, T)>;
+
 /// The named types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeInfo {
     /// Structs.
-    pub structs: BTreeMap<Arc<str>, Vec<(Arc<str>, DataType)>>,
+    pub structs: BTreeMap<Arc<str>, Members<DataType>>,
     /// Headers; structs in them are taken apart.
-    pub headers: BTreeMap<Arc<str>, Vec<(Arc<str>, DataType)>>,
+    pub headers: BTreeMap<Arc<str>, Members<DataType>>,
     /// Header unions: members and their headers.
-    pub unions: BTreeMap<Arc<str>, Vec<(Arc<str>, Arc<str>)>>,
+    pub unions: BTreeMap<Arc<str>, Members<Arc<str>>>,
     /// Enums.
     pub enums: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The members of `error`, if anything has this type.
     pub error: Option<Vec<Arc<str>>>,
     /// Enums with an underlying type: its width, and the members' values.
-    pub serializable_enums: BTreeMap<Arc<str>, (u32, Vec<(Arc<str>, Bits)>)>,
+    pub serializable_enums: BTreeMap<Arc<str>, (u32, Members<Bits>)>,
     /// Types made by `type`.
     pub new_types: BTreeMap<Arc<str>, (NewType, Notes)>,
 }

@@ -379,28 +379,15 @@ impl<'a> Builder<'a> {
             }
         }
         for (name, declaration) in self.direct_actions() {
-            let DeclarationKind::Action { parameters, .. } = &declaration.kind else {
-                continue;
-            };
             if annotation(&declaration.annotations, "hidden").is_some()
                 || seen.insert(name.clone(), ()).is_some()
             {
                 continue;
             }
-            let wishes: Vec<_> = parameters
-                .iter()
-                .map(|tree| id(&tree.annotations))
-                .collect();
-            let mut described = Vec::new();
-            for (tree, number) in parameters.iter().zip(local(&wishes)) {
-                let ty = self.checked.types.get(&tree.id);
-                let name = control_name(&tree.name.text, &tree.annotations);
-                let notes = notes(&tree.annotations, &[]);
-                described.push(self.field(number, name.into(), ty, 0, notes));
-            }
+            // The program gives all its arguments, so that none is left for a controller.
             actions.push(Action {
                 preamble: self.preamble(Kind::Action, &name, notes(&declaration.annotations, &[])),
-                parameters: described,
+                parameters: Vec::new(),
             });
         }
         actions

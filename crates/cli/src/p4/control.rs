@@ -113,7 +113,7 @@ fn serve(stream: &UnixStream, control: &Control) -> std::io::Result<()> {
   wire p4 counter read seen all --at s1.sock --json")]
 pub struct Words {
     /// The command
-    #[arg(required = true, allow_hyphen_values = true, value_name = "WORD")]
+    #[arg(required = true, allow_negative_numbers = true, value_name = "WORD")]
     words: Vec<String>,
     /// The socket of the pipeline
     #[arg(long, value_name = "SOCKET")]

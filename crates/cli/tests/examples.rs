@@ -39,6 +39,12 @@ fn examples(command: &str) -> Vec<String> {
 fn every_example_in_the_help_runs() {
     let place = Place::new("examples");
     place.write("t.lines", lines(500));
+    let (program, tests) = (
+        include_str!("../../../examples/p4-l2l3/l2l3.p4"),
+        include_str!("../../../examples/p4-l2l3/l2l3.stf"),
+    );
+    place.write("router.p4", program);
+    place.write("router.stf", tests);
     place.run("mv t.lines trace.lines; wire dump trace.lines -o trace.pcapng; cp trace.pcapng before.pcapng; cp trace.pcapng behind.pcapng; mkdir -p ports target/man home/.local/share/bash-completion/completions").good();
     let rooted = is_root("examples with ports");
     let namespace = rooted.then(network);

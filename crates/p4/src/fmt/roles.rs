@@ -259,6 +259,11 @@ fn signs(pieces: &[Piece], tokens: &[usize], roles: &mut Roles) {
 fn is_cast(pieces: &[Piece], tokens: &[usize], t: usize) -> bool {
     use Symbol::*;
     let token = |t: usize| tokens.get(t).map(|n| &pieces[*n]);
+    // What stands in brackets behind these is a condition or a value.
+    let before = t.checked_sub(1).and_then(token).and_then(|p| p.keyword());
+    if let Some(Keyword::If | Keyword::For | Keyword::Switch | Keyword::Select) = before {
+        return false;
+    }
     let Some(end) = type_end(pieces, tokens, t + 1, 0) else {
         return false;
     };

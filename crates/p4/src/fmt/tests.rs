@@ -18,7 +18,7 @@ fn stays(text: &str) {
 fn statements_stand_on_lines_of_their_own() {
     assert_eq!(
         formatted(
-            "header  h{bit < 8 > a;bit<16>b;}\ncontrol c( inout h  x ){apply{x.a=1;if(x.b==2){x.a=3;}else if(x.b>3)x.a=4;else{exit;}}}"
+            "header  h{bit < 8 > a;\nbit<16>b;}\ncontrol c( inout h  x ){apply{x.a=1;if(x.b==2){x.a=3;}else if(x.b>3)x.a=4;else{exit;}}}"
         ),
         "header h {
     bit<8> a;

@@ -14,6 +14,7 @@
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
 //! | [`line`](mod@line) | one packet as one text line (FORMATS section 1) |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
+//! | [`segment`] | a piece of a byte stream in a frame: control channels on links |
 //! | [`sniff`] | tells what a file of packets is by its first bytes |
 //! | [`word`] | the 64-bit timestamp word: received stamps and departures (FORMATS section 3) |
 //!
@@ -67,6 +68,7 @@ pub mod ipv6;
 pub mod line;
 pub mod mpls;
 pub mod record;
+pub mod segment;
 pub mod sniff;
 pub mod tcp;
 pub mod udp;

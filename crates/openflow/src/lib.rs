@@ -8,3 +8,5 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
+
+pub mod channel;

@@ -105,16 +105,26 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// Appends the segment's frame. Of the bytes, the first [`LONGEST`] at most.
+    /// What goes before the [`carried`](Segment::carried) bytes in the frame.
+    pub fn header(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        header[14] = self.kind as u8;
+        header[16..20].copy_from_slice(&self.connection.to_be_bytes());
+        header[20..24].copy_from_slice(&self.count.to_be_bytes());
+        header[24..26].copy_from_slice(&(self.carried().len() as u16).to_be_bytes());
+        header
+    }
+
+    /// Of the bytes, the first [`LONGEST`] at most: what the frame carries.
+    pub fn carried(&self) -> &'a [u8] {
+        &self.bytes[..self.bytes.len().min(LONGEST)]
+    }
+
+    /// Appends the segment's frame, with the [`carried`](Segment::carried) bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let bytes = &self.bytes[..self.bytes.len().min(LONGEST)];
-        out.extend_from_slice(&[0; 12]);
-        out.extend_from_slice(&ETHERTYPE.to_be_bytes());
-        out.extend_from_slice(&[self.kind as u8, 0]);
-        out.extend_from_slice(&self.connection.to_be_bytes());
-        out.extend_from_slice(&self.count.to_be_bytes());
-        out.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
-        out.extend_from_slice(bytes);
+        out.extend_from_slice(&self.header());
+        out.extend_from_slice(self.carried());
     }
 }
 

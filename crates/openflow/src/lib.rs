@@ -10,3 +10,5 @@ extern crate alloc;
 extern crate std;
 
 pub mod channel;
+pub mod key;
+pub mod table;

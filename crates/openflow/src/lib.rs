@@ -2,6 +2,16 @@
 //!
 //! Nothing here does I/O or reads a clock. A control channel is [segments](packet::segment) on a port of the node,
 //! which a simulated link, a socket or a simulated TCP connection carries.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`message`] | the messages of both versions as one model: [`message::Message`], encode, decode, framing |
+//! | [`handshake`] | the exchange of hellos that picks a version |
+//! | [`oxm`], [`matching`] | match fields, and the match that 1.0 and 1.3 write differently |
+//! | [`action`], [`instruction`] | what is done with a packet |
+//! | [`port`] | port numbers and descriptions |
+//! | [`fault`] | the errors that the specification names |
+//! | [`list`] | lists that are read from the bytes of a message, or written from a slice |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -9,6 +19,17 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod action;
+mod bytes;
 pub mod channel;
+pub mod fault;
+pub mod handshake;
+pub mod instruction;
 pub mod key;
+pub mod list;
+pub mod matching;
+pub mod message;
+pub mod oxm;
+pub mod port;
 pub mod table;
+pub mod version;

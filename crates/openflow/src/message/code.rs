@@ -1,0 +1,108 @@
+//! The numbers of the messages, which differ between the versions.
+
+use super::*;
+
+/// The messages behind hello and error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    EchoRequest,
+    EchoReply,
+    Experimenter,
+    FeaturesRequest,
+    FeaturesReply,
+    GetConfigRequest,
+    GetConfigReply,
+    SetConfig,
+    PacketIn,
+    FlowRemoved,
+    PortStatus,
+    PacketOut,
+    FlowMod,
+    BarrierRequest,
+    BarrierReply,
+}
+
+/// Number in 1.0, number in 1.3.
+const NUMBERS: [(Kind, Option<u8>, Option<u8>); 15] = [
+    (Kind::EchoRequest, Some(2), Some(2)),
+    (Kind::EchoReply, Some(3), Some(3)),
+    (Kind::Experimenter, Some(4), Some(4)),
+    (Kind::FeaturesRequest, Some(5), Some(5)),
+    (Kind::FeaturesReply, Some(6), Some(6)),
+    (Kind::GetConfigRequest, Some(7), Some(7)),
+    (Kind::GetConfigReply, Some(8), Some(8)),
+    (Kind::SetConfig, Some(9), Some(9)),
+    (Kind::PacketIn, Some(10), Some(10)),
+    (Kind::FlowRemoved, Some(11), Some(11)),
+    (Kind::PortStatus, Some(12), Some(12)),
+    (Kind::PacketOut, Some(13), Some(13)),
+    (Kind::FlowMod, Some(14), Some(14)),
+    (Kind::BarrierRequest, Some(18), Some(20)),
+    (Kind::BarrierReply, Some(19), Some(21)),
+];
+
+/// What the number means.
+pub(super) fn kind(version: Version, number: u8) -> Option<Kind> {
+    let row = NUMBERS.iter().find(|(_, ten, thirteen)| {
+        Some(number)
+            == match version {
+                Version::V10 => *ten,
+                Version::V13 => *thirteen,
+            }
+    });
+    row.map(|(kind, ..)| *kind)
+}
+
+/// The number of a message.
+pub(super) fn of(message: &Message<'_>, version: Version) -> Result<u8, Unsupported> {
+    let kind = match message {
+        Message::Hello(_) => return Ok(0),
+        Message::Error(_) => return Ok(1),
+        Message::EchoRequest(_) => Kind::EchoRequest,
+        Message::EchoReply(_) => Kind::EchoReply,
+        Message::Experimenter(_) => Kind::Experimenter,
+        Message::FeaturesRequest => Kind::FeaturesRequest,
+        Message::FeaturesReply(_) => Kind::FeaturesReply,
+        Message::GetConfigRequest => Kind::GetConfigRequest,
+        Message::GetConfigReply(_) => Kind::GetConfigReply,
+        Message::SetConfig(_) => Kind::SetConfig,
+        Message::PacketIn(_) => Kind::PacketIn,
+        Message::FlowRemoved(_) => Kind::FlowRemoved,
+        Message::PortStatus(_) => Kind::PortStatus,
+        Message::PacketOut(_) => Kind::PacketOut,
+        Message::FlowMod(_) => Kind::FlowMod,
+        Message::BarrierRequest => Kind::BarrierRequest,
+        Message::BarrierReply => Kind::BarrierReply,
+    };
+    let row = NUMBERS.iter().find(|(other, ..)| *other == kind);
+    let number = row.and_then(|(_, ten, thirteen)| match version {
+        Version::V10 => *ten,
+        Version::V13 => *thirteen,
+    });
+    number.ok_or(Unsupported::new(version, "this message"))
+}
+
+/// Reads what is behind the header.
+pub(super) fn read<'a>(
+    kind: Kind,
+    version: Version,
+    reader: &mut Reader<'a>,
+) -> Result<Message<'a>, Fault> {
+    Ok(match kind {
+        Kind::EchoRequest => Message::EchoRequest(reader.take_rest()),
+        Kind::EchoReply => Message::EchoReply(reader.take_rest()),
+        Kind::Experimenter => Message::Experimenter(Experimenter::read(version, reader)?),
+        Kind::FeaturesRequest => Message::FeaturesRequest,
+        Kind::FeaturesReply => Message::FeaturesReply(Features::read(version, reader)?),
+        Kind::GetConfigRequest => Message::GetConfigRequest,
+        Kind::GetConfigReply => Message::GetConfigReply(Config::read(reader)?),
+        Kind::SetConfig => Message::SetConfig(Config::read(reader)?),
+        Kind::PacketIn => Message::PacketIn(PacketIn::read(version, reader)?),
+        Kind::FlowRemoved => Message::FlowRemoved(FlowRemoved::read(version, reader)?),
+        Kind::PortStatus => Message::PortStatus(PortStatus::read(version, reader)?),
+        Kind::PacketOut => Message::PacketOut(PacketOut::read(version, reader)?),
+        Kind::FlowMod => Message::FlowMod(FlowMod::read(version, reader)?),
+        Kind::BarrierRequest => Message::BarrierRequest,
+        Kind::BarrierReply => Message::BarrierReply,
+    })
+}

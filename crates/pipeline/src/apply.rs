@@ -41,7 +41,7 @@ pub fn choose(
     }
     let reference = match found.choice {
         Choice::Action(action) => {
-            bind(id, action, found.arguments, cells, context);
+            bind(id, action, found.arguments.cells(), cells, context);
             chosen.action = Some(action);
             return chosen;
         }
@@ -67,7 +67,7 @@ pub fn choose(
         // An action that only the other table has cannot be run here.
         if let Some(action) = action.copied().filter(|action| *action != u32::MAX) {
             let arguments = member.arguments.clone();
-            bind(id, action, &arguments, cells, context);
+            bind(id, action, arguments.iter().copied(), cells, context);
             chosen.action = Some(action);
         }
     }
@@ -87,16 +87,19 @@ pub fn hit(id: TableId, table: &Table, entry: u32, context: &Context) {
 }
 
 /// Puts an action's arguments into their slots.
-fn bind(id: TableId, action: u32, arguments: &[u64], cells: &mut [u64], context: &Context) {
+fn bind(
+    id: TableId,
+    action: u32,
+    mut arguments: impl Iterator<Item = u64>,
+    cells: &mut [u64],
+    context: &Context,
+) {
     let program = &context.environment.program;
     let listed = &program.tables[id.index()].actions[action as usize];
-    let mut at = 0;
     for (_, slot, _) in &program.actions[listed.action.index()].parameters {
         let range = context.environment.layout.range(*slot);
-        let count = range.len();
-        if let Some(values) = arguments.get(at..at + count) {
-            cells[range].copy_from_slice(values);
+        for (cell, value) in cells[range].iter_mut().zip(&mut arguments) {
+            *cell = value;
         }
-        at += count;
     }
 }

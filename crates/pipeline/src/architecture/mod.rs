@@ -180,17 +180,22 @@ impl Pipeline {
             .process(&mut self.machine, view.tables(), port, bytes, out);
     }
 
-    /// Runs packets, which all see the tables as they are at one moment.
+    /// Runs packets one after the other. Each of them sees a batch of changes of the tables as a whole or not at all.
     pub fn process_all<'a>(
         &mut self,
         now: Time,
         packets: impl IntoIterator<Item = (u32, &'a [u8])>,
         out: &mut dyn Output,
     ) {
-        let view = self.environment.tables.view();
-        self.environment.tables.tick(now);
+        let tables = &self.environment.tables;
+        let mut view = tables.view();
+        tables.tick(now);
         self.machine.context.now = now;
         for (port, bytes) in packets {
+            // No writer waits for longer than a packet takes.
+            if view.is_old() {
+                view = tables.view();
+            }
             self.architecture
                 .process(&mut self.machine, view.tables(), port, bytes, out);
         }

@@ -1,7 +1,20 @@
 //! Exact matches: open addressing with linear probing, at most half full.
 
-use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// So many cells of zero.
+pub(super) fn zeros(count: usize) -> Vec<AtomicU64> {
+    (0..count).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Makes room for `count` cells, with some to spare, so that this seldom happens.
+pub(super) fn grow(cells: &mut Vec<AtomicU64>, count: usize) {
+    if cells.len() < count {
+        cells.resize_with(count.next_power_of_two(), AtomicU64::default);
+    }
+}
 
 /// Mixes one more cell into a hash: the two halves of a product with a constant that has no structure.
 #[inline]
@@ -14,13 +27,15 @@ pub(super) fn mix(hash: u64, cell: u64) -> u64 {
 pub(super) const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// Slots of a row and so many bits of its hash; 0 is free. What the keys are, and how to compare them, the user knows.
-#[derive(Clone, Debug)]
+///
+/// A row is added by one store, so that readers may be about meanwhile. Everything else wants the slots for itself.
+#[derive(Debug)]
 pub(super) struct Slots {
-    slots: Vec<u64>,
-    used: usize,
+    slots: Vec<AtomicU64>,
+    used: AtomicUsize,
     /// Eight bits or more for each row; one that is not set says that no row has such a hash. Small enough to stay near the processor
     /// where the slots do not.
-    filter: Vec<u64>,
+    filter: Vec<AtomicU64>,
 }
 
 /// Bits of the filter for each slot.
@@ -31,9 +46,9 @@ const TAG: u64 = 0xffff_ffff_0000_0000;
 impl Slots {
     pub(super) fn new() -> Self {
         Slots {
-            slots: vec![0; 16],
-            used: 0,
-            filter: vec![0; 16 * FILTER / 64],
+            slots: zeros(16),
+            used: AtomicUsize::new(0),
+            filter: zeros(16 * FILTER / 64),
         }
     }
 
@@ -48,7 +63,7 @@ impl Slots {
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         let (word, bit) = self.filter_bit(hash);
-        self.filter[word] & bit != 0
+        self.filter[word].load(Acquire) & bit != 0
     }
 
     /// The row with this hash that `is` it, or 0.
@@ -57,7 +72,8 @@ impl Slots {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let slot = self.slots[at];
+            // What was written before the slot is seen with it.
+            let slot = self.slots[at].load(Acquire);
             if slot == 0 {
                 return 0;
             }
@@ -68,36 +84,48 @@ impl Slots {
         }
     }
 
+    /// Whether another row can be added by [`Self::add`].
+    pub(super) fn has_room(&self) -> bool {
+        (self.used.load(Relaxed) + 1) * 2 <= self.slots.len()
+    }
+
+    /// Adds a row, which is not there, while there is room.
+    pub(super) fn add(&self, hash: u64, row: u32) {
+        self.put(hash, (hash & TAG) | u64::from(row));
+        self.used.store(self.used.load(Relaxed) + 1, Relaxed);
+    }
+
     /// Adds a row, which is not there.
     pub(super) fn insert(&mut self, hash: u64, row: u32, hash_of: impl Fn(u32) -> u64) {
-        if (self.used + 1) * 2 > self.slots.len() {
-            let grown = vec![0; self.slots.len() * 2];
-            self.filter = vec![0; grown.len() * FILTER / 64];
+        if !self.has_room() {
+            let grown = zeros(self.slots.len() * 2);
+            self.filter = zeros(grown.len() * FILTER / 64);
             for slot in core::mem::replace(&mut self.slots, grown) {
+                let slot = slot.into_inner();
                 if slot != 0 {
                     self.put(hash_of(slot as u32), slot);
                 }
             }
         }
-        self.put(hash, (hash & TAG) | u64::from(row));
-        self.used += 1;
+        self.add(hash, row);
     }
 
-    fn put(&mut self, hash: u64, slot: u64) {
+    fn put(&self, hash: u64, slot: u64) {
         let (word, bit) = self.filter_bit(hash);
-        self.filter[word] |= bit;
+        let bits = self.filter[word].load(Relaxed);
+        self.filter[word].store(bits | bit, Release);
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
-        while self.slots[at] != 0 {
+        while self.slots[at].load(Relaxed) != 0 {
             at = (at + 1) & mask;
         }
-        self.slots[at] = slot;
+        self.slots[at].store(slot, Release);
     }
 
     /// Puts another row in the place of one.
     pub(super) fn replace(&mut self, hash: u64, old: u32, new: u32) {
         if let Some(at) = self.position(hash, old) {
-            self.slots[at] = (hash & TAG) | u64::from(new);
+            self.slots[at].store((hash & TAG) | u64::from(new), Release);
         }
     }
 
@@ -107,20 +135,20 @@ impl Slots {
             return;
         };
         let mask = self.slots.len() - 1;
-        self.used -= 1;
+        *self.used.get_mut() -= 1;
         let mut at = hole;
         loop {
-            self.slots[hole] = 0;
+            *self.slots[hole].get_mut() = 0;
             loop {
                 at = (at + 1) & mask;
-                let slot = self.slots[at];
+                let slot = *self.slots[at].get_mut();
                 if slot == 0 {
                     return;
                 }
                 let home = hash_of(slot as u32) as usize & mask;
                 // It may move if its home is not between the hole and where it is.
                 if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                    self.slots[hole] = slot;
+                    *self.slots[hole].get_mut() = slot;
                     hole = at;
                     break;
                 }
@@ -131,13 +159,13 @@ impl Slots {
     fn position(&self, hash: u64, row: u32) -> Option<usize> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
-        while self.slots[at] != 0 {
-            if self.slots[at] as u32 == row {
-                return Some(at);
+        loop {
+            match self.slots[at].load(Relaxed) {
+                0 => return None,
+                slot if slot as u32 == row => return Some(at),
+                _ => at = (at + 1) & mask,
             }
-            at = (at + 1) & mask;
         }
-        None
     }
 }
 
@@ -147,7 +175,7 @@ pub(super) struct Exact {
     slots: Slots,
     cells: usize,
     /// By row.
-    keys: Vec<u64>,
+    keys: Vec<AtomicU64>,
 }
 
 impl Exact {
@@ -163,7 +191,9 @@ impl Exact {
     pub(super) fn find(&self, key: &[u64]) -> u32 {
         if let [cell] = *key {
             let hash = mix(SEED, cell);
-            return self.slots.find(hash, |row| self.keys[row as usize] == cell);
+            return self
+                .slots
+                .find(hash, |row| self.keys[row as usize].load(Relaxed) == cell);
         }
         let cells = self.cells;
         self.slots.find(hash_of(key), |row| {
@@ -172,12 +202,25 @@ impl Exact {
         })
     }
 
+    /// Adds a row while readers are about, if there is room.
+    pub(super) fn add(&self, row: u32, key: &[u64]) -> bool {
+        let at = row as usize * self.cells;
+        if !self.slots.has_room() || self.keys.len() < at + self.cells {
+            return false;
+        }
+        for (cell, value) in self.keys[at..].iter().zip(key) {
+            cell.store(*value, Relaxed);
+        }
+        self.slots.add(hash_of(key), row);
+        true
+    }
+
     pub(super) fn insert(&mut self, row: u32, key: &[u64]) {
         let at = row as usize * self.cells;
-        if self.keys.len() < at + self.cells {
-            self.keys.resize(at + self.cells, 0);
+        grow(&mut self.keys, at + self.cells);
+        for (cell, value) in self.keys[at..].iter_mut().zip(key) {
+            *cell.get_mut() = *value;
         }
-        self.keys[at..at + self.cells].copy_from_slice(key);
         let (keys, cells) = (&self.keys, self.cells);
         self.slots
             .insert(hash_of(key), row, |row| hash_row(keys, cells, row));
@@ -191,16 +234,20 @@ impl Exact {
 }
 
 #[inline]
-fn same(left: &[u64], right: &[u64]) -> bool {
+fn same(left: &[AtomicU64], right: &[u64]) -> bool {
     // Not `==`, which calls memcmp for a few words.
-    left.iter().zip(right).fold(0, |d, (a, b)| d | (a ^ b)) == 0
+    let pairs = left.iter().zip(right);
+    pairs.fold(0, |differ, (a, b)| differ | (a.load(Relaxed) ^ b)) == 0
 }
 
+/// The hash of a key: what a slot holds the upper half of, and whose lower bits say where to look.
 #[inline]
-fn hash_of(key: &[u64]) -> u64 {
+pub(super) fn hash_of(key: &[u64]) -> u64 {
     key.iter().fold(SEED, |hash, cell| mix(hash, *cell))
 }
 
-fn hash_row(keys: &[u64], cells: usize, row: u32) -> u64 {
-    hash_of(&keys[row as usize * cells..(row as usize + 1) * cells])
+fn hash_row(keys: &[AtomicU64], cells: usize, row: u32) -> u64 {
+    let key = &keys[row as usize * cells..(row as usize + 1) * cells];
+    key.iter()
+        .fold(SEED, |hash, cell| mix(hash, cell.load(Relaxed)))
 }

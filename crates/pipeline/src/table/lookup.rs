@@ -1,15 +1,15 @@
 //! The table as packets see it.
 
 use super::form::{Form, MatchKind};
-use super::hash::Exact;
+use super::hash::{Exact, grow, zeros};
 use super::linear::Linear;
 use super::pattern::Pattern;
 use super::prefix::Trie;
 use super::rank::Rank;
 use super::ternary::Ternary;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use node::Time;
 use p4::ir::TableId;
@@ -80,10 +80,50 @@ pub struct Found<'a> {
     /// What to do.
     pub choice: Choice,
     /// The action's arguments, each in whole cells, one behind the other; what lies behind them has no meaning.
-    pub arguments: &'a [u64],
+    pub arguments: Arguments<'a>,
 }
 
-/// A table to look up in. It never changes while a [`super::View`] shows it.
+/// The cells of an action's arguments in a table.
+///
+/// They are the arguments of one entry as long as the [`super::View`] is there. The control plane may change a single one of them meanwhile,
+/// which is seen whole, as it was or as it is.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a>(&'a [AtomicU64]);
+
+impl Arguments<'_> {
+    /// One cell; 0 behind the end.
+    #[inline]
+    #[must_use]
+    pub fn cell(&self, index: usize) -> u64 {
+        self.0.get(index).map_or(0, |c| c.load(Ordering::Relaxed))
+    }
+
+    /// All cells.
+    pub fn cells(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().map(|cell| cell.load(Ordering::Relaxed))
+    }
+
+    /// Where they are, for code that is made while the program runs.
+    #[inline]
+    #[must_use]
+    pub fn as_ptr(&self) -> *const u64 {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl fmt::Debug for Arguments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.cells()).finish()
+    }
+}
+
+impl PartialEq for Arguments<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells().eq(other.cells())
+    }
+}
+
+/// A table to look up in. While a [`super::View`] shows it single entries may come, and single arguments change, each by one store.
 #[derive(Debug)]
 pub struct Table {
     matcher: Matcher,
@@ -91,9 +131,9 @@ pub struct Table {
     /// Cells of a row.
     stride: usize,
     /// What to do, and the arguments. The first row is the default's, the entry with index `i` has row `i + 1`.
-    rows: Vec<u64>,
+    rows: Vec<AtomicU64>,
     /// By index.
-    handles: Vec<u64>,
+    handles: Vec<AtomicU64>,
     hits: Vec<Arc<[AtomicU64]>>,
 }
 
@@ -149,6 +189,16 @@ impl Matcher {
         }
     }
 
+    /// Adds a row by one store while readers are about, if that can be done.
+    fn add(&self, row: u32, rule: &Arc<Rule>) -> bool {
+        match self {
+            Matcher::Exact(exact) => exact.add(row, &rule.pattern.values),
+            Matcher::Short(trie) => trie.add(row, &rule.pattern),
+            Matcher::Long(trie) => trie.add(row, &rule.pattern),
+            Matcher::Never | Matcher::Ternary(_) | Matcher::Linear(_) => false,
+        }
+    }
+
     fn remove(&mut self, row: u32, rule: &Rule) {
         match self {
             Matcher::Never => {}
@@ -168,7 +218,7 @@ impl Table {
             matcher: Matcher::new(form, linear),
             key_cells: form.key_cells(),
             stride,
-            rows: vec![0; stride],
+            rows: zeros(stride),
             handles: Vec::new(),
             hits: Vec::new(),
         }
@@ -185,15 +235,17 @@ impl Table {
         let row = self.matcher.find(&key[..self.key_cells]);
         let at = row as usize * self.stride;
         let cells = &self.rows[at..at + self.stride];
-        let choice = match cells[0] >> 32 {
-            0 => Choice::Action(cells[0] as u32),
-            1 => Choice::Member(cells[1] as u32),
-            _ => Choice::Group(cells[1] as u32),
+        let arguments = Arguments(&cells[1..]);
+        let choice = cells[0].load(Ordering::Relaxed);
+        let choice = match choice >> 32 {
+            0 => Choice::Action(choice as u32),
+            1 => Choice::Member(arguments.cell(0) as u32),
+            _ => Choice::Group(arguments.cell(0) as u32),
         };
         Found {
             entry: row.checked_sub(1),
             choice,
-            arguments: &cells[1..],
+            arguments,
         }
     }
 
@@ -215,7 +267,46 @@ impl Table {
     /// The handle of the entry with this index.
     #[must_use]
     pub fn handle(&self, entry: u32) -> Option<u64> {
-        self.handles.get(entry as usize).copied()
+        let handle = self.handles.get(entry as usize)?;
+        Some(handle.load(Ordering::Relaxed))
+    }
+
+    /// Makes a change while readers are about, if one store can do it.
+    pub(super) fn try_apply(&self, change: &ChangeKind) -> bool {
+        match change {
+            ChangeKind::Insert {
+                index,
+                rule,
+                row,
+                hits,
+            } => {
+                let number = *index as usize + 1;
+                let room = self.rows.len() >= (number + 1) * self.stride
+                    && self.handles.len() >= number
+                    && (hits.is_none() || self.hits.len() > *index as usize / HITS);
+                if !room {
+                    return false;
+                }
+                // Nobody looks at a row that the matcher does not give.
+                self.store_row(number, row);
+                self.handles[*index as usize].store(rule.handle, Ordering::Relaxed);
+                self.matcher.add(*index + 1, rule)
+            }
+            ChangeKind::Rewrite { index, row } => self.try_rewrite(*index as usize + 1, row),
+            ChangeKind::Default { row } => self.try_rewrite(0, row),
+            ChangeKind::Remove { .. } => false,
+        }
+    }
+
+    fn try_rewrite(&self, number: usize, row: &[u64]) -> bool {
+        let cells = &self.rows[number * self.stride..(number + 1) * self.stride];
+        let pairs = cells.iter().zip(row);
+        let differ = pairs.filter(|(cell, value)| cell.load(Ordering::Relaxed) != **value);
+        if differ.count() > 1 {
+            return false;
+        }
+        self.store_row(number, row);
+        true
     }
 
     pub(super) fn apply(&mut self, change: &ChangeKind) {
@@ -226,13 +317,11 @@ impl Table {
                 row,
                 hits,
             } => {
-                let row_number = *index as usize + 1;
-                if self.rows.len() < (row_number + 1) * self.stride {
-                    self.rows.resize((row_number + 1) * self.stride, 0);
-                    self.handles.resize(row_number, 0);
-                }
-                self.write_row(row_number, row);
-                self.handles[*index as usize] = rule.handle;
+                let number = *index as usize + 1;
+                grow(&mut self.rows, (number + 1) * self.stride);
+                grow(&mut self.handles, number);
+                self.store_row(number, row);
+                *self.handles[*index as usize].get_mut() = rule.handle;
                 if let Some(chunk) = hits
                     && self.hits.len() == *index as usize / HITS
                 {
@@ -240,13 +329,16 @@ impl Table {
                 }
                 self.matcher.insert(*index + 1, rule);
             }
-            ChangeKind::Rewrite { index, row } => self.write_row(*index as usize + 1, row),
+            ChangeKind::Rewrite { index, row } => self.store_row(*index as usize + 1, row),
             ChangeKind::Remove { index, rule } => self.matcher.remove(*index + 1, rule),
-            ChangeKind::Default { row } => self.write_row(0, row),
+            ChangeKind::Default { row } => self.store_row(0, row),
         }
     }
 
-    fn write_row(&mut self, number: usize, row: &[u64]) {
-        self.rows[number * self.stride..(number + 1) * self.stride].copy_from_slice(row);
+    fn store_row(&self, number: usize, row: &[u64]) {
+        let cells = &self.rows[number * self.stride..(number + 1) * self.stride];
+        for (cell, value) in cells.iter().zip(row) {
+            cell.store(*value, Ordering::Relaxed);
+        }
     }
 }

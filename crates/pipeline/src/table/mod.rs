@@ -1,9 +1,10 @@
 //! Match-action tables: packets look up without ever waiting, the control plane changes them meanwhile.
 //!
-//! [`Tables`] holds all tables of a program twice. Packets read one side through a [`View`]; a writer changes the other
-//! side, turns the readers that come from then on to it, and brings the first one up to date with its next change. So a batch of
-//! changes, of several tables too, is seen by a packet as a whole or not at all, and a packet that keeps its view sees all
-//! tables as they were at one moment.
+//! [`Tables`] holds all tables of a program twice. Packets read one side through a [`View`]. A change that one store can make - most
+//! entries that come, one argument that changes - is made where packets read, at once. For all others a writer changes the other
+//! side, turns the readers that come from then on to it, and brings the first one up to date with a later change. So a batch of
+//! changes, of several tables too, is seen by a packet as a whole or not at all: who keeps a view sees no part of a batch that came after,
+//! and nothing go that was there; single entries it may see come.
 //!
 //! ```
 //! # use pipeline::table::{Entry, Tables, Update};
@@ -15,7 +16,7 @@
 //!     tables.update(&Update::Insert(table, Entry::new(vec![prefix], forward)))?;
 //!     let view = tables.view();
 //!     let found = view.table(table).lookup(&[0x0a01_0203]);
-//!     assert_eq!(found.arguments[0], 3);
+//!     assert_eq!(found.arguments.cell(0), 3);
 //!     Ok(())
 //! }
 //! # assert!(route(&Tables::new(&Program::default()), TableId(0)).is_err());
@@ -36,7 +37,7 @@ mod tuple;
 
 pub use entry::{Call, Done, Entry, Idle, Standing, TableError, Update};
 pub use form::{ActionForm, DEFAULT_SIZE, Form, KeyForm, MatchKind};
-pub use lookup::{Choice, Found, Table};
+pub use lookup::{Arguments, Choice, Found, Table};
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -44,12 +45,16 @@ use lookup::Change;
 use master::{Journal, Master};
 use node::Time;
 use p4::ir::{KeyMatch, Program, TableId};
-use spin::relax::Yield;
+use spin::relax::{RelaxStrategy, Yield};
+use spin::rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-// A writer that waits for a reader gives the processor away: the reader may need it.
+// Who waits for a writer gives the processor away: the writer may need it.
 type Mutex<T> = spin::mutex::Mutex<T, Yield>;
-type RwLock<T> = spin::rwlock::RwLock<T, Yield>;
-type Shown<'a, T> = spin::rwlock::RwLockReadGuard<'a, T>;
+
+/// So many changes may be missing on the side that nobody reads before it is brought up to date: only if that costs no waiting, and in any case.
+const BEHIND: [usize; 2] = [64, 1 << 16];
+/// How often a writer looks whether a reader has gone before it gives the processor away, which the reader may need.
+const LOOKS: usize = 1000;
 
 /// All tables of a program, shared between those who forward packets and those who change entries.
 pub struct Tables {
@@ -68,13 +73,22 @@ struct Writer {
     behind: Vec<Change>,
 }
 
-/// All tables at one moment. A writer waits until the views that are older than its change before are gone: hold one for a packet or a batch of packets,
-/// and not while changing tables in the same thread, which would wait for ever.
+/// All tables, with no part of any batch that came later. A writer may wait until views that are older than its last change but one are gone: hold
+/// one for a packet or a few, and not while changing tables in the same thread, which would wait for ever.
 pub struct View<'a> {
-    tables: Shown<'a, Vec<Table>>,
+    tables: RwLockReadGuard<'a, Vec<Table>>,
+    side: usize,
+    active: &'a AtomicUsize,
 }
 
 impl View<'_> {
+    /// Whether there is a newer one. Costs next to nothing: who has many packets asks between them, and takes another view.
+    #[inline]
+    #[must_use]
+    pub fn is_old(&self) -> bool {
+        self.active.load(Ordering::Relaxed) != self.side
+    }
+
     /// One table.
     ///
     /// # Panics
@@ -145,7 +159,11 @@ impl Tables {
             // then the other side is free.
             let active = self.active.load(Ordering::Acquire);
             if let Some(tables) = self.sides[active].try_read() {
-                return View { tables };
+                return View {
+                    tables,
+                    side: active,
+                    active: &self.active,
+                };
             }
             core::hint::spin_loop();
         }
@@ -196,15 +214,51 @@ impl Tables {
                 }
             }
         }
-        let next = 1 - self.active.load(Ordering::Relaxed);
-        {
-            let mut side = self.sides[next].write();
-            bring(&mut side, &writer.behind);
-            bring(&mut side, &journal.changes);
+        let active = self.active.load(Ordering::Relaxed);
+        if let [change] = journal.changes.as_slice() {
+            // Only the other side is ever locked for writing.
+            let shown = self.sides[active].read();
+            if shown[change.table.index()].try_apply(&change.kind) {
+                drop(shown);
+                writer.behind.append(&mut journal.changes);
+                self.catch_up(&mut writer.behind, 1 - active);
+                return Ok(());
+            }
         }
-        self.active.store(next, Ordering::Release);
+        let mut side = self.alone(1 - active);
+        bring(&mut side, &writer.behind);
+        bring(&mut side, &journal.changes);
+        drop(side);
+        self.active.store(1 - active, Ordering::Release);
         writer.behind = journal.changes;
         Ok(())
+    }
+
+    /// Brings the side that nobody reads up to date now and then.
+    fn catch_up(&self, behind: &mut Vec<Change>, hidden: usize) {
+        let [some, most] = BEHIND;
+        let side = match behind.len() {
+            count if count < some => None,
+            count if count < most => self.sides[hidden].try_write(),
+            _ => Some(self.alone(hidden)),
+        };
+        if let Some(mut side) = side {
+            bring(&mut side, behind);
+            behind.clear();
+        }
+    }
+
+    /// Waits until the last reader has left a side that is not active.
+    fn alone(&self, side: usize) -> RwLockWriteGuard<'_, Vec<Table>> {
+        loop {
+            for _ in 0..LOOKS {
+                if let Some(side) = self.sides[side].try_write() {
+                    return side;
+                }
+                core::hint::spin_loop();
+            }
+            Yield::relax();
+        }
     }
 
     /// The entries of a table in the order in which they came; none when there is no such table.

@@ -5,14 +5,21 @@
 //! A slot has the longest prefix that ends within the bits of its node (in the high half, 0 for none), and what lies below: nothing, a
 //! node, or one prefix alone, which is compared whole. So a lookup in a table of scattered prefixes is two loads, and long common
 //! parts cost one load for four bits.
+//!
+//! Prefixes that have all bits of their root come in by one store, so that readers may be about meanwhile: what is new is built aside,
+//! a node that gets one more prefix as a copy, and hung in whole. All else wants the trie for itself.
 
 use super::form::Form;
-use super::hash::Exact;
+use super::hash::{Exact, grow, zeros};
 use super::pattern::Pattern;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::array::from_fn;
 use core::fmt::Debug;
-use core::ops::{BitAnd, Shl, Shr};
+use core::ops::{BitXor, Shl, Shr};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use spin::Mutex;
 
 /// Values, with their first bit at the left.
 pub(super) trait Word:
@@ -20,24 +27,32 @@ pub(super) trait Word:
     + Debug
     + Default
     + Eq
-    + BitAnd<Output = Self>
+    + BitXor<Output = Self>
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
     const BITS: u32;
+    /// How many cells hold one.
+    const CELLS: usize;
     fn read(cells: &[u64], width: u32) -> Self;
-    fn mask(length: u32) -> Self;
+    fn store(self, cells: &[AtomicU64]);
+    fn load(cells: &[AtomicU64]) -> Self;
     fn index(self) -> usize;
 }
 
 impl Word for u64 {
     const BITS: u32 = 64;
+    const CELLS: usize = 1;
     #[inline]
     fn read(cells: &[u64], width: u32) -> Self {
         cells[0].checked_shl(64 - width).unwrap_or(0)
     }
-    fn mask(length: u32) -> Self {
-        u64::MAX.checked_shl(64 - length).unwrap_or(0)
+    fn store(self, cells: &[AtomicU64]) {
+        cells[0].store(self, Relaxed);
+    }
+    #[inline]
+    fn load(cells: &[AtomicU64]) -> Self {
+        cells[0].load(Relaxed)
     }
     #[inline]
     fn index(self) -> usize {
@@ -47,13 +62,19 @@ impl Word for u64 {
 
 impl Word for u128 {
     const BITS: u32 = 128;
+    const CELLS: usize = 2;
     #[inline]
     fn read(cells: &[u64], width: u32) -> Self {
         let value = u128::from(cells[0]) | u128::from(cells[1]) << 64;
         value << (128 - width)
     }
-    fn mask(length: u32) -> Self {
-        u128::MAX.checked_shl(128 - length).unwrap_or(0)
+    fn store(self, cells: &[AtomicU64]) {
+        cells[0].store(self as u64, Relaxed);
+        cells[1].store((self >> 64) as u64, Relaxed);
+    }
+    #[inline]
+    fn load(cells: &[AtomicU64]) -> Self {
+        u128::from(cells[0].load(Relaxed)) | u128::from(cells[1].load(Relaxed)) << 64
     }
     #[inline]
     fn index(self) -> usize {
@@ -65,11 +86,12 @@ const STRIDE: u32 = 4;
 const FAN: usize = 1 << STRIDE;
 /// In the low half of a slot: what follows is the row of one prefix.
 const ALONE: u32 = 1 << 31;
+/// So many nodes at most does one prefix need.
+const DEEPEST: usize = 128 / STRIDE as usize + 2;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Prefix<W> {
     value: W,
-    mask: W,
     length: u32,
 }
 
@@ -78,10 +100,26 @@ struct Prefix<W> {
 struct Root {
     /// How many bits index the slots.
     bits: u32,
-    slots: Vec<u64>,
+    slots: Vec<AtomicU64>,
     /// Rows of the prefixes shorter than `bits`, as a heap: that of `length` bits with value `v` at `2^length + v`.
-    own: Vec<u32>,
-    entries: usize,
+    own: Vec<AtomicU32>,
+    entries: AtomicUsize,
+}
+
+/// Slots, and the rows of the prefixes that end in the node, as a heap.
+#[derive(Debug)]
+struct Node {
+    slots: [AtomicU64; FAN],
+    own: [AtomicU32; FAN],
+}
+
+/// Nodes that are not in the trie. Only who writes looks here.
+#[derive(Debug, Default)]
+struct Spare {
+    /// All of their slots are zero.
+    free: Vec<u32>,
+    /// Readers may still be in them.
+    left: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -94,21 +132,39 @@ pub(super) struct Trie<W> {
     exact: Option<(Vec<usize>, Exact)>,
     roots: Vec<Root>,
     free_roots: Vec<u32>,
-    /// By row.
-    prefixes: Vec<Prefix<W>>,
-    nodes: Vec<[u64; FAN]>,
-    /// For each node the rows of the prefixes that end in it, as a heap.
-    own: Vec<[u32; FAN]>,
-    free_nodes: Vec<u32>,
+    /// By row: the value and the length.
+    prefixes: Vec<AtomicU64>,
+    nodes: Vec<Node>,
+    spare: Mutex<Spare>,
+    word: core::marker::PhantomData<W>,
 }
 
 impl Root {
     fn new(bits: u32) -> Self {
         Root {
             bits,
-            slots: vec![0; 1 << bits],
-            own: vec![0; 1 << bits],
-            entries: 0,
+            slots: zeros(1 << bits),
+            own: (0..1 << bits).map(|_| AtomicU32::new(0)).collect(),
+            entries: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many bits so many prefixes pay for.
+    fn worth(entries: usize) -> u32 {
+        match entries {
+            0..=32 => 4,
+            33..=512 => 8,
+            513..=4096 => 12,
+            _ => 16,
+        }
+    }
+}
+
+impl Node {
+    fn new() -> Self {
+        Node {
+            slots: from_fn(|_| AtomicU64::new(0)),
+            own: from_fn(|_| AtomicU32::new(0)),
         }
     }
 }
@@ -138,9 +194,9 @@ impl<W: Word> Trie<W> {
             free_roots: Vec::new(),
             prefixes: Vec::new(),
             // Node 0 is none.
-            nodes: vec![[0; FAN]],
-            own: vec![[0; FAN]],
-            free_nodes: Vec::new(),
+            nodes: vec![Node::new()],
+            spare: Mutex::default(),
+            word: core::marker::PhantomData,
         }
     }
 
@@ -155,7 +211,7 @@ impl<W: Word> Trie<W> {
         };
         let root = &self.roots[root];
         let value = W::read(&key[self.at..], self.width);
-        let mut slot = root.slots[(value >> (W::BITS - root.bits)).index()];
+        let mut slot = root.slots[(value >> (W::BITS - root.bits)).index()].load(Acquire);
         let mut rest = value << root.bits;
         let mut best = 0;
         loop {
@@ -169,15 +225,24 @@ impl<W: Word> Trie<W> {
             }
             if below & ALONE != 0 {
                 let row = below & !ALONE;
-                let prefix = &self.prefixes[row as usize];
-                return if value & prefix.mask == prefix.value {
-                    row
-                } else {
-                    best
-                };
+                let prefix = self.prefix(row);
+                // It has at least one bit: all of its root.
+                let differ = (value ^ prefix.value) >> (W::BITS - prefix.length);
+                return if differ == W::default() { row } else { best };
             }
-            slot = self.nodes[below as usize][(rest >> (W::BITS - STRIDE)).index() & (FAN - 1)];
+            let index = (rest >> (W::BITS - STRIDE)).index() & (FAN - 1);
+            slot = self.nodes[below as usize].slots[index].load(Acquire);
             rest = rest << STRIDE;
+        }
+    }
+
+    #[inline]
+    fn prefix(&self, row: u32) -> Prefix<W> {
+        let at = row as usize * (W::CELLS + 1);
+        let cells = &self.prefixes[at..at + W::CELLS + 1];
+        Prefix {
+            value: W::load(cells),
+            length: cells[W::CELLS].load(Relaxed) as u32,
         }
     }
 
@@ -197,36 +262,64 @@ impl<W: Word> Trie<W> {
         exact.find(&part)
     }
 
-    pub(super) fn insert(&mut self, row: u32, pattern: &Pattern) {
+    fn length(&self, pattern: &Pattern) -> u32 {
         let masks = &pattern.masks[self.at..self.at + self.cells];
-        let length = masks.iter().map(|m| m.count_ones()).sum();
-        if self.prefixes.len() <= row as usize {
-            self.prefixes.resize_with(row as usize + 1, Prefix::default);
+        masks.iter().map(|m| m.count_ones()).sum()
+    }
+
+    fn write_prefix(&self, row: u32, pattern: &Pattern, length: u32) {
+        let cells = &self.prefixes[row as usize * (W::CELLS + 1)..];
+        W::read(&pattern.values[self.at..], self.width).store(cells);
+        cells[W::CELLS].store(u64::from(length), Relaxed);
+    }
+
+    /// Adds a prefix while readers are about, if it has all bits of a root that is there and there is room.
+    pub(super) fn add(&self, row: u32, pattern: &Pattern) -> bool {
+        let root = match &self.exact {
+            None => 0,
+            Some((cells, exact)) => match self.root_of(cells, exact, &pattern.values) {
+                0 => return false,
+                found => found as usize - 1,
+            },
+        };
+        let length = self.length(pattern);
+        let (bits, entries) = (self.roots[root].bits, &self.roots[root].entries);
+        let count = entries.load(Relaxed) + 1;
+        if length < bits
+            || Root::worth(count) > bits
+            || self.prefixes.len() < (row as usize + 1) * (W::CELLS + 1)
+            || self.spare.lock().free.len() < DEEPEST
+        {
+            return false;
         }
-        self.prefixes[row as usize] = Prefix {
-            value: W::read(&pattern.values[self.at..], self.width),
-            mask: W::mask(length),
-            length,
-        };
+        entries.store(count, Relaxed);
+        self.write_prefix(row, pattern, length);
+        self.hang(root, row, true);
+        true
+    }
+
+    pub(super) fn insert(&mut self, row: u32, pattern: &Pattern) {
+        let length = self.length(pattern);
+        grow(&mut self.prefixes, (row as usize + 1) * (W::CELLS + 1));
+        self.write_prefix(row, pattern, length);
+        self.room();
         let root = self.enter(pattern);
-        self.roots[root].entries += 1;
-        let wanted = match self.roots[root].entries {
-            0..=32 => 4,
-            33..=512 => 8,
-            513..=4096 => 12,
-            _ => 16,
-        };
+        let entries = self.roots[root].entries.get_mut();
+        *entries += 1;
+        let wanted = Root::worth(*entries);
         if wanted > self.roots[root].bits && self.roots[root].bits < W::BITS {
             self.widen(root, wanted);
         }
-        self.hang(root, row);
+        self.hang(root, row, false);
     }
 
     pub(super) fn remove(&mut self, row: u32, pattern: &Pattern) {
+        self.room();
         let root = self.enter(pattern);
         self.unhang(root, row);
-        self.roots[root].entries -= 1;
-        if self.roots[root].entries == 0 {
+        let entries = self.roots[root].entries.get_mut();
+        *entries -= 1;
+        if *entries == 0 {
             self.leave(root, pattern);
         }
     }
@@ -263,135 +356,182 @@ impl<W: Word> Trie<W> {
     fn widen(&mut self, root: usize, bits: u32) {
         let mut rows = Vec::new();
         let old = core::mem::replace(&mut self.roots[root], Root::new(bits));
-        rows.extend(old.own.iter().copied().filter(|row| *row != 0));
-        let mut below: Vec<u32> = old.slots.iter().map(|slot| *slot as u32).collect();
+        let own = old.own.iter().map(|row| row.load(Relaxed));
+        rows.extend(own.filter(|row| *row != 0));
+        let slots = old.slots.iter().map(|slot| slot.load(Relaxed) as u32);
+        let mut below: Vec<u32> = slots.collect();
         while let Some(next) = below.pop() {
             if next & ALONE != 0 {
                 rows.push(next & !ALONE);
             } else if next != 0 {
-                rows.extend(self.own[next as usize].iter().filter(|row| **row != 0));
-                below.extend(self.nodes[next as usize].iter().map(|slot| *slot as u32));
-                self.free_node(next);
+                let node = &self.nodes[next as usize];
+                let own = node.own.iter().map(|row| row.load(Relaxed));
+                rows.extend(own.filter(|row| *row != 0));
+                below.extend(node.slots.iter().map(|slot| slot.load(Relaxed) as u32));
+                self.spare.get_mut().left.push(next);
             }
         }
         self.roots[root].entries = old.entries;
         for row in rows {
-            self.hang(root, row);
+            self.room();
+            self.hang(root, row, false);
         }
     }
 
-    fn new_node(&mut self) -> u32 {
-        self.free_nodes.pop().unwrap_or_else(|| {
-            self.nodes.push([0; FAN]);
-            self.own.push([0; FAN]);
-            self.nodes.len() as u32 - 1
-        })
+    /// Sees to it that there are nodes for another prefix, some to spare, and takes back those that were left. No reader is about.
+    fn room(&mut self) {
+        let spare = self.spare.get_mut();
+        for left in spare.left.drain(..) {
+            self.nodes[left as usize] = Node::new();
+            spare.free.push(left);
+        }
+        if spare.free.len() < DEEPEST {
+            let first = self.nodes.len();
+            self.nodes
+                .resize_with(first + (first / 2).max(2 * DEEPEST), Node::new);
+            spare
+                .free
+                .extend((first as u32..self.nodes.len() as u32).rev());
+        }
     }
 
-    fn free_node(&mut self, node: u32) {
-        self.nodes[node as usize] = [0; FAN];
-        self.own[node as usize] = [0; FAN];
-        self.free_nodes.push(node);
+    /// A node with nothing in it. There must be room.
+    fn new_node(&self) -> u32 {
+        let node = self.spare.lock().free.pop();
+        node.expect("each change begins with room")
     }
 
-    fn slot(&mut self, place: Place) -> &mut u64 {
+    fn slot(&self, place: Place) -> &AtomicU64 {
         match place {
-            Place::Root(root, index) => &mut self.roots[root].slots[index],
-            Place::Node(node, index) => &mut self.nodes[node as usize][index],
+            Place::Root(root, index) => &self.roots[root].slots[index],
+            Place::Node(node, index) => &self.nodes[node as usize].slots[index],
         }
     }
 
-    /// Where below a node the bits from `depth` on lead.
-    fn step(node: u32, value: W, depth: u32) -> Place {
-        let rest = value << depth;
-        Place::Node(node, (rest >> (W::BITS - STRIDE)).index() & (FAN - 1))
+    /// Which slot of a node the bits from `depth` on lead to.
+    fn index(value: W, depth: u32) -> usize {
+        ((value << depth) >> (W::BITS - STRIDE)).index() & (FAN - 1)
     }
 
-    /// Puts a prefix where it belongs.
-    fn hang(&mut self, root: usize, row: u32) {
-        let prefix = self.prefixes[row as usize];
+    /// Puts a prefix where it belongs. If readers are about, it must have all bits of the root.
+    fn hang(&self, root: usize, row: u32, readers: bool) {
+        let prefix = self.prefix(row);
         let bits = self.roots[root].bits;
         let head = (prefix.value >> (W::BITS - bits)).index();
         if prefix.length < bits {
-            let root = &mut self.roots[root];
-            root.own[(head >> (bits - prefix.length)) + (1 << prefix.length)] = row;
-            let span = 1 << (bits - prefix.length);
-            for slot in &mut root.slots[head..head + span] {
-                let there = (*slot >> 32) as u32;
-                if there == 0 || self.prefixes[there as usize].length < prefix.length {
-                    *slot = (*slot & LOW) | u64::from(row) << 32;
+            let root = &self.roots[root];
+            let own = (head >> (bits - prefix.length)) + (1 << prefix.length);
+            root.own[own].store(row, Relaxed);
+            for slot in &root.slots[head..head + (1 << (bits - prefix.length))] {
+                let old = slot.load(Relaxed);
+                let there = (old >> 32) as u32;
+                if there == 0 || self.prefix(there).length < prefix.length {
+                    slot.store((old & LOW) | u64::from(row) << 32, Relaxed);
                 }
             }
             return;
         }
-        self.hang_below(Place::Root(root, head), bits, row);
-    }
-
-    /// Puts a prefix of at least `depth` bits below a slot.
-    fn hang_below(&mut self, mut place: Place, mut depth: u32, row: u32) {
-        let prefix = self.prefixes[row as usize];
+        let (mut place, mut depth) = (Place::Root(root, head), bits);
         loop {
-            let below = *self.slot(place) as u32;
-            if below == 0 {
-                *self.slot(place) |= u64::from(row | ALONE);
-                return;
-            }
-            let node = if below & ALONE != 0 {
-                // Two prefixes now: a node for both.
-                let node = self.new_node();
-                let slot = self.slot(place);
-                *slot = (*slot & !LOW) | u64::from(node);
-                self.hang_in(node, depth, below & !ALONE);
-                node
+            let slot = self.slot(place).load(Relaxed);
+            let below = slot as u32;
+            let new = if below == 0 {
+                row | ALONE
+            } else if below & ALONE != 0 {
+                self.both(depth, below & !ALONE, row)
+            } else if prefix.length >= depth + STRIDE {
+                place = Place::Node(below, Self::index(prefix.value, depth));
+                depth += STRIDE;
+                continue;
+            } else if readers {
+                let copy = self.copy(below);
+                self.end_in(copy, depth, row);
+                self.spare.lock().left.push(below);
+                copy
             } else {
-                below
+                return self.end_in(below, depth, row);
             };
-            if prefix.length < depth + STRIDE {
-                self.hang_in(node, depth, row);
-                return;
-            }
-            place = Self::step(node, prefix.value, depth);
-            depth += STRIDE;
+            self.slot(place)
+                .store((slot & !LOW) | u64::from(new), Release);
+            return;
         }
     }
 
-    /// Puts a prefix in a node of which the first bit is `depth`: as one that ends there, or below an empty slot.
-    fn hang_in(&mut self, node: u32, depth: u32, row: u32) {
-        let prefix = self.prefixes[row as usize];
-        if prefix.length >= depth + STRIDE {
-            let place = Self::step(node, prefix.value, depth);
-            *self.slot(place) |= u64::from(row | ALONE);
-            return;
+    fn copy(&self, node: u32) -> u32 {
+        let copy = self.new_node();
+        let (from, to) = (&self.nodes[node as usize], &self.nodes[copy as usize]);
+        for (from, to) in from.slots.iter().zip(&to.slots) {
+            to.store(from.load(Relaxed), Relaxed);
         }
+        for (from, to) in from.own.iter().zip(&to.own) {
+            to.store(from.load(Relaxed), Relaxed);
+        }
+        copy
+    }
+
+    /// A node, aside, for two prefixes that have the same bits before `depth`.
+    fn both(&self, depth: u32, first: u32, second: u32) -> u32 {
+        let top = self.new_node();
+        let (mut node, mut depth) = (top, depth);
+        loop {
+            let deep = [first, second].map(|row| self.prefix(row).length >= depth + STRIDE);
+            let index = [first, second].map(|row| Self::index(self.prefix(row).value, depth));
+            let slots = &self.nodes[node as usize].slots;
+            if deep == [true, true] && index[0] == index[1] {
+                let below = self.new_node();
+                slots[index[0]].store(u64::from(below), Relaxed);
+                node = below;
+                depth += STRIDE;
+                continue;
+            }
+            for (number, row) in [first, second].into_iter().enumerate() {
+                if deep[number] {
+                    slots[index[number]].store(u64::from(row | ALONE), Relaxed);
+                }
+            }
+            for (number, row) in [first, second].into_iter().enumerate() {
+                if !deep[number] {
+                    self.end_in(node, depth, row);
+                }
+            }
+            return top;
+        }
+    }
+
+    /// Puts a prefix in a node of which the first bit is `depth`, where it ends.
+    fn end_in(&self, node: u32, depth: u32, row: u32) {
+        let prefix = self.prefix(row);
         let length = prefix.length - depth;
-        let Place::Node(_, index) = Self::step(node, prefix.value, depth) else {
-            return;
-        };
-        self.own[node as usize][(index >> (STRIDE - length)) + (1 << length)] = row;
+        let index = Self::index(prefix.value, depth);
+        let own = (index >> (STRIDE - length)) + (1 << length);
+        self.nodes[node as usize].own[own].store(row, Relaxed);
         self.spread(node, index, length);
     }
 
     /// Finds again which of a node's own prefixes is the longest for each slot below one of `length` bits.
-    fn spread(&mut self, node: u32, index: usize, length: u32) {
-        let own = &self.own[node as usize];
+    fn spread(&self, node: u32, index: usize, length: u32) {
+        let Node { slots, own } = &self.nodes[node as usize];
         let first = index & !((FAN - 1) >> length);
-        let slots = &mut self.nodes[node as usize];
-        for (index, slot) in slots.iter_mut().enumerate().skip(first).take(FAN >> length) {
-            *slot = (*slot & LOW) | u64::from(longest(own, index, STRIDE, STRIDE)) << 32;
+        for (index, slot) in slots.iter().enumerate().skip(first).take(FAN >> length) {
+            let best = longest(own, index, STRIDE, STRIDE);
+            let below = slot.load(Relaxed) & LOW;
+            slot.store(below | u64::from(best) << 32, Relaxed);
         }
     }
 
     /// Takes a prefix out.
     fn unhang(&mut self, root: usize, row: u32) {
-        let prefix = self.prefixes[row as usize];
+        let prefix = self.prefix(row);
         let bits = self.roots[root].bits;
         let head = (prefix.value >> (W::BITS - bits)).index();
         if prefix.length < bits {
             let root = &mut self.roots[root];
-            root.own[(head >> (bits - prefix.length)) + (1 << prefix.length)] = 0;
+            let own = (head >> (bits - prefix.length)) + (1 << prefix.length);
+            *root.own[own].get_mut() = 0;
             let next = longest(&root.own, head, bits, prefix.length);
             let span = 1 << (bits - prefix.length);
             for slot in &mut root.slots[head..head + span] {
+                let slot = slot.get_mut();
                 // Longer ones stay; what the gone one covered goes to the next shorter one.
                 if (*slot >> 32) as u32 == row {
                     *slot = (*slot & LOW) | u64::from(next) << 32;
@@ -403,45 +543,45 @@ impl<W: Word> Trie<W> {
         let mut depth = bits;
         let mut path = Vec::new();
         loop {
-            let below = *self.slot(place) as u32;
+            let slot = self.slot(place).load(Relaxed);
+            let below = slot as u32;
             if below & ALONE != 0 || below == 0 {
-                *self.slot(place) &= !LOW;
+                self.slot(place).store(slot & !LOW, Relaxed);
                 break;
             }
             path.push((place, below));
+            let index = Self::index(prefix.value, depth);
             if prefix.length < depth + STRIDE {
                 let length = prefix.length - depth;
-                if let Place::Node(_, index) = Self::step(below, prefix.value, depth) {
-                    self.own[below as usize][(index >> (STRIDE - length)) + (1 << length)] = 0;
-                    self.spread(below, index, length);
-                }
+                let own = (index >> (STRIDE - length)) + (1 << length);
+                self.nodes[below as usize].own[own].store(0, Relaxed);
+                self.spread(below, index, length);
                 break;
             }
-            place = Self::step(below, prefix.value, depth);
+            place = Place::Node(below, index);
             depth += STRIDE;
         }
         // Nodes with nothing left go.
         while let Some((place, node)) = path.pop() {
-            let empty = self.nodes[node as usize].iter().all(|slot| *slot == 0);
-            if !empty {
+            let mut slots = self.nodes[node as usize].slots.iter();
+            if !slots.all(|slot| slot.load(Relaxed) == 0) {
                 return;
             }
-            self.free_node(node);
-            *self.slot(place) &= !LOW;
+            self.spare.get_mut().left.push(node);
+            let slot = self.slot(place);
+            slot.store(slot.load(Relaxed) & !LOW, Relaxed);
         }
     }
 }
 
 /// The longest of the prefixes in a heap, shorter than `below`, that covers the slot with this index of `bits` bits.
-fn longest(own: &[u32], index: usize, bits: u32, below: u32) -> u32 {
+fn longest(own: &[AtomicU32], index: usize, bits: u32, below: u32) -> u32 {
     let mut lengths = (0..below).rev();
     lengths
-        .find_map(
-            |length| match own[(index >> (bits - length)) + (1 << length)] {
-                0 => None,
-                row => Some(row),
-            },
-        )
+        .find_map(|length| {
+            let row = own[(index >> (bits - length)) + (1 << length)].load(Relaxed);
+            (row != 0).then_some(row)
+        })
         .unwrap_or(0)
 }
 

@@ -2,4 +2,5 @@
 
 mod against_linear;
 mod behaviour;
+mod concurrent;
 mod programs;

@@ -14,23 +14,42 @@
 //! # Ok::<(), openflow::version::Unsupported>(())
 //! ```
 
+mod bundle;
 mod code;
 mod flow;
+mod group;
+mod multipart;
 mod packet;
 mod port;
+mod queue;
+mod role;
 mod switch;
 
+pub use bundle::{BundleAdd, BundleControl, BundleControlKind, BundleFault, ONF, bundle_flags};
 pub use flow::{
     ALL_TABLES, ANY_GROUP, FlowCommand, FlowMod, FlowRemoved, FlowRemovedReason, flow_flags,
 };
+pub use group::{
+    ALL_GROUPS, ALL_METERS, Band, BandKind, Bucket, CONTROLLER_METER, Change, GroupKind, GroupMod,
+    MAX_GROUP, MAX_METER, MeterMod, SLOWPATH_METER, meter_flags,
+};
+pub use multipart::{
+    Aggregate, Answer, Counters, Description, ExperimenterPart, FeatureId, FlowQuery, FlowStats,
+    GroupDescription, GroupFeatures, GroupStats, MeterConfig, MeterFeatures, MeterStats,
+    MultipartReply, MultipartRequest, OxmId, PortStats, Query, QueueStats, TableFeatures,
+    TableProperty, TableStats, Text,
+};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
-pub use port::{PortReason, PortStatus};
-pub use switch::{Config, ErrorMessage, Experimenter, Features, Hello, capabilities};
+pub use port::{PortMod, PortReason, PortStatus};
+pub use queue::{ALL_QUEUES, Queue, QueueConfig, QueueProperty};
+pub use role::{Async, Role, RoleMessage};
+pub use switch::{Config, ErrorMessage, Experimenter, Features, Hello, TableMod, capabilities};
 
 pub use crate::version::{Unsupported, Version};
 
 use crate::bytes::{Put, Reader};
 use crate::fault::Fault;
+use crate::port::PortNo;
 use alloc::vec::Vec;
 
 /// The bytes of a header.
@@ -153,6 +172,36 @@ pub enum Message<'a> {
     BarrierRequest,
     /// All before the request is done.
     BarrierReply,
+    /// Changes a group; 1.3 only.
+    GroupMod(GroupMod<'a>),
+    /// Changes a port.
+    PortMod(PortMod),
+    /// Changes a table; 1.3 only.
+    TableMod(TableMod),
+    /// Changes a meter; 1.3 only.
+    MeterMod(MeterMod<'a>),
+    /// Asks for statistics and descriptions.
+    MultipartRequest(MultipartRequest<'a>),
+    /// Statistics and descriptions.
+    MultipartReply(MultipartReply<'a>),
+    /// Asks for the queues of a port.
+    QueueConfigRequest(PortNo),
+    /// The queues of a port.
+    QueueConfigReply(QueueConfig<'a>),
+    /// Asks for a role; 1.3 only.
+    RoleRequest(RoleMessage),
+    /// The role given; 1.3 only.
+    RoleReply(RoleMessage),
+    /// Asks which asynchronous messages this controller gets; 1.3 only.
+    GetAsyncRequest,
+    /// Which asynchronous messages this controller gets; 1.3 only.
+    GetAsyncReply(Async),
+    /// Sets which asynchronous messages this controller gets; 1.3 only.
+    SetAsync(Async),
+    /// Controls a bundle; 1.3 only, as an experimenter's message.
+    BundleControl(BundleControl<'a>),
+    /// Adds a message to a bundle; 1.3 only, as an experimenter's message.
+    BundleAdd(BundleAdd<'a>),
 }
 
 impl<'a> Message<'a> {
@@ -196,10 +245,23 @@ impl<'a> Message<'a> {
             Message::PortStatus(status) => status.write(version, out)?,
             Message::PacketOut(packet) => packet.write(version, out)?,
             Message::FlowMod(flow) => flow.write(version, out)?,
+            Message::GroupMod(group) => group.write(version, out)?,
+            Message::PortMod(port) => port.write(version, out)?,
+            Message::TableMod(table) => table.write(out),
+            Message::MeterMod(meter) => meter.write(version, out)?,
+            Message::MultipartRequest(request) => request.write(version, out)?,
+            Message::MultipartReply(reply) => reply.write(version, out)?,
+            Message::QueueConfigRequest(port) => queue::write_request(*port, version, out)?,
+            Message::QueueConfigReply(queues) => queues.write(version, out)?,
+            Message::RoleRequest(role) | Message::RoleReply(role) => role.write(out),
+            Message::GetAsyncReply(masks) | Message::SetAsync(masks) => masks.write(out),
+            Message::BundleControl(control) => control.write(out),
+            Message::BundleAdd(add) => add.write(out),
             Message::FeaturesRequest
             | Message::GetConfigRequest
             | Message::BarrierRequest
-            | Message::BarrierReply => {}
+            | Message::BarrierReply
+            | Message::GetAsyncRequest => {}
         }
         Ok(())
     }

@@ -235,3 +235,29 @@ impl Config {
         out.u16(self.miss_send_len);
     }
 }
+
+/// Changes a table (1.3.5 section 7.3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableMod {
+    /// The table, or 255 for all.
+    pub table: u8,
+    /// Reserved; 3 is what older versions gave a meaning to.
+    pub config: u32,
+}
+
+impl TableMod {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<TableMod, Fault> {
+        let table = reader.u8()?;
+        reader.skip(3)?;
+        Ok(TableMod {
+            table,
+            config: reader.u32()?,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.u8(self.table);
+        out.zeros(3);
+        out.u32(self.config);
+    }
+}

@@ -7,3 +7,10 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
+
+pub mod address;
+mod connections;
+pub mod host;
+mod ip;
+mod neighbours;
+pub mod program;

@@ -1,5 +1,6 @@
 //! The kinds of nodes that a lab file can name.
 
+mod host;
 mod p4;
 
 use crate::fault::{Fault, did_you_mean};
@@ -58,9 +59,7 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("vlan", |config, _| node(config, nodes::vlan::Vlan::new)),
     plain("sink", |config, _| node(config, nodes::sink::Sink::new)),
     plain("echo", |config, _| node(config, nodes::echo::Echo::new)),
-    plain("host", |config, _| {
-        node(config, |config| Ok(nodes::host::Host::new(config)))
-    }),
+    plain("host", host::make),
     plain("covert", covert),
     plain("p4", p4::make),
     plain("ping", |config, _| node(config, nodes::ping::Ping::new)),

@@ -21,7 +21,7 @@
 //! | [`program`], [`engine`] | P4 programs from files, and what runs them |
 //! | [`single`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
-//! | `report`, `plot` | what comes of it |
+//! | `report`, `flows`, `plot` | what comes of it |
 //!
 //! ```
 //! let lab = lab::parse(r#"
@@ -54,6 +54,7 @@ pub mod engine;
 mod fault;
 mod fields;
 mod file;
+mod flows;
 mod keep;
 mod kinds;
 mod lines;

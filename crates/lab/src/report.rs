@@ -121,7 +121,7 @@ impl Report {
         losses
     }
 
-    /// Writes the report as JSON Lines: one `run`, then `measure`, `node`, `link` and `file` lines.
+    /// Writes the report as JSON Lines: one `run`, then `measure`, `node`, `flow`, `link` and `file` lines.
     /// Times are picoseconds.
     pub fn json(&self) -> String {
         let mut lines = vec![self.run_line()];
@@ -148,6 +148,7 @@ impl Report {
             lines.push(
                 json!({ "type": "node", "node": name, "counters": counters, "drops": drops }),
             );
+            lines.extend(node.flows.iter().map(|flow| crate::flows::json(name, flow)));
         }
         for (ends, counters) in self.links.iter().zip(&self.outcome.links) {
             for (direction, counters) in counters.iter().enumerate() {
@@ -286,6 +287,10 @@ impl fmt::Display for Report {
             if let Some(how) = lines.last() {
                 writeln!(f, "{how}")?;
             }
+        }
+        let flows = crate::flows::table(&outcome.nodes);
+        if !flows.is_empty() {
+            write!(f, "\n{}", Table::new(flows))?;
         }
         let losses = self.losses();
         if !losses.is_empty() {

@@ -54,7 +54,7 @@ pub use histogram::Histogram;
 pub use link::{Channel, Clocks, Flight, Level, Probability, QueueLimit, Transmitter};
 pub use oscillator::{Oscillator, OscillatorError};
 pub use out::{Departure, Out, When};
-pub use outcome::{Direction, Outcome, Tap};
+pub use outcome::{Direction, Flow, Outcome, Tap};
 pub use time::{Rate, Time};
 
 /// A port of a node, counted from 0.
@@ -121,6 +121,12 @@ pub trait Node: Send {
     ///
     /// Drops are not among them: the world has those from [`Out::drops`].
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let _ = visit;
+    }
+
+    /// Shows what became of the node's conversations, in the order in which they began: of a host with
+    /// programs. Most nodes have none.
+    fn flows(&self, visit: &mut dyn FnMut(outcome::Flow)) {
         let _ = visit;
     }
 }

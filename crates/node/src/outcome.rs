@@ -56,11 +56,89 @@ pub enum Finish {
     Stopped,
 }
 
+/// Times that were measured, in short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// How many.
+    pub count: u64,
+    /// The least; zero when there is none.
+    pub min: Time,
+    /// The greatest; zero when there is none.
+    pub max: Time,
+    /// All together, picoseconds.
+    pub sum_ps: u128,
+}
+
+impl Times {
+    /// Takes one more in.
+    pub fn add(&mut self, time: Time) {
+        self.min = match self.count {
+            0 => time,
+            _ => self.min.min(time),
+        };
+        self.max = self.max.max(time);
+        self.count += 1;
+        self.sum_ps += u128::from(time.as_ps());
+    }
+
+    /// The mean, rounded down; zero when there is none.
+    pub fn mean(&self) -> Time {
+        let mean = self.sum_ps.checked_div(self.count.into());
+        Time::from_ps(mean.unwrap_or(0) as u64)
+    }
+}
+
+/// What became of one conversation of a node: a TCP connection, a stream of datagrams, a series of pings.
+///
+/// What a kind of conversation does not have is zero, or `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// What the node was running: `bulk`, `sink`, `ping`.
+    pub program: &'static str,
+    /// Its own end, as an address and a port.
+    pub from: String,
+    /// The far end, as an address and a port, or what was asked there.
+    pub to: String,
+    /// When it began.
+    pub begun: Time,
+    /// When it ended, or when something last happened.
+    pub ended: Time,
+    /// Whether it came to its proper end.
+    pub done: bool,
+    /// Bytes of the user's data that have arrived: of a sender those that were acknowledged.
+    pub bytes: u64,
+    /// Segments with data, datagrams, or questions that were sent; those that came, at who only receives.
+    pub packets: u64,
+    /// Of datagrams and questions: lost, or without an answer.
+    pub lost: u64,
+    /// Of segments: sent once more.
+    pub resent: u64,
+    /// Round trips.
+    pub round_trip: Times,
+    /// One way, from when a datagram was meant to leave to when its first bit arrived.
+    pub delay: Times,
+    /// The smoothed difference of neighbours' delays (RFC 3550 section 6.4.1).
+    pub jitter: Option<Time>,
+}
+
+impl Flow {
+    /// Bits of the user's data a second, from its begin to its end.
+    pub fn goodput(&self) -> f64 {
+        let seconds = (self.ended - self.begun).as_secs_f64();
+        match seconds > 0.0 {
+            true => 8.0 * self.bytes as f64 / seconds,
+            false => 0.0,
+        }
+    }
+}
+
 /// A node after the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeOutcome {
     /// Its name in the graph.
     pub name: String,
+    /// Its conversations, in the order in which they began.
+    pub flows: Vec<Flow>,
     /// Its own counters, by the names its documentation gives them, in its order.
     pub counters: Vec<(String, u64)>,
     /// Frames it gave up, by reason, in the order in which the reasons came up.

@@ -350,6 +350,7 @@ impl Host {
         };
         let mut count = |name: &str, value| outcome.counters.push((name.into(), value));
         self.node.counters(&mut count);
+        self.node.flows(&mut |flow| outcome.flows.push(flow));
         let own = self.out.drops().iter().copied();
         let refused =
             Refusal::ALL.map(|(refusal, reason)| (reason, self.refused[refusal as usize]));

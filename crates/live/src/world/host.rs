@@ -266,6 +266,7 @@ impl<'a> Host<'a> {
         };
         let mut count = |name: &str, value| outcome.counters.push((name.into(), value));
         self.node.counters(&mut count);
+        self.node.flows(&mut |flow| outcome.flows.push(flow));
         let refused = Refusal::ALL.map(|(kind, reason)| (reason, self.desk.refused[kind as usize]));
         let all = self.desk.out.drops().iter().copied().chain(refused);
         outcome.drops = all

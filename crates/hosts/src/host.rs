@@ -1,0 +1,603 @@
+//! A host: one port, addresses, a TCP/IP stack, and any number of programs.
+//!
+//! - **Ports:** 1.
+//! - **Parameters:** `address`: one or several, with the bits that all on the link share: `10.0.0.1/24`;
+//!   `gateway`, none: who takes what is not for the link; `mac`: left out, it is made from the first address;
+//!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `program`: see [`program`](crate::program).
+//! - **Counters:** those of the [host that only answers](nodes::host), and, with programs, `connections`: opened or taken;
+//!   `refused`: for nobody here; `bad_checksums`; `open`: connections at the end.
+//!
+//! Answers ARP, neighbour discovery and ping as the host without programs does, by the same code. TCP is smoltcp's; UDP
+//! and ICMP of programs are sent by their own clock, exact to the picosecond.
+
+use crate::address::Network;
+use crate::connections::{Came, Connections, Id, Manner, Sender};
+use crate::ip::{self, ETHERNET, Packet};
+use crate::neighbours::Neighbours;
+use crate::program::{Claim, Program, Programs};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use node::{Flow, Frame, Node, Out, Port, Time, When};
+use nodes::ConfigError;
+use nodes::distribution::Random;
+use nodes::host::Host as Plain;
+use packet::checksum::Sum;
+use smoltcp::socket::tcp::Socket;
+
+/// The most addresses that a host may have.
+pub const MOST_ADDRESSES: usize = 8;
+/// The most programs.
+pub const MOST_PROGRAMS: usize = 1024;
+const ARP: [u8; 2] = [8, 6];
+const ECHO_PORT: u16 = 7;
+
+/// What a host is made from.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Its addresses, each with what is on the link; at most [`MOST_ADDRESSES`].
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::several")
+    )]
+    pub address: Vec<Network>,
+    /// An IPv4 address without a prefix.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::parse_some")
+    )]
+    pub ipv4: Option<Ipv4Addr>,
+    /// An IPv6 address without a prefix.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::parse_some")
+    )]
+    pub ipv6: Option<Ipv6Addr>,
+    /// Who takes what is not for the link, one of each version.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::several")
+    )]
+    pub gateway: Vec<IpAddr>,
+    /// Its MAC address; `None`: made from the first address.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::mac_some")
+    )]
+    pub mac: Option<[u8; 6]>,
+    /// The longest IP packet, 576 to 9000 bytes; at least 1280 with IPv6.
+    pub mtu: usize,
+    /// Whether what comes to UDP port 7 goes back.
+    pub udp_echo: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            address: Vec::new(),
+            ipv4: None,
+            ipv6: None,
+            gateway: Vec::new(),
+            mac: None,
+            mtu: 1500,
+            udp_echo: true,
+        }
+    }
+}
+
+impl Config {
+    fn networks(&self) -> Vec<Network> {
+        let v4 = self.ipv4.map(Network::from);
+        let v6 = self.ipv6.map(Network::from);
+        self.address.iter().copied().chain(v4).chain(v6).collect()
+    }
+}
+
+/// A host without programs, which answers and costs little, or one with.
+///
+/// # Errors
+/// When two programs want one port, or something is out of its range.
+pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Node>, ConfigError> {
+    let networks = config.networks();
+    if networks.len() > MOST_ADDRESSES {
+        let reason = format!("a host has at most {MOST_ADDRESSES} addresses");
+        return Err(wrong("address", reason));
+    }
+    let six = networks.iter().any(|network| network.address.is_ipv6());
+    let least = if six { 1280 } else { 576 };
+    if !(least..=9000).contains(&config.mtu) {
+        return Err(wrong("mtu", format!("from {least} to 9000 bytes")));
+    }
+    if programs.len() > MOST_PROGRAMS {
+        let reason = format!("a host runs at most {MOST_PROGRAMS} programs");
+        return Err(wrong("program", reason));
+    }
+    if !programs.is_empty() && networks.is_empty() {
+        let reason = "a host that runs programs needs one, such as \"10.0.0.1/24\"";
+        return Err(wrong("address", reason.into()));
+    }
+    let mac = config.mac.or(networks.first().map(|network| network.mac()));
+    let mac = mac.unwrap_or(nodes::host::Config::default().mac);
+    if mac[0] & 1 == 1 {
+        return Err(wrong("mac", "that of a group cannot be a host's".into()));
+    }
+    if programs.is_empty() {
+        // Who only answers does so for one address of each version.
+        let first = |v4: bool| {
+            let mut addresses = networks.iter().map(|network| network.address);
+            addresses.find(|address| address.is_ipv4() == v4)
+        };
+        return Ok(Box::new(plain(
+            mac,
+            config.udp_echo,
+            first(true),
+            first(false),
+        )));
+    }
+    Host::new(&config, mac, networks, programs, seed).map(|host| Box::new(host) as Box<dyn Node>)
+}
+
+fn wrong(key: &'static str, reason: alloc::string::String) -> ConfigError {
+    ConfigError { key, reason }
+}
+
+fn plain(mac: [u8; 6], udp_echo: bool, v4: Option<IpAddr>, v6: Option<IpAddr>) -> Plain {
+    let ipv4 = match v4 {
+        Some(IpAddr::V4(address)) => Some(address),
+        _ => None,
+    };
+    let ipv6 = match v6 {
+        Some(IpAddr::V6(address)) => Some(address),
+        _ => None,
+    };
+    Plain::new(nodes::host::Config {
+        mac,
+        ipv4,
+        ipv6,
+        udp_echo,
+    })
+}
+
+/// A host that runs programs; [`make`] makes it.
+pub struct Host {
+    net: Net,
+    programs: Vec<Box<dyn Program>>,
+    bad_checksums: u64,
+    refused: u64,
+    accepted: u64,
+}
+
+/// What programs use of a host.
+pub(crate) struct Net {
+    mac: [u8; 6],
+    addresses: Vec<IpAddr>,
+    mtu: usize,
+    neighbours: Neighbours,
+    pub connections: Connections,
+    /// Which program has which UDP port.
+    udp: BTreeMap<u16, usize>,
+    /// Answers for each pair of addresses.
+    answers: Vec<Plain>,
+    opened: u64,
+}
+
+/// A program's view of its host during one call.
+pub(crate) struct Here<'a> {
+    pub now: Time,
+    /// Which of the host's programs it is.
+    me: usize,
+    net: &'a mut Net,
+    out: &'a mut Out,
+}
+
+impl Host {
+    fn new(
+        config: &Config,
+        mac: [u8; 6],
+        networks: Vec<Network>,
+        programs: Programs,
+        seed: u64,
+    ) -> Result<Host, ConfigError> {
+        let addresses: Vec<IpAddr> = networks.iter().map(|network| network.address).collect();
+        let mut luck = Random::new(seed);
+        let mut connections = Connections::new(&networks, config.mtu, luck.bits());
+        let mut udp = BTreeMap::new();
+        let mut made = Vec::new();
+        for (me, program) in programs.into_iter().enumerate() {
+            let program = program.make(me, luck.bits());
+            for claim in program.claims() {
+                let (free, port) = match claim {
+                    Claim::Tcp(port, manner) => (connections.listen(port, me, manner), port),
+                    Claim::Udp(port) => (udp.insert(port, me).is_none(), port),
+                };
+                if !free {
+                    let reason = format!("two programs want port {port}; give one of them another");
+                    return Err(wrong("program", reason));
+                }
+            }
+            made.push(program);
+        }
+        let versions = |v4: bool| {
+            let own = addresses.iter().copied();
+            own.filter(move |address| address.is_ipv4() == v4)
+        };
+        let pairs = versions(true).count().max(versions(false).count());
+        let answers = (0..pairs).map(|index| {
+            let (v4, v6) = (versions(true).nth(index), versions(false).nth(index));
+            plain(mac, config.udp_echo, v4, v6)
+        });
+        Ok(Host {
+            net: Net {
+                mac,
+                answers: answers.collect(),
+                addresses,
+                mtu: config.mtu,
+                neighbours: Neighbours::new(mac, networks, config.gateway.clone()),
+                connections,
+                udp,
+                opened: 0,
+            },
+            programs: made,
+            bad_checksums: 0,
+            refused: 0,
+            accepted: 0,
+        })
+    }
+
+    fn here<'a>(net: &'a mut Net, now: Time, me: usize, out: &'a mut Out) -> Here<'a> {
+        Here { now, me, net, out }
+    }
+
+    /// Lets the owner of a connection do what it can, sends what comes of that, and ends what is over.
+    fn attend(&mut self, now: Time, id: Id, new: bool, out: &mut Out) {
+        let Some(owner) = self.net.connections.owner(id) else {
+            return;
+        };
+        let mut here = Host::here(&mut self.net, now, owner, out);
+        let program = &mut self.programs[owner];
+        program.ready(id, new, &mut here);
+        here.drive(id);
+        if here.net.connections.is_over(id) {
+            program.over(id, &mut here);
+            self.net.connections.remove(id, out);
+        }
+    }
+
+    fn segment(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) {
+        let net = &mut self.net;
+        let came = net
+            .connections
+            .segment(now, frame, packet, &mut net.neighbours, out);
+        match came {
+            Came::Nobody => self.refused += 1,
+            Came::For(id, new) => {
+                self.accepted += u64::from(new);
+                self.attend(now, id, new, out);
+            }
+        }
+    }
+
+    /// A datagram for a program; `false` when nobody wants it.
+    fn datagram(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) -> bool {
+        let datagram = &frame[packet.payload..packet.end];
+        let Some(header) = datagram.first_chunk::<{ ip::UDP_HEADER }>() else {
+            return false;
+        };
+        let [from, to, length] =
+            [0, 2, 4].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
+        let Some(&owner) = self.net.udp.get(&to) else {
+            return false;
+        };
+        let Some(payload) = datagram.get(ip::UDP_HEADER..length.into()) else {
+            return false;
+        };
+        let from = SocketAddr::new(packet.source, from);
+        let mut here = Host::here(&mut self.net, now, owner, out);
+        self.programs[owner].datagram(frame.arrived(), from, to, payload, &mut here);
+        true
+    }
+
+    /// An answer to a ping; `false` when it is something else.
+    fn echo(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) -> bool {
+        let message = &frame[packet.payload..packet.end];
+        let reply = if packet.protocol == ip::ICMP { 0 } else { 129 };
+        let Some(header) = message
+            .first_chunk::<8>()
+            .filter(|header| header[0] == reply)
+        else {
+            return false;
+        };
+        let identification = u16::from_be_bytes([header[4], header[5]]);
+        let sequence = u16::from_be_bytes([header[6], header[7]]);
+        if let Some(program) = self.programs.get_mut(usize::from(identification)) {
+            let me = identification.into();
+            let mut here = Host::here(&mut self.net, now, me, out);
+            program.echoed(frame.arrived(), packet.source, sequence, &mut here);
+        }
+        true
+    }
+
+    fn is_for_us(&self, to: IpAddr) -> bool {
+        self.net.addresses.contains(&to)
+    }
+
+    /// Gives a frame to the part that answers for the address it is for.
+    fn answer(&mut self, now: Time, to: Option<IpAddr>, frame: Frame, out: &mut Out) {
+        let own = &self.net.addresses;
+        let place = to.and_then(|to| {
+            let mut same = own
+                .iter()
+                .filter(|address| address.is_ipv4() == to.is_ipv4());
+            same.position(|address| *address == to)
+        });
+        let answers = &mut self.net.answers;
+        match answers.get_mut(place.unwrap_or(0)) {
+            Some(plain) => plain.frame(now, Port(0), frame, out),
+            None => out.done(frame),
+        }
+    }
+}
+
+impl Node for Host {
+    fn ports(&self) -> usize {
+        1
+    }
+
+    fn frame(&mut self, now: Time, _: Port, frame: Frame, out: &mut Out) {
+        let Some(header) = frame.first_chunk::<ETHERNET>() else {
+            return out.done(frame);
+        };
+        // A group's, or this host's.
+        if header[0] & 1 == 0 && header[..6] != self.net.mac {
+            return self.answer(now, None, frame, out);
+        }
+        if header[12..14] == ARP {
+            self.net.neighbours.hear_arp(&frame, out);
+            let target = frame
+                .get(38..42)
+                .and_then(|target| <[u8; 4]>::try_from(target).ok());
+            return self.answer(now, target.map(IpAddr::from), frame, out);
+        }
+        let Some(packet) = ip::read(&frame) else {
+            return self.answer(now, None, frame, out);
+        };
+        if packet.protocol == ip::ICMPV6 && !self.is_for_us(packet.destination) {
+            // A solicitation is for the group of all whose addresses end alike.
+            self.net.neighbours.hear_icmpv6(&frame, out);
+            let target = frame
+                .get(62..78)
+                .and_then(|target| <[u8; 16]>::try_from(target).ok());
+            return self.answer(now, target.map(IpAddr::from), frame, out);
+        }
+        if !self.is_for_us(packet.destination) {
+            return self.answer(now, None, frame, out);
+        }
+        if !ip::is_valid(&frame, &packet) {
+            self.bad_checksums += 1;
+            return out.drop(frame, "wrong checksum");
+        }
+        let taken = match packet.protocol {
+            ip::TCP => {
+                self.segment(now, &frame, &packet, out);
+                true
+            }
+            ip::UDP => self.datagram(now, &frame, &packet, out),
+            ip::ICMP => self.echo(now, &frame, &packet, out),
+            ip::ICMPV6 => {
+                self.net.neighbours.hear_icmpv6(&frame, out);
+                self.echo(now, &frame, &packet, out)
+            }
+            _ => false,
+        };
+        match taken {
+            true => out.done(frame),
+            false => {
+                let to_echo = packet.protocol == ip::UDP
+                    && frame.get(packet.payload + 2..packet.payload + 4)
+                        == Some(&ECHO_PORT.to_be_bytes()[..]);
+                if packet.protocol == ip::UDP && !to_echo {
+                    self.refused += 1;
+                    self.net.unreachable(now, &frame, &packet, out);
+                }
+                self.answer(now, Some(packet.destination), frame, out);
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.net.neighbours.wake(now, out);
+        while let Some(id) = self.net.connections.due(now) {
+            self.net.drive(now, id, out);
+            self.attend(now, id, false, out);
+        }
+        for (me, program) in self.programs.iter_mut().enumerate() {
+            if program.next().is_some_and(|next| next <= now) {
+                program.wake(&mut Host::here(&mut self.net, now, me, out));
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let programs = self.programs.iter().filter_map(|program| program.next());
+        let stack = self.net.connections.next();
+        let link = self.net.neighbours.next();
+        programs.chain(stack).chain(link).min()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let mut sums: Vec<(alloc::string::String, u64)> = Vec::new();
+        for plain in &self.net.answers {
+            plain.counters(
+                &mut |name, value| match sums.iter_mut().find(|sum| sum.0 == name) {
+                    Some(sum) => sum.1 += value,
+                    None => sums.push((name.into(), value)),
+                },
+            );
+        }
+        for (name, value) in &sums {
+            visit(name, *value);
+        }
+        visit("connections", self.net.opened + self.accepted);
+        visit("refused", self.refused);
+        visit("bad_checksums", self.bad_checksums);
+        visit("open", self.net.connections.count() as u64);
+    }
+
+    fn flows(&self, visit: &mut dyn FnMut(Flow)) {
+        for program in &self.programs {
+            program.flows(&self.net, visit);
+        }
+    }
+}
+
+impl Net {
+    fn drive(&mut self, now: Time, id: Id, out: &mut Out) {
+        self.connections.drive(now, id, &mut self.neighbours, out);
+    }
+
+    /// Tells that nobody has the port of a datagram (RFC 792, RFC 4443).
+    fn unreachable(&mut self, now: Time, about: &Frame, packet: &Packet, out: &mut Out) {
+        if !crate::address::is_station(packet.source) || about[0] & 1 == 1 {
+            return;
+        }
+        let v4 = packet.destination.is_ipv4();
+        let offending = &about[ETHERNET..packet.end];
+        // As much of it as fits into the least packet that every link carries.
+        let quoted = &offending[..offending.len().min(if v4 { 548 } else { 1232 })];
+        let mut frame = out.frame();
+        let at = ETHERNET + ip::header(packet.destination);
+        frame.resize(at + 8);
+        frame.extend(quoted);
+        let protocol = if v4 { ip::ICMP } else { ip::ICMPV6 };
+        ip::write_header(&mut frame, packet.destination, packet.source, protocol);
+        let kind = if v4 { [3, 3] } else { [1, 4] };
+        frame[at..at + 2].copy_from_slice(&kind);
+        self.finish_icmp(packet.destination, packet.source, &mut frame);
+        self.neighbours
+            .send(now, packet.source, When::Now, frame, out);
+    }
+
+    /// Fills in the checksum of a message that is otherwise whole.
+    fn finish_icmp(&self, from: IpAddr, to: IpAddr, frame: &mut Frame) {
+        let at = ETHERNET + ip::header(from);
+        let message = &frame[at..];
+        let sum = match from.is_ipv4() {
+            true => Sum::default(),
+            false => ip::pseudo(from, to, ip::ICMPV6).sum(message.len()),
+        };
+        let checksum = sum.plus(message).checksum();
+        frame[at + 2..at + 4].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+impl Here<'_> {
+    /// Opens a connection; `None` when there is no way, or no room.
+    pub fn connect(&mut self, to: SocketAddr, manner: Manner) -> Option<Id> {
+        let from = self.net.neighbours.source(to.ip())?;
+        let id = self
+            .net
+            .connections
+            .connect(self.out, self.me, from, to, manner)?;
+        self.net.opened += 1;
+        self.drive(id);
+        Some(id)
+    }
+
+    /// A connection's socket, until it is over.
+    pub fn socket(&mut self, id: Id) -> Option<&mut Socket<'static>> {
+        self.net.connections.socket(id)
+    }
+
+    /// Sends what a connection has to send.
+    pub fn drive(&mut self, id: Id) {
+        self.net.drive(self.now, id, self.out);
+    }
+
+    pub fn sender(&self, id: Id) -> Option<&Sender> {
+        self.net.connections.sender(id)
+    }
+
+    /// How many of the bytes that are left may be given to a connection now.
+    pub fn room(&mut self, id: Id, left: u64) -> usize {
+        let Some(socket) = self.net.connections.socket(id) else {
+            return 0;
+        };
+        let queued = socket.send_queue();
+        let sender = self.net.connections.sender(id);
+        sender.map_or(0, |sender| sender.room(queued, left))
+    }
+
+    /// The own end of a connection, and the far one.
+    pub fn ends(&self, id: Id) -> Option<(SocketAddr, SocketAddr)> {
+        let (port, to) = self.net.connections.ends(id)?;
+        let own = self.source(to.ip())?;
+        Some((SocketAddr::new(own, port), to))
+    }
+
+    /// The own address towards somebody.
+    pub fn source(&self, to: IpAddr) -> Option<IpAddr> {
+        self.net.neighbours.source(to)
+    }
+
+    /// Sends a datagram whose payload, of so many bytes of zero, `fill` fills; `false` when there is no way or it
+    /// is too long.
+    pub fn datagram(
+        &mut self,
+        port: u16,
+        to: SocketAddr,
+        when: When,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let Some(from) = self.source(to.ip()) else {
+            return false;
+        };
+        let headers = ip::header(from) + ip::UDP_HEADER;
+        if headers + length > self.net.mtu {
+            return false;
+        }
+        let mut frame = self.out.frame();
+        frame.resize(ETHERNET + headers + length);
+        fill(&mut frame[ETHERNET + headers..]);
+        ip::write_header(&mut frame, from, to.ip(), ip::UDP);
+        ip::write_udp(&mut frame, (from, port), (to.ip(), to.port()));
+        self.net
+            .neighbours
+            .send(self.now, to.ip(), when, frame, self.out);
+        true
+    }
+
+    /// Sends an echo request with so many bytes behind its header; `false` when there is no way.
+    pub fn ask(&mut self, to: IpAddr, sequence: u16, size: usize) -> bool {
+        let Some(from) = self.source(to) else {
+            return false;
+        };
+        let at = ETHERNET + ip::header(from);
+        if at - ETHERNET + 8 + size > self.net.mtu {
+            return false;
+        }
+        let mut frame = self.out.frame();
+        frame.resize(at + 8 + size);
+        let protocol = if from.is_ipv4() { ip::ICMP } else { ip::ICMPV6 };
+        ip::write_header(&mut frame, from, to, protocol);
+        let message = &mut frame[at..];
+        message[0] = if from.is_ipv4() { 8 } else { 128 };
+        message[4..6].copy_from_slice(&(self.me as u16).to_be_bytes());
+        message[6..8].copy_from_slice(&sequence.to_be_bytes());
+        for (index, byte) in message[8..].iter_mut().enumerate() {
+            *byte = index as u8;
+        }
+        self.net.finish_icmp(from, to, &mut frame);
+        self.net
+            .neighbours
+            .send(self.now, to, When::At(self.now), frame, self.out);
+        true
+    }
+}

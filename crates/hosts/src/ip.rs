@@ -1,0 +1,162 @@
+//! IP packets in frames: reading what comes, writing what goes.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use node::Frame;
+use packet::checksum::{self, Pseudo, Sum};
+
+/// Bytes of an Ethernet header.
+pub(crate) const ETHERNET: usize = 14;
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const ICMPV6: u8 = 58;
+const TYPE_IPV4: u16 = 0x0800;
+const TYPE_IPV6: u16 = 0x86DD;
+/// What hosts send, RFC 1122 and RFC 8200's usual choice.
+const HOPS: u8 = 64;
+/// Of UDP.
+pub(crate) const UDP_HEADER: usize = 8;
+
+/// A whole IP packet without what a link has put behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet {
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    pub protocol: u8,
+    /// Where the packet ends in the frame.
+    pub end: usize,
+    /// Where the payload begins in the frame.
+    pub payload: usize,
+}
+
+/// Reads an IP packet; `None` when it is broken, a fragment, or none. Extension headers of IPv6 are not
+/// looked behind.
+pub(crate) fn read(frame: &[u8]) -> Option<Packet> {
+    let ip = frame.get(ETHERNET..)?;
+    match u16::from_be_bytes([frame[12], frame[13]]) {
+        TYPE_IPV4 => {
+            let header: &[u8; 20] = ip.first_chunk()?;
+            let length = usize::from(header[0] & 15) * 4;
+            let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3FFF != 0;
+            if header[0] >> 4 != 4 || length < 20 || total < length || total > ip.len() || fragment
+            {
+                return None;
+            }
+            if !Sum::default().plus(&ip[..length]).is_valid() {
+                return None;
+            }
+            let address = |at: usize| {
+                Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]).into()
+            };
+            Some(Packet {
+                source: address(12),
+                destination: address(16),
+                protocol: header[9],
+                end: ETHERNET + total,
+                payload: ETHERNET + length,
+            })
+        }
+        TYPE_IPV6 => {
+            let header: &[u8; 40] = ip.first_chunk()?;
+            let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+            if header[0] >> 4 != 6 || total > ip.len() {
+                return None;
+            }
+            let address = |at: usize| {
+                let octets: [u8; 16] = core::array::from_fn(|index| header[at + index]);
+                Ipv6Addr::from(octets).into()
+            };
+            Some(Packet {
+                source: address(8),
+                destination: address(24),
+                protocol: header[6],
+                end: ETHERNET + total,
+                payload: ETHERNET + 40,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What a protocol above takes from the IP header into its checksum.
+pub(crate) fn pseudo(source: IpAddr, destination: IpAddr, protocol: u8) -> Pseudo {
+    match (source, destination) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            Pseudo::ipv6(source.octets(), destination.octets(), protocol)
+        }
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            Pseudo::ipv4(source.octets(), destination.octets(), protocol)
+        }
+        // Nobody sends from one version to the other.
+        _ => Pseudo::ipv4([0; 4], [0; 4], protocol),
+    }
+}
+
+/// Whether the checksum of a packet's payload is right: of TCP, UDP (which may have none over IPv4), ICMP.
+pub(crate) fn is_valid(frame: &[u8], packet: &Packet) -> bool {
+    let payload = &frame[packet.payload..packet.end];
+    let none = packet.protocol == UDP && packet.source.is_ipv4();
+    if none && payload.get(6..8) == Some(&[0, 0]) {
+        return true;
+    }
+    let sum = match packet.protocol {
+        ICMP => Sum::default(),
+        protocol => pseudo(packet.source, packet.destination, protocol).sum(payload.len()),
+    };
+    sum.plus(payload).is_valid()
+}
+
+/// Bytes of an IP header.
+pub(crate) fn header(of: IpAddr) -> usize {
+    if of.is_ipv4() { 20 } else { 40 }
+}
+
+/// Writes Ethernet's type and the IP header into a frame of zeros that has its length already; the MAC
+/// addresses are for who knows them.
+pub(crate) fn write_header(frame: &mut Frame, source: IpAddr, destination: IpAddr, protocol: u8) {
+    let length = (frame.len() - ETHERNET) as u16;
+    let ethertype = if source.is_ipv4() {
+        TYPE_IPV4
+    } else {
+        TYPE_IPV6
+    };
+    frame[12..14].copy_from_slice(&ethertype.to_be_bytes());
+    let ip = &mut frame[ETHERNET..];
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            ip[0] = 0x45;
+            ip[2..4].copy_from_slice(&length.to_be_bytes());
+            // Nobody is to cut it up.
+            ip[6] = 0x40;
+            ip[8] = HOPS;
+            ip[9] = protocol;
+            ip[12..16].copy_from_slice(&source.octets());
+            ip[16..20].copy_from_slice(&destination.octets());
+            let checksum = checksum::checksum(&ip[..20]);
+            ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            ip[0] = 0x60;
+            ip[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+            ip[6] = protocol;
+            ip[7] = HOPS;
+            ip[8..24].copy_from_slice(&source.octets());
+            ip[24..40].copy_from_slice(&destination.octets());
+        }
+        _ => {}
+    }
+}
+
+/// Writes a UDP header before its payload, whose length the frame's tells, and the checksum.
+pub(crate) fn write_udp(frame: &mut Frame, source: (IpAddr, u16), destination: (IpAddr, u16)) {
+    let at = ETHERNET + header(source.0);
+    let datagram = &mut frame[at..];
+    let length = datagram.len();
+    datagram[..2].copy_from_slice(&source.1.to_be_bytes());
+    datagram[2..4].copy_from_slice(&destination.1.to_be_bytes());
+    datagram[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+    let sum = pseudo(source.0, destination.0, UDP).sum(length);
+    let checksum = sum.plus(datagram).udp_checksum();
+    datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
+}

@@ -1,0 +1,131 @@
+//! What runs on a host.
+//!
+//! | `run` | module | what it does |
+//! |---|---|---|
+//! | `ping` | [`ping`] | asks a host whether it is there, and measures round trips |
+//! | `bulk` | [`bulk`] | TCP as fast as it goes: one flow for ever, or many drawn from distributions |
+//! | `udp` | [`udp`] | datagrams at a constant rate |
+//! | `sink` | [`sink`] | takes TCP and UDP, counts loss, delay and jitter |
+//! | `http` | [`http`] | a user who asks a server for pages, and thinks in between |
+//! | `http-server` | [`http`] | answers with pages whose sizes are drawn |
+//! | `dns` | [`dns`] | asks for addresses |
+//! | `dns-server` | [`dns`] | knows addresses |
+//!
+//! Each is a struct with defaults, as nodes' configurations are. What a program draws by lot comes from its host's
+//! seed.
+
+pub mod bulk;
+pub mod dns;
+pub mod http;
+pub mod ping;
+mod records;
+pub mod sink;
+pub mod udp;
+
+pub use crate::connections::Congestion;
+
+use crate::connections::{Id, Manner};
+use crate::host::{Here, Net};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use node::{Flow, Time};
+
+/// The programs of a host.
+pub type Programs = Vec<Config>;
+
+/// Bytes of a bulk connection's buffer in each direction, where nothing else is said.
+pub const BUFFER: usize = 1 << 20;
+/// The least and the most of them.
+pub const BUFFERS: core::ops::RangeInclusive<usize> = 4096..=1 << 30;
+/// After how long a connection of which nothing is heard is given up by who opened it.
+const GIVE_UP: Time = Time::from_secs(60);
+
+/// A program, not yet running.
+#[derive(Clone, Debug)]
+pub enum Config {
+    /// See [`ping`].
+    Ping(ping::Config),
+    /// See [`bulk`].
+    Bulk(bulk::Config),
+    /// See [`udp`].
+    Udp(udp::Config),
+    /// See [`sink`].
+    Sink(sink::Config),
+    /// See [`http`].
+    Http(http::Config),
+    /// See [`http`].
+    HttpServer(http::ServerConfig),
+    /// See [`dns`].
+    Dns(dns::Config),
+    /// See [`dns`].
+    DnsServer(dns::ServerConfig),
+}
+
+impl Config {
+    pub(crate) fn make(self, me: usize, seed: u64) -> Box<dyn Program> {
+        match self {
+            Config::Ping(config) => Box::new(ping::Ping::new(config)),
+            Config::Bulk(config) => Box::new(bulk::Bulk::new(config, seed)),
+            Config::Udp(config) => Box::new(udp::Udp::new(config, client_port(me))),
+            Config::Sink(config) => Box::new(sink::Sink::new(config)),
+            Config::Http(config) => Box::new(http::Client::new(config, seed)),
+            Config::HttpServer(config) => Box::new(http::Server::new(config, seed)),
+            Config::Dns(config) => Box::new(dns::Client::new(config, client_port(me), seed)),
+            Config::DnsServer(config) => Box::new(dns::Server::new(config)),
+        }
+    }
+}
+
+/// The UDP port of a program that asks for none.
+fn client_port(me: usize) -> u16 {
+    61_000 + me as u16
+}
+
+/// A port that a program wants to have.
+pub(crate) enum Claim {
+    Tcp(u16, Manner),
+    Udp(u16),
+}
+
+/// A program at work. Its calls come from its host alone.
+pub(crate) trait Program: Send {
+    /// The ports on which it waits for others.
+    fn claims(&self) -> Vec<Claim> {
+        Vec::new()
+    }
+    /// When it wants to be woken.
+    fn next(&self) -> Option<Time> {
+        None
+    }
+    /// It is that time.
+    fn wake(&mut self, here: &mut Here<'_>) {
+        let _ = here;
+    }
+    /// Something may have changed for a connection: it is open, there is something to read, room to write. What
+    /// was written is sent behind this call.
+    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+        let _ = (id, new, here);
+    }
+    /// A connection is over, and forgotten behind this call.
+    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+        let _ = (id, here);
+    }
+    /// A datagram for one of its ports.
+    fn datagram(
+        &mut self,
+        arrived: Time,
+        from: SocketAddr,
+        port: u16,
+        payload: &[u8],
+        here: &mut Here<'_>,
+    ) {
+        let _ = (arrived, from, port, payload, here);
+    }
+    /// An answer to one of its echo requests.
+    fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, here: &mut Here<'_>) {
+        let _ = (arrived, from, sequence, here);
+    }
+    /// What became of its conversations.
+    fn flows(&self, net: &Net, visit: &mut dyn FnMut(Flow));
+}

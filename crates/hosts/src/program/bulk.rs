@@ -1,0 +1,284 @@
+//! TCP as fast as it goes: one flow for ever, or many, in the way of the tool pttcp.
+//!
+//! `to`, port 5001; `start`, 0; `duration`, none: when it begins nothing new and ends what there is; `flows`, 1: at most so many at once; `bytes`, none:
+//! of each flow, a distribution, `table(...)` among them; without it a flow lasts as long as the program; `count`, none: flows
+//! altogether; `every`, none: between the beginnings of flows, a distribution of times; without it a flow begins
+//! when one has ended, `pause` (0) later; `buffer`, 1 MiB in each direction; `congestion`, `cubic`, `reno` or `none`.
+
+use super::records::Records;
+use super::{Congestion, GIVE_UP, Here, Net, Program};
+use crate::address::Peer;
+use crate::connections::{Id, Manner};
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use node::{Flow, Time};
+use nodes::distribution::{Distribution, Sampler};
+
+/// The usual port.
+pub const PORT: u16 = 5001;
+
+/// What a source of flows is made from.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+pub struct Config {
+    /// Who takes it; port 5001 unless it says otherwise.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::parse")
+    )]
+    pub to: Peer,
+    /// When the first flow begins.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::parse", default)
+    )]
+    pub start: Time,
+    /// After how long nothing new is begun, and nothing more is written; `None`: never.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::address::text::parse_some", default)
+    )]
+    pub duration: Option<Time>,
+    /// How many at once; with `every`, none beyond these begins.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub flows: Option<u32>,
+    /// Bytes of each; `None`: without end.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub bytes: Option<Distribution<u64>>,
+    /// How many altogether; `None`: without end.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub count: Option<u64>,
+    /// Between the beginnings of two.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub every: Option<Distribution>,
+    /// Between the end of one and the beginning of the next, without `every`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub pause: Option<Distribution>,
+    /// Bytes of a connection's buffer in each direction.
+    #[cfg_attr(feature = "serde", serde(default = "usual_buffer"))]
+    pub buffer: usize,
+    /// Congestion control.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub congestion: Congestion,
+}
+
+#[cfg(feature = "serde")]
+fn usual_buffer() -> usize {
+    super::BUFFER
+}
+
+/// Between two flows at the least: who cannot be reached is not tried without end at one time.
+const LEAST_PAUSE: Time = Time::from_us(1);
+
+pub(crate) struct Bulk {
+    config: Config,
+    sizes: Option<Sampler<u64>>,
+    times: Option<Sampler<Time>>,
+    /// When the next flow begins, or several.
+    begins: Option<Time>,
+    /// Flows that begin then.
+    pending: u32,
+    stops: Option<Time>,
+    begun: u64,
+    skipped: u64,
+    open: BTreeMap<Id, Sending>,
+    over: Records,
+}
+
+/// A flow under way.
+struct Sending {
+    /// Bytes still to be written; `None`: no end.
+    left: Option<u64>,
+    written: u64,
+    closed: bool,
+    flow: Flow,
+}
+
+impl Bulk {
+    pub fn new(mut config: Config, seed: u64) -> Bulk {
+        config.buffer = config
+            .buffer
+            .clamp(*super::BUFFERS.start(), *super::BUFFERS.end());
+        let spacing = config.every.as_ref().or(config.pause.as_ref());
+        let pending = match config.every {
+            Some(_) => 1,
+            None => config.flows.unwrap_or(1),
+        };
+        Bulk {
+            sizes: config.bytes.as_ref().map(|bytes| Sampler::new(bytes, seed)),
+            times: spacing.map(|times| Sampler::new(times, seed ^ 1)),
+            begins: (config.count != Some(0) && pending > 0).then_some(config.start),
+            pending,
+            stops: config.duration.map(|duration| config.start + duration),
+            begun: 0,
+            skipped: 0,
+            open: BTreeMap::new(),
+            over: Records::default(),
+            config,
+        }
+    }
+
+    fn may_begin(&self, now: Time) -> bool {
+        self.config.count.is_none_or(|count| self.begun < count)
+            && self.stops.is_none_or(|stops| now < stops)
+    }
+
+    fn begin(&mut self, here: &mut Here<'_>) {
+        self.begun += 1;
+        let to = self.config.to.with(PORT);
+        let left = self.sizes.as_mut().map(Sampler::draw);
+        let manner = Manner {
+            buffer: self.config.buffer,
+            congestion: self.config.congestion,
+            timeout: Some(GIVE_UP),
+        };
+        let mut flow = Flow {
+            program: "bulk",
+            to: to.to_string(),
+            begun: here.now,
+            ended: here.now,
+            ..Flow::default()
+        };
+        match here.connect(to, manner) {
+            Some(id) => {
+                flow.from = here
+                    .ends(id)
+                    .map(|(own, _)| own.to_string())
+                    .unwrap_or_default();
+                let sending = Sending {
+                    left,
+                    written: 0,
+                    closed: false,
+                    flow,
+                };
+                self.open.insert(id, sending);
+            }
+            None => {
+                self.over.add(flow);
+                self.again(here.now);
+            }
+        }
+    }
+
+    /// One has ended, or could not begin: the next may, where nothing else says when.
+    fn again(&mut self, now: Time) {
+        if self.config.every.is_some() || !self.may_begin(now) {
+            return;
+        }
+        let pause = self.times.as_mut().map_or(Time::ZERO, Sampler::draw);
+        let at = now + pause.max(LEAST_PAUSE);
+        // Of several that are to begin, the last says when: they keep apart all the same.
+        self.begins = Some(self.begins.map_or(at, |begins| begins.max(at)));
+        self.pending += 1;
+    }
+}
+
+impl Sending {
+    fn write(&mut self, id: Id, here: &mut Here<'_>) {
+        let now = here.now;
+        let mut room = here.room(id, self.left.unwrap_or(u64::MAX)) as u64;
+        let Some(socket) = here.socket(id) else {
+            return;
+        };
+        // What the other side says is not listened to.
+        while socket.can_recv() {
+            let _ = socket.recv(|bytes| (bytes.len(), ()));
+        }
+        while socket.can_send() && self.left != Some(0) && room > 0 {
+            let most = self.left.unwrap_or(u64::MAX).min(room);
+            // The bytes are whatever is in the buffer: zeros.
+            let sent = socket.send(|room| {
+                let count = most.min(room.len() as u64) as usize;
+                (count, count as u64)
+            });
+            let Ok(sent) = sent else { break };
+            self.written += sent;
+            room -= sent;
+            self.left = self.left.map(|left| left - sent);
+        }
+        if self.left == Some(0) && !self.closed && socket.may_send() {
+            self.closed = true;
+            socket.close();
+        }
+        let bytes = self.written - socket.send_queue() as u64;
+        if bytes > self.flow.bytes {
+            self.flow.bytes = bytes;
+            self.flow.ended = now;
+        }
+        self.flow.done = self.left == Some(0) && bytes == self.written;
+    }
+}
+
+impl Program for Bulk {
+    fn next(&self) -> Option<Time> {
+        let stops = self
+            .stops
+            .filter(|_| !self.open.is_empty() || self.begins.is_some());
+        [self.begins, stops].into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, here: &mut Here<'_>) {
+        if self.stops.is_some_and(|stops| stops <= here.now) {
+            self.stops = None;
+            self.begins = None;
+            self.config.count = Some(self.begun);
+            let ids = self.open.keys().copied();
+            for id in ids.collect::<alloc::vec::Vec<_>>() {
+                let sending = self.open.get_mut(&id).expect("just listed");
+                sending.left = Some(0);
+                sending.write(id, here);
+                here.drive(id);
+            }
+        }
+        if self.begins.is_none_or(|begins| begins > here.now) {
+            return;
+        }
+        self.begins = None;
+        for _ in 0..core::mem::take(&mut self.pending) {
+            if !self.may_begin(here.now) {
+                break;
+            }
+            let most = self.config.flows.map_or(usize::MAX, |flows| flows as usize);
+            match self.open.len() < most {
+                true => self.begin(here),
+                false => self.skipped += 1,
+            }
+        }
+        if self.config.every.is_some() && self.may_begin(here.now) {
+            let times = self.times.as_mut().map_or(Time::ZERO, Sampler::draw);
+            self.begins = Some(here.now + times.max(LEAST_PAUSE));
+            self.pending = 1;
+        }
+    }
+
+    fn ready(&mut self, id: Id, _: bool, here: &mut Here<'_>) {
+        if let Some(sending) = self.open.get_mut(&id) {
+            sending.write(id, here);
+        }
+    }
+
+    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+        if let Some(mut sending) = self.open.remove(&id) {
+            if let Some(sender) = here.sender(id) {
+                sender.tell(&mut sending.flow);
+            }
+            self.over.add(sending.flow);
+            self.again(here.now);
+        }
+    }
+
+    fn flows(&self, net: &Net, visit: &mut dyn FnMut(Flow)) {
+        self.over.show(visit);
+        for (id, sending) in &self.open {
+            let mut flow = sending.flow.clone();
+            if let Some(sender) = net.connections.sender(*id) {
+                sender.tell(&mut flow);
+            }
+            visit(flow);
+        }
+    }
+}

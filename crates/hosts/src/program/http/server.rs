@@ -1,0 +1,224 @@
+//! The server.
+
+use super::{BUFFER, Head, PORT};
+use crate::connections::{Congestion, Id, Manner};
+use crate::host::{Here, Net};
+use crate::program::{BUFFERS, Claim, Program};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use node::{Flow, Time};
+use nodes::distribution::{Distribution, Sampler};
+
+/// What a server is made from.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct ServerConfig {
+    /// Where it listens.
+    pub port: u16,
+    /// Bytes of a page whose path is no number.
+    pub size: Distribution<u64>,
+    /// Before it answers.
+    pub think: Distribution,
+    /// Bytes of a connection's buffer in each direction.
+    pub buffer: usize,
+}
+
+impl Default for ServerConfig {
+    fn default() -> ServerConfig {
+        ServerConfig {
+            port: PORT,
+            size: Distribution::Constant(10_000),
+            think: Distribution::Constant(Time::ZERO),
+            buffer: BUFFER,
+        }
+    }
+}
+
+pub(crate) struct Server {
+    config: ServerConfig,
+    sizes: Sampler<u64>,
+    think: Sampler<Time>,
+    open: BTreeMap<Id, Visitor>,
+    flow: Flow,
+}
+
+/// Somebody who asks.
+#[derive(Default)]
+struct Visitor {
+    head: Head,
+    /// What is to be written of an answer's head.
+    answer: Vec<u8>,
+    /// Bytes of the page still to be written.
+    left: u64,
+    /// When the answer begins.
+    answers: Option<Time>,
+    /// No more requests behind this one.
+    last: bool,
+}
+
+impl Server {
+    pub fn new(config: ServerConfig, seed: u64) -> Server {
+        Server {
+            sizes: Sampler::new(&config.size, seed),
+            think: Sampler::new(&config.think, seed ^ 1),
+            flow: Flow {
+                program: "http-server",
+                from: format!("port {}", config.port),
+                to: "all".into(),
+                done: true,
+                ..Flow::default()
+            },
+            open: BTreeMap::new(),
+            config,
+        }
+    }
+
+    /// Reads requests and writes answers, as far as it goes.
+    fn serve(&mut self, id: Id, here: &mut Here<'_>) {
+        let now = here.now;
+        let mut room = here.room(id, u64::MAX) as u64;
+        let Some(visitor) = self.open.get_mut(&id) else {
+            return;
+        };
+        let Some(socket) = here.socket(id) else {
+            return;
+        };
+        loop {
+            if visitor.answers.is_none() {
+                // The next request; one behind the other is left in the buffer.
+                let mut whole = false;
+                while socket.can_recv() && !whole {
+                    let taken = socket.recv(|bytes| match visitor.head.take(bytes) {
+                        Some((count, whole)) => (count, Some(whole)),
+                        None => (bytes.len(), None),
+                    });
+                    match taken {
+                        Ok(Some(end)) => whole = end,
+                        Ok(None) => return socket.abort(),
+                        Err(_) => break,
+                    }
+                }
+                if !whole {
+                    break;
+                }
+                let mut words = visitor.head.first().split(' ');
+                let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or("/"));
+                let old = words.next() == Some("HTTP/1.0");
+                let number = path.trim_start_matches('/').parse().ok();
+                let size = number.unwrap_or_else(|| self.sizes.draw());
+                let status = match method {
+                    "GET" | "HEAD" => "200 OK",
+                    _ => "405 Method Not Allowed",
+                };
+                visitor.left = if method == "GET" { size } else { 0 };
+                let connection = visitor.head.field("Connection");
+                visitor.last = match connection {
+                    Some(text) => text.eq_ignore_ascii_case("close"),
+                    None => old,
+                };
+                let told = if method == "HEAD" { size } else { visitor.left };
+                let kept = if visitor.last { "close" } else { "keep-alive" };
+                visitor.answer = format!(
+                    "HTTP/1.1 {status}\r\nContent-Length: {told}\r\nContent-Type: application/octet-stream\r\n\
+                     Connection: {kept}\r\n\r\n"
+                )
+                .into_bytes();
+                visitor.head.0.clear();
+                let think = self.think.draw();
+                visitor.answers = Some(now + think);
+                if self.flow.packets == 0 {
+                    self.flow.begun = now;
+                }
+                self.flow.packets += 1;
+            }
+            if visitor.answers.is_some_and(|answers| answers > now) {
+                break;
+            }
+            while socket.can_send() && !visitor.answer.is_empty() {
+                match socket.send_slice(&visitor.answer) {
+                    Ok(sent) => drop(visitor.answer.drain(..sent)),
+                    Err(_) => break,
+                }
+            }
+            while socket.can_send() && visitor.answer.is_empty() && visitor.left > 0 && room > 0 {
+                let most = visitor.left.min(room);
+                let sent = socket.send(|room| {
+                    let count = most.min(room.len() as u64) as usize;
+                    (count, count as u64)
+                });
+                let Ok(sent) = sent else { break };
+                visitor.left -= sent;
+                room -= sent;
+                self.flow.bytes += sent;
+            }
+            self.flow.ended = now;
+            if !visitor.answer.is_empty() || visitor.left > 0 {
+                break;
+            }
+            visitor.answers = None;
+            if visitor.last {
+                socket.close();
+                break;
+            }
+        }
+        if !socket.may_recv() && visitor.answers.is_none() && socket.may_send() {
+            socket.close();
+        }
+    }
+}
+
+impl Program for Server {
+    fn claims(&self) -> Vec<Claim> {
+        let manner = Manner {
+            buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
+            congestion: Congestion::Cubic,
+            timeout: None,
+        };
+        [Claim::Tcp(self.config.port, manner)].into()
+    }
+
+    fn next(&self) -> Option<Time> {
+        // Who has answered in part waits for room, not for time.
+        let waits = |visitor: &Visitor| visitor.answers.filter(|_| !visitor.answer.is_empty());
+        self.open
+            .values()
+            .filter_map(waits)
+            .filter(|at| *at > self.flow.ended)
+            .min()
+    }
+
+    fn wake(&mut self, here: &mut Here<'_>) {
+        let due = |(id, visitor): (&Id, &Visitor)| {
+            visitor
+                .answers
+                .is_some_and(|at| at <= here.now)
+                .then_some(*id)
+        };
+        let due: Vec<Id> = self.open.iter().filter_map(due).collect();
+        self.flow.ended = self.flow.ended.max(here.now);
+        for id in due {
+            self.serve(id, here);
+            here.drive(id);
+        }
+    }
+
+    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+        if new {
+            self.open.insert(id, Visitor::default());
+        }
+        self.serve(id, here);
+    }
+
+    fn over(&mut self, id: Id, _: &mut Here<'_>) {
+        self.open.remove(&id);
+    }
+
+    fn flows(&self, _: &Net, visit: &mut dyn FnMut(Flow)) {
+        visit(self.flow.clone());
+    }
+}

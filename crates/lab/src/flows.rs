@@ -1,0 +1,113 @@
+//! What became of the conversations of hosts: a table, and JSON.
+
+use crate::table::{cells, number, time};
+use node::outcome::{NodeOutcome, Times};
+use node::{Flow, Time};
+use serde_json::{Value, json};
+
+/// Conversations that people are shown; programs get all.
+const SHOWN: usize = 64;
+
+/// Bits a second as people write them.
+fn rate(bits: f64) -> String {
+    let (scale, unit) = match bits {
+        _ if bits <= 0.0 => return "-".into(),
+        _ if bits < 1e3 => (1.0, "b/s"),
+        _ if bits < 1e6 => (1e3, "kb/s"),
+        _ if bits < 1e9 => (1e6, "Mb/s"),
+        _ => (1e9, "Gb/s"),
+    };
+    format!("{:.2} {unit}", bits / scale)
+}
+
+/// A time, to a thousandth of itself.
+fn short(at: Time) -> String {
+    let ps = at.as_ps() as f64;
+    if ps < 1.0 {
+        return "-".into();
+    }
+    let scale = 10f64.powi(ps.log10().floor() as i32 - 3).max(1.0);
+    time((ps / scale).round() * scale)
+}
+
+/// The table; empty without conversations.
+pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
+    let all = || {
+        let of_node = |node: &NodeOutcome| node.flows.len();
+        nodes.iter().map(of_node).sum::<usize>()
+    };
+    if all() == 0 {
+        return Vec::new();
+    }
+    let mut lines = vec![cells(&[
+        "flow",
+        "from",
+        "to",
+        "bytes",
+        "in",
+        "goodput",
+        "packets",
+        "lost",
+        "resent",
+        "round trip",
+        "delay",
+        "jitter",
+    ])];
+    let flows = nodes
+        .iter()
+        .flat_map(|node| node.flows.iter().map(move |flow| (node, flow)));
+    for (node, flow) in flows.take(SHOWN) {
+        let mean = |times: &Times| match times.count {
+            0 => "-".into(),
+            _ => short(times.mean()),
+        };
+        let took = flow.ended - flow.begun;
+        lines.push(vec![
+            format!(
+                "{} {}{}",
+                node.name,
+                flow.program,
+                if flow.done { "" } else { " ..." }
+            ),
+            flow.from.clone(),
+            flow.to.clone(),
+            number(flow.bytes),
+            short(took),
+            rate(flow.goodput()),
+            number(flow.packets),
+            number(flow.lost),
+            number(flow.resent),
+            mean(&flow.round_trip),
+            mean(&flow.delay),
+            flow.jitter.map_or("-".into(), |jitter| {
+                if jitter == Time::ZERO {
+                    "0".into()
+                } else {
+                    short(jitter)
+                }
+            }),
+        ]);
+    }
+    if all() > SHOWN {
+        lines.push(vec![format!("and {} more: --json has all", all() - SHOWN)]);
+    }
+    lines
+}
+
+/// One conversation.
+pub(crate) fn json(node: &str, flow: &Flow) -> Value {
+    let times = |times: &Times| match times.count {
+        0 => Value::Null,
+        _ => json!({
+            "count": times.count, "mean_ps": times.mean().as_ps(),
+            "min_ps": times.min.as_ps(), "max_ps": times.max.as_ps(),
+        }),
+    };
+    json!({
+        "type": "flow", "node": node, "program": flow.program, "from": flow.from, "to": flow.to,
+        "begun_ps": flow.begun.as_ps(), "ended_ps": flow.ended.as_ps(), "done": flow.done,
+        "bytes": flow.bytes, "goodput": flow.goodput(), "packets": flow.packets, "lost": flow.lost,
+        "resent": flow.resent, "round_trip": times(&flow.round_trip), "delay": times(&flow.delay),
+        "jitter_ps": flow.jitter.map(Time::as_ps),
+    })
+}

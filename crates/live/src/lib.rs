@@ -17,6 +17,7 @@
 //! | [`mount`] | ports as files |
 //! | [`xdp`] | ports over AF_XDP, on request |
 //! | [`tap`], [`udp`], [`stream`] | other ports: TAP, datagrams, files and pipes |
+//! | [`channel`] | ports for control channels: TCP, TLS and Unix sockets |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
@@ -34,6 +35,7 @@
 
 pub mod bpf;
 pub mod calibrate;
+pub mod channel;
 pub mod clock;
 pub mod file;
 pub mod interface;

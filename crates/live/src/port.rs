@@ -8,7 +8,7 @@ mod spec;
 pub use error::PortError;
 pub use spec::{PortSpec, SpecError};
 
-use crate::{calibrate, raw, stream, tap, udp, xdp};
+use crate::{calibrate, channel, raw, stream, tap, udp, xdp};
 use packet::Tick;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -85,6 +85,8 @@ pub struct Options {
     /// How frames are sent by an interface. Default: as [`calibrate`](mod@crate::calibrate) has found best, else
     /// by [`Method::Send`].
     pub method: Option<Method>,
+    /// Key and certificates, for `ssl:` and `pssl:`. Default none, with which these do not open.
+    pub tls: Option<channel::Tls>,
 }
 
 /// How frames are given to the kernel.
@@ -117,6 +119,7 @@ impl Default for Options {
             promiscuous: true,
             buffer: 32 << 20,
             method: None,
+            tls: None,
         }
     }
 }
@@ -275,5 +278,6 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         PortSpec::Path(path) => stream::open_path(path, options),
         PortSpec::Standard => stream::open_path("-".as_ref(), options),
         PortSpec::Xdp(name) => xdp::open(name, options),
+        PortSpec::Channel(spec) => channel::open(spec, options),
     }
 }

@@ -91,6 +91,14 @@ pub enum PortError {
         /// What is wrong with it.
         source: crate::file::FileError,
     },
+    /// A key or a certificate that does not do.
+    #[error("`{name}`: {why}; give private-key, certificate and ca-cert as files in PEM form")]
+    Tls {
+        /// The port.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
     /// Any other refusal of the system.
     #[error("`{name}`: {doing}: {source}")]
     Io {

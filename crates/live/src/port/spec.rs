@@ -1,5 +1,6 @@
 //! How a port is named.
 
+use crate::channel::ChannelSpec;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -27,6 +28,9 @@ pub enum PortSpec {
         /// `udp:@HOST:PORT`: wait there instead, and answer whoever sent last.
         listen: bool,
     },
+    /// `tcp:HOST[:PORT]`, `ptcp:[PORT][:HOST]`, `ssl:`, `pssl:`, `unix:PATH`, `punix:PATH`: control channels over sockets,
+    /// as [segments](packet::segment).
+    Channel(ChannelSpec),
     /// A path with a `/` in it: a port's file under a mount, or any file of lines or records.
     Path(PathBuf),
     /// `-`: standard input and output, as lines.
@@ -53,9 +57,16 @@ pub enum SpecError {
         "`{0}` is no address for frames; write `udp:HOST:PORT`, such as `udp:127.0.0.1:7000`, or `udp:@HOST:PORT` to wait there"
     )]
     Address(String),
+    /// No place for a control channel.
+    #[error(
+        "`{0}` is no place for a control channel; write `tcp:HOST:PORT`, `ptcp:PORT:HOST` to wait there, `ssl:` and `pssl:` \
+         for the same over TLS, `unix:PATH` or `punix:PATH`"
+    )]
+    Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `udp:HOST:PORT`, a path, or `-`";
+const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `udp:HOST:PORT`, a path, `-`, or for control \
+                     channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl FromStr for PortSpec {
     type Err = SpecError;
@@ -79,6 +90,11 @@ impl FromStr for PortSpec {
                 ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
                 ("pcap", file) => Ok(PortSpec::Capture(file.into())),
                 ("udp", rest) => udp(rest).ok_or_else(|| SpecError::Address(text.into())),
+                ("tcp" | "ptcp" | "ssl" | "pssl" | "unix" | "punix", rest) => {
+                    ChannelSpec::of(kind, rest)
+                        .map(PortSpec::Channel)
+                        .ok_or_else(|| SpecError::Channel(text.into()))
+                }
                 _ => Err(SpecError::Kind(kind.into())),
             };
         }
@@ -135,6 +151,7 @@ impl fmt::Display for PortSpec {
                     false => write!(f, "udp:{at}{host}:{port}"),
                 }
             }
+            PortSpec::Channel(spec) => spec.fmt(f),
             PortSpec::Path(path) => path.display().fmt(f),
             PortSpec::Standard => f.write_str("-"),
         }
@@ -156,6 +173,14 @@ mod tests {
             "udp:localhost:7000",
             "udp:@:7000",
             "udp:[::1]:7000",
+            "tcp:127.0.0.1:6633",
+            "tcp:[::1]:6633",
+            "ptcp:6653",
+            "ptcp:0:127.0.0.1",
+            "pssl:6653:[::1]",
+            "ssl:controller:6653",
+            "unix:/run/switch.sock",
+            "punix:switch.sock",
             "/dev/ethpipe/0",
             "./r0",
             "-",
@@ -174,6 +199,11 @@ mod tests {
             ("udp:7000", "udp:HOST:PORT"),
             ("udp:host:0", "udp:HOST:PORT"),
             ("udp:host:70000", "udp:HOST:PORT"),
+            ("tcp:", "tcp:HOST:PORT"),
+            ("tcp:host:0", "tcp:HOST:PORT"),
+            ("ptcp:host", "ptcp:PORT:HOST"),
+            ("ssl:[::1]6653", "tcp:HOST:PORT"),
+            ("unix:", "unix:PATH"),
             ("a-name-of-sixteen", "1 to 15 bytes"),
             ("two words", "1 to 15 bytes"),
         ] {

@@ -11,6 +11,8 @@
 //! | [`action`], [`instruction`] | what is done with a packet |
 //! | [`port`] | port numbers and descriptions |
 //! | [`fault`] | the errors that the specification names |
+//! | [`channel`] | control channels: connections over segments |
+//! | [`controller`] | controllers: the library and its programs |
 //! | [`list`] | lists that are read from the bytes of a message, or written from a slice |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,6 +24,7 @@ extern crate std;
 pub mod action;
 mod bytes;
 pub mod channel;
+pub mod controller;
 pub mod fault;
 pub mod handshake;
 pub mod instruction;

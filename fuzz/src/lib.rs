@@ -14,6 +14,7 @@ mod lab_file;
 mod line;
 mod mount;
 mod nodes_alone;
+mod openflow_messages;
 mod p4_parse;
 mod p4_preprocess;
 mod phy_decode;
@@ -41,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("line", line::target),
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
+    ("openflow", openflow_messages::target),
     ("p4_parse", p4_parse::target),
     ("p4_preprocess", p4_preprocess::target),
     ("phy_decode", phy_decode::target),

@@ -2,7 +2,7 @@
 
 use crate::bytes::{Put, Reader};
 use crate::fault::Fault;
-use crate::list::Element;
+use crate::list::{Element, List};
 use crate::oxm::{Field, Oxm};
 use crate::port::PortNo;
 use crate::version::{Unsupported, Version};
@@ -85,6 +85,24 @@ impl Action<'_> {
             port,
             max_len: NO_BUFFER,
         }
+    }
+}
+
+/// What a request may not ask for, and a reply is read with all the same.
+///
+/// # Errors
+/// BAD_ARGUMENT, for a push of an EtherType that is none of its kind of tag.
+pub(crate) fn check<'a>(actions: List<'a, Action<'a>>) -> Result<(), Fault> {
+    let known = actions.iter().all(|action| match action {
+        Action::PushVlan(kind) => matches!(kind, 0x8100 | 0x88a8),
+        Action::PushMpls(kind) => matches!(kind, 0x8847 | 0x8848),
+        Action::PushPbb(kind) => kind == 0x88e7,
+        _ => true,
+    });
+    if known {
+        Ok(())
+    } else {
+        Err(Fault::BadArgument)
     }
 }
 
@@ -199,11 +217,9 @@ fn read_v13<'a>(kind: u16, body: &mut Reader<'a>) -> Result<Action<'a>, Fault> {
         let value = body.u8()?;
         body.skip(3).map(|()| value)
     };
-    let ether_type = |body: &mut Reader<'a>, of: &[u16]| {
+    let ether_type = |body: &mut Reader<'a>| {
         let value = body.u16()?;
-        body.skip(2)?;
-        let known = of.is_empty() || of.contains(&value);
-        known.then_some(value).ok_or(Fault::BadArgument)
+        body.skip(2).map(|()| value)
     };
     match kind {
         0 => {
@@ -215,16 +231,16 @@ fn read_v13<'a>(kind: u16, body: &mut Reader<'a>) -> Result<Action<'a>, Fault> {
         12 => plain(body, Action::CopyTtlIn),
         15 => byte(body).map(Action::SetMplsTtl),
         16 => plain(body, Action::DecMplsTtl),
-        17 => ether_type(body, &[0x8100, 0x88a8]).map(Action::PushVlan),
+        17 => ether_type(body).map(Action::PushVlan),
         18 => plain(body, Action::PopVlan),
-        19 => ether_type(body, &[0x8847, 0x8848]).map(Action::PushMpls),
-        20 => ether_type(body, &[]).map(Action::PopMpls),
+        19 => ether_type(body).map(Action::PushMpls),
+        20 => ether_type(body).map(Action::PopMpls),
         21 => body.u32().map(Action::SetQueue),
         22 => body.u32().map(Action::Group),
         23 => byte(body).map(Action::SetNwTtl),
         24 => plain(body, Action::DecNwTtl),
         25 => set_field(body),
-        26 => ether_type(body, &[0x88e7]).map(Action::PushPbb),
+        26 => ether_type(body).map(Action::PushPbb),
         27 => plain(body, Action::PopPbb),
         0xffff => experimenter(body),
         _ => Err(Fault::BadActionType),

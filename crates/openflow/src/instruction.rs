@@ -1,6 +1,6 @@
 //! Instructions (1.3.5 section 7.2.4). The actions of a flow-mod of 1.0 are one apply-actions.
 
-use crate::action::Action;
+use crate::action::{self, Action};
 use crate::bytes::{Put, Reader};
 use crate::fault::Fault;
 use crate::list::{Element, List};
@@ -49,6 +49,18 @@ impl Instruction<'_> {
             Instruction::Experimenter { .. } => 0xffff,
         }
     }
+}
+
+/// As [`action::check`], for the actions in them.
+pub(crate) fn check<'a>(instructions: List<'a, Instruction<'a>>) -> Result<(), Fault> {
+    instructions
+        .iter()
+        .try_for_each(|instruction| match instruction {
+            Instruction::WriteActions(actions) | Instruction::ApplyActions(actions) => {
+                action::check(actions)
+            }
+            _ => Ok(()),
+        })
 }
 
 impl<'a> Element<'a> for Instruction<'a> {

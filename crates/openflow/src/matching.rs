@@ -39,6 +39,8 @@ pub struct Match<'a>(Form<'a>);
 #[derive(Clone, Copy)]
 enum Form<'a> {
     Fields(List<'a, Oxm>),
+    /// What a switch tells: fields of other classes may be between those known here.
+    Told(&'a [u8]),
     Ten(&'a [u8; 40]),
     InPort(PortNo),
 }
@@ -61,6 +63,7 @@ impl<'a> Match<'a> {
     pub fn iter(&self) -> Fields<'a> {
         Fields(match self.0 {
             Form::Fields(fields) => FieldsForm::List(fields.iter()),
+            Form::Told(bytes) => FieldsForm::Told(Reader::new(bytes, Fault::BadMatchLen)),
             Form::Ten(bytes) => FieldsForm::Array(from_v10(bytes)),
             Form::InPort(port) => {
                 let mut fields = Array::default();
@@ -80,7 +83,7 @@ impl<'a> Match<'a> {
         self.iter().next().is_none()
     }
 
-    /// Reads a match and the padding behind it.
+    /// Reads a match of a request, and the padding behind it.
     pub(crate) fn read(version: Version, reader: &mut Reader<'a>) -> Result<Match<'a>, Fault> {
         match version {
             Version::V10 => {
@@ -89,17 +92,23 @@ impl<'a> Match<'a> {
                 Ok(Match(Form::Ten(bytes)))
             }
             Version::V13 => {
-                let mut ahead = reader.with(Fault::BadMatchLen);
-                let (kind, length) = (ahead.u16()?, usize::from(ahead.u16()?));
-                if kind != 1 {
-                    return Err(Fault::BadMatchType);
-                }
-                let body = ahead.take(length.checked_sub(4).ok_or(Fault::BadMatchLen)?)?;
-                ahead.skip(length.next_multiple_of(8) - length)?;
-                reader.take(length.next_multiple_of(8))?;
-                Ok(Match(Form::Fields(List::from_wire(version, body)?)))
+                let fields = List::from_wire(version, oxms(reader)?)?;
+                Ok(Match(Form::Fields(fields)))
             }
         }
+    }
+
+    /// Reads a match that a switch tells. Fields of classes not known here are passed over, and no order is asked for.
+    pub(crate) fn read_told(version: Version, reader: &mut Reader<'a>) -> Result<Match<'a>, Fault> {
+        if version == Version::V10 {
+            return Match::read(version, reader);
+        }
+        let bytes = oxms(reader)?;
+        let mut fields = Reader::new(bytes, Fault::BadMatchLen);
+        while !fields.is_empty() {
+            told(&mut fields)?;
+        }
+        Ok(Match(Form::Told(bytes)))
     }
 
     /// Appends the match in the form of this version, padded.
@@ -116,6 +125,7 @@ impl<'a> Match<'a> {
                 out.u16(0);
                 match form {
                     Form::Fields(fields) => fields.write(version, out)?,
+                    Form::Told(bytes) => out.extend_from_slice(bytes),
                     _ => self.iter().try_for_each(|oxm| oxm.write(version, out))?,
                 }
                 out.patch(start + 2, start);
@@ -163,6 +173,7 @@ pub struct Fields<'a>(FieldsForm<'a>);
 #[derive(Clone)]
 enum FieldsForm<'a> {
     List(list::Iter<'a, Oxm>),
+    Told(Reader<'a>),
     Array(Array),
 }
 
@@ -171,8 +182,49 @@ impl Iterator for Fields<'_> {
     fn next(&mut self) -> Option<Oxm> {
         match &mut self.0 {
             FieldsForm::List(fields) => fields.next(),
+            FieldsForm::Told(reader) => {
+                while !reader.is_empty() {
+                    match told(reader) {
+                        Ok(Some(oxm)) => return Some(oxm),
+                        Ok(None) => {}
+                        Err(_) => return None,
+                    }
+                }
+                None
+            }
             FieldsForm::Array(array) => array.next(),
         }
+    }
+}
+
+/// The fields of a match of 1.3; its type, its length and its padding are taken off too.
+fn oxms<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Fault> {
+    let mut ahead = reader.with(Fault::BadMatchLen);
+    let (kind, length) = (ahead.u16()?, usize::from(ahead.u16()?));
+    if kind != 1 {
+        return Err(Fault::BadMatchType);
+    }
+    let body = ahead.take(length.checked_sub(4).ok_or(Fault::BadMatchLen)?)?;
+    ahead.skip(length.next_multiple_of(8) - length)?;
+    reader.take(length.next_multiple_of(8))?;
+    Ok(body)
+}
+
+/// The next field, or `None` for one that is not known here.
+fn told(reader: &mut Reader<'_>) -> Result<Option<Oxm>, Fault> {
+    let mut ahead = *reader;
+    match Oxm::read(Version::V13, &mut ahead) {
+        Ok(oxm) => {
+            *reader = ahead;
+            Ok(Some(oxm))
+        }
+        Err(Fault::BadField) => {
+            reader.skip(3)?;
+            let length = usize::from(reader.u8()?);
+            reader.skip(length)?;
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
     }
 }
 

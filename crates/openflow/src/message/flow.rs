@@ -3,7 +3,7 @@
 use super::packet::{read_buffer, write_buffer};
 use crate::bytes::{Put, Reader};
 use crate::fault::Fault;
-use crate::instruction::Instruction;
+use crate::instruction::{self, Instruction};
 use crate::list::List;
 use crate::matching::Match;
 use crate::port::PortNo;
@@ -142,10 +142,12 @@ impl Default for FlowMod<'_> {
 
 impl<'a> FlowMod<'a> {
     pub(super) fn read(version: Version, reader: &mut Reader<'a>) -> Result<FlowMod<'a>, Fault> {
-        match version {
-            Version::V10 => FlowMod::read_v10(reader),
-            Version::V13 => FlowMod::read_v13(reader),
-        }
+        let flow = match version {
+            Version::V10 => FlowMod::read_v10(reader)?,
+            Version::V13 => FlowMod::read_v13(reader)?,
+        };
+        instruction::check(flow.instructions)?;
+        Ok(flow)
     }
 
     fn read_v10(reader: &mut Reader<'a>) -> Result<FlowMod<'a>, Fault> {
@@ -305,7 +307,7 @@ impl<'a> FlowRemoved<'a> {
     ) -> Result<FlowRemoved<'a>, Fault> {
         match version {
             Version::V10 => {
-                let matching = Match::read(version, reader)?;
+                let matching = Match::read_told(version, reader)?;
                 let (cookie, priority) = (reader.u64()?, reader.u16()?);
                 let reason = read_reason(version, reader)?;
                 reader.skip(1)?;
@@ -333,7 +335,7 @@ impl<'a> FlowRemoved<'a> {
                 let (idle_timeout, hard_timeout) = (reader.u16()?, reader.u16()?);
                 let (packets, bytes) = (reader.u64()?, reader.u64()?);
                 Ok(FlowRemoved {
-                    matching: Match::read(version, reader)?,
+                    matching: Match::read_told(version, reader)?,
                     cookie,
                     priority,
                     reason,

@@ -1,6 +1,6 @@
 //! Groups and meters (1.3.5 sections 7.3.4.2 and 7.3.4.4).
 
-use crate::action::Action;
+use crate::action::{self, Action};
 use crate::bytes::{Put, Reader};
 use crate::fault::Fault;
 use crate::list::{Element, List};
@@ -137,7 +137,10 @@ impl<'a> GroupMod<'a> {
         let kind = GroupKind::from_wire(reader.u8()?)?;
         reader.skip(1)?;
         let group = reader.u32()?;
-        let buckets = List::from_wire(version, reader.take_rest())?;
+        let buckets: List<'a, Bucket<'a>> = List::from_wire(version, reader.take_rest())?;
+        buckets
+            .iter()
+            .try_for_each(|bucket| action::check(bucket.actions))?;
         Ok(GroupMod {
             command,
             kind,

@@ -1,6 +1,6 @@
 //! Packet-in and packet-out.
 
-use crate::action::Action;
+use crate::action::{self, Action};
 use crate::bytes::{Put, Reader};
 use crate::fault::Fault;
 use crate::list::List;
@@ -76,7 +76,7 @@ impl<'a> PacketIn<'a> {
             }
             Version::V13 => {
                 let (reason, table) = (reason(reader.u8()?)?, reader.u8()?);
-                let (cookie, fields) = (reader.u64()?, Match::read(version, reader)?);
+                let (cookie, fields) = (reader.u64()?, Match::read_told(version, reader)?);
                 reader.skip(2)?;
                 (reason, table, cookie, fields)
             }
@@ -139,6 +139,7 @@ impl<'a> PacketOut<'a> {
             reader.skip(6)?;
         }
         let actions = List::from_wire(version, reader.take(length)?)?;
+        action::check(actions)?;
         Ok(PacketOut {
             buffer,
             in_port,

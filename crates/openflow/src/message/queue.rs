@@ -113,7 +113,7 @@ pub enum QueueProperty<'a> {
 
 impl<'a> Element<'a> for QueueProperty<'a> {
     fn read(version: Version, reader: &mut Reader<'a>) -> Result<Self, Fault> {
-        let (kind, mut body) = reader.element(8, Fault::BadLen)?;
+        let (kind, mut body) = reader.element(1, Fault::BadLen)?;
         body.skip(4)?;
         let property = match (kind, version) {
             (0xffff, Version::V13) => {

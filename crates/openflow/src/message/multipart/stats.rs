@@ -220,7 +220,7 @@ impl<'a> Element<'a> for FlowStats<'a> {
         let table = body.u8()?;
         body.skip(1)?;
         let early = match version {
-            Version::V10 => Match::read(version, &mut body)?,
+            Version::V10 => Match::read_told(version, &mut body)?,
             Version::V13 => Match::ALL,
         };
         let (duration_s, duration_ns) = (body.u32()?, body.u32()?);
@@ -239,7 +239,7 @@ impl<'a> Element<'a> for FlowStats<'a> {
         let (cookie, packets, bytes) = (body.u64()?, body.u64()?, body.u64()?);
         let matching = match version {
             Version::V10 => early,
-            Version::V13 => Match::read(version, &mut body)?,
+            Version::V13 => Match::read_told(version, &mut body)?,
         };
         Ok(FlowStats {
             table,

@@ -122,6 +122,12 @@ impl Slots {
         self.slots[at].store(slot, Release);
     }
 
+    /// All rows.
+    pub(super) fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        let slots = self.slots.iter().map(|slot| slot.load(Relaxed) as u32);
+        slots.filter(|row| *row != 0)
+    }
+
     /// Puts another row in the place of one.
     pub(super) fn replace(&mut self, hash: u64, old: u32, new: u32) {
         if let Some(at) = self.position(hash, old) {

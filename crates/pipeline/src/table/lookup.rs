@@ -195,11 +195,12 @@ impl Matcher {
             Matcher::Exact(exact) => exact.add(row, &rule.pattern.values),
             Matcher::Short(trie) => trie.add(row, &rule.pattern),
             Matcher::Long(trie) => trie.add(row, &rule.pattern),
-            Matcher::Never | Matcher::Ternary(_) | Matcher::Linear(_) => false,
+            Matcher::Ternary(ternary) => ternary.add(row, rule),
+            Matcher::Never | Matcher::Linear(_) => false,
         }
     }
 
-    fn remove(&mut self, row: u32, rule: &Rule) {
+    fn remove(&mut self, row: u32, rule: &Arc<Rule>) {
         match self {
             Matcher::Never => {}
             Matcher::Exact(exact) => exact.remove(row, &rule.pattern.values),

@@ -2,6 +2,7 @@
 
 use super::entry::{Call, Done, Entry, Standing, TableError};
 use super::form::{Form, MatchKind, cells_of};
+use super::hash::{SEED, Slots, mix};
 use super::lookup::{Change, ChangeKind, HITS, Rule};
 use super::pattern::Pattern;
 use alloc::collections::BTreeMap;
@@ -23,7 +24,8 @@ pub(super) struct Master {
     /// By index.
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    by_rule: BTreeMap<(Arc<Pattern>, u32), u32>,
+    /// Indices, plus one, by pattern and priority.
+    by_rule: Slots,
     by_handle: BTreeMap<u64, u32>,
     next_handle: u64,
     hits: Vec<Arc<[AtomicU64]>>,
@@ -35,6 +37,24 @@ struct Slot {
     rule: Arc<Rule>,
     /// The last hit when somebody was told that the entry is idle.
     told: Option<u64>,
+}
+
+/// By what an entry is found.
+fn hash(pattern: &Pattern, priority: u32) -> u64 {
+    let cells = pattern.values.iter().chain(&*pattern.masks);
+    let ranges = pattern.ranges.iter();
+    let ranges = ranges.flat_map(|range| range.low.iter().chain(&*range.high));
+    let cells = cells.chain(ranges).copied();
+    cells.fold(mix(SEED, u64::from(priority)), mix)
+}
+
+fn rule_hash(rule: &Rule) -> u64 {
+    hash(&rule.pattern, rule.priority)
+}
+
+fn hash_at(slots: &[Option<Slot>], index: u32) -> u64 {
+    let slot = slots[index as usize - 1].as_ref();
+    slot.map_or(0, |slot| rule_hash(&slot.rule))
 }
 
 /// How to take back what was done to a master.
@@ -64,7 +84,7 @@ impl Master {
             default: default.clone(),
             slots: Vec::new(),
             free: Vec::new(),
-            by_rule: BTreeMap::new(),
+            by_rule: Slots::new(),
             by_handle: BTreeMap::new(),
             next_handle: 0,
             hits: Vec::new(),
@@ -100,7 +120,7 @@ impl Master {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.by_rule.len()
+        self.by_handle.len()
     }
 
     pub(super) fn default(&self) -> (&Call, bool) {
@@ -336,13 +356,21 @@ impl Master {
     fn absent(&self) -> TableError {
         TableError::Absent {
             table: self.form.name.clone(),
-            entries: self.by_rule.len(),
+            entries: self.by_handle.len(),
         }
     }
 
     fn find(&self, pattern: Pattern, priority: u32) -> Result<u32, TableError> {
-        let index = self.by_rule.get(&(Arc::new(pattern), priority)).copied();
-        index.ok_or_else(|| self.absent())
+        self.index_of(&pattern, priority)
+            .ok_or_else(|| self.absent())
+    }
+
+    fn index_of(&self, pattern: &Pattern, priority: u32) -> Option<u32> {
+        let found = self.by_rule.find(hash(pattern, priority), |index| {
+            let rule = &self.slot(index - 1).rule;
+            rule.priority == priority && *rule.pattern == *pattern
+        });
+        found.checked_sub(1)
     }
 
     fn check(&self, entry: &Entry) -> Result<(Pattern, Entry), TableError> {
@@ -365,8 +393,13 @@ impl Master {
             return Err(TableError::NoTimeouts { table: table() });
         }
         self.check_call(&entry.call, false)?;
-        let mut entry = entry.clone();
-        entry.keys = keys;
+        let entry = Entry {
+            keys,
+            priority: entry.priority,
+            call: entry.call.clone(),
+            idle_timeout: entry.idle_timeout,
+            metadata: entry.metadata.clone(),
+        };
         Ok((pattern, entry))
     }
 
@@ -459,14 +492,13 @@ impl Master {
         now: Time,
         journal: &mut Journal,
     ) -> Result<Done, TableError> {
-        let key = (Arc::new(pattern), entry.priority);
-        if let Some(index) = self.by_rule.get(&key) {
+        if let Some(index) = self.index_of(&pattern, entry.priority) {
             return Err(TableError::Duplicate {
                 table: self.form.name.clone(),
-                handle: self.slot(*index).rule.handle,
+                handle: self.slot(index).rule.handle,
             });
         }
-        if self.by_rule.len() >= self.form.size as usize {
+        if self.by_handle.len() >= self.form.size as usize {
             return Err(TableError::Full {
                 table: self.form.name.clone(),
                 size: self.form.size,
@@ -476,8 +508,8 @@ impl Master {
         let handle = self.next_handle;
         self.next_handle += 1;
         let rule = Arc::new(Rule {
-            pattern: key.0,
-            priority: key.1,
+            pattern: Arc::new(pattern),
+            priority: entry.priority,
             handle,
         });
         let row = self.row(&entry.call);
@@ -503,12 +535,13 @@ impl Master {
     }
 
     fn hold(&mut self, index: u32, entry: Entry, is_const: bool, rule: Arc<Rule>) {
-        self.by_rule
-            .insert((rule.pattern.clone(), rule.priority), index);
         self.by_handle.insert(rule.handle, index);
         if self.slots.len() <= index as usize {
             self.slots.resize_with(index as usize + 1, || None);
         }
+        let slots = &self.slots;
+        self.by_rule
+            .insert(rule_hash(&rule), index + 1, |index| hash_at(slots, index));
         self.slots[index as usize] = Some(Slot {
             is_const,
             entry,
@@ -521,8 +554,10 @@ impl Master {
         let Some(slot) = self.slots[index as usize].take() else {
             return;
         };
+        let slots = &self.slots;
+        let hash = rule_hash(&slot.rule);
         self.by_rule
-            .remove(&(slot.rule.pattern.clone(), slot.rule.priority));
+            .remove(hash, index + 1, |index| hash_at(slots, index));
         self.by_handle.remove(&slot.rule.handle);
         self.free.push(index);
         let undo = Undo::Restore(index, slot.entry, slot.is_const, slot.rule.clone());

@@ -23,7 +23,9 @@
 //! ```
 
 mod block;
+mod boxes;
 mod entry;
+mod fields;
 mod form;
 mod hash;
 mod linear;

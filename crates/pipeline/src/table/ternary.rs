@@ -2,13 +2,17 @@
 //!
 //! Entries that share their mask with many others are found by hashing the masked key, one *tuple* a mask; those of rare masks stand
 //! in *blocks* that compare 512 at once. Both are tried in the order of the best that they could give, and not at all once something
-//! better is found. A mask gets its own tuple when as many entries have it as a block compares in the time of a hash.
+//! better is found; tuples only where every cell of the key is among their entries' ([`super::fields`]). A mask gets its own tuple when
+//! as many entries have it as a block compares in the time of a hash. A range of one value is a mask of all bits; all others are left out of
+//! the mask, and tell the entries of a tuple that have the same value apart ([`super::boxes`]).
 
+use super::MatchKind;
 use super::block::{Block, ENTRIES, Nibble, nibbles};
+use super::fields::{self, Fields};
 use super::form::Form;
 use super::lookup::Rule;
 use super::rank::{LAST, Rank};
-use super::tuple::{Tuple, Way};
+use super::tuple::{Rows, Tuple, Way};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -16,16 +20,28 @@ use alloc::vec::Vec;
 
 /// So many entries in blocks make a tuple of their mask.
 const WORTH: usize = 48;
+/// So few tuples are looked up without asking which.
+const FEW: usize = 2;
+/// The most ranges that are sides of boxes; entries with more are told apart by the first ones, and compared whole.
+const SIDES: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Ternary {
-    /// Those first in which the most bits count, as of when the number of entries last doubled.
+    /// Those first in which the most bits count, as of when the number of entries in blocks last doubled.
     nibbles: Vec<Nibble>,
-    /// How many bits of each nibble count, of all entries that ever were.
+    /// How many bits of each nibble count, of all entries that ever were in blocks.
     weights: Vec<u64>,
     inserted: u64,
+    /// The cells of ranges, and all bits of each.
+    sides: Vec<(u32, u64)>,
+    /// Whether there are ranges that are no side.
+    wide: bool,
+    rows: Rows,
     /// Those that can give the best first.
     tuples: Vec<Tuple>,
+    fields: Fields,
+    /// Entries that have left tuples since the fields were last made.
+    gone: usize,
     /// In the order of ranks.
     blocks: Vec<Block>,
     /// By mask: the ranks of the entries in blocks.
@@ -35,11 +51,23 @@ pub(super) struct Ternary {
 impl Ternary {
     pub(super) fn new(form: &Form) -> Self {
         let nibbles = nibbles(form);
+        let ranges = form.keys.iter().filter(|key| key.kind == MatchKind::Range);
+        let sides = ranges.clone().filter(|key| key.cells() == 1);
+        let all = |width: u32| u64::MAX.checked_shr(64 - width).unwrap_or(0);
+        let sides: Vec<_> = sides
+            .map(|key| (key.at as u32, all(key.ty.width())))
+            .take(SIDES)
+            .collect();
         Ternary {
             weights: alloc::vec![0; nibbles.len()],
             inserted: 0,
             nibbles,
+            wide: sides.len() < ranges.count(),
+            sides,
+            rows: Rows::new(form.key_cells()),
             tuples: Vec::new(),
+            fields: Fields::new(),
+            gone: 0,
             blocks: Vec::new(),
             rare: BTreeMap::new(),
         }
@@ -48,15 +76,23 @@ impl Ternary {
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> u32 {
         let mut best = (0, LAST);
-        for tuple in &self.tuples {
+        let mut first = 0;
+        if self.tuples.len() > FEW {
+            let mut candidates = fields::none();
+            first = self.fields.candidates(key, &mut candidates);
+            for number in fields::numbers(&candidates, first / 64) {
+                let tuple = &self.tuples[number];
+                if best.1 < tuple.best() {
+                    break;
+                }
+                tuple.find(&self.rows, key, &mut best);
+            }
+        }
+        for tuple in self.tuples.iter().skip(first) {
             if best.1 < tuple.best() {
                 break;
             }
-            if let Some(found) = tuple.find(key)
-                && found.1 < best.1
-            {
-                best = found;
-            }
+            tuple.find(&self.rows, key, &mut best);
         }
         for block in &self.blocks {
             if block.first().is_none_or(|first| best.1 < first) {
@@ -72,19 +108,40 @@ impl Ternary {
         best.0
     }
 
+    /// The mask of an entry's tuple.
+    fn masks(&self, rule: &Rule) -> Box<[u64]> {
+        let mut masks = rule.pattern.masks.clone();
+        for (cell, all) in &self.sides {
+            let mask = &mut masks[*cell as usize];
+            if *mask != *all {
+                *mask = 0;
+            }
+        }
+        masks
+    }
+
+    /// Adds an entry while readers are about, if its tuple can.
+    pub(super) fn add(&self, row: u32, rule: &Rule) -> bool {
+        let masks = self.masks(rule);
+        let Some(tuple) = self.tuples.iter().find(|tuple| tuple.has(&masks)) else {
+            return false;
+        };
+        if !self.rows.has_room(row) || !self.fields.has_room(&masks) {
+            return false;
+        }
+        // Before the tuple has it: who does not look there finds nothing.
+        self.fields.add(&masks, &rule.pattern.values);
+        tuple.add(&self.rows, row, rule)
+    }
+
     pub(super) fn insert(&mut self, row: u32, rule: &Arc<Rule>) {
-        let masks = &rule.pattern.masks;
-        for nibble in &self.nibbles {
-            self.weights[nibble.number()] += nibble.weight(masks);
-        }
-        self.inserted += 1;
-        if self.inserted.is_power_of_two() {
-            let weights = &self.weights;
-            self.nibbles
-                .sort_by_key(|nibble| core::cmp::Reverse(weights[nibble.number()]));
-        }
-        if let Some(at) = self.tuples.iter().position(|t| t.has(masks)) {
-            if self.tuples[at].insert(row, rule) == Way::In {
+        self.rows.room(row);
+        self.rows.write(row, rule);
+        let masks = self.masks(rule);
+        if let Some(at) = self.tuples.iter().position(|t| t.has(&masks)) {
+            self.fields.room(&masks, &self.tuples, &self.rows);
+            self.fields.add(&masks, &rule.pattern.values);
+            if self.tuples[at].insert(&self.rows, row, rule) == Way::In {
                 self.settle(at);
                 return;
             }
@@ -92,7 +149,7 @@ impl Ternary {
             let rare = self.rare.entry(masks.clone()).or_default();
             rare.insert(rule.rank());
             if rare.len() >= WORTH {
-                self.promote(masks.clone(), row, rule);
+                self.promote(masks, row, rule);
                 return;
             }
         }
@@ -102,7 +159,9 @@ impl Ternary {
     /// Makes a tuple of the entries in blocks that have this mask, and one more.
     fn promote(&mut self, masks: Box<[u64]>, row: u32, rule: &Arc<Rule>) {
         let ranks = self.rare.remove(&masks).unwrap_or_default();
-        let mut tuple = Tuple::new(&masks);
+        let sides = self.sides.iter().copied();
+        let sides = sides.filter(|(cell, _)| masks[*cell as usize] == 0);
+        let mut tuple = Tuple::new(&masks, sides.collect(), self.wide);
         let mut left = Vec::new();
         for rank in ranks {
             let taken = if rank == rule.rank() {
@@ -111,42 +170,51 @@ impl Ternary {
                 self.remove_from_block(rank)
             };
             if let Some((row, rule)) = taken
-                && tuple.insert(row, &rule) == Way::Full
+                && tuple.insert(&self.rows, row, &rule) == Way::Full
             {
                 left.push((row, rule));
             }
         }
+        self.fields.meet(&tuple, &self.tuples, &self.rows);
         self.tuples.push(tuple);
         self.settle(self.tuples.len() - 1);
+        self.fields.place(&self.tuples);
         for (row, rule) in left {
             self.insert_in_block(row, &rule);
         }
     }
 
-    pub(super) fn remove(&mut self, row: u32, rule: &Rule) {
-        let masks = &rule.pattern.masks;
-        if let Some(at) = self.tuples.iter().position(|t| t.has(masks))
-            && self.tuples[at].remove(row, rule)
+    pub(super) fn remove(&mut self, row: u32, rule: &Arc<Rule>) {
+        let masks = self.masks(rule);
+        if let Some(at) = self.tuples.iter().position(|t| t.has(&masks))
+            && self.tuples[at].remove(&self.rows, row, rule)
         {
+            self.gone += 1;
             if self.tuples[at].len() == 0 {
                 self.tuples.remove(at);
+                self.fields.place(&self.tuples);
             } else {
                 self.settle(at);
             }
+            let left: usize = self.tuples.iter().map(Tuple::len).sum();
+            if self.gone > WORTH + left / 2 {
+                self.gone = 0;
+                self.fields.renew(&self.tuples, &self.rows);
+            }
             return;
         }
-        if let Some(rare) = self.rare.get_mut(masks) {
+        if let Some(rare) = self.rare.get_mut(&masks) {
             rare.remove(&rule.rank());
             if rare.is_empty() {
-                self.rare.remove(masks);
+                self.rare.remove(&masks);
             }
         }
         self.remove_from_block(rule.rank());
     }
 
     /// Moves a tuple to where the best that it can give belongs.
-    fn settle(&mut self, at: usize) {
-        let mut at = at;
+    fn settle(&mut self, from: usize) {
+        let mut at = from;
         while at > 0 && self.tuples[at].best() < self.tuples[at - 1].best() {
             self.tuples.swap(at, at - 1);
             at -= 1;
@@ -154,6 +222,9 @@ impl Ternary {
         while at + 1 < self.tuples.len() && self.tuples[at + 1].best() < self.tuples[at].best() {
             self.tuples.swap(at, at + 1);
             at += 1;
+        }
+        if at != from {
+            self.fields.place(&self.tuples);
         }
     }
 
@@ -166,6 +237,15 @@ impl Ternary {
     }
 
     fn insert_in_block(&mut self, row: u32, rule: &Arc<Rule>) {
+        for nibble in &self.nibbles {
+            self.weights[nibble.number()] += nibble.weight(&rule.pattern.masks);
+        }
+        self.inserted += 1;
+        if self.inserted.is_power_of_two() {
+            let weights = &self.weights;
+            self.nibbles
+                .sort_by_key(|nibble| core::cmp::Reverse(weights[nibble.number()]));
+        }
         if self.blocks.is_empty() {
             self.blocks.push(Block::new(self.nibbles.len()));
         }

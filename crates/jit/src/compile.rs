@@ -2,14 +2,15 @@
 
 use crate::plan::Plan;
 use crate::unit::Unit;
-use crate::{Code, Jit, Section, Shared};
+use crate::{Code, Compiled, Jit, Section, Shared, Way};
 use cranelift_codegen::ir::{AbiParam, UserFuncName, types::I64};
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Module, ModuleError, default_libcall_names};
+use cranelift_module::{Module, ModuleError, default_libcall_names};
 use p4::ir::{Body, Program, StatementKind};
+use pipeline::engine::{Path, Step};
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::Call;
 use pipeline::interpreter::Interpreter;
@@ -91,20 +92,80 @@ pub(crate) struct Target {
     pub(crate) out_of_bounds: Option<u64>,
 }
 
-pub(crate) fn compile(environment: &Arc<Environment>, options: &Options) -> Result<Jit, Error> {
+/// An engine without any code yet.
+pub(crate) fn new(environment: &Arc<Environment>, options: &Options) -> Result<Jit, Error> {
     let interpreter = Interpreter::new(environment)?;
     let program = &environment.program;
     let mut calls = BTreeMap::new();
     for body in bodies(program) {
         find_calls(environment, body, &mut calls)?;
     }
-    let mut shared = Box::new(Shared {
-        environment: Arc::clone(environment),
-        calls,
-        sections: Vec::new(),
-    });
-    let plan = Plan::new(program);
-    let mut module = module(options)?;
+    let module = module(options)?;
+    Ok(Jit {
+        shared: Box::new(Shared {
+            environment: Arc::clone(environment),
+            calls,
+        }),
+        interpreter,
+        sections: program.sections.iter().map(|_| Compiled::NotYet).collect(),
+        path: None,
+        plan: Plan::new(program),
+        memory: Memory(ManuallyDrop::new(module)),
+    })
+}
+
+/// A function's code, and whether it needs the packet's own bytes.
+struct Made {
+    code: Code,
+    reads_bytes: bool,
+}
+
+/// What a function is made of.
+enum What<'a> {
+    Section(usize),
+    Path(&'a Path),
+}
+
+impl Jit {
+    /// Compiles a section.
+    pub(crate) fn section(&mut self, index: usize) -> Result<Section, Error> {
+        let made = make(
+            &self.shared,
+            &mut self.memory.0,
+            &self.plan,
+            &What::Section(index),
+        )?;
+        Ok(Section {
+            code: made.code,
+            room: self.plan.room(index),
+            aligned: self.plan.aligned(index),
+        })
+    }
+
+    /// Compiles a path.
+    pub(crate) fn path(&mut self, path: &Path) -> Result<Way, Error> {
+        let plan = Plan::of_path(&self.shared.environment.program, path);
+        let made = make(&self.shared, &mut self.memory.0, &plan, &What::Path(path))?;
+        let sections = path.steps.iter().filter_map(|step| match step {
+            Step::Run(id) => Some(id.index()),
+            _ => None,
+        });
+        Ok(Way {
+            code: made.code,
+            room: sections.map(|index| plan.room(index)).sum(),
+            reads_bytes: made.reads_bytes,
+        })
+    }
+}
+
+fn make(
+    shared: &Shared,
+    module: &mut JITModule,
+    plan: &Plan,
+    what: &What<'_>,
+) -> Result<Made, Error> {
+    let environment = &shared.environment;
+    let program = &*environment.program;
     let target = Target {
         convention: module.target_config().default_call_conv,
         too_short: error(program, "PacketTooShort"),
@@ -112,68 +173,67 @@ pub(crate) fn compile(environment: &Arc<Environment>, options: &Options) -> Resu
     };
     let mut context = module.make_context();
     let mut builder_context = FunctionBuilderContext::new();
-    let mut functions: Vec<FuncId> = Vec::new();
-    for (index, section) in program.sections.iter().enumerate() {
-        let mut signature = module.make_signature();
-        signature.params.push(AbiParam::new(I64));
-        signature.params.push(AbiParam::new(I64));
-        signature.returns.push(AbiParam::new(I64));
-        let id = module.declare_anonymous_function(&signature)?;
-        context.func.signature = signature;
-        context.func.name = UserFuncName::user(0, id.as_u32());
-        {
-            let mut b = FunctionBuilder::new(&mut context.func, &mut builder_context);
-            let entry = b.create_block();
-            b.append_block_params_for_function_params(entry);
-            b.switch_to_block(entry);
-            let (cells, state) = (b.block_params(entry)[0], b.block_params(entry)[1]);
-            let position = b.declare_var(I64);
-            let emitted = b.declare_var(I64);
-            let unit = Unit {
-                b,
-                program,
-                layout: &environment.layout,
-                plan: &plan,
-                shared: &shared,
-                target: &target,
-                section,
-                index: index as u32,
-                cells,
-                state,
-                signatures: BTreeMap::new(),
-                variables: BTreeMap::new(),
-                known: BTreeMap::new(),
-                position,
-                bytes: None,
-                emitted,
-                aligned: plan.aligned(index),
-                bounded: plan.bounded(index),
-                fail: None,
-                backwards: Vec::new(),
-                trampolines: Vec::new(),
-                scratch: None,
-            };
-            unit.build(module.target_config());
-        }
-        module.define_function(id, &mut context)?;
-        module.clear_context(&mut context);
-        functions.push(id);
-    }
-    module.finalize_definitions()?;
-    let sections = functions.iter().enumerate().map(|(index, id)| {
-        let address = module.get_finalized_function(*id);
-        Section {
-            // SAFETY: it was compiled with this signature.
-            code: unsafe { std::mem::transmute::<*const u8, Code>(address) },
-            room: plan.room(index),
-            aligned: plan.aligned(index),
-        }
-    });
-    shared.sections = sections.collect();
-    Ok(Jit {
+    let mut signature = module.make_signature();
+    signature.params.push(AbiParam::new(I64));
+    signature.params.push(AbiParam::new(I64));
+    signature.returns.push(AbiParam::new(I64));
+    let id = module.declare_anonymous_function(&signature)?;
+    context.func.signature = signature;
+    context.func.name = UserFuncName::user(0, id.as_u32());
+    let mut b = FunctionBuilder::new(&mut context.func, &mut builder_context);
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    let (cells, state) = (b.block_params(entry)[0], b.block_params(entry)[1]);
+    let position = b.declare_var(I64);
+    let emitted = b.declare_var(I64);
+    let index = match what {
+        What::Section(index) => *index,
+        What::Path(_) => 0,
+    };
+    let unit = Unit {
+        b,
+        program,
+        layout: &environment.layout,
+        plan,
         shared,
-        interpreter,
-        _memory: Memory(ManuallyDrop::new(module)),
+        target: &target,
+        section: &program.sections[index],
+        index: index as u32,
+        cells,
+        state,
+        signatures: BTreeMap::new(),
+        variables: BTreeMap::new(),
+        known: BTreeMap::new(),
+        position,
+        bytes: None,
+        emitted,
+        aligned: plan.aligned(index),
+        bounded: plan.bounded(index),
+        fail: None,
+        backwards: Vec::new(),
+        trampolines: Vec::new(),
+        scratch: None,
+        after: None,
+        asks: false,
+        reads_bytes: false,
+    };
+    let config = module.target_config();
+    let reads_bytes = match what {
+        What::Section(_) => {
+            unit.build(config);
+            true
+        }
+        What::Path(path) => unit.build_path(path, config),
+    };
+    module.define_function(id, &mut context)?;
+    module.clear_context(&mut context);
+    module.finalize_definitions()?;
+    let address = module.get_finalized_function(id);
+    Ok(Made {
+        // SAFETY: it was compiled with this signature.
+        code: unsafe { std::mem::transmute::<*const u8, Code>(address) },
+        reads_bytes,
     })
 }
 

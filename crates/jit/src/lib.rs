@@ -1,9 +1,10 @@
-//! The fast engine: sections of a P4 program as machine code.
+//! The fast engine: P4 programs as machine code.
 //!
-//! [`Jit`] is an [`Engine`] like the [`Interpreter`], for the same cells and the same environment, and may take turns with it. Each
-//! section becomes a function, in which
+//! [`Jit`] is an [`Engine`] like the [`Interpreter`], for the same cells and the same environment, and may take turns with it. The
+//! architecture's [`Path`] becomes one function, and each section that a packet beside the path needs becomes one too, when the first such
+//! packet comes. In a function
 //!
-//! - slots of at most 64 bits that only this section uses are registers, all others live in their cells, of which the code
+//! - slots of at most 64 bits that nobody else sees are registers, all others live in their cells, of which the code
 //!   knows what it has read or written in blocks that must have run before;
 //! - values are 64-bit limbs, up to eight of them; what is wider, and varbits, the code leaves to the interpreter, statement by
 //!   statement;
@@ -16,6 +17,7 @@
 //! | module | |
 //! |---|---|
 //! | `plan` | which slots live in registers, and what is left to the interpreter |
+//! | `path` | sections one behind the other, and what stands between them |
 //! | `unit` | blocks, terminators, tables, slots |
 //! | `statement`, `packet`, `expression`, `arithmetic` | what they say |
 //! | `runtime` | what the code calls |
@@ -24,6 +26,7 @@ mod arithmetic;
 mod compile;
 mod expression;
 mod packet;
+mod path;
 mod plan;
 mod runtime;
 mod statement;
@@ -32,20 +35,22 @@ mod unit;
 pub use compile::{Error, Options};
 
 use p4::ir::SectionId;
-use pipeline::context::Context;
-use pipeline::engine::{Ended, Engine, Packet};
-use pipeline::environment::Environment;
+use pipeline::context::{Context, Effects};
+use pipeline::engine::{Ended, Engine, Packet, Passed, Path};
+use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::Call;
 use pipeline::interpreter::Interpreter;
 use pipeline::table::Table;
+use plan::Plan;
 use runtime::State;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A section's function.
+/// The function of a section, or of a path.
 type Code = unsafe extern "C" fn(cells: *mut u64, state: *mut State) -> u64;
 
 /// What is known of a section beside its code.
+#[derive(Clone, Copy)]
 struct Section {
     code: Code,
     /// How many bytes it can append.
@@ -54,31 +59,48 @@ struct Section {
     aligned: bool,
 }
 
+/// A section that may have code.
+#[derive(Clone, Copy)]
+enum Compiled {
+    /// Nobody has asked for it.
+    NotYet,
+    Code(Section),
+    /// It could not be compiled: the interpreter runs it.
+    Not,
+}
+
+/// What is known of a path beside its code.
+#[derive(Clone, Copy)]
+struct Way {
+    code: Code,
+    /// How many bytes it can append.
+    room: usize,
+    /// The interpreter or an extern reads the packet's own bytes.
+    reads_bytes: bool,
+}
+
 /// What code points to. It stays in one place as long as the code lives.
 pub(crate) struct Shared {
     pub(crate) environment: Arc<Environment>,
     /// By the address of the statement.
     pub(crate) calls: BTreeMap<usize, Box<Call>>,
-    sections: Vec<Section>,
-}
-
-impl Shared {
-    /// How many bytes a section can append.
-    pub(crate) fn room(&self, section: u64) -> usize {
-        self.sections.get(section as usize).map_or(0, |s| s.room)
-    }
 }
 
 /// The fast engine.
 pub struct Jit {
     shared: Box<Shared>,
     interpreter: Interpreter,
+    sections: Vec<Compiled>,
+    path: Option<Way>,
+    /// Of the sections one by one.
+    plan: Plan,
     /// Owns the memory of the code.
-    _memory: compile::Memory,
+    memory: compile::Memory,
 }
 
 impl Jit {
-    /// Compiles an environment's program.
+    /// An engine for an environment's program. What is compiled depends on what [`Engine::prepare`] is told; without it, each section is
+    /// when it is first run.
     ///
     /// # Errors
     /// When the program calls an extern that is not known here, or this machine is none that code can be made for.
@@ -91,7 +113,29 @@ impl Jit {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_options(environment: &Arc<Environment>, options: &Options) -> Result<Self, Error> {
-        compile::compile(environment, options)
+        compile::new(environment, options)
+    }
+
+    /// A section's code, made now if need be.
+    fn compiled(&mut self, section: SectionId) -> Option<Section> {
+        let index = section.index();
+        if matches!(self.sections[index], Compiled::NotYet) {
+            self.sections[index] = match self.section(index) {
+                Ok(section) => Compiled::Code(section),
+                Err(_) => Compiled::Not,
+            };
+        }
+        match self.sections[index] {
+            Compiled::Code(section) => Some(section),
+            _ => None,
+        }
+    }
+
+    /// Whether cells and tables are those of the program.
+    fn fits(&self, cells: &[u64], tables: &[Table]) -> bool {
+        let environment = &self.shared.environment;
+        cells.len() == environment.layout.cells()
+            && tables.len() == environment.program.tables.len()
     }
 }
 
@@ -104,17 +148,17 @@ impl Engine for Jit {
         tables: &[Table],
         context: &mut Context,
     ) -> Ended {
-        let compiled = &self.shared.sections[section.index()];
         let odd = !(packet.position | packet.emitted_bits).is_multiple_of(8);
-        if context.trace.is_some() || odd && compiled.aligned {
-            return self
-                .interpreter
-                .run(section, cells, packet, tables, context);
-        }
-        let environment = &self.shared.environment;
+        let compiled = match self.compiled(section) {
+            Some(compiled) if context.trace.is_none() && !(odd && compiled.aligned) => compiled,
+            _ => {
+                return self
+                    .interpreter
+                    .run(section, cells, packet, tables, context);
+            }
+        };
         assert!(
-            cells.len() == environment.layout.cells()
-                && tables.len() == environment.program.tables.len(),
+            self.fits(cells, tables),
             "cells and tables are those of another program"
         );
         packet.emitted.reserve(compiled.room);
@@ -125,7 +169,6 @@ impl Engine for Jit {
             out: packet.emitted.as_mut_ptr(),
             out_bits: packet.emitted_bits,
             steps: u64::from(context.steps),
-            arguments: std::ptr::null(),
             hit: 0,
             cells: cells.as_mut_ptr(),
             packet,
@@ -134,6 +177,12 @@ impl Engine for Jit {
             context,
             shared: &raw const *self.shared,
             section: u64::from(section.0),
+            room: compiled.room,
+            asked: 0,
+            checksum_error: 0,
+            from: 0,
+            port: 0,
+            now: 0,
         };
         // SAFETY: the code was made for this program's layout and tables, of which the lengths were just compared. It reads
         // the packet within `bits`, appends no more than `room`, and calls shims that see the same pointers.
@@ -146,5 +195,84 @@ impl Engine for Jit {
             unit::REJECT => Ended::Reject,
             _ => Ended::Stop,
         }
+    }
+
+    fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
+        let told = |error: Error| match error {
+            Error::Unsupported(unsupported) => unsupported,
+            error => Unsupported {
+                message: error.to_string(),
+                span: None,
+            },
+        };
+        if let Some(path) = path {
+            self.path = match self.path(path) {
+                Ok(way) => Some(way),
+                // Too much for one function; then section by section.
+                Err(Error::Code(_)) => None,
+                Err(error) => return Err(told(error)),
+            };
+            return Ok(self.path.is_some());
+        }
+        for index in 0..self.sections.len() {
+            self.sections[index] = Compiled::Code(self.section(index).map_err(told)?);
+        }
+        Ok(false)
+    }
+
+    fn pass(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        cells: &mut [u64],
+        packet: &mut Packet,
+        tables: &[Table],
+        context: &mut Context,
+    ) -> Passed {
+        let way = self.path.expect("a path was prepared");
+        assert!(
+            self.fits(cells, tables),
+            "cells and tables are those of another program"
+        );
+        packet.emitted.clear();
+        packet.emitted.reserve(way.room);
+        if way.reads_bytes {
+            packet.bytes.clear();
+            packet.bytes.extend_from_slice(bytes);
+        }
+        context.stop = None;
+        context.effects = Effects::default();
+        let mut state = State {
+            bytes: bytes.as_ptr(),
+            bits: bytes.len() as u64 * 8,
+            position: 0,
+            out: packet.emitted.as_mut_ptr(),
+            out_bits: 0,
+            steps: u64::from(context.steps),
+            hit: 0,
+            cells: cells.as_mut_ptr(),
+            packet,
+            tables: tables.as_ptr(),
+            tables_length: tables.len(),
+            context,
+            shared: &raw const *self.shared,
+            section: 0,
+            room: way.room,
+            asked: 0,
+            checksum_error: 0,
+            from: u64::from(port),
+            port: 0,
+            now: context.now.as_ns() / 1000,
+        };
+        // SAFETY: as in `run`.
+        let result = unsafe { (way.code)(state.cells, &raw mut state) };
+        state.finish();
+        context.steps = state.steps as u32;
+        context.hit = None;
+        let passed = path::passed(result, state.port);
+        if matches!(passed, Passed::Sent(_)) {
+            packet.emit_rest(bytes);
+        }
+        passed
     }
 }

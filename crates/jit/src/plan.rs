@@ -2,6 +2,7 @@
 //! to the interpreter.
 
 use p4::ir::*;
+use pipeline::engine::{Path, Source, Step};
 use pipeline::layout::limbs;
 use std::collections::BTreeSet;
 
@@ -11,6 +12,9 @@ const MOST_LIMBS: usize = 8;
 const MOST_ELEMENTS: usize = 64;
 /// And headers of more bits.
 const MOST_HEADER: u32 = 8192;
+
+/// So many slots times blocks may a path have for all its slots of at most 64 bits to be registers.
+const MOST_PLACES: usize = 200_000;
 
 /// Who reads and writes a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +46,83 @@ struct Appended {
 }
 
 impl Plan {
+    /// For sections one by one, between which others may read and write all that is not a section's own.
     pub(crate) fn new(program: &Program) -> Self {
+        let mut plan = Self::begin(program);
+        for (index, section) in program.sections.iter().enumerate() {
+            for parameter in &section.parameters {
+                for (_, slot) in &parameter.fields {
+                    plan.share(*slot);
+                }
+            }
+            if let Some(slot) = section.error {
+                plan.share(slot);
+            }
+            plan.section(section, index as u32, program);
+        }
+        plan
+    }
+
+    /// For the sections of a path as one function, which alone sees its slots until the packet leaves the path.
+    pub(crate) fn of_path(program: &Program, path: &Path) -> Self {
+        let mut plan = Self::begin(program);
+        let sections = || path.steps.iter().filter_map(|step| match step {
+            Step::Run(id) => Some((id.0, &program.sections[id.index()])),
+            _ => None,
+        });
+        let blocks: usize = sections().map(|(_, section)| blocks(section, program)).sum();
+        // What one function keeps in registers costs compile time for each of its blocks.
+        let all = blocks * program.slots.len() <= MOST_PLACES;
+        for step in &path.steps {
+            let mut user = |slot: &SlotId| plan.use_in(*slot, if all { 0 } else { u32::MAX });
+            match step {
+                Step::Set(to, from) => {
+                    user(to);
+                    if let Source::Slot(from) = from {
+                        user(from);
+                    }
+                }
+                Step::LeaveIf(slot) | Step::DropIf(slot, _) | Step::Port(slot) => user(slot),
+                Step::Run(_) | Step::Renew | Step::LeaveIfAsked | Step::Send => {}
+            }
+        }
+        for (index, section) in sections() {
+            if let Some(slot) = section.error {
+                plan.use_in(slot, if all { 0 } else { index });
+                let mut statements = section.body.blocks.iter().flat_map(|b| &b.statements);
+                if !statements.all(|statement| native_statement(&statement.kind, program)) {
+                    // The interpreter writes it too.
+                    plan.share(slot);
+                }
+            }
+            plan.section(section, if all { 0 } else { index }, program);
+            for statement in section.body.blocks.iter().flat_map(|b| &b.statements) {
+                if let StatementKind::ExtractNext { stack, .. } = &statement.kind {
+                    // Any of them may be written: as registers, all of them would meet behind it.
+                    for header in &program.stacks[stack.index()].headers {
+                        header_slots(*header, program, &mut |slot| plan.share(slot));
+                    }
+                }
+            }
+        }
+        plan
+    }
+
+    /// The slots that live in cells, and are used.
+    pub(crate) fn in_cells(&self) -> impl Iterator<Item = SlotId> {
+        let users = self.users.iter().enumerate();
+        let many = users.filter(|(_, users)| **users == Users::Many);
+        many.map(|(slot, _)| SlotId(slot as u32))
+    }
+
+    /// The slots that live in registers, whoever uses them.
+    pub(crate) fn in_registers(&self) -> impl Iterator<Item = SlotId> {
+        let users = self.users.iter().enumerate();
+        let one = users.filter(|(_, users)| matches!(users, Users::One(_)));
+        one.map(|(slot, _)| SlotId(slot as u32))
+    }
+
+    fn begin(program: &Program) -> Self {
         let mut plan = Plan {
             users: vec![Users::Nobody; program.slots.len()],
             packets: program
@@ -65,39 +145,31 @@ impl Plan {
                 body_slots(&method.body, program, &mut |slot| plan.share(slot));
             }
         }
-        for (index, section) in program.sections.iter().enumerate() {
-            let index = index as u32;
-            for parameter in &section.parameters {
-                for (_, slot) in &parameter.fields {
-                    plan.share(*slot);
-                }
+        plan
+    }
+
+    fn section(&mut self, section: &Section, index: u32, program: &Program) {
+        self.body(&section.body, index, program);
+        for table in tables_of(&section.body) {
+            let table = &program.tables[table.index()];
+            for key in &table.keys {
+                self.expression(&key.value, index, program);
             }
-            if let Some(slot) = section.error {
-                plan.share(slot);
+            for slot in table.hit.iter().chain(&table.action_run) {
+                self.use_in(*slot, index);
             }
-            plan.body(&section.body, index, program);
-            for table in tables_of(&section.body) {
-                let table = &program.tables[table.index()];
-                for key in &table.keys {
-                    plan.expression(&key.value, index, program);
-                }
-                for slot in table.hit.iter().chain(&table.action_run) {
-                    plan.use_in(*slot, index);
-                }
-                for choice in &table.actions {
-                    let action = &program.actions[choice.action.index()];
-                    for (_, slot, _) in &action.parameters {
-                        // Those of action profiles are put into their cells.
-                        match table.implementation {
-                            Some(_) => plan.share(*slot),
-                            None => plan.use_in(*slot, index),
-                        }
+            for choice in &table.actions {
+                let action = &program.actions[choice.action.index()];
+                for (_, slot, _) in &action.parameters {
+                    // Those of action profiles are put into their cells.
+                    match table.implementation {
+                        Some(_) => self.share(*slot),
+                        None => self.use_in(*slot, index),
                     }
-                    plan.body(&action.body, index, program);
                 }
+                self.body(&action.body, index, program);
             }
         }
-        plan
     }
 
     /// The slots of a section that live in registers.
@@ -164,6 +236,20 @@ impl Plan {
             }
         }
     }
+}
+
+/// How many blocks a section has, with those of its tables' actions.
+fn blocks(section: &Section, program: &Program) -> usize {
+    let applied = section.body.blocks.iter().map(|block| match &block.terminator {
+        Terminator::Apply { table, .. } => {
+            let actions = program.tables[table.index()].actions.iter();
+            actions
+                .map(|choice| program.actions[choice.action.index()].body.blocks.len())
+                .sum()
+        }
+        _ => 1,
+    });
+    applied.sum()
 }
 
 fn native_ty(ty: Ty) -> bool {

@@ -5,7 +5,7 @@ use p4::ir::{Expr, Statement, TableId, Terminator};
 use pipeline::apply;
 use pipeline::context::{Context, Hit, Stop};
 use pipeline::engine::Packet;
-use pipeline::externs::Call;
+use pipeline::externs::{Call, Operation};
 use pipeline::interpreter::{self, Stepped};
 use pipeline::table::{Choice, Table};
 use std::slice;
@@ -25,8 +25,6 @@ pub(crate) struct State {
     pub(crate) out_bits: u64,
     /// How many jumps backwards are left.
     pub(crate) steps: u64,
-    /// Arguments of the action that a table chose.
-    pub(crate) arguments: *const u64,
     /// Whether an action runs for an entry with direct objects; then `context.hit` says which.
     pub(crate) hit: u64,
     pub(crate) cells: *mut u64,
@@ -36,6 +34,18 @@ pub(crate) struct State {
     pub(crate) context: *mut Context,
     pub(crate) shared: *const Shared,
     pub(crate) section: u64,
+    /// How many bytes the code can append.
+    pub(crate) room: usize,
+    /// Whether the program has asked for anything but to know of checksum errors.
+    pub(crate) asked: u64,
+    /// Whether a checksum was found wrong.
+    pub(crate) checksum_error: u64,
+    /// By which port the packet came.
+    pub(crate) from: u64,
+    /// By which port it leaves.
+    pub(crate) port: u64,
+    /// In microseconds.
+    pub(crate) now: u64,
 }
 
 /// Nothing special.
@@ -48,11 +58,8 @@ const STOPPED: u64 = 2;
 /// What the code can call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shim {
-    /// `(table, key)`: looks up and gives the action, and at bit 32 whether it was a hit.
-    Lookup,
-    /// The same, and counts the hit.
-    LookupCounted,
-    /// `(table, key, selectors)`: the same of a table with an action profile; puts the arguments into their slots.
+    /// `(table, key, selectors)`: looks up in a table with an action profile, and puts the arguments into their slots. Gives the action, and at
+    /// bit 32 whether it was a hit.
     Choose,
     /// `(call, input, output)`
     Invoke,
@@ -67,15 +74,37 @@ pub(crate) enum Shim {
     /// `(before, words, width)`: appends bits that do not begin with a whole byte.
     Append,
     OutOfSteps,
+    /// All cells become zero.
+    Clear,
     /// A checksum is not as it should be.
     ChecksumError,
+}
+
+/// Lookups, which give a [`Row`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lookup {
+    /// `(address of the table, key)` of one cell.
+    One,
+    /// `(address of the table, address of the key)`.
+    Any,
+    /// `(state, number of the table, address of the key)`: counts the hit too.
+    Hit,
+}
+
+impl Lookup {
+    /// Where the code is.
+    pub(crate) fn address(self) -> usize {
+        match self {
+            Lookup::One => lookup_one as *const () as usize,
+            Lookup::Any => lookup as *const () as usize,
+            Lookup::Hit => hit as *const () as usize,
+        }
+    }
 }
 
 /// Where a shim is, and whether it gives a value.
 pub(crate) fn address(shim: Shim) -> (usize, bool) {
     match shim {
-        Shim::Lookup => (lookup as *const () as usize, true),
-        Shim::LookupCounted => (lookup_counted as *const () as usize, true),
         Shim::Choose => (choose as *const () as usize, true),
         Shim::Invoke => (invoke as *const () as usize, true),
         Shim::Statement => (statement as *const () as usize, true),
@@ -84,6 +113,7 @@ pub(crate) fn address(shim: Shim) -> (usize, bool) {
         Shim::Copy => (copy as *const () as usize, false),
         Shim::Append => (append as *const () as usize, false),
         Shim::ChecksumError => (checksum_error as *const () as usize, false),
+        Shim::Clear => (clear as *const () as usize, false),
         Shim::OutOfSteps => (out_of_steps as *const () as usize, false),
     }
 }
@@ -129,7 +159,7 @@ impl State {
         // SAFETY: as of the context.
         let packet = unsafe { &mut *self.packet };
         self.position = packet.position;
-        packet.emitted.reserve(self.shared().room(self.section));
+        packet.emitted.reserve(self.room);
         self.out = packet.emitted.as_mut_ptr();
         self.out_bits = packet.emitted_bits;
     }
@@ -141,19 +171,22 @@ impl State {
     }
 }
 
-/// The key that the code has written.
-///
-/// # Safety
-/// `key` has as many cells as the table's keys.
-unsafe fn find<'a>(
-    state: &'a State,
-    table: u64,
-    key: *const u64,
-) -> (&'a Table, pipeline::table::Found<'a>) {
-    let found = &state.tables()[table as usize];
-    // SAFETY: the code has written a key for this table there; without keys it is the cells, which are never looked at.
-    let key = unsafe { slice::from_raw_parts(key, found.key_cells()) };
-    (found, found.lookup(key))
+/// What a lookup gives to the code, in two registers.
+#[repr(C)]
+pub(crate) struct Row {
+    /// The action's arguments.
+    arguments: *const u64,
+    /// The action, and at bit 32 whether it was a hit.
+    action: u64,
+}
+
+impl Row {
+    fn of(found: &pipeline::table::Found<'_>) -> Self {
+        Row {
+            arguments: found.arguments.as_ptr(),
+            action: action(found.choice, found.entry.is_some()),
+        }
+    }
 }
 
 fn action(choice: Choice, hit: bool) -> u64 {
@@ -165,33 +198,36 @@ fn action(choice: Choice, hit: bool) -> u64 {
     u64::from(action) | u64::from(hit) << 32
 }
 
-unsafe extern "C" fn lookup(state: *mut State, table: u64, key: *const u64) -> u64 {
-    // SAFETY: the code passes on what the engine gave it, and nobody else has it meanwhile.
-    let state = unsafe { &mut *state };
-    // SAFETY: the code has written the key.
-    let (_, found) = unsafe { find(state, table, key) };
-    let arguments = found.arguments.as_ptr();
-    let result = action(found.choice, found.entry.is_some());
-    state.arguments = arguments;
-    result
+unsafe extern "C" fn lookup_one(table: *const Table, key: u64) -> Row {
+    // SAFETY: one of the tables that the engine was given.
+    let table = unsafe { &*table };
+    Row::of(&table.lookup(&[key]))
 }
 
-unsafe extern "C" fn lookup_counted(state: *mut State, table: u64, key: *const u64) -> u64 {
-    // SAFETY: as in `lookup`.
+unsafe extern "C" fn lookup(table: *const Table, key: *const u64) -> Row {
+    // SAFETY: one of the tables that the engine was given.
+    let table = unsafe { &*table };
+    // SAFETY: the code has written a key for this table there; without keys it is the cells, which are never looked at.
+    let key = unsafe { slice::from_raw_parts(key, table.key_cells()) };
+    Row::of(&table.lookup(key))
+}
+
+unsafe extern "C" fn hit(state: *mut State, table: u64, key: *const u64) -> Row {
+    // SAFETY: the code passes on what the engine gave it, and nobody else has it meanwhile.
     let state = unsafe { &mut *state };
+    // SAFETY: the tables outlive the run.
+    let entries = unsafe { &(&*std::ptr::from_ref(state.tables()))[table as usize] };
     // SAFETY: as in `lookup`.
-    let (entries, found) = unsafe { find(state, table, key) };
+    let key = unsafe { slice::from_raw_parts(key, entries.key_cells()) };
+    let found = entries.lookup(key);
     let id = TableId(table as u32);
     let context = state.context();
     context.hit = found.entry.map(|entry| Hit { table: id, entry });
     if let Some(entry) = found.entry {
         apply::hit(id, entries, entry, context);
     }
-    let arguments = found.arguments.as_ptr();
-    let result = action(found.choice, found.entry.is_some());
     state.hit = 1;
-    state.arguments = arguments;
-    result
+    Row::of(&found)
 }
 
 unsafe extern "C" fn choose(
@@ -200,7 +236,7 @@ unsafe extern "C" fn choose(
     key: *const u64,
     selectors: *const u64,
 ) -> u64 {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     let program = state.shared().environment.program.clone();
     let mut at = 0;
@@ -216,7 +252,7 @@ unsafe extern "C" fn choose(
     }
     // SAFETY: the tables outlive the run.
     let entries = unsafe { &(&*std::ptr::from_ref(state.tables()))[table as usize] };
-    // SAFETY: as in `find`.
+    // SAFETY: as in `lookup`.
     let key = unsafe { slice::from_raw_parts(key, entries.key_cells()) };
     // SAFETY: as in `State::context`; the cells are another piece of memory.
     let context = unsafe { &mut *state.context };
@@ -232,7 +268,7 @@ unsafe extern "C" fn invoke(
     input: *const u64,
     output: *mut u64,
 ) -> u64 {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     // SAFETY: the engine keeps the calls where they are as long as the code lives.
     let call = unsafe { &*call };
@@ -249,6 +285,16 @@ unsafe extern "C" fn invoke(
         context.hit = None;
     }
     call.invoke(input, output, state.cells(), packet, context);
+    match call.operation {
+        Operation::Clone { .. }
+        | Operation::Resubmit { .. }
+        | Operation::Recirculate { .. }
+        | Operation::Truncate { .. } => state.asked = 1,
+        Operation::VerifyChecksum { .. } => {
+            state.checksum_error |= u64::from(context.effects.checksum_error);
+        }
+        _ => {}
+    }
     if context.stop.is_some() { STOPPED } else { ON }
 }
 
@@ -257,7 +303,7 @@ unsafe extern "C" fn statement(
     statement: *const Statement,
     call: *const Call,
 ) -> u64 {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     // SAFETY: a part of the program, which the engine keeps where it is.
     let statement = unsafe { &*statement };
@@ -287,7 +333,7 @@ unsafe extern "C" fn evaluate(
     output: *mut u64,
     cells: u64,
 ) {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     // SAFETY: a part of the program, or of a call, which the engine keeps where it is.
     let expression = unsafe { &*expression };
@@ -298,7 +344,7 @@ unsafe extern "C" fn evaluate(
 }
 
 unsafe extern "C" fn select(state: *mut State, terminator: *const Terminator) -> u64 {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     // SAFETY: a part of the program, which the engine keeps where it is.
     let terminator = unsafe { &*terminator };
@@ -312,7 +358,7 @@ unsafe extern "C" fn select(state: *mut State, terminator: *const Terminator) ->
 }
 
 unsafe extern "C" fn copy(state: *mut State, position: u64, width: u64, target: *mut u8) {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &*state };
     // SAFETY: the engine made it of the packet's bytes.
     let bytes = unsafe { slice::from_raw_parts(state.bytes, (state.bits / 8) as usize) };
@@ -328,7 +374,7 @@ unsafe extern "C" fn copy(state: *mut State, position: u64, width: u64, target: 
 }
 
 unsafe extern "C" fn append(state: *mut State, before: u64, words: *const u64, width: u64) {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     state.out_bits = before;
     state.save_packet();
@@ -351,13 +397,20 @@ unsafe extern "C" fn append(state: *mut State, before: u64, words: *const u64, w
 }
 
 unsafe extern "C" fn checksum_error(state: *mut State) {
-    // SAFETY: as in `lookup`.
-    let state = unsafe { &*state };
+    // SAFETY: as in `hit`.
+    let state = unsafe { &mut *state };
+    state.checksum_error = 1;
     state.context().effects.checksum_error = true;
 }
 
+unsafe extern "C" fn clear(state: *mut State) {
+    // SAFETY: as in `hit`.
+    let state = unsafe { &mut *state };
+    state.cells().fill(0);
+}
+
 unsafe extern "C" fn out_of_steps(state: *mut State) {
-    // SAFETY: as in `lookup`.
+    // SAFETY: as in `hit`.
     let state = unsafe { &*state };
     state.context().stop = Some(Stop::Steps);
 }

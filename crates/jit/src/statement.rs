@@ -54,6 +54,7 @@ impl Unit<'_, '_> {
 
     /// Leaves a statement to the interpreter.
     fn delegate(&mut self, statement: &Statement) {
+        self.name_section();
         self.save();
         let address = std::ptr::from_ref(statement) as usize;
         let which = constant(&mut self.b, address as u64);
@@ -117,6 +118,19 @@ impl Unit<'_, '_> {
                 self.b.ins().stack_store(I64, *limb, input, at);
             }
         }
+        self.reads_bytes |= matches!(
+            call.operation,
+            Operation::VerifyChecksum { payload: true, .. }
+                | Operation::UpdateChecksum { payload: true, .. }
+                | Operation::Checksum16 { payload: true }
+        );
+        self.asks |= matches!(
+            call.operation,
+            Operation::Clone { .. }
+                | Operation::Resubmit { .. }
+                | Operation::Recirculate { .. }
+                | Operation::Truncate { .. }
+        );
         let zero = constant(&mut self.b, 0);
         for index in 0..call.output_cells as i32 {
             self.b.ins().stack_store(I64, zero, output, index * 8);
@@ -128,9 +142,6 @@ impl Unit<'_, '_> {
         let result = self
             .call(Shim::Invoke, &[which, input, out])
             .unwrap_or(which);
-        if call.operation == Operation::MarkToDropSlots {
-            self.forget();
-        }
         if matches!(
             call.operation,
             Operation::Assert { .. } | Operation::Assume { .. }
@@ -153,6 +164,18 @@ impl Unit<'_, '_> {
     fn direct_call(&mut self, call: &Call, results: &[Place]) -> bool {
         match &call.operation {
             Operation::Nothing => true,
+            Operation::MarkToDropSlots => {
+                let environment = &self.shared.environment;
+                let drop_port = u64::from(environment.options.drop_port);
+                for (slot, value) in environment.marks().into_iter().zip([drop_port, 0]) {
+                    let Some(slot) = slot else { continue };
+                    let value = constant(&mut self.b, value);
+                    let ty = self.program.slots[slot.index()].ty;
+                    let limbs = vec![value];
+                    self.write(slot, &Wide { limbs, ty });
+                }
+                true
+            }
             Operation::MarkToDrop {
                 egress_spec,
                 mcast_grp,

@@ -4,7 +4,7 @@ use crate::Shared;
 use crate::arithmetic::{Wide, constant};
 use crate::compile::Target;
 use crate::plan::{Plan, native};
-use crate::runtime::{self, Shim, State};
+use crate::runtime::{self, Lookup, Shim, State};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types::I64,
@@ -13,6 +13,7 @@ use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use p4::ir::*;
 use pipeline::layout::{Layout, limbs};
+use pipeline::table::Table;
 use std::collections::BTreeMap;
 
 /// What a section's function says at its end.
@@ -25,7 +26,7 @@ type Known = BTreeMap<SlotId, Vec<Value>>;
 
 /// Where a body's blocks lead when it ends.
 #[derive(Clone, Copy)]
-enum End {
+pub(crate) enum End {
     /// It is a section's.
     Section,
     /// It is an action's: go on in these blocks.
@@ -63,10 +64,16 @@ pub(crate) struct Unit<'a, 'b> {
     pub(crate) trampolines: Vec<(ir::Block, ir::Block)>,
     /// A place for wide values on the way to shims.
     pub(crate) scratch: Option<(ir::StackSlot, u32)>,
+    /// On a path: where it goes on behind the section.
+    pub(crate) after: Option<ir::Block>,
+    /// Calls of externs ask the architecture for something.
+    pub(crate) asks: bool,
+    /// The interpreter reads the packet's bytes.
+    pub(crate) reads_bytes: bool,
 }
 
 impl Unit<'_, '_> {
-    /// The whole function. Its first block has the parameters.
+    /// A section as a whole function, of which the first block has the parameters.
     pub(crate) fn build(mut self, config: TargetFrontendConfig) {
         let section = self.section;
         let zero = constant(&mut self.b, 0);
@@ -91,7 +98,7 @@ impl Unit<'_, '_> {
         self.b.finalize(config);
     }
 
-    fn body(&mut self, body: &Body, end: End) {
+    pub(crate) fn body(&mut self, body: &Body, end: End) {
         let count = body.blocks.len();
         let blocks: Vec<ir::Block> = (0..count).map(|_| self.b.create_block()).collect();
         let before = self.fail;
@@ -134,8 +141,14 @@ impl Unit<'_, '_> {
         }
     }
 
-    /// Ends the function.
+    /// Ends the section, and with it the function unless it is a path's.
     pub(crate) fn leave(&mut self, result: u64) {
+        if let Some(after) = self.after
+            && result != STOP
+        {
+            self.b.ins().jump(after, &[]);
+            return;
+        }
         self.save();
         let result = constant(&mut self.b, result);
         self.b.ins().return_(&[result]);
@@ -194,7 +207,7 @@ impl Unit<'_, '_> {
     }
 
     /// The blocks on the way backwards. They stand at the end, since no block may be left half done.
-    fn count_steps(&mut self) {
+    pub(crate) fn count_steps(&mut self) {
         for (count, target) in std::mem::take(&mut self.backwards) {
             let go = self.b.create_block();
             let stop = self.b.create_block();
@@ -218,17 +231,29 @@ impl Unit<'_, '_> {
         let table = &program.tables[id.index()];
         let chosen = table.implementation.is_some();
         let direct = !table.direct.is_empty();
-        let key = self.table_key(id, false);
         let number = constant(&mut self.b, u64::from(id.0));
-        let found = if chosen {
+        let (arguments, found) = if chosen {
+            let key = self.table_key(id, false);
             let selectors = self.table_key(id, true);
-            self.call(Shim::Choose, &[number, key, selectors])
+            let found = self.call(Shim::Choose, &[number, key, selectors]);
+            // The shim puts the arguments into their slots.
+            (number, found.unwrap_or(number))
         } else if direct || table.idle_timeout {
-            self.call(Shim::LookupCounted, &[number, key])
+            let key = self.table_key(id, false);
+            let state = self.state;
+            self.lookup(Lookup::Hit, &[state, number, key])
         } else {
-            self.call(Shim::Lookup, &[number, key])
+            let tables = self.field(std::mem::offset_of!(State, tables));
+            let at = constant(&mut self.b, id.index() as u64 * size_of::<Table>() as u64);
+            let entries = self.b.ins().iadd(tables, at);
+            let values = self.key_values(id, false);
+            if let [one] = values.as_slice() {
+                self.lookup(Lookup::One, &[entries, *one])
+            } else {
+                let key = self.in_memory(values, false);
+                self.lookup(Lookup::Any, &[entries, key])
+            }
         };
-        let found = found.unwrap_or(number);
         // The low half is the action, the bit above says whether it was a hit.
         let low = constant(&mut self.b, 0xFFFF_FFFF);
         let action = self.b.ins().band(found, low);
@@ -244,7 +269,6 @@ impl Unit<'_, '_> {
             let limbs = vec![value];
             self.write(slot, &Wide { limbs, ty });
         }
-        let arguments = self.field(std::mem::offset_of!(State, arguments));
         let (next, exit) = if chosen || direct {
             (self.without_hit(next), self.without_hit(exit))
         } else {
@@ -336,8 +360,21 @@ impl Unit<'_, '_> {
         }
     }
 
-    /// The keys that take part in the match, or those that select a member, in memory.
-    fn table_key(&mut self, id: TableId, selectors: bool) -> Value {
+    /// A lookup, which gives where the arguments are, and the action with the hit.
+    fn lookup(&mut self, lookup: Lookup, arguments: &[Value]) -> (Value, Value) {
+        let mut signature = ir::Signature::new(self.target.convention);
+        let word = ir::AbiParam::new(I64);
+        signature.params.resize(arguments.len(), word);
+        signature.returns.resize(2, word);
+        let signature = self.b.import_signature(signature);
+        let callee = constant(&mut self.b, lookup.address() as u64);
+        let call = self.b.ins().call_indirect(signature, callee, arguments);
+        let results = self.b.inst_results(call);
+        (results[0], results[1])
+    }
+
+    /// The limbs of the keys that take part in the match, or of those that select a member.
+    fn key_values(&mut self, id: TableId, selectors: bool) -> Vec<Value> {
         let program = self.program;
         let table = &program.tables[id.index()];
         let mut values: Vec<Value> = Vec::new();
@@ -348,6 +385,16 @@ impl Unit<'_, '_> {
             let value = self.any_expression(&key.value, key.ty);
             values.extend(&value.limbs);
         }
+        values
+    }
+
+    /// The same in memory.
+    fn table_key(&mut self, id: TableId, selectors: bool) -> Value {
+        let values = self.key_values(id, selectors);
+        self.in_memory(values, selectors)
+    }
+
+    fn in_memory(&mut self, values: Vec<Value>, selectors: bool) -> Value {
         if values.is_empty() {
             return self.cells;
         }
@@ -482,6 +529,7 @@ impl Unit<'_, '_> {
         from: usize,
         blocks: &[ir::Block],
     ) {
+        self.name_section();
         // The program stays where it is while its code lives.
         let which = constant(&mut self.b, std::ptr::from_ref(terminator) as u64);
         let chosen = self.call(Shim::Select, &[which]).unwrap_or(which);

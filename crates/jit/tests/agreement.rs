@@ -2,22 +2,27 @@
 
 mod random;
 
-use random::{Choices, compare};
+use random::{Choices, compare, compare_paths};
 
-#[test]
-fn engines_agree_on_random_programs_and_packets() {
-    let seeds = std::env::var("JIT_SEEDS")
-        .ok()
-        .and_then(|seeds| seeds.parse().ok());
-    let from = std::env::var("JIT_FROM")
-        .ok()
-        .and_then(|from| from.parse().ok());
-    let from: u64 = from.unwrap_or(0);
-    for seed in from..from + seeds.unwrap_or(150) {
-        let result = std::panic::catch_unwind(|| compare(&mut Choices::new(&[], seed), 12));
+/// As many programs as `JIT_SEEDS` says, from `JIT_FROM` on.
+fn each(what: impl Fn(&mut Choices<'_>) + std::panic::RefUnwindSafe) {
+    let number = |name| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let from: u64 = number("JIT_FROM").unwrap_or(0);
+    for seed in from..from + number("JIT_SEEDS").unwrap_or(150) {
+        let result = std::panic::catch_unwind(|| what(&mut Choices::new(&[], seed)));
         if let Err(panic) = result {
             eprintln!("with seed {seed}");
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+#[test]
+fn engines_agree_on_random_programs_and_packets() {
+    each(|choices| compare(choices, 12));
+}
+
+#[test]
+fn a_path_does_what_its_sections_do_one_by_one() {
+    each(|choices| compare_paths(choices, 12));
 }

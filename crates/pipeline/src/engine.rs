@@ -1,18 +1,20 @@
 //! What runs a section.
 
 use crate::context::Context;
+use crate::environment::Unsupported;
 use crate::table::Table;
-use p4::ir::SectionId;
+use alloc::vec::Vec;
+use p4::ir::{SectionId, SlotId};
 
 /// A packet on its way through the sections.
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
     /// The bytes that came in.
-    pub bytes: alloc::vec::Vec<u8>,
+    pub bytes: Vec<u8>,
     /// How far the parser has read, in bits.
     pub position: u64,
     /// What the deparser has emitted; bits of the last byte that do not count are zero.
-    pub emitted: alloc::vec::Vec<u8>,
+    pub emitted: Vec<u8>,
     /// How many bits are emitted.
     pub emitted_bits: u64,
 }
@@ -34,13 +36,20 @@ impl Packet {
 
     /// Appends what the parser has not read, the payload, to what is emitted.
     pub fn emit_payload(&mut self) {
-        let Packet {
+        let bytes = core::mem::take(&mut self.bytes);
+        self.emit_rest(&bytes);
+        self.bytes = bytes;
+    }
+
+    /// The same with bytes that are somewhere else.
+    #[inline]
+    pub fn emit_rest(&mut self, bytes: &[u8]) {
+        crate::bits::append_bytes(
+            &mut self.emitted,
+            &mut self.emitted_bits,
             bytes,
-            position,
-            emitted,
-            emitted_bits,
-        } = self;
-        crate::bits::append_bytes(emitted, emitted_bits, bytes, *position);
+            self.position,
+        );
     }
 }
 
@@ -53,6 +62,69 @@ pub enum Ended {
     Reject,
     /// Halfway, and the packet is to be dropped: [`Context::stop`] has the reason.
     Stop,
+}
+
+/// The way of a packet that comes in, is sent by one port and asks for nothing else, which is what nearly all packets are: what an
+/// architecture does with it, as data, so that an engine can make one piece of code of it.
+///
+/// It begins with all slots zero, the packet unread and nothing emitted. Whatever is not on the path leaves it
+/// ([`Passed::Left`]) at a step where the architecture can take over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// In order. The last is [`Step::Send`].
+    pub steps: Vec<Step>,
+}
+
+/// A step of a [`Path`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A section. One that ends with [`Ended::Reject`] goes on; [`Ended::Stop`] ends the path.
+    Run(SectionId),
+    /// Puts a number into a slot of at most 64 bits, cut to its width.
+    Set(SlotId, Source),
+    /// Jumps backwards are counted anew from here: see [`STEPS`](crate::context::STEPS).
+    Renew,
+    /// Leaves the path if the program has asked for anything but [`Effects::checksum_error`](crate::context::Effects::checksum_error).
+    LeaveIfAsked,
+    /// Leaves the path if this slot is not zero.
+    LeaveIf(SlotId),
+    /// The packet is dropped if this slot has this value.
+    DropIf(SlotId, u64),
+    /// From now on the packet is to leave by the port with this slot's number, in place of port 0.
+    Port(SlotId),
+    /// What is emitted and what the parser has not read leave.
+    Send,
+}
+
+/// Where [`Step::Set`] takes a number from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// This one.
+    Number(u64),
+    /// A slot of at most 64 bits.
+    Slot(SlotId),
+    /// By which port the packet came in.
+    Port,
+    /// The packet's length in bytes.
+    Length,
+    /// The time in microseconds.
+    Now,
+    /// Whether the program found a checksum wrong.
+    ChecksumError,
+}
+
+/// How a packet came to the end of a [`Path`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// It leaves by this port, as [`Packet::emitted`] has it.
+    Sent(u32),
+    /// It is dropped at the step with this index.
+    Dropped(usize),
+    /// [`Ended::Stop`]: [`Context::stop`] has the reason.
+    Stopped,
+    /// It left at the step with this index, when it was to leave by this port. All slots are in the cells; the effects are as the program
+    /// made them, and [`Packet::position`] as the parser did.
+    Left(usize, u32),
 }
 
 /// Runs the sections of the program of one [`Environment`](crate::environment::Environment).
@@ -70,4 +142,30 @@ pub trait Engine: Send {
         tables: &[Table],
         context: &mut Context,
     ) -> Ended;
+
+    /// Gets ready before the first packet comes, and says whether [`Engine::pass`] follows this path. An engine need not; then the
+    /// architecture runs its sections one by one.
+    ///
+    /// # Errors
+    /// When the engine cannot run the program.
+    fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
+        let _ = path;
+        Ok(false)
+    }
+
+    /// Lets a packet go along the path, if [`Engine::prepare`] said that it can. `cells` and `packet` are the caller's for the whole time
+    /// that the engine is used, and have a meaning only where [`Passed`] says so. `context` has the time, the length and
+    /// the steps.
+    fn pass(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        cells: &mut [u64],
+        packet: &mut Packet,
+        tables: &[Table],
+        context: &mut Context,
+    ) -> Passed {
+        let _ = (port, bytes, cells, packet, tables, context);
+        unreachable!("this engine follows no path")
+    }
 }

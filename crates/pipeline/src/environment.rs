@@ -234,6 +234,12 @@ impl Environment {
         })
     }
 
+    /// v1model's `egress_spec` and `mcast_grp`, if the program has them: what `mark_to_drop()` without arguments sets, to the drop port and to 0.
+    #[must_use]
+    pub fn marks(&self) -> [Option<SlotId>; 2] {
+        [self.standard.egress_spec, self.standard.mcast_grp]
+    }
+
     /// A register, if the object is one.
     #[must_use]
     pub fn register(&self, object: ObjectId) -> Option<&Register> {

@@ -1,5 +1,6 @@
 //! Finds the sections of a program and their parameters' fields.
 
+use crate::engine::{Source, Step};
 use crate::environment::{Environment, Unsupported};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -9,7 +10,7 @@ use p4::ir::{Program, Section, SectionId, SectionParameter, SlotId, Terminator};
 
 /// A field of an architecture's metadata that is at most 64 bits wide: where it is, if the program has it, and how wide.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Field(Option<(usize, u64)>);
+pub(super) struct Field(Option<(usize, u64)>, Option<SlotId>);
 
 impl Field {
     pub(super) fn of(environment: &Environment, parameter: &SectionParameter, name: &str) -> Self {
@@ -17,15 +18,27 @@ impl Field {
         let slot = fields
             .find(|(path, _)| &**path == name)
             .map(|(_, slot)| *slot);
-        Field(slot.map(|slot| {
+        let place = slot.map(|slot| {
             let (at, ty) = environment.layout.place(slot);
             let mask = u64::MAX >> (64 - ty.width().clamp(1, 64));
             (at, mask)
-        }))
+        });
+        Field(place, slot)
     }
 
     pub(super) fn at(environment: &Environment, slot: Option<SlotId>) -> Self {
-        Field(slot.map(|slot| (environment.layout.place(slot).0, u64::MAX)))
+        let place = slot.map(|slot| (environment.layout.place(slot).0, u64::MAX));
+        Field(place, slot)
+    }
+
+    /// The slot, if the program has it.
+    pub(super) fn slot(self) -> Option<SlotId> {
+        self.1
+    }
+
+    /// The step that gives it a number, if the program has it.
+    pub(super) fn step(self, source: Source) -> Option<Step> {
+        self.1.map(|slot| Step::Set(slot, source))
     }
 
     #[inline]

@@ -2,9 +2,9 @@
 
 use super::fields::FieldLists;
 use super::{Drop, Output};
-use crate::context::{Context, Preserved};
-use crate::engine::{Ended, Engine, Packet};
-use crate::environment::Environment;
+use crate::context::{Context, Preserved, STEPS};
+use crate::engine::{Ended, Engine, Packet, Passed, Path};
+use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
 use crate::state::replication::{Replica, Session};
 use crate::table::Table;
@@ -100,6 +100,10 @@ pub(super) struct Machine {
     /// How many passes the packet that came in still has.
     passes: u32,
     config: Config,
+    /// Whether the engine follows the architecture's path.
+    path: bool,
+    /// The cells of packets on the path, and the packet.
+    passing: (Vec<u64>, Packet),
 }
 
 impl Machine {
@@ -116,7 +120,46 @@ impl Machine {
             pool: Vec::new(),
             passes: 0,
             config: config.clone(),
+            path: false,
+            passing: (environment.layout.fresh(), Packet::default()),
         }
+    }
+
+    /// Gets the engine ready, which may follow this path.
+    pub(super) fn prepare(&mut self, path: Option<&Path>) -> Result<(), Unsupported> {
+        self.path = self.engine.prepare(path)?;
+        Ok(())
+    }
+
+    /// Lets a packet that comes in go along the path. `None` when the engine follows none, or when somebody wants to see it.
+    #[inline]
+    pub(super) fn pass(&mut self, port: u32, bytes: &[u8], tables: &[Table]) -> Option<Passed> {
+        if !self.path || self.context.trace.is_some() {
+            return None;
+        }
+        self.context.length = bytes.len() as u32;
+        self.context.steps = STEPS;
+        let (cells, packet) = &mut self.passing;
+        let context = &mut self.context;
+        Some(
+            self.engine
+                .pass(port, bytes, cells, packet, tables, context),
+        )
+    }
+
+    /// What left the path as [`Passed::Sent`].
+    #[inline]
+    pub(super) fn passed(&self) -> &[u8] {
+        &self.passing.1.emitted
+    }
+
+    /// The packet that left the path as [`Passed::Left`].
+    #[cold]
+    pub(super) fn left(&mut self, port: u32, bytes: &[u8], kind: u64) -> Job {
+        let mut job = self.arrive(port, bytes, kind);
+        job.cells.copy_from_slice(&self.passing.0);
+        job.packet.position = self.passing.1.position;
+        job
     }
 
     /// Notes what happens, if somebody wants to know.
@@ -191,7 +234,17 @@ impl Machine {
             port: job.port,
             bytes: job.packet.bytes.clone(),
         });
-        now.as_ns() / 1000
+        self.now()
+    }
+
+    /// The time in microseconds.
+    pub(super) fn now(&self) -> u64 {
+        self.context.now.as_ns() / 1000
+    }
+
+    /// Why an engine stopped.
+    pub(super) fn reason(&self) -> Drop {
+        self.context.stop.map_or(Drop::Steps, Drop::from)
     }
 
     /// The job's buffers are free.
@@ -220,7 +273,7 @@ impl Machine {
     /// Gives a packet up that an engine stopped.
     #[cold]
     pub(super) fn stopped(&mut self, job: Job, out: &mut dyn Output) {
-        let reason = self.context.stop.map_or(Drop::Steps, Drop::from);
+        let reason = self.reason();
         self.drop(job, reason, out);
     }
 

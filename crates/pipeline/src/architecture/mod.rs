@@ -147,11 +147,23 @@ impl Pipeline {
         engine: Box<dyn Engine>,
         config: &Config,
     ) -> Result<Self, Unsupported> {
+        let mut machine = Machine::new(environment, engine, config);
         let architecture = match &*environment.program.architecture {
-            "V1Switch" => Architecture::V1Model(v1model::V1Model::new(environment)?),
-            "PSA_Switch" => Architecture::Psa(Box::new(psa::Psa::new(environment)?)),
-            "Switch" => Architecture::Switch(crossbar::Switch::new(environment)?),
-            "Bump" => Architecture::Bump(crossbar::Bump::new(environment)?),
+            "V1Switch" => {
+                Architecture::V1Model(v1model::V1Model::new(environment, &mut machine)?)
+            }
+            "PSA_Switch" => {
+                machine.prepare(None)?;
+                Architecture::Psa(Box::new(psa::Psa::new(environment)?))
+            }
+            "Switch" => {
+                machine.prepare(None)?;
+                Architecture::Switch(crossbar::Switch::new(environment)?)
+            }
+            "Bump" => {
+                machine.prepare(None)?;
+                Architecture::Bump(crossbar::Bump::new(environment)?)
+            }
             other => {
                 return Err(Unsupported::new(format!(
                     "no architecture with the package `{other}` is known here; V1Switch, PSA_Switch, Switch and Bump are"
@@ -160,7 +172,7 @@ impl Pipeline {
         };
         Ok(Pipeline {
             architecture,
-            machine: Machine::new(environment, engine, config),
+            machine,
             environment: Arc::clone(environment),
         })
     }

@@ -3,7 +3,7 @@
 use super::fields::{self, Field, FieldLists};
 use super::{Cause, Drop, Egress, Job, Machine, Output, preserve};
 use crate::context::Preserved;
-use crate::engine::Ended;
+use crate::engine::{Ended, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::state::replication::Replica;
 use crate::table::Table;
@@ -35,6 +35,8 @@ pub(super) struct V1Model {
     /// Where the parser leaves its error.
     error: Field,
     drop_port: u64,
+    /// Which step of the path is the first behind ingress.
+    middle: usize,
     standard: Standard,
 }
 
@@ -54,7 +56,10 @@ struct Standard {
 }
 
 impl V1Model {
-    pub(super) fn new(environment: &Environment) -> Result<Self, Unsupported> {
+    pub(super) fn new(
+        environment: &Environment,
+        machine: &mut Machine,
+    ) -> Result<Self, Unsupported> {
         let program = &*environment.program;
         let section = |role| fields::section(program, role);
         let parser = section("p")?;
@@ -65,7 +70,7 @@ impl V1Model {
         let field = |name| Field::of(environment, standard, name);
         let mut reset = fields::ranges(environment, metadata);
         reset.extend(fields::ranges(environment, standard));
-        Ok(V1Model {
+        let mut model = V1Model {
             parser,
             verify: fields::unless_empty(program, section("vr")?),
             ingress: fields::unless_empty(program, ingress),
@@ -91,7 +96,12 @@ impl V1Model {
                 checksum_error: field("checksum_error"),
                 parser_error: field("parser_error"),
             },
-        })
+            middle: 0,
+        };
+        let (path, middle) = model.path();
+        model.middle = middle;
+        machine.prepare(Some(&path))?;
+        Ok(model)
     }
 
     pub(super) fn process(
@@ -102,17 +112,76 @@ impl V1Model {
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
-        let mut job = machine.arrive(port, bytes, instance::NORMAL);
-        loop {
+        match machine.pass(port, bytes, tables) {
+            Some(Passed::Sent(port)) => return out.send(port, machine.passed()),
+            Some(Passed::Dropped(step)) => {
+                return out.drop(if step < self.middle {
+                    Drop::Ingress
+                } else {
+                    Drop::Egress
+                });
+            }
+            Some(Passed::Stopped) => return out.drop(machine.reason()),
+            Some(Passed::Left(step, leaves)) => {
+                let job = machine.left(port, bytes, instance::NORMAL);
+                if step < self.middle {
+                    self.after_ingress(machine, tables, job, out);
+                } else {
+                    self.after_egress(machine, tables, job, leaves, out);
+                }
+            }
+            None => {
+                let job = machine.arrive(port, bytes, instance::NORMAL);
+                self.ingress(machine, tables, job, out);
+            }
+        }
+        while let Some(job) = machine.queue.pop_front() {
             match job.egress {
                 None => self.ingress(machine, tables, job, out),
                 Some(egress) => self.egress(machine, tables, job, egress, out),
             }
-            match machine.queue.pop_front() {
-                Some(next) => job = next,
-                None => return,
-            }
         }
+    }
+
+    /// What [`Self::ingress`] and [`Self::egress`] do with a packet that is sent by one port; and the first step of egress.
+    fn path(&self) -> (Path, usize) {
+        let mut steps = Vec::new();
+        let standard = &self.standard;
+        steps.extend(standard.ingress_port.step(Source::Port));
+        steps.extend(standard.packet_length.step(Source::Length));
+        steps.extend(standard.ingress_global_timestamp.step(Source::Now));
+        steps.push(Step::Run(self.parser));
+        if let Some(error) = self.error.slot() {
+            steps.extend(standard.parser_error.step(Source::Slot(error)));
+        }
+        if let Some(verify) = self.verify {
+            steps.push(Step::Run(verify));
+            steps.extend(standard.checksum_error.step(Source::ChecksumError));
+        }
+        steps.extend(self.ingress.map(Step::Run));
+        steps.push(Step::LeaveIfAsked);
+        steps.extend(standard.mcast_grp.slot().map(Step::LeaveIf));
+        let spec = standard.egress_spec.slot();
+        let drop = spec.map(|slot| Step::DropIf(slot, self.drop_port));
+        steps.extend(drop);
+        let middle = steps.len();
+        steps.push(Step::Renew);
+        steps.extend(spec.map(Step::Port));
+        let port = spec.map_or(Source::Number(0), Source::Slot);
+        steps.extend(standard.egress_port.step(port));
+        steps.extend(standard.egress_rid.step(Source::Number(0)));
+        steps.extend(standard.egress_spec.step(Source::Number(0)));
+        steps.extend(standard.packet_length.step(Source::Length));
+        steps.extend(standard.instance_type.step(Source::Number(instance::NORMAL)));
+        steps.extend(standard.enq_timestamp.step(Source::Now));
+        steps.extend(standard.egress_global_timestamp.step(Source::Now));
+        steps.extend(self.egress.map(Step::Run));
+        steps.push(Step::LeaveIfAsked);
+        steps.extend(drop);
+        steps.extend(self.compute.map(Step::Run));
+        steps.push(Step::Run(self.deparser));
+        steps.push(Step::Send);
+        (Path { steps }, middle)
     }
 
     /// What each packet begins with: its port, length, time and kind. Everything else is as it is in the cells.
@@ -156,6 +225,17 @@ impl V1Model {
         {
             return machine.stopped(job, out);
         }
+        self.after_ingress(machine, tables, job, out);
+    }
+
+    /// What becomes of a packet that ingress is done with.
+    fn after_ingress(
+        &self,
+        machine: &mut Machine,
+        tables: &[Table],
+        mut job: Job,
+        out: &mut dyn Output,
+    ) {
         let effects = core::mem::take(&mut machine.context.effects);
         job.shorten(effects.truncate);
         if let Some((session, preserved)) = &effects.clone {
@@ -283,6 +363,19 @@ impl V1Model {
         {
             return machine.stopped(job, out);
         }
+        self.after_egress(machine, tables, job, egress.port, out);
+    }
+
+    /// What becomes of a packet for this port that egress is done with.
+    fn after_egress(
+        &self,
+        machine: &mut Machine,
+        tables: &[Table],
+        mut job: Job,
+        port: u32,
+        out: &mut dyn Output,
+    ) {
+        let now = machine.now();
         let effects = core::mem::take(&mut machine.context.effects);
         if let Some((session, preserved)) = &effects.clone
             && let Some(count) = machine.clones(*session)
@@ -299,7 +392,7 @@ impl V1Model {
             self.replicate(machine, &copy, *session, count, out);
             machine.done(copy);
         }
-        if standard.egress_spec.get(&job.cells) == self.drop_port {
+        if self.standard.egress_spec.get(&job.cells) == self.drop_port {
             return machine.drop(job, Drop::Egress, out);
         }
         job.shorten(effects.truncate);
@@ -320,7 +413,7 @@ impl V1Model {
             machine.enqueue(again, out);
             return machine.done(job);
         }
-        machine.send(egress.port, job.emitted(), out);
+        machine.send(port, job.emitted(), out);
         machine.done(job);
     }
 }

@@ -144,7 +144,7 @@ impl Jit {
 
     /// Compiles a path.
     pub(crate) fn path(&mut self, path: &Path) -> Result<Way, Error> {
-        let plan = Plan::of_path(&self.shared.environment.program, path);
+        let plan = Plan::of_path(&self.shared.environment.program, path, &self.plan);
         let made = make(&self.shared, &mut self.memory.0, &plan, &What::Path(path))?;
         let sections = path.steps.iter().filter_map(|step| match step {
             Step::Run(id) => Some(id.index()),

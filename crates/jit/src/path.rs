@@ -163,10 +163,12 @@ impl Unit<'_, '_> {
         self.b.switch_to_block(on);
     }
 
-    /// Puts all slots into their cells.
+    /// Puts all slots that others may look at into their cells.
     fn flush(&mut self) {
-        let variables: Vec<(SlotId, _)> = self.variables.iter().map(|(s, v)| (*s, *v)).collect();
-        for (slot, variable) in variables {
+        let variables = self.variables.iter().map(|(slot, v)| (*slot, *v));
+        let visible = variables.filter(|(slot, _)| self.plan.visible(*slot));
+        let visible: Vec<(SlotId, _)> = visible.collect();
+        for (slot, variable) in visible {
             let value = self.b.use_var(variable);
             let at = self.layout.place(slot).0 as i32 * 8;
             let flags = ir::MemFlagsData::trusted();

@@ -30,6 +30,8 @@ enum Users {
 #[derive(Debug)]
 pub(crate) struct Plan {
     users: Vec<Users>,
+    /// Of a path: the slots that others may read behind it.
+    visible: Vec<bool>,
     /// Of each section.
     packets: Vec<Appended>,
 }
@@ -64,17 +66,29 @@ impl Plan {
     }
 
     /// For the sections of a path as one function, which alone sees its slots until the packet leaves the path.
-    pub(crate) fn of_path(program: &Program, path: &Path) -> Self {
+    /// `apart` is the plan of the sections one by one.
+    pub(crate) fn of_path(program: &Program, path: &Path, apart: &Plan) -> Self {
         let mut plan = Self::begin(program);
-        let sections = || path.steps.iter().filter_map(|step| match step {
-            Step::Run(id) => Some((id.0, &program.sections[id.index()])),
-            _ => None,
-        });
-        let blocks: usize = sections().map(|(_, section)| blocks(section, program)).sum();
+        for (slot, visible) in plan.visible.iter_mut().enumerate() {
+            *visible =
+                apart.users[slot] == Users::Many || !program.slots[slot].annotations.is_empty();
+        }
+        let sections = || {
+            path.steps.iter().filter_map(|step| match step {
+                Step::Run(id) => Some((id.0, &program.sections[id.index()])),
+                _ => None,
+            })
+        };
+        let blocks: usize = sections()
+            .map(|(_, section)| blocks(section, program))
+            .sum();
         // What one function keeps in registers costs compile time for each of its blocks.
         let all = blocks * program.slots.len() <= MOST_PLACES;
         for step in &path.steps {
-            let mut user = |slot: &SlotId| plan.use_in(*slot, if all { 0 } else { u32::MAX });
+            let mut user = |slot: &SlotId| {
+                plan.use_in(*slot, if all { 0 } else { u32::MAX });
+                plan.visible[slot.index()] = true;
+            };
             match step {
                 Step::Set(to, from) => {
                     user(to);
@@ -115,6 +129,11 @@ impl Plan {
         many.map(|(slot, _)| SlotId(slot as u32))
     }
 
+    /// Whether others look at a slot when a packet has left the path.
+    pub(crate) fn visible(&self, slot: SlotId) -> bool {
+        self.visible[slot.index()]
+    }
+
     /// The slots that live in registers, whoever uses them.
     pub(crate) fn in_registers(&self) -> impl Iterator<Item = SlotId> {
         let users = self.users.iter().enumerate();
@@ -125,6 +144,7 @@ impl Plan {
     fn begin(program: &Program) -> Self {
         let mut plan = Plan {
             users: vec![Users::Nobody; program.slots.len()],
+            visible: vec![false; program.slots.len()],
             packets: program
                 .sections
                 .iter()
@@ -240,15 +260,19 @@ impl Plan {
 
 /// How many blocks a section has, with those of its tables' actions.
 fn blocks(section: &Section, program: &Program) -> usize {
-    let applied = section.body.blocks.iter().map(|block| match &block.terminator {
-        Terminator::Apply { table, .. } => {
-            let actions = program.tables[table.index()].actions.iter();
-            actions
-                .map(|choice| program.actions[choice.action.index()].body.blocks.len())
-                .sum()
-        }
-        _ => 1,
-    });
+    let applied = section
+        .body
+        .blocks
+        .iter()
+        .map(|block| match &block.terminator {
+            Terminator::Apply { table, .. } => {
+                let actions = program.tables[table.index()].actions.iter();
+                actions
+                    .map(|choice| program.actions[choice.action.index()].body.blocks.len())
+                    .sum()
+            }
+            _ => 1,
+        });
     applied.sum()
 }
 

@@ -122,7 +122,8 @@ pub enum Passed {
     Dropped(usize),
     /// [`Ended::Stop`]: [`Context::stop`] has the reason.
     Stopped,
-    /// It left at the step with this index, when it was to leave by this port. All slots are in the cells; the effects are as the program
+    /// It left at the step with this index, when it was to leave by this port. All slots that
+    /// more than one section or the architecture sees are in the cells; the effects are as the program
     /// made them, and [`Packet::position`] as the parser did.
     Left(usize, u32),
 }

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// Measure how many packets a second a program can do, in memory, in both engines
 ///
-/// The packets of the file come round and round, on one core. The best and the median of twenty rounds: what others do on this machine meanwhile
-/// makes rounds slower, never faster.
+/// The packets of the file come round and round, on one core. The best and the median of rounds of a millisecond: what others do on this machine
+/// meanwhile makes rounds slower, never faster.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire p4 bench router.p4 --entries entries.txt trace.pcapng")]
@@ -62,7 +62,8 @@ impl Leaves for Counted {
 
 /// How many packets see the tables at one moment.
 const BATCH: usize = 256;
-const ROUNDS: u32 = 20;
+/// How long a round takes at least.
+const ROUND: Duration = Duration::from_millis(1);
 
 /// How long it is since.
 fn elapsed(since: u64) -> Duration {
@@ -96,13 +97,14 @@ impl Bench {
                 carry_out(&Control::new(Arc::clone(pipeline.environment())), path)?;
             }
             let mut counted = Counted::default();
-            let share = Duration::from_nanos(self.duration.as_ns()) / ROUNDS;
+            let whole = Duration::from_nanos(self.duration.as_ns());
+            let begun = now_ns();
             let (mut rounds, mut done) = (Vec::new(), 0u64);
             let mut now = Time::ZERO;
             let mut source = packets.iter().cycle();
-            for _ in 0..ROUNDS {
+            while rounds.is_empty() || elapsed(begun) < whole {
                 let (started, mut count) = (now_ns(), 0u64);
-                while elapsed(started) < share {
+                while count == 0 || elapsed(started) < ROUND {
                     now += Time::from_us(1);
                     let batch = source
                         .by_ref()

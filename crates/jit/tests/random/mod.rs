@@ -971,7 +971,8 @@ pub struct Way {
 
 impl Side {
     fn begin(&mut self, bytes: &[u8]) {
-        self.context.begin(node::Time::from_us(77), bytes.len() as u32);
+        self.context
+            .begin(node::Time::from_us(77), bytes.len() as u32);
         self.context.steps = 50;
     }
 
@@ -1048,9 +1049,8 @@ impl Side {
 
     fn way(&self, passed: Passed, cells: &[u64], packet: Packet) -> Way {
         let environment = &self.environment;
-        let all = 0..environment.program.slots.len() as u32;
         let left = matches!(passed, Passed::Left(..));
-        let slots = all.filter(|_| left);
+        let slots = self.seen.iter().filter(|_| left);
         let counter = |object: u32, index| {
             environment
                 .counter(ObjectId(object))
@@ -1068,7 +1068,7 @@ impl Side {
         Way {
             passed,
             slots: slots
-                .map(|slot| environment.layout.read(cells, SlotId(slot)))
+                .map(|slot| environment.layout.read(cells, *slot))
                 .collect(),
             position,
             emitted: if sent { packet.emitted } else { Vec::new() },

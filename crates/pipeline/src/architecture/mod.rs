@@ -149,9 +149,7 @@ impl Pipeline {
     ) -> Result<Self, Unsupported> {
         let mut machine = Machine::new(environment, engine, config);
         let architecture = match &*environment.program.architecture {
-            "V1Switch" => {
-                Architecture::V1Model(v1model::V1Model::new(environment, &mut machine)?)
-            }
+            "V1Switch" => Architecture::V1Model(v1model::V1Model::new(environment, &mut machine)?),
             "PSA_Switch" => {
                 machine.prepare(None)?;
                 Architecture::Psa(Box::new(psa::Psa::new(environment)?))

@@ -172,7 +172,11 @@ impl V1Model {
         steps.extend(standard.egress_rid.step(Source::Number(0)));
         steps.extend(standard.egress_spec.step(Source::Number(0)));
         steps.extend(standard.packet_length.step(Source::Length));
-        steps.extend(standard.instance_type.step(Source::Number(instance::NORMAL)));
+        steps.extend(
+            standard
+                .instance_type
+                .step(Source::Number(instance::NORMAL)),
+        );
         steps.extend(standard.enq_timestamp.step(Source::Now));
         steps.extend(standard.egress_global_timestamp.step(Source::Now));
         steps.extend(self.egress.map(Step::Run));

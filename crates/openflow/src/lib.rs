@@ -9,6 +9,7 @@
 //! | [`handshake`] | the exchange of hellos that picks a version |
 //! | [`oxm`], [`matching`] | match fields, and the match that 1.0 and 1.3 write differently |
 //! | [`action`], [`instruction`] | what is done with a packet |
+//! | [`text`] | flows, groups and meters in the syntax of ovs-ofctl |
 //! | [`port`] | port numbers and descriptions |
 //! | [`fault`] | the errors that the specification names |
 //! | [`channel`] | control channels: connections over segments |
@@ -35,4 +36,5 @@ pub mod message;
 pub mod oxm;
 pub mod port;
 pub mod table;
+pub mod text;
 pub mod version;

@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use lab::{Options, ReadError, World};
+use lab::{Command, Options, ReadError, World};
 use node::Time;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// given by --out. Ctrl-C ends the run; what was measured until then is reported.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  wire lab examples/first-light/lab.toml")]
+  wire lab examples/first-light/lab.toml
+  sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'")]
 pub struct Lab {
     /// The lab file (docs/book/src/labs.md describes it)
     file: PathBuf,
@@ -28,6 +29,13 @@ pub struct Lab {
     /// The folder for captures and plots, instead of the lab file's
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// With `--world live`: run a command in a node's namespace, such as 'h1 ping -c 1 h2', and end the
+    /// lab with it; several are run one after another, in place of the file's own commands
+    #[arg(long, value_name = "NODE COMMAND")]
+    run: Vec<String>,
+    /// With `--world live`: a shell in a node's namespace while the lab is up
+    #[arg(long, value_name = "NODE")]
+    shell: Option<String>,
     /// Only check the file
     #[arg(long)]
     check: bool,
@@ -54,6 +62,10 @@ enum Place {
 impl Lab {
     /// Runs the lab.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let commands = self.commands()?;
+        if commands.is_some() {
+            live::signal::leave_to_others();
+        }
         live::signal::install();
         let lab = match lab::read(&self.file) {
             Ok(lab) => lab,
@@ -82,6 +94,7 @@ impl Lab {
             duration: self.duration,
             dry: self.dry,
             stop: Some(live::signal::stop_requested),
+            commands,
         };
         let report = lab::run(&lab, world, &options)?;
         let text = match self.json {
@@ -92,6 +105,33 @@ impl Lab {
         stdout.write(text.as_bytes())?;
         stdout.finish()?;
         anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
-        Ok(Verdict::Good)
+        match report.jobs.iter().any(live::crew::JobReport::failed) {
+            true => Ok(Verdict::Failed),
+            false => Ok(Verdict::Good),
+        }
+    }
+
+    /// What --run and --shell ask for.
+    fn commands(&self) -> anyhow::Result<Option<Vec<Command>>> {
+        let mut commands = Vec::new();
+        for text in &self.run {
+            let Some((node, command)) = text.trim().split_once(char::is_whitespace) else {
+                anyhow::bail!(
+                    "--run {text:?}: write a node and a command, such as --run 'h1 ping -c 1 h2'"
+                );
+            };
+            let (node, command) = (node.into(), command.trim().into());
+            commands.push(Command { node, command });
+        }
+        if let Some(node) = &self.shell {
+            let (node, command) = (node.clone(), "exec \"${SHELL:-/bin/sh}\"".into());
+            commands.push(Command { node, command });
+        }
+        let any = !commands.is_empty();
+        anyhow::ensure!(
+            !any || matches!(self.world, Place::Live),
+            "--run and --shell need --world live: in simulated time no real program can run"
+        );
+        Ok(any.then_some(commands))
     }
 }

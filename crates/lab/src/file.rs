@@ -40,6 +40,9 @@ pub fn parse(text: &str) -> Result<Lab, Faults> {
     lab.map_err(|faults| Faults::new(text, faults))
 }
 
+/// What the end of a link begins with that is a port of the machine.
+const OUTSIDE: &str = "port:";
+
 /// Faults after which no more are looked for.
 pub(crate) const ENOUGH: usize = 100;
 
@@ -93,6 +96,11 @@ impl Reader {
         }
         if self.faults.is_empty() {
             self.check(&lab);
+        }
+        if self.faults.is_empty() {
+            let nowhere = std::path::Path::new("");
+            let plan = crate::real::plan(&lab, nowhere, nowhere, None);
+            self.faults.extend(plan.err());
         }
         if self.faults.is_empty() {
             self.measure_all(&mut lab);
@@ -268,6 +276,23 @@ impl Reader {
         })
     }
 
+    /// A link's end that is a port of the machine, `port:eth0`, becomes a node of that name.
+    fn outside(&mut self, lab: &mut Lab, name: &str, span: &Range<usize>) {
+        let Some(port) = name.strip_prefix(OUTSIDE) else {
+            return;
+        };
+        if self.names.contains_key(name) {
+            return;
+        }
+        self.names.insert(name.into(), lab.nodes.len());
+        lab.nodes.push(NodePlan {
+            name: name.into(),
+            kind: &kinds::PORT,
+            config: crate::real::port_config(port, span.clone()),
+            span: span.clone(),
+        });
+    }
+
     fn link(&mut self, lab: &mut Lab, base: &Channel, section: &Value) {
         let mut fields = Fields::of(section, "a table", &mut self.faults);
         let names: Option<Vec<String>> =
@@ -299,6 +324,9 @@ impl Reader {
             What::List(ends) => [ends[0].span.clone(), ends[1].span.clone()],
             _ => return,
         };
+        for (name, span) in names.iter().zip(&spans) {
+            self.outside(lab, name, span);
+        }
         let found = [0, 1].map(|end| {
             let found = end_of(&names[end], &self.names);
             found.map_err(|mut fault| {
@@ -322,6 +350,10 @@ impl Reader {
 /// Finds `sw.1`. A fault has no place yet.
 pub(crate) fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End, Fault> {
     let wrong = |message: String| Fault::new(0..0, message);
+    if let (true, Some(&node)) = (text.starts_with(OUTSIDE), index.get(text)) {
+        let (node, port) = (NodeId(node), Port(0));
+        return Ok(End { node, port });
+    }
     let Some((name, port)) = text.rsplit_once('.') else {
         let fault = wrong(format!("`{text}` is no port"));
         return Err(fault.help("a port is a node's name, a dot, and a number from 0: `sw.1`"));

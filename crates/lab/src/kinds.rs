@@ -6,6 +6,7 @@ mod p4;
 use crate::fault::{Fault, did_you_mean};
 use crate::replay::{Notes, Replayed};
 use crate::tree::{Entry, Value, What};
+use live::world::Relay;
 use node::{Frame, Node, Port};
 use nodes::ConfigError;
 use nodes::capture::{Capture, Recorder};
@@ -34,7 +35,20 @@ pub(crate) struct Kind {
     pub name: &'static str,
     /// Whether what it sees is measured, and can be plotted and kept.
     pub records: bool,
+    /// Whether it is something real, which only the world `live` has.
+    pub real: Option<Real>,
     make: Make,
+}
+
+/// What is real.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Real {
+    /// Programs in a namespace.
+    Process,
+    /// Open vSwitch.
+    OpenVSwitch,
+    /// A port that is there already.
+    Port,
 }
 
 /// Makes a node from its own keys.
@@ -62,6 +76,14 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("host", host::make),
     plain("covert", covert),
     plain("p4", p4::make),
+    real("process", Real::Process, |config, _| {
+        let process = crate::real::process::Process::read(config)?;
+        Ok(Box::new(Relay::new(process.interfaces.len())))
+    }),
+    real("openvswitch", Real::OpenVSwitch, |config, _| {
+        let switch = crate::real::openvswitch::OpenVSwitch::read(config)?;
+        Ok(Box::new(Relay::new(usize::from(switch.ports))))
+    }),
     plain("ping", |config, _| node(config, nodes::ping::Ping::new)),
     recording("capture", |config, context| {
         let recorder = context.recorder();
@@ -80,10 +102,23 @@ pub(crate) static UNKNOWN: Kind = plain("unknown", |config, _| {
     Err(Fault::new(config.span.clone(), "a node of no kind"))
 });
 
+/// An end of a link that is `port:SPEC`; no section says so.
+pub(crate) static PORT: Kind = real("port", Real::Port, |_, _| Ok(Box::new(Relay::new(1))));
+
 const fn plain(name: &'static str, make: Make) -> Kind {
     Kind {
         name,
         records: false,
+        real: None,
+        make,
+    }
+}
+
+const fn real(name: &'static str, real: Real, make: Make) -> Kind {
+    Kind {
+        name,
+        records: false,
+        real: Some(real),
         make,
     }
 }
@@ -92,6 +127,7 @@ const fn recording(name: &'static str, make: Make) -> Kind {
     Kind {
         name,
         records: true,
+        real: None,
         make,
     }
 }

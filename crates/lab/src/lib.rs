@@ -17,10 +17,12 @@
 //! | `plan` | [`Lab`]: what a file says, as data |
 //! | `run` | [`run`]: a lab in a world |
 //! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
+//! | `real` | nodes that are something real: programs, Open vSwitch, ports |
 //! | `replay` | files that generators replay |
 //! | [`program`], [`engine`] | P4 programs from files, and what runs them |
 //! | [`single`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
+//! | `programs` | what came of real programs |
 //! | `report`, `flows`, `plot` | what comes of it |
 //!
 //! ```
@@ -61,6 +63,8 @@ mod lines;
 mod plan;
 mod plot;
 pub mod program;
+mod programs;
+mod real;
 mod replay;
 mod report;
 mod run;
@@ -73,6 +77,7 @@ mod watch;
 pub use fault::{Fault, Faults};
 pub use file::{LONGEST, MOST, parse};
 pub use plan::Lab;
+pub use real::Command;
 pub use replay::{Notes, Replayed};
 pub use report::{Report, Row, SCHEMA};
 pub use run::{LabError, Options, ReadError, World, read, run};

@@ -2,6 +2,7 @@
 
 use crate::run::World;
 use crate::table::{Table, cells, number, time};
+use live::crew::JobReport;
 use node::link::LinkCounters;
 use node::outcome::{Finish, Spread};
 use node::{Histogram, Outcome};
@@ -39,6 +40,8 @@ pub struct Report {
     pub links: Vec<[String; 2]>,
     /// Counters of nodes and links.
     pub outcome: Outcome,
+    /// What came of the programs, where the lab has real ones.
+    pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
     pub notes: Vec<String>,
     /// Captures and plots that were written.
@@ -165,6 +168,7 @@ impl Report {
                 lines.push(line);
             }
         }
+        lines.extend(crate::programs::lines(&self.jobs));
         for note in &self.notes {
             lines.push(json!({ "type": "note", "note": note }));
         }
@@ -304,6 +308,7 @@ impl fmt::Display for Report {
         if !line.is_empty() {
             write!(f, "\n{}", Table::new(line))?;
         }
+        f.write_str(&crate::programs::text(&self.jobs))?;
         let (frames, events) = (number(outcome.frames), number(outcome.events));
         writeln!(f, "\n{frames} frames delivered in {events} events")?;
         for note in &self.notes {

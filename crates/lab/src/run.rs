@@ -4,11 +4,13 @@ use crate::bits::BitKeep;
 use crate::keep::{Era, Keep};
 use crate::kinds::{Context, stream_of};
 use crate::plan::{Lab, LinkPlan, Place, Resolution};
+use crate::real::Command;
 use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
 use crate::{Fault, Faults, file, plot};
 use live::clock;
+use live::crew::JobReport;
 use node::outcome::Tap;
 use node::{Graph, Level, Outcome, Rate, Time};
 use nodes::meter::Statistics;
@@ -55,6 +57,9 @@ pub struct Options {
     pub dry: bool,
     /// Asked now and then whether the run shall end now.
     pub stop: Option<fn() -> bool>,
+    /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
+    /// process's own input and output, in place of the lab file's commands that end by themselves.
+    pub commands: Option<Vec<Command>>,
 }
 
 /// Why a lab did not run, or not to its end.
@@ -65,6 +70,22 @@ pub enum LabError {
     Node {
         /// Its name.
         node: String,
+        /// What is wrong, and where in the lab file.
+        fault: Fault,
+    },
+    /// What only the live world has.
+    #[error(
+        "`{node}` is of kind `{kind}`, which is something real: run the lab with `--world live`"
+    )]
+    OnlyLive {
+        /// The node's name.
+        node: String,
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// Something real could not be prepared.
+    #[error("{}", .fault.message)]
+    Real {
         /// What is wrong, and where in the lab file.
         fault: Fault,
     },
@@ -115,7 +136,17 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     };
     let out = options.out.as_ref().unwrap_or(&options.folder);
     let seed = options.seed.unwrap_or(lab.seed);
-    let until = options.duration.or(lab.duration);
+    let until = match &options.commands {
+        // They end the run, however long the lab file's own would have taken.
+        Some(_) => options.duration,
+        None => options.duration.or(lab.duration),
+    };
+    if world == World::Sim
+        && let Some(plan) = lab.nodes.iter().find(|plan| plan.kind.real.is_some())
+    {
+        let (node, kind) = (plan.name.clone(), plan.kind.name);
+        return Err(LabError::OnlyLive { node, kind });
+    }
     if world == World::Live {
         let blocks = |plan: &&LinkPlan| plan.link.channels[0].level != Level::Frame;
         if let Some(plan) = lab.links.iter().find(blocks) {
@@ -126,6 +157,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed)?;
     let (taps, stop) = (stage.taps(lab), options.stop);
+    let mut jobs = Vec::new();
     let ran = match world {
         World::Sim => {
             let options = sim::Options {
@@ -139,13 +171,19 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             sim::run(graph, options).map_err(LabError::from)
         }
         World::Live => {
+            let plan = crate::real::prepare(lab, out, options.commands.as_deref())?;
             let options = live::world::Options {
                 seed,
                 until,
                 taps,
                 stop,
+                real: plan.real,
             };
-            live::world::run(graph, options).map_err(LabError::from)
+            let ran = live::world::run_with(graph, options, plan.staff);
+            ran.map_err(LabError::from).map(|ran| {
+                jobs = ran.jobs;
+                ran.outcome
+            })
         }
     };
     // Captures are brought to their end whatever happened.
@@ -158,7 +196,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             written.push(plot::draw(lab, plan, &stage.watches, &path).map(|()| path));
         }
     }
-    Ok(report(lab, world, seed, outcome, stage, written))
+    Ok(report(lab, world, seed, (outcome, jobs), stage, written))
 }
 
 /// Everything around the graph of a run.
@@ -288,7 +326,7 @@ fn report(
     lab: &Lab,
     world: World,
     seed: u64,
-    outcome: Outcome,
+    (outcome, jobs): (Outcome, Vec<JobReport>),
     stage: Stage,
     written: Vec<Result<PathBuf, LabError>>,
 ) -> Report {
@@ -315,6 +353,7 @@ fn report(
         rows: rows.collect(),
         links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
         outcome,
+        jobs,
         notes: lock(&stage.notes.0).clone(),
         files,
         failures,

@@ -13,6 +13,7 @@
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`calibrate`] | what a pair of ports is worth, measured and kept |
+//! | [`crew`] | programs in namespaces |
 //! | [`world`] | graphs over veth pairs, and nodes on ports |
 //! | [`mount`] | ports as files |
 //! | [`xdp`] | ports over AF_XDP, on request |
@@ -37,6 +38,7 @@ pub mod bpf;
 pub mod calibrate;
 pub mod channel;
 pub mod clock;
+pub mod crew;
 pub mod file;
 pub mod interface;
 pub mod mount;

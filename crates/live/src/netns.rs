@@ -5,6 +5,10 @@
 //! (`ip netns exec NAME`) is given a name, and its guard takes that away again.
 
 mod netlink;
+mod wire;
+
+pub use wire::{Route, VethEnd, veth};
+pub(crate) use wire::{add_address_here, add_route_here, lay, raise_here, wait_here};
 
 use crate::interface;
 use netlink::{Netlink, Request};
@@ -12,11 +16,10 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 /// Where named namespaces are kept, by the custom of ip-netns(8).
 const NAMES: &str = "/run/netns";
@@ -140,6 +143,11 @@ impl Namespace {
             .map_err(|source| NetnsError::new("entering a network namespace", source))
     }
 
+    /// The descriptor that holds it.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     /// A program that runs inside.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -191,16 +199,7 @@ impl Namespace {
         if address.is_ipv6() {
             self.enter(|| quiet_ipv6(false))?;
         }
-        let (family, bytes) = match address {
-            IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
-            IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
-        };
-        self.change(name, "giving an address to", |index| {
-            Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
-                .address(family as u8, prefix, index)
-                .with(netlink::IFA_LOCAL, &bytes)
-                .with(netlink::IFA_ADDRESS, &bytes)
-        })
+        self.enter(|| wire::add_address_here(name, address, prefix))?
     }
 
     fn change(
@@ -229,76 +228,6 @@ impl Drop for Namespace {
     }
 }
 
-/// One end of a veth pair.
-#[derive(Clone, Copy, Debug)]
-pub struct VethEnd<'a> {
-    /// Where it is.
-    pub namespace: &'a Namespace,
-    /// What it is called there.
-    pub name: &'a str,
-    /// Its address; `None` for one that the kernel makes up.
-    pub mac: Option<[u8; 6]>,
-}
-
-/// Makes a veth pair and sets both ends up. It goes with either of its namespaces.
-///
-/// # Errors
-/// When a name is taken, or the process may not.
-pub fn veth(ends: [VethEnd<'_>; 2], mtu: u32) -> Result<(), NetnsError> {
-    let describe = |request: Request, end: &VethEnd<'_>| {
-        let fd = end.namespace.fd.as_raw_fd();
-        let request = request
-            .with_text(netlink::IFLA_IFNAME, end.name)
-            .with(netlink::IFLA_MTU, &mtu.to_ne_bytes())
-            .with(netlink::IFLA_NET_NS_FD, &fd.to_ne_bytes());
-        match end.mac {
-            Some(mac) => request.with(netlink::IFLA_ADDRESS, &mac),
-            None => request,
-        }
-    };
-    let [a, b] = &ends;
-    let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let request = describe(Request::new(libc::RTM_NEWLINK, create).link(0, 0, 0), a).nest(
-        netlink::IFLA_LINKINFO,
-        |info| {
-            info.with(netlink::IFLA_INFO_KIND, b"veth")
-                .nest(netlink::IFLA_INFO_DATA, |data| {
-                    data.nest(netlink::VETH_INFO_PEER, |peer| {
-                        describe(peer.link(0, 0, 0), b)
-                    })
-                })
-        },
-    );
-    // From inside, so that nothing of it is ever seen in the namespace of the caller.
-    a.namespace
-        .enter(|| Netlink::open()?.ask(request))?
-        .map_err(|source| {
-            NetnsError::new(
-                format!("making the veth pair {}, {}", a.name, b.name),
-                source,
-            )
-        })?;
-    for end in &ends {
-        end.namespace.set_up(end.name)?;
-    }
-    ends.iter().try_for_each(wait_until_ready)
-}
-
-/// Waits until an end takes frames: the kernel starts its queue some time after the link is there, and
-/// until then loses without a word what is sent.
-fn wait_until_ready(end: &VethEnd<'_>) -> Result<(), NetnsError> {
-    let result = end.namespace.enter(|| {
-        for _ in 0..2000 {
-            if interface::is_ready(end.name)? {
-                return Ok(());
-            }
-            std::thread::park_timeout(Duration::from_millis(1));
-        }
-        Err(io::Error::from(io::ErrorKind::TimedOut))
-    })?;
-    result.map_err(|source| NetnsError::new(format!("waiting for a link on {}", end.name), source))
-}
-
 fn set_namespace(fd: RawFd) -> io::Result<()> {
     // SAFETY: a plain system call on this thread, with a descriptor that the caller holds.
     match unsafe { libc::setns(fd, libc::CLONE_NEWNET) } {
@@ -309,7 +238,7 @@ fn set_namespace(fd: RawFd) -> io::Result<()> {
 
 /// Turns IPv6 of this thread's namespace off or on, for the interfaces there are and those to come.
 /// Without it no interface sends router solicitations and multicast reports of its own accord.
-fn quiet_ipv6(quiet: bool) {
+pub(crate) fn quiet_ipv6(quiet: bool) {
     let value = if quiet { "1" } else { "0" };
     for scope in ["default", "all"] {
         // Where the kernel has no IPv6 there is nothing to be quiet; where /proc/sys is read-only the
@@ -318,6 +247,14 @@ fn quiet_ipv6(quiet: bool) {
             format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"),
             value,
         );
+    }
+}
+
+/// Lets this thread's namespace pass packets on between its interfaces.
+pub(crate) fn forward_here() {
+    for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+        // Where the kernel has no IPv6 there is nothing to forward.
+        let _ = std::fs::write(format!("/proc/sys/net/{switch}"), "1");
     }
 }
 

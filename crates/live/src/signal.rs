@@ -48,6 +48,14 @@ pub fn install() {
     }
 }
 
+/// Leaves Ctrl-C and Ctrl-\\ to a program that has the terminal. To be called before [`install`].
+pub fn leave_to_others() {
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: ignoring a signal touches no memory of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Whether one of the signals has come since [`install`].
 pub fn stop_requested() -> bool {
     ASKED.load(Ordering::Relaxed) > 0

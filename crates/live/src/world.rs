@@ -6,6 +6,9 @@
 //! frames to the kernel when their last bit shall be in. Frames cross the kernel for real, and their
 //! stamps are the kernel's. How exact the departures were that nodes asked for stands in the outcome.
 //!
+//! Members of a graph may be [`Real`]: a namespace for real programs, which a [`Crew`] starts and
+//! ends ([`run_with`]), or ports that are there already. Their frames go through the same links.
+//!
 //! [`on_ports`] runs one node on ports that are there already.
 //!
 //! Nodes are woken 0.5 ms before the time they asked for and told that time, so that what they send
@@ -17,12 +20,17 @@
 //! | `desk` | what a node's answers go through |
 //! | `schedule` | the thread of departures |
 //! | `wires` | namespaces and veth pairs for a graph |
+//! | `real` | members that are no nodes |
 
 mod desk;
 mod host;
+mod real;
 mod schedule;
 mod wires;
 
+pub use real::{Interface, Line, Outside, Real, Relay, Stack};
+
+use crate::crew::{Crew, CrewError, JobReport, Staff};
 use crate::netns::NetnsError;
 use crate::port::{Port, PortError, RxCounters, Stamps, TxCounters};
 use crate::{clock, signal};
@@ -30,7 +38,8 @@ use host::{Host, HostPort, HostReport, Run};
 use node::link::{Level, seed_of};
 use node::outcome::Finish;
 use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
-use schedule::{Lane, Schedule, ScheduleReport};
+use schedule::{Exit, Lane, Schedule, ScheduleReport};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -58,6 +67,17 @@ pub struct Options {
     pub taps: Vec<Tap>,
     /// Asked every few milliseconds whether the run shall end now, beside Ctrl-C; default none.
     pub stop: Option<fn() -> bool>,
+    /// Members that are something real, by their index; each has a [`Relay`] in the graph.
+    pub real: BTreeMap<usize, Real>,
+}
+
+/// What came of a graph with real members.
+#[derive(Debug)]
+pub struct Ran {
+    /// The figures of nodes and links.
+    pub outcome: Outcome,
+    /// What came of the programs, in their order.
+    pub jobs: Vec<JobReport>,
 }
 
 /// Why a graph cannot be run, or not to its end.
@@ -86,6 +106,9 @@ pub enum WorldError {
     /// Namespaces or veth pairs cannot be made.
     #[error(transparent)]
     Netns(#[from] NetnsError),
+    /// A program cannot be run.
+    #[error(transparent)]
+    Crew(#[from] CrewError),
     /// A port cannot be opened.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -122,6 +145,19 @@ pub struct PortsOutcome {
 /// # Panics
 /// When a node or a tap does.
 pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
+    run_with(graph, options, Staff::default()).map(|ran| ran.outcome)
+}
+
+/// Runs a graph as [`run`] does, with programs in the namespaces of its real members. Those that start
+/// ahead are ready before anything else happens. With real members it ends when all programs are over
+/// that are no services, once nothing is left to happen; without any such program not by itself.
+///
+/// # Errors
+/// As [`run`]; and when a program that starts ahead does not get ready.
+///
+/// # Panics
+/// When a node or a tap does.
+pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, WorldError> {
     graph.check().map_err(WorldError::Graph)?;
     let links = graph.links.len();
     if let Some(tap) = options.taps.iter().find(|tap| tap.link >= links) {
@@ -132,7 +168,16 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
     if let Some(link) = graph.links.iter().position(blocks) {
         return Err(WorldError::BlockLevel { link });
     }
-    let wires = wires::Wires::make(&graph)?;
+    let real = options.real;
+    let wires = wires::Wires::make(&graph, &real)?;
+    // Ended by hand below; if something fails on the way, with this value.
+    let programs = !staff.jobs.is_empty();
+    let endless = !real.is_empty() && staff.jobs.iter().all(|job| job.service);
+    let opened = wires.open(&graph, &real)?;
+    let crew = match programs {
+        true => Some(Crew::start(staff, wires.namespaces.clone())?),
+        false => None,
+    };
     let mut ports: Vec<Vec<Option<HostPort>>> = graph
         .members
         .iter()
@@ -141,20 +186,44 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
     let mut lanes = Vec::with_capacity(2 * links);
     let mut taps = options.taps;
     // Lane `2 * link + direction`, as everywhere.
-    for (index, link) in graph.links.iter().enumerate() {
+    for (index, (link, opened)) in graph.links.iter().zip(opened).enumerate() {
+        let sides = link.ends.map(|end| real.contains_key(&end.node.0));
+        let [a, b] = opened;
+        // What one side sends goes into its own end of a pair between nodes, and else straight to
+        // where the other side takes it.
+        let (txs, infos, rxs) = match sides {
+            [false, false] => ([a.tx, b.tx], [a.info, b.info], [a.rx, b.rx]),
+            _ => ([b.tx, a.tx], [a.info, b.info], [a.rx, b.rx]),
+        };
+        let mut halves = txs.into_iter().zip(infos).zip(rxs);
         for direction in 0..2 {
             let (end, far) = (link.ends[direction], 1 - direction);
-            let port = wires.open(end)?;
-            lanes.push(lane(port.tx, end.node.0));
+            let Some(((tx, info), rx)) = halves.next() else {
+                continue;
+            };
+            let mut seen_by = |direction: usize| -> Vec<Tap> {
+                let mine = |tap: &mut Tap| tap.link == index && tap.direction.index() == direction;
+                taps.extract_if(.., mine).collect()
+            };
+            let mut lane = lane(tx, end.node.0);
+            if sides[far] {
+                lane.exit = Some(Mutex::new(Exit {
+                    taps: seen_by(direction),
+                    link: link.channels[direction].clone(),
+                    frames: 0,
+                }));
+            }
+            lanes.push(lane);
             let seed = seed_of(options.seed, index, direction);
-            let mine = |tap: &mut Tap| tap.link == index && tap.direction.index() == far;
+            let own = !sides[direction];
             ports[end.node.0][end.port.index()] = Some(HostPort {
-                rx: port.rx,
-                stamps: port.info.stamps,
+                rx,
+                stamps: info.stamps,
                 lane: 2 * index + direction,
                 link: Some(Transmitter::new(link.channels[direction].clone(), seed)),
-                from: Some(link.channels[far].clone()),
-                taps: taps.extract_if(.., mine).collect(),
+                from: own.then(|| link.channels[far].clone()),
+                taps: if own { seen_by(far) } else { Vec::new() },
+                real: !own,
                 open: true,
             });
         }
@@ -167,7 +236,12 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
             ports.into_iter().flatten().collect(),
         )
     });
-    let ended = conduct(nodes.collect(), lanes, options.until, options.stop, false);
+    let company = Company {
+        outside: endless,
+        crew: crew.as_ref(),
+    };
+    let ended = conduct(nodes.collect(), lanes, options.until, options.stop, company);
+    let jobs = crew.map_or(Vec::new(), Crew::finish);
     let mut counters = vec![[Default::default(); 2]; links];
     let mut outcome = ended.outcome;
     for report in ended.hosts {
@@ -178,7 +252,7 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
     outcome.links = counters;
     match ended.trouble {
         Some(error) => Err(error.into()),
-        None => Ok(outcome),
+        None => Ok(Ran { outcome, jobs }),
     }
 }
 
@@ -213,10 +287,21 @@ pub fn on_ports(
             link: None,
             from: None,
             taps: Vec::new(),
+            real: false,
             open: true,
         });
     }
-    let mut ended = conduct(vec![(name.into(), node, hosted)], lanes, until, None, true);
+    let company = Company {
+        outside: true,
+        crew: None,
+    };
+    let mut ended = conduct(
+        vec![(name.into(), node, hosted)],
+        lanes,
+        until,
+        None,
+        company,
+    );
     Ok(PortsOutcome {
         outcome: ended.outcome,
         received: ended.hosts.remove(0).received,
@@ -231,7 +316,17 @@ fn lane(tx: Box<dyn crate::port::Transmit>, owner: usize) -> Lane {
         owner,
         waiting: AtomicU64::new(0),
         refused: AtomicU64::new(0),
+        exit: None,
     }
+}
+
+/// Who else is there.
+#[derive(Clone, Copy)]
+struct Company<'a> {
+    /// Whether frames come from elsewhere too, as long as a port is open.
+    outside: bool,
+    /// Programs that frames come from, too.
+    crew: Option<&'a Crew>,
 }
 
 /// A run that is over.
@@ -242,13 +337,13 @@ struct Ended {
     trouble: Option<PortError>,
 }
 
-/// Runs nodes to the end. `outside`: frames come from elsewhere too, as long as a port is open.
+/// Runs nodes to the end.
 fn conduct(
     nodes: Vec<(String, Box<dyn Node>, Vec<HostPort>)>,
     lanes: Vec<Lane>,
     until: Option<Time>,
     stop: Option<fn() -> bool>,
-    outside: bool,
+    company: Company<'_>,
 ) -> Ended {
     let count = nodes.len();
     // A report is worth as much as the worst of its stamps.
@@ -262,9 +357,14 @@ fn conduct(
         stop: AtomicBool::new(false),
         trouble: AtomicBool::new(false),
         received: AtomicU64::new(0),
+        entered: AtomicU64::new(0),
         // Not yet asked: nobody may take the run for idle.
         wakes: (0..count).map(|_| AtomicU64::new(0)).collect(),
     };
+    run.schedule.begin(run.start);
+    if let Some(crew) = company.crew {
+        crew.begin(run.start);
+    }
     let (hosts, departures, finish, ended) = std::thread::scope(|scope| {
         // Should a thread panic, the others still end.
         let _guard = StopGuard(&run);
@@ -283,7 +383,7 @@ fn conduct(
                 })
             })
             .collect();
-        let (finish, ended) = watch(&run, stop, outside);
+        let (finish, ended) = watch(&run, stop, company);
         run.stop.store(true, Ordering::SeqCst);
         let join = |thread: std::thread::ScopedJoinHandle<'_, HostReport>| match thread.join() {
             Ok(report) => report,
@@ -314,6 +414,11 @@ fn conduct(
                 Some((_, count)) => *count += refused,
                 None => drops.push((REFUSED.into(), refused)),
             }
+        }
+    }
+    for lane in run.schedule.lanes() {
+        if let Some(exit) = &lane.exit {
+            outcome.frames += exit.lock().map_or(0, |exit| exit.frames);
         }
     }
     for host in &mut hosts {
@@ -356,8 +461,9 @@ impl Drop for StopGuard<'_> {
 }
 
 /// Waits for the end of the run; why it ended, and when.
-fn watch(run: &Run, stop: Option<fn() -> bool>, outside: bool) -> (Finish, Time) {
-    let (mut quiet, mut last, mut active) = (0, (0, 0), Time::ZERO);
+fn watch(run: &Run, stop: Option<fn() -> bool>, company: Company<'_>) -> (Finish, Time) {
+    let (mut quiet, mut last, mut active) = (0, (0, 0, 0), Time::ZERO);
+    let outside = company.outside;
     loop {
         std::thread::park_timeout(LOOK);
         let now = run.now();
@@ -373,12 +479,17 @@ fn watch(run: &Run, stop: Option<fn() -> bool>, outside: bool) -> (Finish, Time)
         {
             return (Finish::Stopped, now);
         }
-        let counts = (run.schedule.sent(), run.received.load(Ordering::SeqCst));
+        let counts = (
+            run.schedule.sent(),
+            run.received.load(Ordering::SeqCst),
+            run.entered.load(Ordering::SeqCst),
+        );
         let nothing_to_come = run
             .wakes
             .iter()
             .all(|at| at.load(Ordering::SeqCst) == u64::MAX)
             && run.schedule.waiting() == 0
+            && !company.crew.is_some_and(Crew::is_busy)
             && !(outside && run.open.load(Ordering::SeqCst) > 0);
         if !nothing_to_come || counts != last {
             (quiet, last, active) = (0, counts, now);

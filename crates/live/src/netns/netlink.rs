@@ -16,6 +16,9 @@ pub const IFLA_INFO_DATA: u16 = 2;
 pub const VETH_INFO_PEER: u16 = 1;
 pub const IFA_ADDRESS: u16 = 1;
 pub const IFA_LOCAL: u16 = 2;
+pub const RTA_DST: u16 = 1;
+pub const RTA_OIF: u16 = 4;
+pub const RTA_GATEWAY: u16 = 5;
 
 /// A message being written.
 pub struct Request {
@@ -44,8 +47,23 @@ impl Request {
 
     /// struct ifaddrmsg: an address to be, of a family, with a prefix length.
     pub fn address(mut self, family: u8, prefix: u8, index: u32) -> Request {
-        self.bytes.extend_from_slice(&[family, prefix, 0, 0]);
+        // Of IPv6 without a second in which the address is not used yet; IPv4 has no such flag.
+        let flags = match libc::c_int::from(family) {
+            libc::AF_INET6 => libc::IFA_F_NODAD as u8,
+            _ => 0,
+        };
+        self.bytes.extend_from_slice(&[family, prefix, flags, 0]);
         self.bytes.extend_from_slice(&index.to_ne_bytes());
+        self
+    }
+
+    /// struct rtmsg: a unicast route of a family to a destination of so many bits.
+    pub fn route(mut self, family: u8, prefix: u8, scope: u8) -> Request {
+        let (table, protocol) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+        let kind = libc::RTN_UNICAST;
+        self.bytes
+            .extend_from_slice(&[family, prefix, 0, 0, table, protocol, scope, kind]);
+        self.bytes.extend_from_slice(&[0; 4]);
         self
     }
 

@@ -36,6 +36,8 @@ pub struct HostPort {
     pub from: Option<Channel>,
     /// Who looks at what arrives.
     pub taps: Vec<Tap>,
+    /// Whether it is that of something real, so that what comes counts from when it came.
+    pub real: bool,
     /// Whether anything may still come.
     pub open: bool,
 }
@@ -52,6 +54,8 @@ pub struct Run {
     pub stop: AtomicBool,
     /// Frames that nodes have dealt with.
     pub received: AtomicU64,
+    /// Frames that came from something real.
+    pub entered: AtomicU64,
     /// When each node wants to be woken, ps; MAX for not.
     pub wakes: Vec<AtomicU64>,
     /// Ports that may still give frames.
@@ -184,7 +188,13 @@ impl<'a> Host<'a> {
                 events,
                 ..
             } = self;
-            let HostPort { rx, from, taps, .. } = &mut ports[index];
+            let HostPort {
+                rx,
+                from,
+                taps,
+                real,
+                ..
+            } = &mut ports[index];
             let mut given = 0;
             let result = rx.receive(std::time::Duration::ZERO, &mut |packet: Received<'_>| {
                 let now = run.now();
@@ -197,6 +207,16 @@ impl<'a> Host<'a> {
                     .map_or(Time::ZERO, |link| time_on(link, frame.len()));
                 let last_bit = Time::from_ns(packet.at_ns.saturating_sub(run.start));
                 frame.set_arrived(last_bit - duration);
+                if *real {
+                    // From the moment at which the other side has sent it, not from when its thread
+                    // got round to it.
+                    *frames += 1;
+                    *events += 1;
+                    given += 1;
+                    node.frame(last_bit, Port(index as u16), frame, &mut desk.out);
+                    desk.collect(run, last_bit.min(now), now);
+                    return;
+                }
                 *told = now.max(*told);
                 for tap in taps.iter_mut() {
                     (tap.see)(*told, &frame);
@@ -211,7 +231,13 @@ impl<'a> Host<'a> {
             if given > 0 {
                 any = true;
                 self.publish_wake();
-                self.run.received.fetch_add(given, Ordering::SeqCst);
+                let real = self.ports[index].real;
+                let count = if real {
+                    &self.run.entered
+                } else {
+                    &self.run.received
+                };
+                count.fetch_add(given, Ordering::SeqCst);
             }
             if let Err(error) = result {
                 self.close(index, error);
@@ -286,7 +312,7 @@ impl<'a> Host<'a> {
 }
 
 /// From a frame's first bit to its last one.
-fn time_on(link: &Channel, len: usize) -> Time {
+pub fn time_on(link: &Channel, len: usize) -> Time {
     let bits = 8 * (len.max(SHORTEST) + node::link::FCS) as u64;
     link.rate.map_or(Time::ZERO, |rate| rate.time_of(bits, 0).0)
 }

@@ -4,7 +4,7 @@ use crate::clock::now_ns;
 use crate::pace::{Aim, ErrorMeter, Idle, Waiter, hurry};
 use crate::port::{PortError, Transmit, TxCounters};
 use node::outcome::TimingError;
-use node::{Frame, Time};
+use node::{Channel, Frame, Tap, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -71,6 +71,32 @@ pub struct Lane {
     pub waiting: AtomicU64,
     /// Frames that the port would not take.
     pub refused: AtomicU64,
+    /// For a lane that leads to something real, where no node's thread sees what arrives.
+    pub exit: Option<Mutex<Exit>>,
+}
+
+/// Where frames leave the world for something real.
+pub struct Exit {
+    /// Who looks at what arrives there.
+    pub taps: Vec<Tap>,
+    /// The link that frames come by.
+    pub link: Channel,
+    /// Frames that have left.
+    pub frames: u64,
+}
+
+impl Exit {
+    /// Shows frames that are there at `now`.
+    fn show<'a>(&mut self, now: Time, frames: impl Iterator<Item = &'a mut Frame>) {
+        for frame in frames {
+            self.frames += 1;
+            let duration = super::host::time_on(&self.link, frame.len());
+            frame.set_arrived(now - duration);
+            for tap in &mut self.taps {
+                (tap.see)(now, frame);
+            }
+        }
+    }
 }
 
 /// What the thread of departures tells in the end.
@@ -103,6 +129,8 @@ pub struct Schedule {
     sent: AtomicU64,
     behind: AtomicBool,
     failed: AtomicBool,
+    /// The counter at time zero, ns.
+    start: AtomicU64,
     /// Frames that have left, by the node whose buffers they are.
     spent: Vec<Mutex<Vec<Frame>>>,
 }
@@ -127,8 +155,14 @@ impl Schedule {
             sent: AtomicU64::new(0),
             behind: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            start: AtomicU64::new(0),
             spent: (0..nodes).map(|_| Mutex::default()).collect(),
         }
+    }
+
+    /// Says when time zero is, ns on the counter.
+    pub fn begin(&self, start: u64) {
+        self.start.store(start, SeqCst);
     }
 
     /// The ways out.
@@ -330,6 +364,10 @@ impl Schedule {
         }
         aim.look(&mut **tx, errors);
         drop(tx);
+        if let Some(exit) = &self.lanes[lane].exit {
+            let now = Time::from_ns(began.saturating_sub(self.start.load(Relaxed)));
+            lock(exit).show(now, batch.iter_mut().map(|item| &mut item.frame));
+        }
         let count = batch.len() as u64;
         let mut spent = lock(&self.spent[self.lanes[lane].owner]);
         for (place, item) in batch.drain(..).enumerate() {
@@ -356,7 +394,10 @@ impl Schedule {
             match tx.send(&frames[done..]) {
                 Ok(sent) => {
                     done += sent;
-                    self.sent.fetch_add(sent as u64, SeqCst);
+                    // What leaves the world is received by nobody in it.
+                    if self.lanes[lane].exit.is_none() {
+                        self.sent.fetch_add(sent as u64, SeqCst);
+                    }
                 }
                 Err(error) => {
                     let mut lost = 1;

@@ -1,0 +1,227 @@
+//! Nodes that are something real: programs in a namespace, a switch of another maker, a port that is
+//! there already. Only the world `live` has them.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `process` | `kind = "process"`: a host whose stack is the kernel's |
+//! | `openvswitch` | `kind = "openvswitch"`: Open vSwitch with its userspace datapath |
+//! | `jobs` | the commands of a node |
+
+pub(crate) mod jobs;
+pub(crate) mod openvswitch;
+pub(crate) mod process;
+
+use crate::fault::Fault;
+use crate::kinds::Real as Kind;
+use crate::plan::Lab;
+use crate::tree::{Entry, Value, What};
+use live::crew::{Folder, Job, Staff};
+use live::world::{Outside, Real, Stack};
+use node::Time;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+/// What a lab has of real things, ready to be run.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub real: BTreeMap<usize, Real>,
+    pub staff: Staff,
+}
+
+/// A lab's nodes by name, for those that refer to each other.
+pub(crate) struct Book<'a> {
+    pub lab: &'a Lab,
+    /// A folder for files that go with the run.
+    pub folder: &'a Path,
+    /// Where files that the run leaves behind go.
+    pub out: &'a Path,
+    /// Lines between namespaces so far.
+    pub lines: usize,
+}
+
+impl Book<'_> {
+    /// A node by its name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.lab.nodes.iter().position(|plan| plan.name == name)
+    }
+}
+
+/// A command from the command line, and the node in which it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The node's name.
+    pub node: String,
+    /// The command, for the shell.
+    pub command: String,
+}
+
+/// What is real in a lab. With `commands` the lab's own that end by themselves are left out.
+pub(crate) fn plan(
+    lab: &Lab,
+    out: &Path,
+    folder: &Path,
+    commands: Option<&[Command]>,
+) -> Result<Plan, Fault> {
+    let mut book = Book {
+        lab,
+        folder,
+        out,
+        lines: 0,
+    };
+    let mut plan = Plan::default();
+    let mut wishes = Vec::new();
+    for (member, node) in lab.nodes.iter().enumerate() {
+        let made = match node.kind.real {
+            None => continue,
+            Some(Kind::Process) => {
+                let process = process::Process::read(&node.config)?;
+                let stack = process.stack();
+                (Real::Stack(stack), process.jobs)
+            }
+            Some(Kind::OpenVSwitch) => {
+                let switch = openvswitch::OpenVSwitch::read(&node.config)?;
+                let (stack, own) = switch.stack(member, &mut book)?;
+                (Real::Stack(stack), own)
+            }
+            Some(Kind::Port) => (Real::Ports(vec![outside(&node.config, &book)?]), Vec::new()),
+        };
+        plan.real.insert(member, made.0);
+        wishes.extend(made.1.into_iter().map(|wish| (member, wish)));
+    }
+    if commands.is_some() {
+        // Those that others wait for are done before zero and stay.
+        wishes.retain(|(_, wish)| wish.service || wish.at.is_none());
+    }
+    plan.staff.jobs = jobs::staff(&book, wishes)?;
+    for command in commands.unwrap_or_default() {
+        let nowhere = |message: String| Fault::new(0..0, message);
+        let member = book.find(&command.node);
+        let member = member.filter(|member| plan.real.contains_key(member));
+        let Some(member) = member else {
+            let known = plan
+                .real
+                .keys()
+                .map(|&member| lab.nodes[member].name.as_str());
+            let known: Vec<&str> = known.collect();
+            let message = format!(
+                "no node `{}` that a command could run in; there are: {}",
+                command.node,
+                known.join(", ")
+            );
+            return Err(nowhere(message));
+        };
+        let jobs = &mut plan.staff.jobs;
+        let before = jobs.iter().rposition(|job| job.screen);
+        jobs.push(Job {
+            name: command.node.clone(),
+            member,
+            command: command.command.clone(),
+            environment: openvswitch::environment(&book, member),
+            at: Some(Time::ZERO),
+            after: before.into_iter().collect(),
+            screen: true,
+            ..Job::default()
+        });
+    }
+    plan.staff.hosts = hosts(lab, &plan.real);
+    Ok(plan)
+}
+
+/// A plan whose folder is there, to be run.
+pub(crate) fn prepare(
+    lab: &Lab,
+    out: &Path,
+    commands: Option<&[Command]>,
+) -> Result<Plan, crate::LabError> {
+    if lab.nodes.iter().all(|node| node.kind.real.is_none()) && commands.is_none() {
+        return Ok(Plan::default());
+    }
+    let failed = live::world::WorldError::from;
+    let folder = Folder::new().map_err(failed)?;
+    let made = plan(lab, out, folder.path(), commands);
+    let mut plan = made.map_err(|fault| crate::LabError::Real { fault })?;
+    plan.staff.folder = Some(folder);
+    Ok(plan)
+}
+
+/// The names of all that have an address, as lines of a hosts file.
+fn hosts(lab: &Lab, real: &BTreeMap<usize, Real>) -> String {
+    let mut text = String::new();
+    for (&member, real) in real {
+        let Real::Stack(stack) = real else { continue };
+        let own = stack.interfaces.iter().flat_map(|one| &one.addresses);
+        for (address, _) in own {
+            text += &format!("{address} {}\n", lab.nodes[member].name);
+        }
+    }
+    text
+}
+
+/// A port that is there already: `port:SPEC`, or `port:SPEC@NODE`, as a link's end.
+fn outside(config: &Value, book: &Book<'_>) -> Result<Outside, Fault> {
+    let text: String = match config.get("port") {
+        Some(port) => port.read()?,
+        None => String::new(),
+    };
+    let wrong = |message: String| Fault::new(config.span.clone(), message);
+    // `udp:@HOST:PORT` has an @ of its own.
+    let (port, within) = match text.rsplit_once('@') {
+        Some((port, node)) if book.find(node).is_some() => (port, book.find(node)),
+        _ => (&text[..], None),
+    };
+    let port = port
+        .parse()
+        .map_err(|error: live::port::SpecError| wrong(error.to_string()))?;
+    Ok(Outside { port, within })
+}
+
+/// The keys of a node that stands for a port.
+pub(crate) fn port_config(port: &str, span: Range<usize>) -> Value {
+    let value = Value {
+        span: span.clone(),
+        what: What::Text(port.into()),
+    };
+    let entry = Entry {
+        key: "port".into(),
+        key_span: span.clone(),
+        value,
+    };
+    Value {
+        span,
+        what: What::Table(vec![entry]),
+    }
+}
+
+/// An interface's name: at most 15 bytes.
+fn interface_name(node: &str, number: usize) -> String {
+    let long = format!("{node}-eth{number}");
+    let plain = long.is_ascii() && long.len() <= 15;
+    if plain { long } else { format!("eth{number}") }
+}
+
+/// Where a stack is for want of anything else.
+pub(crate) const MTU: u32 = 1500;
+
+/// Adds a veth pair from `stack` to the namespace of `to`, and returns the address there.
+fn line(stack: &mut Stack, to: usize, book: &mut Book<'_>) -> std::net::IpAddr {
+    use std::net::{IpAddr, Ipv4Addr};
+    // 198.18.0.0/15 is for tests of network devices (RFC 2544), so that it is nobody's address.
+    let pair = 2 * book.lines as u32;
+    let address = |side: u32| {
+        let base = u32::from(Ipv4Addr::new(198, 18, 0, 0));
+        IpAddr::V4(Ipv4Addr::from(base + (pair + side) % (1 << 17)))
+    };
+    let addresses = [address(0), address(1)];
+    stack.lines.push(live::world::Line {
+        to,
+        names: [
+            format!("ctl{}", stack.lines.len()),
+            format!("sw{}", book.lines),
+        ],
+        addresses,
+        prefix: 31,
+    });
+    book.lines += 1;
+    addresses[1]
+}

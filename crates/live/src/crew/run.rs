@@ -1,0 +1,509 @@
+//! The thread that starts jobs, listens to them and ends them.
+
+use super::launch::{Keeper, Process, launch};
+use super::wake::Wake;
+use super::{CrewError, End, Job, JobReport, Ready};
+use crate::clock::now_ns;
+use crate::netns::Namespace;
+use node::Time;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What is kept of what a job writes, bytes.
+const KEPT: usize = 64 << 10;
+/// How long jobs have for a proper end.
+const GRACE_NS: u64 = 500_000_000;
+/// How often a port that is to be listened at is looked for, ms.
+const LOOK_MS: i32 = 5;
+/// The longest sleep, ms.
+const NAP_MS: i32 = 100;
+
+/// What the thread shares with the others.
+pub struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    wake: Wake,
+}
+
+struct State {
+    /// Time zero, ns, once it is known.
+    start: Option<u64>,
+    stop: bool,
+    /// Jobs ahead of time zero that are not ready yet.
+    unready: usize,
+    /// Jobs that are no services and not over.
+    busy: usize,
+    /// Why one of those ahead failed.
+    trouble: Option<CrewError>,
+}
+
+impl Shared {
+    pub fn new(jobs: &[Job]) -> io::Result<Shared> {
+        Ok(Shared {
+            state: Mutex::new(State {
+                start: None,
+                stop: false,
+                unready: jobs.iter().filter(|job| job.at.is_none()).count(),
+                busy: jobs.iter().filter(|job| !job.service).count(),
+                trouble: None,
+            }),
+            changed: Condvar::new(),
+            wake: Wake::new()?,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What is behind the lock is whole after every single step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn begin(&self, start: u64) {
+        self.lock().start = Some(start);
+        self.wake.call();
+    }
+
+    pub fn stop(&self) {
+        self.lock().stop = true;
+        self.wake.call();
+    }
+
+    pub fn busy(&self) -> usize {
+        self.lock().busy
+    }
+
+    /// Waits until all that start ahead are ready.
+    pub fn wait_ready(&self, patience: Duration) -> Result<(), CrewError> {
+        let end = Instant::now() + patience;
+        let mut state = self.lock();
+        loop {
+            if let Some(trouble) = state.trouble.take() {
+                return Err(trouble);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if state.unready == 0 || crate::signal::stop_requested() {
+                return Ok(());
+            }
+            if left.is_zero() {
+                let name = format!("{} of the lab's services", state.unready);
+                let what = format!("not ready after {} s", patience.as_secs());
+                let output = "(nothing more is known)".into();
+                return Err(CrewError::NotReady { name, what, output });
+            }
+            let nap = left.min(Duration::from_millis(100));
+            let waited = self.changed.wait_timeout(state, nap);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Where a job stands.
+enum Stage {
+    Waiting,
+    Running(Process),
+    Over,
+}
+
+/// A job and what is known of it.
+struct Post {
+    job: Job,
+    stage: Stage,
+    ready: bool,
+    kept: VecDeque<u8>,
+    written: u64,
+    file: Option<File>,
+    began: Option<u64>,
+    ended: Option<u64>,
+    end: Option<End>,
+}
+
+impl Post {
+    /// Whether those that wait for it may begin; `Err` when it will never be ready.
+    fn is_done(&self) -> Result<bool, ()> {
+        match (&self.stage, self.job.service) {
+            (_, true) if self.ready => Ok(true),
+            (Stage::Over, true) => Err(()),
+            (Stage::Over, false) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.written += bytes.len() as u64;
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.write_all(bytes)
+        {
+            self.file = None;
+            let note = format!("\n(the rest is not in the file: {error})\n");
+            self.kept.extend(note.bytes());
+        }
+        self.kept.extend(bytes);
+        let over = self.kept.len().saturating_sub(KEPT);
+        self.kept.drain(..over);
+    }
+
+    /// Reads what it has written; whether that was all there will ever be.
+    fn listen(&mut self) -> bool {
+        let Stage::Running(process) = &mut self.stage else {
+            return true;
+        };
+        let Some(mut output) = process.output.take() else {
+            return true;
+        };
+        let mut buffer = [0; 16 << 10];
+        // Not for ever: one that writes without end must not keep the others waiting.
+        for _ in 0..64 {
+            match output.read(&mut buffer) {
+                Ok(0) => return true,
+                Ok(count) => self.take(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => return true,
+            }
+        }
+        if let Stage::Running(process) = &mut self.stage {
+            process.output = Some(output);
+        }
+        false
+    }
+
+    fn output(&self) -> String {
+        let (front, back) = self.kept.as_slices();
+        String::from_utf8_lossy(&[front, back].concat()).into_owned()
+    }
+
+    /// Sends it a signal, and to all of its session that are still in its process group.
+    fn signal(&self, signal: libc::c_int) {
+        if let Stage::Running(process) = &self.stage {
+            let pid = process.child.id() as libc::pid_t;
+            let to = if self.job.screen { pid } else { -pid };
+            // SAFETY: a plain system call; the child has not been waited for, so its number is its own.
+            unsafe { libc::kill(to, signal) };
+        }
+    }
+}
+
+/// The thread's own.
+pub struct Worker {
+    shared: Arc<Shared>,
+    posts: Vec<Post>,
+    hosts: Vec<u8>,
+    namespaces: Arc<Vec<Namespace>>,
+    stopping: bool,
+}
+
+impl Worker {
+    pub fn new(
+        shared: Arc<Shared>,
+        jobs: Vec<Job>,
+        hosts: String,
+        namespaces: Arc<Vec<Namespace>>,
+    ) -> Worker {
+        let post = |job| Post {
+            job,
+            stage: Stage::Waiting,
+            ready: false,
+            kept: VecDeque::new(),
+            written: 0,
+            file: None,
+            began: None,
+            ended: None,
+            end: None,
+        };
+        let hosts = match hosts.is_empty() {
+            true => Vec::new(),
+            false => {
+                let mut whole = std::fs::read("/etc/hosts").unwrap_or_default();
+                whole.push(b'\n');
+                whole.extend(hosts.into_bytes());
+                whole
+            }
+        };
+        Worker {
+            shared,
+            posts: jobs.into_iter().map(post).collect(),
+            hosts,
+            namespaces,
+            stopping: false,
+        }
+    }
+
+    /// Runs until the end.
+    pub fn run(mut self, folder: Option<PathBuf>) -> Vec<JobReport> {
+        let keeper = match Keeper::start(folder.as_deref()) {
+            Ok(keeper) => keeper,
+            Err(source) => {
+                let doing = "starting a lab's programs in a PID namespace";
+                self.shared.lock().trouble = Some(CrewError::Io { doing, source });
+                self.shared.changed.notify_all();
+                return Vec::new();
+            }
+        };
+        let mut deadline = None;
+        loop {
+            let (start, stop) = {
+                let state = self.shared.lock();
+                (state.start, state.stop)
+            };
+            if stop && deadline.is_none() {
+                self.stopping = true;
+                deadline = Some(now_ns() + GRACE_NS);
+                for post in &self.posts {
+                    let hard = post.job.hidden;
+                    post.signal(if hard { libc::SIGKILL } else { libc::SIGTERM });
+                }
+            }
+            if !self.stopping {
+                self.start_due(start);
+            }
+            self.look();
+            let running = self
+                .posts
+                .iter()
+                .any(|post| matches!(post.stage, Stage::Running(_)));
+            if let Some(deadline) = deadline
+                && (!running || now_ns() >= deadline)
+            {
+                break;
+            }
+            self.rest(start);
+        }
+        keeper.end();
+        self.look();
+        let start = self.shared.lock().start;
+        self.posts.iter().map(|post| report(post, start)).collect()
+    }
+
+    /// Starts all jobs whose time has come.
+    fn start_due(&mut self, start: Option<u64>) {
+        for index in 0..self.posts.len() {
+            let post = &self.posts[index];
+            if !matches!(post.stage, Stage::Waiting) {
+                continue;
+            }
+            let due = match post.job.at {
+                None => true,
+                Some(at) => start.is_some_and(|start| now_ns() >= start + at.as_ns()),
+            };
+            let after: Result<Vec<bool>, ()> = post
+                .job
+                .after
+                .iter()
+                .map(|&before| self.posts[before].is_done())
+                .collect();
+            match after {
+                Err(()) => self.never(index, "what it waits for has ended".into()),
+                Ok(done) if due && done.iter().all(|&done| done) => self.launch(index),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn launch(&mut self, index: usize) {
+        let Worker {
+            posts,
+            namespaces,
+            hosts,
+            ..
+        } = self;
+        let post = &mut posts[index];
+        if let Some(path) = &post.job.output {
+            match File::create(path) {
+                Ok(file) => post.file = Some(file),
+                Err(error) => {
+                    let why = format!("cannot write {}: {error}", path.display());
+                    return self.never(index, why);
+                }
+            }
+        }
+        let Some(namespace) = namespaces.get(post.job.member) else {
+            return self.never(index, "it has no namespace".into());
+        };
+        match launch(&post.job, namespace.descriptor().as_raw_fd(), hosts) {
+            Ok(process) => {
+                post.began = Some(now_ns());
+                post.stage = Stage::Running(process);
+                if post.job.ready == Ready::Started && post.job.service {
+                    self.ready(index);
+                }
+            }
+            Err(error) => self.never(index, format!("cannot be started: {error}")),
+        }
+    }
+
+    fn ready(&mut self, index: usize) {
+        let post = &mut self.posts[index];
+        if !std::mem::replace(&mut post.ready, true) && post.job.at.is_none() {
+            self.shared.lock().unready -= 1;
+            self.shared.changed.notify_all();
+        }
+    }
+
+    fn never(&mut self, index: usize, why: String) {
+        self.over(index, End::Never(why));
+    }
+
+    /// Takes down how a job ended.
+    fn over(&mut self, index: usize, end: End) {
+        let stopping = self.stopping;
+        let post = &mut self.posts[index];
+        post.stage = Stage::Over;
+        post.ended = Some(now_ns());
+        let (ahead, service) = (post.job.at.is_none(), post.job.service);
+        let what = match &end {
+            End::Never(why) => why.clone(),
+            End::Code(code) => format!("ended with exit code {code} before it was ready"),
+            End::Signal(signal) => format!("was ended by signal {signal} before it was ready"),
+            End::Stopped => "was stopped".into(),
+        };
+        let failed = ahead && !post.ready && (service || !matches!(end, End::Code(0))) && !stopping;
+        let error = failed.then(|| CrewError::NotReady {
+            name: post.job.name.clone(),
+            what,
+            output: post.output().trim().to_string(),
+        });
+        post.end = Some(end);
+        let mut state = self.shared.lock();
+        if !service {
+            state.busy -= 1;
+        }
+        if ahead && !post.ready {
+            post.ready = true;
+            state.unready -= 1;
+        }
+        if error.is_some() && state.trouble.is_none() {
+            state.trouble = error;
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// Reads what was written, and looks who has ended and who is ready.
+    fn look(&mut self) {
+        for index in 0..self.posts.len() {
+            let post = &mut self.posts[index];
+            post.listen();
+            let Stage::Running(process) = &mut post.stage else {
+                continue;
+            };
+            if let Ok(Some(status)) = process.child.try_wait() {
+                // What it wrote last may have come between.
+                post.listen();
+                let end = self.end_of(status);
+                self.over(index, end);
+                continue;
+            }
+            if self.posts[index].ready || !self.posts[index].job.service {
+                continue;
+            }
+            let post = &self.posts[index];
+            let ready = match &post.job.ready {
+                Ready::Started => true,
+                Ready::Listens(port) => {
+                    let namespace = &self.namespaces[post.job.member];
+                    // This thread has no business in any particular namespace.
+                    namespace.enter_here().is_ok() && listens(*port)
+                }
+                Ready::Says(text) => post.output().contains(text.as_str()),
+            };
+            if ready {
+                self.ready(index);
+            }
+        }
+    }
+
+    fn end_of(&self, status: ExitStatus) -> End {
+        match (status.code(), status.signal()) {
+            _ if self.stopping => End::Stopped,
+            (Some(code), _) => End::Code(code),
+            (None, signal) => End::Signal(signal.unwrap_or_default()),
+        }
+    }
+
+    /// Sleeps until something may have happened.
+    fn rest(&self, start: Option<u64>) {
+        let mut polls = vec![readable(self.shared.wake.descriptor())];
+        let mut nap = NAP_MS;
+        for post in &self.posts {
+            match &post.stage {
+                Stage::Running(process) => {
+                    if let Some(output) = &process.output {
+                        polls.push(readable(output.as_raw_fd()));
+                    }
+                    match &process.pidfd {
+                        Some(pidfd) => polls.push(readable(pidfd.as_raw_fd())),
+                        None => nap = nap.min(LOOK_MS),
+                    }
+                    if !post.ready && matches!(post.job.ready, Ready::Listens(_)) {
+                        nap = nap.min(LOOK_MS);
+                    }
+                }
+                Stage::Waiting => {
+                    if let (Some(at), Some(start)) = (post.job.at, start) {
+                        let left = (start + at.as_ns()).saturating_sub(now_ns());
+                        if left > 0 {
+                            let ms = left.div_ceil(1_000_000).min(NAP_MS as u64);
+                            nap = nap.min(ms as i32);
+                        }
+                    }
+                }
+                Stage::Over => {}
+            }
+        }
+        if self.stopping {
+            nap = nap.min(20);
+        }
+        // SAFETY: so many valid entries. A signal merely ends it early.
+        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, nap) };
+        self.shared.wake.take();
+    }
+}
+
+fn report(post: &Post, start: Option<u64>) -> JobReport {
+    let since = |at: u64| Time::from_ns(at.saturating_sub(start.unwrap_or(at)));
+    let job = &post.job;
+    JobReport {
+        name: job.name.clone(),
+        member: job.member,
+        command: job.command.clone(),
+        service: job.service,
+        hidden: job.hidden,
+        began: post.began.map(since),
+        ended: post.ended.map(since),
+        end: match (&post.end, &post.stage) {
+            (Some(end), _) => end.clone(),
+            (None, Stage::Waiting) => End::Never("the run ended before its time came".into()),
+            (None, _) => End::Stopped,
+        },
+        output: post.output(),
+        written: post.written,
+    }
+}
+
+fn readable(fd: std::os::fd::RawFd) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}
+
+/// Whether somebody in this thread's namespace listens at a TCP port.
+fn listens(port: u16) -> bool {
+    ["tcp", "tcp6"].into_iter().any(|table| {
+        let table = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
+        table.unwrap_or_default().lines().skip(1).any(|line| {
+            // sl, local address:port, remote address:port, state; 0A is LISTEN.
+            let mut words = line.split_ascii_whitespace().skip(1);
+            let local = words.next().and_then(|local| local.rsplit_once(':'));
+            let state = words.nth(1);
+            local.is_some_and(|(_, at)| u16::from_str_radix(at, 16) == Ok(port))
+                && state == Some("0A")
+        })
+    })
+}

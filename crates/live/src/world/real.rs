@@ -1,0 +1,88 @@
+//! Members of a graph that are no nodes: the kernel's own stack for real programs, and ports that are
+//! there already.
+
+use crate::netns::Route;
+use crate::port::PortSpec;
+use node::{Frame, Node, Out, Port, Time};
+use std::net::IpAddr;
+
+/// What a member of a graph really is. In the graph it has a [`Relay`] with as many ports.
+#[derive(Clone, Debug)]
+pub enum Real {
+    /// A namespace whose interfaces are the member's ports.
+    Stack(Stack),
+    /// Ports that are there already.
+    Ports(Vec<Outside>),
+}
+
+/// A port that is there already, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// As a user names it.
+    pub port: PortSpec,
+    /// The member in whose namespace it is opened; `None` for that of this process.
+    pub within: Option<usize>,
+}
+
+/// The kernel's stack in a namespace of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    /// Its interfaces, one for each port of the member.
+    pub interfaces: Vec<Interface>,
+    /// Routes beside those to its own networks.
+    pub routes: Vec<Route>,
+    /// Whether it passes packets on between its interfaces.
+    pub forward: bool,
+    /// Veth pairs straight to another member's namespace, with no link of the graph: for control
+    /// channels. Each is there once, at one of its ends.
+    pub lines: Vec<Line>,
+}
+
+/// An interface of a stack.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// Its MAC address; `None` for one that the kernel makes up.
+    pub mac: Option<[u8; 6]>,
+    /// The longest packet behind the Ethernet header, bytes.
+    pub mtu: u32,
+    /// Its addresses, and how many bits of each are the network's.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// A veth pair to another member's namespace.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// That member.
+    pub to: usize,
+    /// The names of its ends, here and there.
+    pub names: [String; 2],
+    /// Their addresses.
+    pub addresses: [IpAddr; 2],
+    /// How many bits of them are the network's.
+    pub prefix: u8,
+}
+
+/// Stands in a graph for something [`Real`]: what comes from there goes onto the link, and the other
+/// way round what a link carries never passes here.
+pub struct Relay {
+    ports: usize,
+}
+
+impl Relay {
+    /// With so many ports.
+    pub fn new(ports: usize) -> Relay {
+        Relay { ports }
+    }
+}
+
+impl Node for Relay {
+    fn ports(&self) -> usize {
+        self.ports
+    }
+
+    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
+        out.send(port, frame);
+    }
+}

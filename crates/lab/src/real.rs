@@ -141,6 +141,14 @@ pub(crate) fn prepare(
     let folder = Folder::new().map_err(failed)?;
     let made = plan(lab, out, folder.path(), commands);
     let mut plan = made.map_err(|fault| crate::LabError::Real { fault })?;
+    for &member in plan.real.keys() {
+        let path = folder.path().join(&lab.nodes[member].name);
+        // The name of a port of the machine may hold a path; it has no use for a folder.
+        if lab.nodes[member].kind.real != Some(Kind::Port) {
+            let made = std::fs::create_dir(&path);
+            made.map_err(|source| crate::LabError::Write { path, source })?;
+        }
+    }
     plan.staff.folder = Some(folder);
     Ok(plan)
 }

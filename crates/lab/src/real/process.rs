@@ -42,8 +42,9 @@ impl Process {
         let forward = fields.optional("forward", &mut faults).unwrap_or(false);
         let jobs = jobs::read(fields.value("run"), &mut faults);
         fields.finish(&mut faults);
-        let named = addresses.len().max(macs.len()).max(1);
-        let count = ports.map_or(named, usize::from);
+        let named = addresses.len().max(macs.len());
+        // Without ports it is still of use: a controller is reached by lines of its own.
+        let count = ports.map_or(named.max(1), usize::from);
         let refuse = |message: String| Fault::new(config.span.clone(), message);
         if !(named..=MOST).contains(&count) {
             faults.push(refuse(format!(

@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is kept of what a job writes, bytes.
 const KEPT: usize = 64 << 10;
@@ -80,13 +80,13 @@ impl Shared {
 
     /// Waits until all that start ahead are ready.
     pub fn wait_ready(&self, patience: Duration) -> Result<(), CrewError> {
-        let end = Instant::now() + patience;
+        let end = now_ns() + patience.as_nanos() as u64;
         let mut state = self.lock();
         loop {
             if let Some(trouble) = state.trouble.take() {
                 return Err(trouble);
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let left = Duration::from_nanos(end.saturating_sub(now_ns()));
             if state.unready == 0 || crate::signal::stop_requested() {
                 return Ok(());
             }

@@ -209,8 +209,7 @@ impl<'a> Host<'a> {
                 frame.set_arrived(last_bit - duration);
                 if *real {
                     // From the moment at which the other side has sent it, not from when its thread
-                    // got round to it.
-                    *frames += 1;
+                    // got round to it. It is delivered at the other end.
                     *events += 1;
                     given += 1;
                     node.frame(last_bit, Port(index as u16), frame, &mut desk.out);

@@ -24,13 +24,12 @@ mod extract;
 mod field;
 
 pub use extract::{Layers, Network, exthdr, extract};
-pub use field::Field;
+
+pub use crate::oxm::{Field, VLAN_PRESENT};
+use field::place;
 
 /// Words in a key.
 pub const WORDS: usize = 15;
-
-/// The bit of a vlan_vid that says that there is a tag (OFPVID_PRESENT).
-pub const VLAN_PRESENT: u16 = 0x1000;
 
 /// The eth_type of a frame that has a length in its place and no SNAP header (OFP_DL_TYPE_NOT_ETH_TYPE).
 pub const NOT_ETHERTYPE: u16 = 0x05FF;
@@ -45,7 +44,7 @@ impl Key {
 
     /// A field's value.
     pub fn get(&self, field: Field) -> u128 {
-        let place = field.place();
+        let place = place(field);
         let word = usize::from(place.word);
         match place.bits {
             128 => u128::from(self.0[word]) << 64 | u128::from(self.0[word + 1]),
@@ -55,7 +54,7 @@ impl Key {
 
     /// Sets a field; bits that it does not have are left out.
     pub fn set(&mut self, field: Field, value: u128) {
-        let place = field.place();
+        let place = place(field);
         let word = usize::from(place.word);
         if place.bits == 128 {
             self.0[word] = (value >> 64) as u64;

@@ -14,6 +14,8 @@
 //! | [`fault`] | the errors that the specification names |
 //! | [`channel`] | control channels: connections over segments |
 //! | [`controller`] | controllers: the library and its programs |
+//! | [`key`], [`table`] | a frame's fields packed into words, and flow tables over them |
+//! | [`rewrite`] | what actions do to the bytes of a frame |
 //! | [`list`] | lists that are read from the bytes of a message, or written from a slice |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -35,6 +37,7 @@ pub mod matching;
 pub mod message;
 pub mod oxm;
 pub mod port;
+pub mod rewrite;
 pub mod table;
 pub mod text;
 pub mod version;

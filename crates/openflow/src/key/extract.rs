@@ -59,6 +59,10 @@ pub struct Layers {
     pub transport_at: u16,
     /// The IP protocol; zero if there is no IP.
     pub protocol: u8,
+    /// Where it stands: in the IP header, or the last of IPv6's extension headers.
+    pub protocol_at: u16,
+    /// Whether an IPv6 routing header has segments left: then the destination in the header is not that of checksums.
+    pub routed: bool,
     /// Of a neighbour solicitation or advertisement, where its option with a link-layer address begins; else zero.
     pub nd_option_at: u16,
 }
@@ -166,6 +170,7 @@ fn ipv4(packet: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
     layers.network = Network::Ipv4;
     let protocol = header[9];
     layers.protocol = protocol;
+    layers.protocol_at = at as u16 + 9;
     let addresses = [
         header[12], header[13], header[14], header[15], header[16], header[17], header[18],
         header[19],
@@ -261,6 +266,7 @@ fn ipv6(packet: &[u8], base: usize, key: &mut Key, layers: &mut Layers) -> Optio
     let class = u64::from(first >> 20 & 0xFF);
     let (mut next, mut at) = (header[6], 40);
     let (mut seen, mut last, mut destinations) = (0u16, 0u8, 0u8);
+    layers.protocol_at = base as u16 + 6;
     // Each header moves on by eight bytes at least, so that the end of the frame bounds this.
     let whole = loop {
         let (order, bit) = rank(next);
@@ -292,6 +298,8 @@ fn ipv6(packet: &[u8], base: usize, key: &mut Key, layers: &mut Layers) -> Optio
         let Some(&[following, length]) = packet.get(at..at + 2) else {
             break false;
         };
+        layers.protocol_at = (base + at) as u16;
+        layers.routed |= next == 43 && packet.get(at + 3).is_some_and(|&left| left > 0);
         let size = match next {
             44 => {
                 let Some(offset) = u16_at(packet, at + 2) else {

@@ -24,6 +24,7 @@ mod layout;
 mod man;
 mod r#match;
 mod mount;
+mod of;
 mod output;
 mod p4;
 mod packets;
@@ -77,6 +78,7 @@ enum Command {
     Lab(lab::Lab),
     Phy(phy::Phy),
     Covert(covert::Covert),
+    Of(of::Of),
     P4(p4::P4),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
@@ -104,6 +106,7 @@ impl Command {
             Command::Lab(command) => command.run(),
             Command::Phy(command) => command.run(),
             Command::Covert(command) => command.run(),
+            Command::Of(command) => command.run(),
             Command::P4(command) => command.run(),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),

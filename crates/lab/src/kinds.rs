@@ -84,6 +84,19 @@ pub(crate) static KINDS: &[Kind] = &[
         let switch = crate::real::openvswitch::OpenVSwitch::read(config)?;
         Ok(Box::new(Relay::new(usize::from(switch.ports))))
     }),
+    plain("openflow-switch", |config, context| {
+        let own = config.get("seed").is_some();
+        let mut read: openflow::switch::Config = config.read()?;
+        if !own {
+            read.seed = context.seed;
+        }
+        let made = openflow::switch::Switch::new(read);
+        let made = made.map_err(|error| {
+            let openflow::switch::ConfigError { key, reason } = error;
+            at_key(config, ConfigError { key, reason })
+        })?;
+        Ok(Box::new(made))
+    }),
     plain("ping", |config, _| node(config, nodes::ping::Ping::new)),
     recording("capture", |config, context| {
         let recorder = context.recorder();

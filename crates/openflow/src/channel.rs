@@ -378,6 +378,11 @@ impl Channels {
         self.get(peer).map(|connection| connection.port)
     }
 
+    /// The connection's number on its port.
+    pub fn number(&self, peer: Peer) -> Option<u32> {
+        self.get(peer).map(|connection| connection.id)
+    }
+
     /// The connections there are.
     pub fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
         let up = |slot: &u32| self.connections[*slot as usize].stage > Stage::Dialled;

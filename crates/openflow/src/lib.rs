@@ -15,6 +15,7 @@
 //! | [`channel`] | control channels: connections over segments |
 //! | [`controller`] | controllers: the library and its programs |
 //! | [`key`], [`table`] | a frame's fields packed into words, and flow tables over them |
+//! | [`switch`] | a switch as a node |
 //! | [`rewrite`] | what actions do to the bytes of a frame |
 //! | [`list`] | lists that are read from the bytes of a message, or written from a slice |
 #![no_std]
@@ -38,6 +39,7 @@ pub mod message;
 pub mod oxm;
 pub mod port;
 pub mod rewrite;
+pub mod switch;
 pub mod table;
 pub mod text;
 pub mod version;

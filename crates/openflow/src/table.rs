@@ -32,6 +32,11 @@ impl FlowId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The entry of this index.
+    pub(crate) fn from_index(index: u32) -> FlowId {
+        FlowId(index)
+    }
 }
 
 /// What an entry is made from.
@@ -49,6 +54,8 @@ pub struct Flow {
     pub hard_timeout: u16,
     /// Flags, as in a flow-mod.
     pub flags: u16,
+    /// Whether it is for packets that nothing else matches: it matches all, with the lowest rank.
+    pub is_table_miss: bool,
     /// What it does: a number that its owner gives.
     pub program: u32,
     /// When it was made.
@@ -185,12 +192,10 @@ impl Flows {
             .map_or(0, |table| table.order.len())
     }
 
-    /// The bits of a key that any entry of any table looks at.
-    pub fn used_bits(&self) -> Key {
-        let tuples = self.tables.iter().flat_map(|table| &table.tuples);
-        tuples
-            .flatten()
-            .fold(Key::ZERO, |used, tuple| used.or(&tuple.mask))
+    /// The bits of a key that any entry of a table looks at.
+    pub fn used_bits(&self, table: u8) -> Key {
+        let tuples = self.tables[usize::from(table)].tuples.iter().flatten();
+        tuples.fold(Key::ZERO, |used, tuple| used.or(&tuple.mask))
     }
 
     /// The entry that a key matches with the highest rank. A table that there is not has none.
@@ -232,6 +237,37 @@ impl Flows {
         hot.packets += 1;
         hot.bytes += bytes;
         hot.used = now;
+    }
+
+    /// A packet of which only the time counts.
+    #[inline]
+    pub fn mark_used(&mut self, id: FlowId, now: Time) {
+        self.hot[id.index()].used = now;
+    }
+
+    /// Gives an entry another name.
+    pub fn set_cookie(&mut self, id: FlowId, cookie: u64) {
+        self.unlist_cookie(id.0);
+        let entry = &mut self.entries[id.index()];
+        entry.flow.cookie = cookie;
+        (entry.cookie_next, entry.cookie_previous) = (NONE, NONE);
+        self.list_cookie(id.0);
+    }
+
+    /// Gives an entry the counters and the age that it had.
+    pub fn restore(&mut self, id: FlowId, had: Hot) {
+        let hot = &mut self.hot[id.index()];
+        *hot = Hot {
+            live: true,
+            program: hot.program,
+            ..had
+        };
+    }
+
+    /// Sets the counters of an entry to what another had.
+    pub fn set_counts(&mut self, id: FlowId, packets: u64, bytes: u64) {
+        let hot = &mut self.hot[id.index()];
+        (hot.packets, hot.bytes) = (packets, bytes);
     }
 
     /// Sets the counters of an entry to zero.

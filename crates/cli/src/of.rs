@@ -1,0 +1,32 @@
+//! `wire of`: OpenFlow.
+
+mod switch;
+
+use crate::Verdict;
+
+/// OpenFlow 1.0 and 1.3: a switch
+#[derive(clap::Args)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Example:
+  wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653"
+)]
+pub struct Of {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    Switch(switch::Switch),
+}
+
+impl Of {
+    /// Does what was asked for.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        match self.action {
+            Action::Switch(command) => command.run(),
+        }
+    }
+}

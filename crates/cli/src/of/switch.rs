@@ -1,0 +1,112 @@
+//! `wire of switch`: an OpenFlow switch on live ports.
+
+use crate::Verdict;
+use crate::cat::tick;
+use crate::run::drive;
+use live::port::PortSpec;
+use node::{Rate, Time};
+use openflow::switch::{Config, FailMode};
+use openflow::version::Version;
+use packet::Tick;
+
+/// Run an OpenFlow switch on live ports until Ctrl-C
+///
+/// The ports of --on are OpenFlow's ports 1, 2, 3, ... Controllers and listeners are named as with Open vSwitch: tcp:HOST:PORT,
+/// ssl:HOST:PORT, unix:PATH, and ptcp:PORT[:HOST], pssl:PORT[:HOST], punix:PATH to wait for them.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653
+  wire of switch --on eth1,eth2 --listen ptcp:6654 --fail-mode standalone --protocols 1.3")]
+pub struct Switch {
+    /// Ports of the switch, in order; may be given several times
+    #[arg(long, value_name = "PORT", required = true, value_delimiter = ',')]
+    on: Vec<PortSpec>,
+    /// A controller to connect with; may be given several times
+    #[arg(long, value_name = "CHANNEL")]
+    controller: Vec<PortSpec>,
+    /// Where to wait for controllers; may be given several times
+    #[arg(long, value_name = "CHANNEL")]
+    listen: Vec<PortSpec>,
+    /// What controllers know the switch by, in hexadecimal
+    #[arg(long, value_name = "ID", default_value = "1", value_parser = datapath_id)]
+    datapath_id: u64,
+    /// The versions to speak: 1.0, 1.3
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',', value_parser = version, default_value = "1.0,1.3")]
+    protocols: Vec<Version>,
+    /// Without a controller: secure goes on with the entries there are, standalone forwards by learned addresses
+    #[arg(long, value_name = "MODE", value_parser = fail_mode, default_value = "secure")]
+    fail_mode: FailMode,
+    /// How many flow tables, 1 to 255
+    #[arg(long, value_name = "N", default_value_t = 255)]
+    tables: u8,
+    /// The most entries of a table
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    flows: usize,
+    /// Packets kept for controllers
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    buffers: u16,
+    /// Connections beside the main one to each controller
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    auxiliary: u8,
+    /// The rate of the ports, as controllers are told it
+    #[arg(long, value_name = "RATE", default_value = "10 Gb/s")]
+    rate: Rate,
+    /// Stop after this time, such as 10s
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Time>,
+    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    tick: Tick,
+    /// The report as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+fn datapath_id(text: &str) -> Result<u64, String> {
+    let digits: String = text.chars().filter(|c| *c != ':').collect();
+    let digits = digits.strip_prefix("0x").unwrap_or(&digits);
+    u64::from_str_radix(digits, 16).map_err(|_| "up to 16 hexadecimal digits are wanted".into())
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    // Open vSwitch's names as well.
+    match text {
+        "1.0" | "OpenFlow10" => Ok(Version::V10),
+        "1.3" | "OpenFlow13" => Ok(Version::V13),
+        _ => Err("1.0 and 1.3 are spoken".into()),
+    }
+}
+
+fn fail_mode(text: &str) -> Result<FailMode, String> {
+    match text {
+        "secure" => Ok(FailMode::Secure),
+        "standalone" => Ok(FailMode::Standalone),
+        _ => Err("secure or standalone".into()),
+    }
+}
+
+impl Switch {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let config = Config {
+            ports: self.on.len().try_into()?,
+            controllers: self.controller.len().try_into()?,
+            listeners: self.listen.len().try_into()?,
+            auxiliary: self.auxiliary,
+            datapath_id: self.datapath_id,
+            protocols: self.protocols,
+            tables: self.tables,
+            flows: self.flows,
+            buffers: self.buffers,
+            fail_mode: self.fail_mode,
+            rate: self.rate,
+            names: self.on.iter().map(ToString::to_string).collect(),
+            // Nobody else knows it, so that nobody can choose flows that collide.
+            seed: self.datapath_id ^ u64::from(std::process::id()) << 32,
+            ..Config::default()
+        };
+        let node = Box::new(openflow::switch::Switch::new(config)?);
+        let ports: Vec<PortSpec> = [self.on, self.controller, self.listen].concat();
+        drive("switch", node, &ports, self.tick, self.duration, self.json)
+    }
+}

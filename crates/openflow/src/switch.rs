@@ -1,0 +1,224 @@
+//! OpenFlow switch (OpenFlow 1.0.2 and 1.3.5).
+//!
+//! Frames go through flow tables that controllers fill. All is one state in one thread: a message is carried out before the
+//! next one is read, so that after a barrier's reply has left no packet sees what was before.
+//!
+//! - **Ports:** `ports` data ports, OpenFlow's 1 to n; behind them `controllers` control ports by which the switch opens
+//!   connections, and `listeners` by which it accepts them. Control ports carry [segments](packet::segment).
+//! - **Parameters:** `ports`, 4. `controllers`, 1. `listeners`, 0. `auxiliary`, 0: connections beside the main one to each
+//!   controller. `datapath_id`, 1. `protocols`, `["1.0", "1.3"]`. `tables`, 255: how many flow tables. `flows`, 1,000,000: the
+//!   most entries of a table. `eviction`, false: whether a full table gives up the entry that would time out first. `buffers`,
+//!   256: packets kept for controllers, for `buffer_life`, 1 s, at least. `miss_send_len`, 128: bytes of a packet without an
+//!   entry that go to the controller. `fail_mode`, secure, or standalone: what the switch does without a controller - goes on
+//!   with the entries that it has, or forwards by learned addresses. `rate`, 1 Gb/s: of the data ports, as controllers are
+//!   told it. `queues`, none: of ports, each with `port`, `queue`, `min_rate` and `max_rate` in tenths of a percent of the
+//!   rate; the highest is kept to. `names`, `eth1` and so on. `idle`, 5 s: silence before a controller is asked for an echo.
+//!   `seed`, 0: of hashes.
+//! - **Counters:** `packets`; `messages` and `errors` of controllers; `packet_ins`; `packet_ins_dropped`: a controller does
+//!   not read as fast; `flows`; `connections`: there are.
+//! - **Drops:** `no entry matches`, `the port is down or does not receive`, `the port is down or does not forward`, `output to
+//!   the port of arrival`, `output to a port that there is not`, `no other port`, `a queue is full`, `a fragment`, `shorter than
+//!   an Ethernet header`, `reserved address`, `destination on the port of arrival`.
+//! - **Paper:** 003 chapter 3, whose switches these figures are to be compared with.
+
+mod buffers;
+mod bundle;
+mod cache;
+mod check;
+mod config;
+mod datapath;
+mod flow_mod;
+mod group_mod;
+mod groups;
+mod learning;
+mod meters;
+mod multipart;
+mod ports;
+mod program;
+mod request;
+mod session;
+mod tell;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, ConfigError, FailMode, QueueConfig};
+
+use crate::channel::{Batch, Channels, Event, Settings};
+use crate::handshake::Handshake;
+use crate::table::Flows;
+use alloc::vec::Vec;
+use buffers::Buffers;
+use datapath::Datapath;
+use learning::Learning;
+use node::{Frame, Node, Out, Port, Time};
+use ports::{DataPort, Queue};
+use session::Session;
+
+/// A switch.
+#[derive(Debug)]
+pub struct Switch {
+    config: Config,
+    datapath: Datapath,
+    channels: Channels,
+    handshake: Handshake,
+    /// By the index of their peers.
+    sessions: Vec<Option<Session>>,
+    /// The highest generation of a role that was asked for.
+    generation: Option<u64>,
+    miss_send_len: u16,
+    flags: u16,
+    counters: Counters,
+}
+
+/// What the switch has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    packets: u64,
+    messages: u64,
+    errors: u64,
+    packet_ins: u64,
+    packet_ins_dropped: u64,
+}
+
+/// What waits for a controller before it gets no more packet-ins, bytes.
+const PATIENT: usize = 128 << 10;
+
+impl Switch {
+    /// A switch without entries.
+    ///
+    /// # Errors
+    /// When a parameter is out of range.
+    pub fn new(config: Config) -> Result<Switch, ConfigError> {
+        config.check()?;
+        let rate = config.rate;
+        let ports = (0..config.ports).map(|index| {
+            let number = u32::from(index) + 1;
+            let queues = config.queues.iter().filter(|q| u32::from(q.port) == number);
+            DataPort {
+                number,
+                node_port: Port(index),
+                name: config.name(index),
+                hardware: config.hardware(index),
+                config: 0,
+                link: true,
+                advertised: 0,
+                rate,
+                counters: ports::Counters::default(),
+                created: Time::ZERO,
+                queues: queues
+                    .map(|q| Queue::new(q.queue, q.min_rate, q.max_rate, rate))
+                    .collect(),
+            }
+        });
+        let mut datapath = Datapath::new(
+            Flows::new(config.tables.into(), config.seed),
+            config.flows,
+            ports.collect(),
+            Buffers::new(config.buffers.into(), config.buffer_life),
+            Learning::new(config.seed),
+        );
+        datapath.evicts = config.eviction;
+        datapath.standalone = config.fail_mode == FailMode::Standalone;
+        let settings = Settings {
+            limit: 1 << 30,
+            idle: config.idle,
+            patience: config.idle,
+            ..Settings::default()
+        };
+        let mut channels = Channels::new(settings);
+        for controller in 0..config.controllers {
+            for connection in 0..=u32::from(config.auxiliary) {
+                channels.dial(Port(config.ports + controller), connection);
+            }
+        }
+        Ok(Switch {
+            handshake: Handshake::new(&config.protocols),
+            miss_send_len: config.miss_send_len,
+            config,
+            datapath,
+            channels,
+            sessions: Vec::new(),
+            generation: None,
+            flags: 0,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Works through what a control port has brought.
+    fn work(&mut self, now: Time, mut batch: Batch, out: &mut Out) {
+        while let Some(event) = batch.next(&mut self.channels) {
+            match event {
+                Event::Opened(peer) => self.opened(peer),
+                Event::Message(peer, bytes) => {
+                    self.counters.messages += 1;
+                    self.message(now, peer, bytes, out);
+                }
+                Event::Closed(peer, _) => self.closed(peer),
+            }
+        }
+        self.tell(now, out);
+        self.channels.finish(batch, out);
+    }
+}
+
+impl Node for Switch {
+    fn ports(&self) -> usize {
+        let Config {
+            ports,
+            controllers,
+            listeners,
+            ..
+        } = self.config;
+        usize::from(ports) + usize::from(controllers) + usize::from(listeners)
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        if port.0 < self.config.ports {
+            self.counters.packets += 1;
+            self.datapath.receive(now, port.index(), frame, out);
+            if self.has_news() {
+                self.tell(now, out);
+                self.channels.flush(out);
+            }
+            return;
+        }
+        let batch = self.channels.frame(now, port, frame);
+        self.work(now, batch, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.datapath.expire(now);
+        for port in &mut self.datapath.ports {
+            port.serve(now, out);
+        }
+        let batch = self.channels.wake(now);
+        self.work(now, batch, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let shaped = self.datapath.ports.iter().filter_map(DataPort::next_wake);
+        let times = [self.channels.next_wake(), self.datapath.flows.next_expiry()];
+        times.into_iter().flatten().chain(shaped.min()).min()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let Counters {
+            packets,
+            messages,
+            errors,
+            packet_ins,
+            packet_ins_dropped,
+        } = self.counters;
+        let tables = 0..self.config.tables;
+        let flows: usize = tables.map(|table| self.datapath.flows.len(table)).sum();
+        let connections = self.sessions.iter().flatten().count();
+        visit("packets", packets);
+        visit("messages", messages);
+        visit("errors", errors);
+        visit("packet_ins", packet_ins);
+        visit("packet_ins_dropped", packet_ins_dropped);
+        visit("flows", flows as u64);
+        visit("connections", connections as u64);
+    }
+}

@@ -1,0 +1,227 @@
+//! What a switch is made from.
+
+use crate::port::Name;
+use crate::version::Version;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use node::{Rate, Time};
+use packet::ethernet::Mac;
+
+/// Why a switch cannot be made: which key is wrong, and what it may be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}`: {reason}")]
+pub struct ConfigError {
+    /// The field of [`Config`].
+    pub key: &'static str,
+    /// What is wrong with it, and what is allowed.
+    pub reason: String,
+}
+
+/// What a switch does without a controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
+pub enum FailMode {
+    /// It goes on with the entries that it has.
+    #[default]
+    Secure,
+    /// It forwards by learned addresses, as a switch without OpenFlow does.
+    Standalone,
+}
+
+/// A queue of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+pub struct QueueConfig {
+    /// The port, from 1 on.
+    pub port: u16,
+    /// The queue's number.
+    pub queue: u32,
+    /// The least rate that controllers are told, in tenths of a percent of the port's.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub min_rate: Option<u16>,
+    /// The highest rate, in tenths of a percent of the port's.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub max_rate: Option<u16>,
+}
+
+/// What a switch is made from.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// How many data ports, 1 to 65,000.
+    pub ports: u16,
+    /// Control ports by which it opens connections.
+    pub controllers: u16,
+    /// Control ports by which it accepts connections.
+    pub listeners: u16,
+    /// Connections beside the main one to each controller, at most 15.
+    pub auxiliary: u8,
+    /// What controllers know the switch by.
+    pub datapath_id: u64,
+    /// The versions that it speaks; all, if empty.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::versions"))]
+    pub protocols: Vec<Version>,
+    /// How many flow tables, 1 to 255.
+    pub tables: u8,
+    /// The most entries of a table.
+    pub flows: usize,
+    /// Whether a full table gives up the entry that would time out first.
+    pub eviction: bool,
+    /// Packets that are kept for controllers, at most 32,768.
+    pub buffers: u16,
+    /// How long one is kept at least.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
+    pub buffer_life: Time,
+    /// Bytes of a packet without an entry that go to the controller.
+    pub miss_send_len: u16,
+    /// What it does without a controller.
+    pub fail_mode: FailMode,
+    /// Of the data ports, as controllers are told it, and queues reckon with.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
+    pub rate: Rate,
+    /// Queues of ports.
+    pub queues: Vec<QueueConfig>,
+    /// Names of ports; `eth` and the number, without one.
+    pub names: Vec<String>,
+    /// Silence before a controller is asked for an echo, and how long it has to answer.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
+    pub idle: Time,
+    /// Hashes come from this.
+    pub seed: u64,
+}
+
+/// The rate of ports, if none is given: 1 Gb/s.
+const GIGABIT: Rate = match Rate::from_bits_per_second(1_000_000_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            ports: 4,
+            controllers: 1,
+            listeners: 0,
+            auxiliary: 0,
+            datapath_id: 1,
+            protocols: Version::ALL.into(),
+            tables: 255,
+            flows: 1_000_000,
+            eviction: false,
+            buffers: 256,
+            buffer_life: Time::from_secs(1),
+            miss_send_len: 128,
+            fail_mode: FailMode::Secure,
+            rate: GIGABIT,
+            queues: Vec::new(),
+            names: Vec::new(),
+            idle: Time::from_secs(5),
+            seed: 0,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key, reason: String| Err(ConfigError { key, reason });
+        let control = u32::from(self.controllers) + u32::from(self.listeners);
+        if self.ports == 0 || self.ports > 65_000 {
+            return refuse("ports", "1 to 65,000 data ports".into());
+        }
+        if u32::from(self.ports) + control > u32::from(u16::MAX) {
+            return refuse(
+                "controllers",
+                "65,535 ports at most, with those for control".into(),
+            );
+        }
+        if self.auxiliary > 15 {
+            return refuse("auxiliary", "15 at most".into());
+        }
+        if self.tables == 0 {
+            return refuse("tables", "1 to 255".into());
+        }
+        if self.buffers > 0x8000 {
+            return refuse("buffers", "32,768 at most".into());
+        }
+        if self.flows == 0 || self.flows > 1 << 24 {
+            return refuse("flows", "1 to 16,777,216 entries of a table".into());
+        }
+        if self.idle == Time::ZERO {
+            return refuse("idle", "longer than no time".into());
+        }
+        for queue in &self.queues {
+            if queue.port == 0 || queue.port > self.ports {
+                return refuse("queues", format!("there is no port {}", queue.port));
+            }
+            if queue.max_rate == Some(0) || queue.max_rate.is_some_and(|rate| rate > 1000) {
+                return refuse(
+                    "queues",
+                    "a `max_rate` is 1 to 1000 tenths of a percent".into(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a data port, by its index.
+    pub(super) fn name(&self, index: u16) -> Name<16> {
+        match self.names.get(usize::from(index)) {
+            Some(name) => Name::new(name),
+            None => Name::new(&format!("eth{}", index + 1)),
+        }
+    }
+
+    /// The address of a data port: locally administered, of the datapath's number and the port's.
+    pub(super) fn hardware(&self, index: u16) -> Mac {
+        let [.., a, b, c] = self.datapath_id.to_be_bytes();
+        let [high, low] = (index + 1).to_be_bytes();
+        Mac([0x02, a, b, c, high, low])
+    }
+}
+
+#[cfg(feature = "serde")]
+mod text {
+    use crate::version::Version;
+    use alloc::borrow::Cow;
+    use alloc::vec::Vec;
+    use core::fmt::Display;
+    use core::str::FromStr;
+    use serde::de::{Deserialize, Deserializer, Error};
+
+    /// A time or a rate.
+    pub fn parse<'de, D, T>(input: D) -> Result<T, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: FromStr<Err: Display>,
+    {
+        Cow::<str>::deserialize(input)?
+            .parse()
+            .map_err(Error::custom)
+    }
+
+    /// A list of `1.0` and `1.3`.
+    pub fn versions<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Version>, D::Error> {
+        let texts = Vec::<Cow<str>>::deserialize(input)?;
+        let versions = texts.iter().map(|text| match &**text {
+            "1.0" => Ok(Version::V10),
+            "1.3" => Ok(Version::V13),
+            other => Err(Error::custom(format_args!(
+                "`{other}` is not spoken here: \"1.0\" and \"1.3\" are"
+            ))),
+        });
+        versions.collect()
+    }
+}

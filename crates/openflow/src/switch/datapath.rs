@@ -1,0 +1,671 @@
+//! The way of a packet: tables, actions, groups, ports.
+
+use super::buffers::Buffers;
+use super::cache::Cache;
+use super::flow_mod::{Removed, Undo};
+use super::groups::{DEEPEST, Group, Groups, Kind, choose, flow_hash};
+use super::learning::Learning;
+use super::meters::{Meters, Verdict, remark};
+use super::multipart::table_name;
+use super::ports::DataPort;
+use super::program::{Programs, put};
+use crate::action::{Action, NO_BUFFER};
+use crate::key::{Field, Key, Layers, extract};
+use crate::message::PacketInReason;
+use crate::oxm::VLAN_PRESENT;
+use crate::port::{Name, PortNo, config};
+use crate::rewrite;
+use crate::table::{FlowId, Flows};
+use alloc::vec::Vec;
+use node::{Frame, Out, Time};
+
+/// A packet on its way to controllers.
+#[derive(Debug)]
+pub(super) struct PacketInNotice {
+    pub frame: Frame,
+    pub reason: PacketInReason,
+    pub table: u8,
+    pub cookie: u64,
+    pub in_port: u32,
+    pub metadata: u64,
+    pub tunnel_id: u64,
+    /// The most bytes, or [`NO_BUFFER`]; `None` for those of a miss.
+    pub max_len: Option<u16>,
+    /// No entry matched, not even one for misses: only controllers of 1.0 want it.
+    pub unmatched: bool,
+}
+
+/// A packet in the pipeline.
+pub(super) struct Packet {
+    pub frame: Frame,
+    key: Key,
+    layers: Layers,
+    /// The key is not that of the frame any more.
+    stale: bool,
+    pub in_port: u32,
+    queue: u32,
+    table: u8,
+    cookie: u64,
+    reason: PacketInReason,
+    /// The last output, which need not be a copy if nothing follows.
+    pending: Option<(PortNo, u16)>,
+}
+
+impl Packet {
+    pub fn new(frame: Frame, in_port: u32) -> Packet {
+        let (key, layers) = extract(&frame, in_port);
+        Packet {
+            frame,
+            key,
+            layers,
+            stale: false,
+            in_port,
+            queue: 0,
+            table: 0,
+            cookie: u64::MAX,
+            reason: PacketInReason::Action,
+            pending: None,
+        }
+    }
+
+    fn copy(&self, out: &mut Out) -> Packet {
+        Packet {
+            frame: out.copy(&self.frame),
+            pending: None,
+            ..*self
+        }
+    }
+
+    /// Reads the frame again; what stands beside it stays.
+    fn read_again(&mut self) {
+        let beside = (self.key.0[1], self.key.0[10]);
+        (self.key, self.layers) = extract(&self.frame, self.in_port);
+        (self.key.0[1], self.key.0[10]) = beside;
+        self.stale = false;
+    }
+}
+
+/// A table, beside its entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableState {
+    pub name: Name<32>,
+    /// The most entries.
+    pub limit: usize,
+    pub lookups: u64,
+    pub matches: u64,
+}
+
+/// The data plane.
+#[derive(Debug)]
+pub(super) struct Datapath {
+    pub flows: Flows,
+    pub programs: Programs,
+    pub groups: Groups,
+    pub meters: Meters,
+    pub ports: Vec<DataPort>,
+    pub buffers: Buffers,
+    pub learning: Learning,
+    pub tables: Vec<TableState>,
+    /// What controllers are to be told.
+    pub notices: Vec<PacketInNotice>,
+    /// IP fragments are dropped.
+    pub drops_fragments: bool,
+    /// No controller is there to say what to do: the switch forwards by itself.
+    pub standalone: bool,
+    /// Whether any controller wants misses without an entry, as those of 1.0 do.
+    pub wants_misses: bool,
+    /// Entries that have gone, for controllers to be told.
+    pub removed: Vec<Removed>,
+    /// Whether a full table gives up the entry that would go first.
+    pub evicts: bool,
+    /// How to take changes back, while they may be.
+    pub journal: Option<Vec<Undo>>,
+    pub chosen: Vec<FlowId>,
+    pub scratch: Vec<u8>,
+    pub actions: Vec<Action<'static>>,
+    /// How many buckets the packet at hand may still be carried out by.
+    budget: u32,
+    cache: Cache,
+    /// The action set of the packet at hand.
+    set: Vec<Action<'static>>,
+}
+
+/// What is left of a packet after its actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    GoesOn,
+    /// It is of no more use: a TTL is invalid.
+    Ends,
+}
+
+/// The buckets of group and action set are not carried out within one another deeper than chains are long.
+type Depth = u8;
+
+impl Datapath {
+    pub fn new(
+        flows: Flows,
+        limit: usize,
+        ports: Vec<DataPort>,
+        buffers: Buffers,
+        learning: Learning,
+    ) -> Datapath {
+        let tables = flows.tables();
+        let state = |table| TableState {
+            name: table_name(table),
+            limit,
+            lookups: 0,
+            matches: 0,
+        };
+        Datapath {
+            flows,
+            programs: Programs::default(),
+            groups: Groups::default(),
+            meters: Meters::default(),
+            ports,
+            buffers,
+            learning,
+            tables: (0..tables).map(state).collect(),
+            notices: Vec::new(),
+            drops_fragments: false,
+            standalone: false,
+            wants_misses: false,
+            removed: Vec::new(),
+            actions: Vec::new(),
+            evicts: false,
+            journal: None,
+            chosen: Vec::new(),
+            scratch: Vec::new(),
+            budget: 0,
+            cache: Cache::new(tables),
+            set: Vec::new(),
+        }
+    }
+
+    /// The index of a port by its OpenFlow number.
+    #[inline]
+    pub fn port_index(&self, number: u32) -> Option<usize> {
+        let index = (number as usize).checked_sub(1)?;
+        (index < self.ports.len()).then_some(index)
+    }
+
+    /// Whether a port, or any, has this queue.
+    pub fn has_queue(&self, port: Option<PortNo>, queue: u32) -> bool {
+        let mut ports = self.ports.iter();
+        ports.any(|p| {
+            port.is_none_or(|port| port.0 == p.number) && p.queues.iter().any(|q| q.number == queue)
+        })
+    }
+
+    /// A frame has come in.
+    #[inline]
+    pub fn receive(&mut self, now: Time, index: usize, frame: Frame, out: &mut Out) {
+        let port = &mut self.ports[index];
+        if frame.len() < 14 {
+            port.counters.rx_errors += 1;
+            return out.drop(frame, "shorter than an Ethernet header");
+        }
+        if port.config & (config::PORT_DOWN | config::NO_RECV) != 0 || !port.link {
+            port.counters.rx_dropped += 1;
+            return out.drop(frame, "the port is down or does not receive");
+        }
+        port.counters.rx_packets += 1;
+        port.counters.rx_bytes += frame.len() as u64;
+        let packet = Packet::new(frame, port.number);
+        if self.drops_fragments && packet.layers.fragment {
+            return out.drop(packet.frame, "a fragment");
+        }
+        if self.standalone {
+            return self.finish_with(now, packet, PortNo::NORMAL, out);
+        }
+        self.pipeline(now, packet, out);
+    }
+
+    /// Sends a packet by one port, and is done with it.
+    fn finish_with(&mut self, now: Time, mut packet: Packet, port: PortNo, out: &mut Out) {
+        packet.pending = Some((port, NO_BUFFER));
+        self.finish(now, packet, out);
+    }
+
+    /// Carries out the actions of a packet-out.
+    pub fn packet_out(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        actions: &[Action<'static>],
+        out: &mut Out,
+    ) {
+        self.budget = MOST_BUCKETS;
+        if self.apply(now, actions, &mut packet, out, 0) == After::Ends {
+            packet.pending = None;
+        }
+        self.finish(now, packet, out);
+    }
+
+    /// Takes a packet through the tables, from the first on.
+    pub fn pipeline(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+        self.set.clear();
+        self.budget = MOST_BUCKETS;
+        let mut table = 0;
+        loop {
+            if packet.stale {
+                packet.read_again();
+            }
+            let counters = &mut self.tables[usize::from(table)];
+            counters.lookups += 1;
+            let Some(entry) = self.cache.lookup(&self.flows, table, &packet.key) else {
+                return self.missed(packet, table, out);
+            };
+            counters.matches += 1;
+            match self.carry_out(now, &mut packet, table, entry, out) {
+                Some(next) => table = next,
+                None => break,
+            }
+        }
+        if !self.set.is_empty() {
+            self.carry_out_set(now, &mut packet, out);
+        }
+        self.finish(now, packet, out);
+    }
+
+    /// Carries out an entry's instructions; gives the next table. Without one, the action set is what is left to do.
+    #[inline]
+    fn carry_out(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        table: u8,
+        entry: FlowId,
+        out: &mut Out,
+    ) -> Option<u8> {
+        let flow = self.flows.flow(entry);
+        packet.table = table;
+        packet.cookie = flow.cookie;
+        let is_miss = flow.rank == 0 && flow.is_table_miss;
+        packet.reason = match is_miss {
+            true => PacketInReason::NoMatch,
+            false => PacketInReason::Action,
+        };
+        self.flows.count(entry, packet.frame.len() as u64, now);
+        let number = self.flows.hot(entry).program;
+        let program = self.programs.take(number);
+        let next = 'done: {
+            if let Some(meter) = program.meter
+                && !self.measure(now, meter, packet)
+            {
+                self.set.clear();
+                packet.pending = None;
+                break 'done None;
+            }
+            if self.apply(now, &program.apply, packet, out, 0) == After::Ends {
+                self.set.clear();
+                packet.pending = None;
+                break 'done None;
+            }
+            if program.clear {
+                self.set.clear();
+            }
+            for &action in &program.write {
+                put(&mut self.set, action);
+            }
+            if let Some((bits, mask)) = program.metadata {
+                packet.key.0[1] = packet.key.0[1] & !mask | bits;
+            }
+            program.goto
+        };
+        self.programs.give(number, program);
+        next
+    }
+
+    /// Nothing matched.
+    fn missed(&mut self, mut packet: Packet, table: u8, out: &mut Out) {
+        if !self.wants_misses {
+            return out.drop(packet.frame, "no entry matches");
+        }
+        packet.table = table;
+        packet.cookie = u64::MAX;
+        packet.reason = PacketInReason::NoMatch;
+        self.packet_in(&mut packet, None, true, out);
+        out.done(packet.frame);
+    }
+
+    /// Passes a packet through a meter; says whether it is left.
+    fn measure(&mut self, now: Time, meter: u32, packet: &mut Packet) -> bool {
+        let Some(meter) = self.meters.all.get_mut(&meter) else {
+            return true;
+        };
+        match meter.measure(now, packet.frame.len()) {
+            Verdict::Pass => true,
+            Verdict::Drop => false,
+            Verdict::Remark(levels) => {
+                let old = packet.key.get(Field::IpDscp) as u8;
+                let new = remark(old, levels);
+                if new != old && packet.layers.protocol_at != 0 {
+                    rewrite::set_field(
+                        &mut packet.frame,
+                        &packet.layers,
+                        Field::IpDscp,
+                        new.into(),
+                    );
+                    packet.stale = true;
+                }
+                true
+            }
+        }
+    }
+
+    /// Carries out the packet's action set.
+    fn carry_out_set(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
+        let set = core::mem::take(&mut self.set);
+        packet.reason = PacketInReason::Action;
+        self.apply_set(now, &set, packet, out, 0);
+        self.set = set;
+    }
+
+    /// Carries out actions in the order of a set: with a group among them, outputs do not count.
+    fn apply_set(
+        &mut self,
+        now: Time,
+        set: &[Action<'static>],
+        packet: &mut Packet,
+        out: &mut Out,
+        depth: Depth,
+    ) {
+        let group = set.iter().position(|a| matches!(a, Action::Group(_)));
+        let end = group.map_or(set.len(), |at| at + 1);
+        if self.apply(now, &set[..end], packet, out, depth) == After::Ends {
+            packet.pending = None;
+        }
+    }
+
+    /// Does what is pending, with a copy of the packet.
+    fn flush(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
+        if packet.pending.is_some() {
+            let mut copy = packet.copy(out);
+            copy.pending = packet.pending.take();
+            self.finish(now, copy, out);
+        }
+    }
+
+    /// Carries out actions in order.
+    fn apply(
+        &mut self,
+        now: Time,
+        actions: &[Action<'static>],
+        packet: &mut Packet,
+        out: &mut Out,
+        depth: Depth,
+    ) -> After {
+        for action in actions {
+            self.flush(now, packet, out);
+            match *action {
+                Action::Output { port, max_len } => packet.pending = Some((port, max_len)),
+                Action::Enqueue { port, queue } => {
+                    let before = core::mem::replace(&mut packet.queue, queue);
+                    packet.pending = Some((port, NO_BUFFER));
+                    self.flush(now, packet, out);
+                    packet.queue = before;
+                }
+                Action::SetQueue(queue) => packet.queue = queue,
+                Action::Group(group) => self.group(now, group, packet, out, depth),
+                ref change => {
+                    if modify(change, packet).is_err() {
+                        packet.reason = PacketInReason::InvalidTtl;
+                        self.packet_in(packet, None, false, out);
+                        return After::Ends;
+                    }
+                }
+            }
+        }
+        After::GoesOn
+    }
+
+    /// Carries out a group for a packet, which stays as it is.
+    fn group(&mut self, now: Time, number: u32, packet: &mut Packet, out: &mut Out, depth: Depth) {
+        if depth >= DEEPEST || self.budget == 0 {
+            return;
+        }
+        if packet.stale {
+            packet.read_again();
+        }
+        let Some(group) = self.groups.all.get_mut(&number) else {
+            return;
+        };
+        self.budget -= 1;
+        group.packets += 1;
+        group.bytes += packet.frame.len() as u64;
+        // While its buckets are carried out the group has none.
+        let mut buckets = core::mem::take(&mut group.buckets);
+        let kind = group.kind;
+        match kind {
+            Kind::All => {
+                for bucket in &mut buckets {
+                    self.budget = self.budget.saturating_sub(1);
+                    self.bucket(now, bucket, packet, out, depth);
+                }
+            }
+            Kind::Indirect | Kind::FastFailover | Kind::Select => {
+                let chosen = self.chosen(kind, &buckets, packet);
+                if let Some(bucket) = chosen.and_then(|index| buckets.get_mut(index)) {
+                    self.bucket(now, bucket, packet, out, depth);
+                }
+            }
+        }
+        if let Some(Group { buckets: place, .. }) = self.groups.all.get_mut(&number) {
+            *place = buckets;
+        }
+    }
+
+    /// The bucket that a packet takes.
+    fn chosen(
+        &self,
+        kind: Kind,
+        buckets: &[super::groups::Bucket],
+        packet: &Packet,
+    ) -> Option<usize> {
+        let port_lives = |port: u32| self.port_index(port).is_some_and(|i| self.ports[i].lives());
+        let live = |bucket| self.groups.is_live(bucket, kind, &port_lives);
+        if kind != Kind::Select {
+            return match kind {
+                Kind::FastFailover => buckets.iter().position(live),
+                _ => (!buckets.is_empty()).then_some(0),
+            };
+        }
+        let living = || {
+            let pairs = buckets
+                .iter()
+                .enumerate()
+                .filter(|(_, bucket)| live(bucket));
+            pairs.map(|(index, bucket)| (index, u64::from(bucket.weight)))
+        };
+        let total = living().map(|(_, weight)| weight).sum();
+        choose(flow_hash(&packet.key), living(), total)
+    }
+
+    fn bucket(
+        &mut self,
+        now: Time,
+        bucket: &mut super::groups::Bucket,
+        packet: &mut Packet,
+        out: &mut Out,
+        depth: Depth,
+    ) {
+        bucket.packets += 1;
+        bucket.bytes += packet.frame.len() as u64;
+        let mut copy = packet.copy(out);
+        self.apply_set(now, &bucket.actions, &mut copy, out, depth + 1);
+        self.finish(now, copy, out);
+    }
+
+    /// Does what is pending with the packet itself.
+    #[inline]
+    fn finish(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+        let Some((port, max_len)) = packet.pending.take() else {
+            return out.done(packet.frame);
+        };
+        match port {
+            PortNo::CONTROLLER => {
+                let max_len = match packet.reason {
+                    PacketInReason::NoMatch | PacketInReason::Action => Some(max_len),
+                    PacketInReason::InvalidTtl => None,
+                };
+                self.packet_in(&mut packet, max_len, false, out);
+                out.done(packet.frame);
+            }
+            PortNo::IN_PORT => self.send(now, packet.in_port, packet.frame, packet.queue, out),
+            PortNo::ALL => self.send_all(now, packet, 0, out),
+            PortNo::FLOOD => self.send_all(now, packet, config::NO_FLOOD, out),
+            PortNo::NORMAL => self.forward(now, packet, out),
+            PortNo::TABLE => {
+                packet.queue = 0;
+                if packet.stale {
+                    packet.read_again();
+                }
+                (packet.key.0[1], packet.key.0[10]) = (0, 0);
+                self.pipeline(now, packet, out);
+            }
+            PortNo(number) if number == packet.in_port => {
+                out.drop(packet.frame, "output to the port of arrival");
+            }
+            PortNo(number) => self.send(now, number, packet.frame, packet.queue, out),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, number: u32, frame: Frame, queue: u32, out: &mut Out) {
+        match self.port_index(number) {
+            Some(index) => self.ports[index].send(now, frame, queue, out),
+            None => out.drop(frame, "output to a port that there is not"),
+        }
+    }
+
+    /// Sends by all ports but that of arrival and those with a bit of their configuration set.
+    fn send_all(&mut self, now: Time, packet: Packet, without: u32, out: &mut Out) {
+        let mut last = None;
+        for index in 0..self.ports.len() {
+            let port = &self.ports[index];
+            if port.number == packet.in_port || port.config & without != 0 || !port.sends() {
+                continue;
+            }
+            if let Some(before) = last.replace(index) {
+                let copy = out.copy(&packet.frame);
+                self.ports[before].send(now, copy, packet.queue, out);
+            }
+        }
+        match last {
+            Some(index) => self.ports[index].send(now, packet.frame, packet.queue, out),
+            None => out.drop(packet.frame, "no other port"),
+        }
+    }
+
+    /// The switch's own forwarding: by learned addresses.
+    fn forward(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+        if packet.stale {
+            packet.read_again();
+        }
+        let vlan = packet.key.get(Field::VlanVid) as u16 & !VLAN_PRESENT;
+        let source = packet.key.get(Field::EthSrc) as u64;
+        let destination = packet.key.get(Field::EthDst) as u64;
+        if self.port_index(packet.in_port).is_some() {
+            self.learning.learn(now, vlan, source, packet.in_port);
+        }
+        // Frames that a bridge keeps to itself (IEEE 802.1Q table 8-1).
+        if destination & !0xF == 0x0180_C200_0000 {
+            return out.drop(packet.frame, "reserved address");
+        }
+        match self.learning.find(now, vlan, destination) {
+            Some(port) if port == packet.in_port => {
+                out.drop(packet.frame, "destination on the port of arrival");
+            }
+            Some(port) => self.send(now, port, packet.frame, packet.queue, out),
+            None => self.send_all(now, packet, config::NO_FLOOD, out),
+        }
+    }
+
+    /// Tells controllers of a packet.
+    fn packet_in(
+        &mut self,
+        packet: &mut Packet,
+        max_len: Option<u16>,
+        unmatched: bool,
+        out: &mut Out,
+    ) {
+        let silent = self
+            .port_index(packet.in_port)
+            .is_some_and(|index| self.ports[index].config & config::NO_PACKET_IN != 0);
+        if silent || self.notices.len() >= MOST_NOTICES {
+            return;
+        }
+        self.notices.push(PacketInNotice {
+            frame: out.copy(&packet.frame),
+            reason: packet.reason,
+            table: packet.table,
+            cookie: packet.cookie,
+            in_port: packet.in_port,
+            metadata: packet.key.0[1],
+            tunnel_id: packet.key.0[10],
+            max_len,
+            unmatched,
+        });
+    }
+}
+
+/// Buckets that one packet is carried out by at most: chains of groups could multiply it without end.
+const MOST_BUCKETS: u32 = 4096;
+
+/// Notices of one frame or message at most.
+const MOST_NOTICES: usize = 4096;
+
+/// Changes the frame.
+fn modify(action: &Action<'static>, packet: &mut Packet) -> Result<(), rewrite::InvalidTtl> {
+    let Packet { frame, layers, .. } = packet;
+    match *action {
+        Action::SetField(oxm) => match oxm.field {
+            Field::TunnelId => packet.key.set(Field::TunnelId, oxm.value),
+            Field::EthType | Field::IpProto | Field::Icmpv6Type => {
+                rewrite::set_field(frame, layers, oxm.field, oxm.value);
+                packet.read_again();
+            }
+            field => {
+                rewrite::set_field(frame, layers, field, oxm.value);
+                packet.stale = true;
+            }
+        },
+        Action::SetVlanVid(vid) => {
+            rewrite::set_vlan(frame, layers, 0xF000, vid & 0xFFF);
+            packet.read_again();
+        }
+        Action::SetVlanPcp(pcp) => {
+            rewrite::set_vlan(frame, layers, 0x1FFF, u16::from(pcp & 7) << 13);
+            packet.read_again();
+        }
+        Action::SetTpSrc(port) => {
+            rewrite::set_transport(frame, layers, true, port);
+            packet.stale = true;
+        }
+        Action::SetTpDst(port) => {
+            rewrite::set_transport(frame, layers, false, port);
+            packet.stale = true;
+        }
+        Action::CopyTtlOut => rewrite::copy_ttl_out(frame, layers),
+        Action::CopyTtlIn => rewrite::copy_ttl_in(frame, layers),
+        Action::SetMplsTtl(ttl) => rewrite::set_mpls_ttl(frame, layers, ttl),
+        Action::SetNwTtl(ttl) => rewrite::set_nw_ttl(frame, layers, ttl),
+        Action::DecMplsTtl => rewrite::dec_mpls_ttl(frame, layers)?,
+        Action::DecNwTtl => rewrite::dec_nw_ttl(frame, layers)?,
+        _ => {
+            // A frame that grows past what anything carries is left as it is.
+            let room = frame.len() + 18 <= node::frame::LONGEST;
+            match *action {
+                Action::PushVlan(kind) if room => rewrite::push_vlan(frame, layers, kind),
+                Action::PopVlan => rewrite::pop_vlan(frame, layers),
+                Action::PushMpls(kind) if room => rewrite::push_mpls(frame, layers, kind),
+                Action::PopMpls(kind) => rewrite::pop_mpls(frame, layers, kind),
+                Action::PushPbb(kind) if room => rewrite::push_pbb(frame, layers, kind),
+                Action::PopPbb => rewrite::pop_pbb(frame, layers),
+                _ => {}
+            }
+            packet.read_again();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,625 @@
+//! Answers to multipart requests: as many messages as they need.
+
+use super::group_mod::{MOST_BANDS, MOST_GROUPS};
+use super::groups::Kind;
+use super::meters::Above;
+use super::tell::{FieldList, duration};
+use super::{Switch, flow_mod::pattern_of};
+use crate::channel::Peer;
+use crate::fault::Fault;
+use crate::key::Field;
+use crate::list::{Element, List};
+use crate::message::{
+    ALL_GROUPS, ALL_METERS, ALL_QUEUES, ALL_TABLES, Aggregate, Answer, Band, BandKind, Bucket,
+    Counters, Description, FeatureId, FlowQuery, FlowStats, GroupDescription, GroupFeatures,
+    GroupKind, GroupStats, MAX_METER, Message, MeterConfig, MeterFeatures, MeterStats,
+    MultipartReply, MultipartRequest, OxmId, PortStats, Query, QueueStats, TableFeatures,
+    TableProperty, TableStats,
+};
+use crate::port::{Name, PortNo};
+use crate::table::Filter;
+use crate::version::Version;
+use alloc::vec::Vec;
+use node::Time;
+
+/// The longest message.
+const LONGEST: usize = 65_535;
+
+/// The actions of 1.3, a bit for each number.
+const ACTIONS: u32 = 1 << 0 | 0x3 << 11 | 0x1FFF << 15;
+
+/// Messages of one answer in the making.
+struct Parts<'a> {
+    out: &'a mut Vec<u8>,
+    version: Version,
+    xid: u32,
+    empty: Answer<'static>,
+    /// Where the message at hand begins.
+    start: usize,
+}
+
+impl<'a> Parts<'a> {
+    /// Begins an answer with a list; `empty` is one without elements.
+    fn new(out: &'a mut Vec<u8>, version: Version, xid: u32, empty: Answer<'static>) -> Parts<'a> {
+        let mut parts = Parts {
+            out,
+            version,
+            xid,
+            empty,
+            start: 0,
+        };
+        parts.begin();
+        parts
+    }
+
+    fn begin(&mut self) {
+        self.start = self.out.len();
+        let reply = Message::MultipartReply(MultipartReply {
+            more: false,
+            body: self.empty,
+        });
+        // Only what a version can ask is answered.
+        let _ = reply.encode(self.version, self.xid, self.out);
+    }
+
+    /// Adds an element; one that the version cannot say is left out.
+    fn add<'e>(&mut self, element: &impl Element<'e>) {
+        let at = self.out.len();
+        if element.write(self.version, self.out).is_err() {
+            self.out.truncate(at);
+            return;
+        }
+        if self.out.len() - self.start > LONGEST {
+            // The element begins another message: the head of that one goes in before it.
+            let size = self.out.len() - at;
+            self.finish(self.start, at, true);
+            self.begin();
+            self.out[at..].rotate_left(size);
+            self.start = at;
+        }
+    }
+
+    /// Writes a message's length, and whether more follows.
+    fn finish(&mut self, from: usize, to: usize, more: bool) {
+        let length = ((to - from) as u16).to_be_bytes();
+        self.out[from + 2..from + 4].copy_from_slice(&length);
+        self.out[from + 11] = more.into();
+    }
+
+    fn end(mut self) {
+        self.finish(self.start, self.out.len(), false);
+    }
+}
+
+impl Switch {
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn multipart(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        version: Version,
+        xid: u32,
+        request: &MultipartRequest<'_>,
+        slave: bool,
+    ) -> Result<(), Fault> {
+        let answer = |body| Message::MultipartReply(MultipartReply { more: false, body });
+        match request.body {
+            Query::Description => {
+                let name = self.config.names.first().cloned();
+                let description = Description {
+                    manufacturer: "Wireline".into(),
+                    hardware: "software".into(),
+                    software: concat!("wire ", env!("CARGO_PKG_VERSION")).into(),
+                    serial: "none".into(),
+                    datapath: name.as_deref().unwrap_or("OpenFlow switch").into(),
+                };
+                self.reply(peer, xid, &answer(Answer::Description(description)));
+            }
+            Query::Flow(query) => self.flow_stats(now, peer, version, xid, &query)?,
+            Query::Aggregate(query) => {
+                let filter = self.filter_of(&query)?;
+                let mut chosen = core::mem::take(&mut self.datapath.chosen);
+                let (port, group) = (query.out_port, query.out_group);
+                self.datapath.select(&filter, port, group, &mut chosen);
+                let mut sum = Aggregate {
+                    packets: 0,
+                    bytes: 0,
+                    flows: chosen.len() as u32,
+                };
+                for &id in &chosen {
+                    let hot = self.datapath.flows.hot(id);
+                    sum.packets += hot.packets;
+                    sum.bytes += hot.bytes;
+                }
+                self.datapath.chosen = chosen;
+                self.reply(peer, xid, &answer(Answer::Aggregate(sum)));
+            }
+            Query::Table => self.table_stats(peer, version, xid),
+            Query::PortStats(port) => self.port_stats(now, peer, version, xid, port)?,
+            Query::Queue { port, queue } => {
+                self.queue_stats(now, peer, version, xid, port, queue)?;
+            }
+            Query::Group(number) => self.group_stats(now, peer, version, xid, number),
+            Query::GroupDescription => self.group_descriptions(peer, version, xid),
+            Query::GroupFeatures => {
+                let features = GroupFeatures {
+                    kinds: 0b1111,
+                    capabilities: 0b1111,
+                    max_groups: [MOST_GROUPS as u32; 4],
+                    actions: [ACTIONS; 4],
+                };
+                self.reply(peer, xid, &answer(Answer::GroupFeatures(features)));
+            }
+            Query::Meter(number) => self.meter_stats(now, peer, version, xid, number)?,
+            Query::MeterConfig(number) => self.meter_configs(peer, version, xid, number)?,
+            Query::MeterFeatures => {
+                let features = MeterFeatures {
+                    max_meter: MAX_METER,
+                    band_types: 1 << 1 | 1 << 2,
+                    capabilities: 0b1111,
+                    max_bands: MOST_BANDS,
+                    max_color: 0,
+                };
+                self.reply(peer, xid, &answer(Answer::MeterFeatures(features)));
+            }
+            Query::TableFeatures(wanted) => {
+                if !wanted.is_empty() {
+                    if slave {
+                        return Err(Fault::IsSlave);
+                    }
+                    self.set_table_features(wanted)?;
+                }
+                if !request.more {
+                    self.table_features(peer, version, xid);
+                }
+            }
+            Query::PortDescription => {
+                if let Some(out) = self.channels.buffer(peer) {
+                    let empty = Answer::PortDescription(List::EMPTY);
+                    let mut parts = Parts::new(out, version, xid, empty);
+                    for port in &self.datapath.ports {
+                        parts.add(&port.description(version));
+                    }
+                    parts.end();
+                }
+            }
+            Query::Experimenter(_) => return Err(Fault::BadExperimenter),
+        }
+        Ok(())
+    }
+
+    fn filter_of(&self, query: &FlowQuery<'_>) -> Result<Filter, Fault> {
+        let table = (query.table != ALL_TABLES).then_some(query.table);
+        if table.is_some_and(|table| table >= self.config.tables) {
+            return Err(Fault::BadTableId);
+        }
+        Ok(Filter {
+            table,
+            pattern: pattern_of(&query.matching),
+            strict: None,
+            cookie: query.cookie,
+            cookie_mask: query.cookie_mask,
+        })
+    }
+
+    fn flow_stats(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        version: Version,
+        xid: u32,
+        query: &FlowQuery<'_>,
+    ) -> Result<(), Fault> {
+        let filter = self.filter_of(query)?;
+        let mut chosen = core::mem::take(&mut self.datapath.chosen);
+        let (port, group) = (query.out_port, query.out_group);
+        self.datapath.select(&filter, port, group, &mut chosen);
+        if let Some(out) = self.channels.buffer(peer) {
+            out.reserve(chosen.len() * 128);
+            let mut parts = Parts::new(out, version, xid, Answer::Flow(List::EMPTY));
+            for &id in &chosen {
+                let flows = &self.datapath.flows;
+                let (flow, hot) = (flows.flow(id), flows.hot(id));
+                let fields = FieldList::of(&flows.pattern(id));
+                let (duration_s, duration_ns) = duration(flow.created, now);
+                parts.add(&FlowStats {
+                    table: flow.table,
+                    duration_s,
+                    duration_ns,
+                    priority: flow.rank as u16,
+                    idle_timeout: flow.idle_timeout,
+                    hard_timeout: flow.hard_timeout,
+                    flags: flow.flags,
+                    cookie: flow.cookie,
+                    packets: hot.packets,
+                    bytes: hot.bytes,
+                    matching: fields.matching(),
+                    instructions: self.datapath.programs.get(hot.program).instructions(),
+                });
+            }
+            parts.end();
+        }
+        self.datapath.chosen = chosen;
+        Ok(())
+    }
+
+    fn table_stats(&mut self, peer: Peer, version: Version, xid: u32) {
+        let Some(out) = self.channels.buffer(peer) else {
+            return;
+        };
+        let mut parts = Parts::new(out, version, xid, Answer::Table(List::EMPTY));
+        for (table, state) in (0..).zip(&self.datapath.tables) {
+            parts.add(&TableStats {
+                table,
+                name: state.name,
+                wildcards: 0x3F_FFFF,
+                max_entries: state.limit as u32,
+                active: self.datapath.flows.len(table) as u32,
+                lookups: state.lookups,
+                matched: state.matches,
+            });
+        }
+        parts.end();
+    }
+
+    fn port_stats(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        version: Version,
+        xid: u32,
+        asked: PortNo,
+    ) -> Result<(), Fault> {
+        let index = self.datapath.port_index(asked.0);
+        if index.is_none() && asked != PortNo::ANY {
+            return Err(Fault::BadPort);
+        }
+        let Some(out) = self.channels.buffer(peer) else {
+            return Ok(());
+        };
+        let mut parts = Parts::new(out, version, xid, Answer::PortStats(List::EMPTY));
+        let ports = self.datapath.ports.iter().enumerate();
+        for (_, port) in ports.filter(|(at, _)| index.is_none_or(|index| index == *at)) {
+            let counters = port.counters;
+            let (duration_s, duration_ns) = duration(port.created, now);
+            parts.add(&PortStats {
+                port: PortNo(port.number),
+                rx_packets: counters.rx_packets,
+                tx_packets: counters.tx_packets,
+                rx_bytes: counters.rx_bytes,
+                tx_bytes: counters.tx_bytes,
+                rx_dropped: counters.rx_dropped,
+                tx_dropped: counters.tx_dropped,
+                rx_errors: counters.rx_errors,
+                tx_errors: 0,
+                rx_frame_errors: 0,
+                rx_over_errors: 0,
+                rx_crc_errors: 0,
+                collisions: 0,
+                duration_s,
+                duration_ns,
+            });
+        }
+        parts.end();
+        Ok(())
+    }
+
+    fn queue_stats(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        version: Version,
+        xid: u32,
+        port: PortNo,
+        queue: u32,
+    ) -> Result<(), Fault> {
+        let one = self.datapath.port_index(port.0);
+        if one.is_none() && port != PortNo::ANY {
+            return Err(Fault::QueueBadPort);
+        }
+        let wanted = one.map(|_| port);
+        if queue != ALL_QUEUES && !self.datapath.has_queue(wanted, queue) {
+            return Err(Fault::QueueBadQueue);
+        }
+        let Some(out) = self.channels.buffer(peer) else {
+            return Ok(());
+        };
+        let mut parts = Parts::new(out, version, xid, Answer::Queue(List::EMPTY));
+        let ports = self.datapath.ports.iter().enumerate();
+        for (_, port) in ports.filter(|(at, _)| one.is_none_or(|index| index == *at)) {
+            let queues = port.queues.iter();
+            for own in queues.filter(|own| queue == ALL_QUEUES || own.number == queue) {
+                let (duration_s, duration_ns) = duration(own.created, now);
+                parts.add(&QueueStats {
+                    port: PortNo(port.number),
+                    queue: own.number,
+                    tx_bytes: own.bytes,
+                    tx_packets: own.packets,
+                    tx_errors: own.errors,
+                    duration_s,
+                    duration_ns,
+                });
+            }
+        }
+        parts.end();
+        Ok(())
+    }
+
+    fn group_stats(&mut self, now: Time, peer: Peer, version: Version, xid: u32, number: u32) {
+        let Some(out) = self.channels.buffer(peer) else {
+            return;
+        };
+        let mut parts = Parts::new(out, version, xid, Answer::Group(List::EMPTY));
+        let groups = &self.datapath.groups;
+        for (&group, state) in groups
+            .all
+            .iter()
+            .filter(|(g, _)| number == ALL_GROUPS || **g == number)
+        {
+            let (duration_s, duration_ns) = duration(state.created, now);
+            let buckets: Vec<_> = state
+                .buckets
+                .iter()
+                .map(|bucket| Counters {
+                    packets: bucket.packets,
+                    bytes: bucket.bytes,
+                })
+                .collect();
+            let flows = self
+                .datapath
+                .programs
+                .users(|program| program.leads_to(group));
+            parts.add(&GroupStats {
+                group,
+                references: flows + groups.users(group),
+                counters: Counters {
+                    packets: state.packets,
+                    bytes: state.bytes,
+                },
+                duration_s,
+                duration_ns,
+                buckets: (&buckets).into(),
+            });
+        }
+        parts.end();
+    }
+
+    fn group_descriptions(&mut self, peer: Peer, version: Version, xid: u32) {
+        let Some(out) = self.channels.buffer(peer) else {
+            return;
+        };
+        let empty = Answer::GroupDescription(List::EMPTY);
+        let mut parts = Parts::new(out, version, xid, empty);
+        for (&group, state) in &self.datapath.groups.all {
+            let buckets: Vec<_> = state
+                .buckets
+                .iter()
+                .map(|bucket| Bucket {
+                    weight: bucket.weight,
+                    watch_port: PortNo(bucket.watch_port),
+                    watch_group: bucket.watch_group,
+                    actions: List::from_checked(Version::V13, &bucket.wire),
+                })
+                .collect();
+            parts.add(&GroupDescription {
+                kind: match state.kind {
+                    Kind::All => GroupKind::All,
+                    Kind::Select => GroupKind::Select,
+                    Kind::Indirect => GroupKind::Indirect,
+                    Kind::FastFailover => GroupKind::FastFailover,
+                },
+                group,
+                buckets: (&buckets).into(),
+            });
+        }
+        parts.end();
+    }
+
+    fn known_meter(&self, number: u32) -> Result<(), Fault> {
+        let known = number == ALL_METERS || self.datapath.meters.has(number);
+        known.then_some(()).ok_or(Fault::UnknownMeter)
+    }
+
+    fn meter_stats(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        version: Version,
+        xid: u32,
+        number: u32,
+    ) -> Result<(), Fault> {
+        self.known_meter(number)?;
+        let Some(out) = self.channels.buffer(peer) else {
+            return Ok(());
+        };
+        let mut parts = Parts::new(out, version, xid, Answer::Meter(List::EMPTY));
+        let meters = self.datapath.meters.all.iter();
+        for (&meter, state) in meters.filter(|(m, _)| number == ALL_METERS || **m == number) {
+            let (duration_s, duration_ns) = duration(state.created, now);
+            let bands: Vec<_> = state
+                .bands
+                .iter()
+                .map(|band| Counters {
+                    packets: band.packets,
+                    bytes: band.bytes,
+                })
+                .collect();
+            parts.add(&MeterStats {
+                meter,
+                flows: state.flows,
+                input: Counters {
+                    packets: state.packets,
+                    bytes: state.bytes,
+                },
+                duration_s,
+                duration_ns,
+                bands: (&bands).into(),
+            });
+        }
+        parts.end();
+        Ok(())
+    }
+
+    fn meter_configs(
+        &mut self,
+        peer: Peer,
+        version: Version,
+        xid: u32,
+        number: u32,
+    ) -> Result<(), Fault> {
+        self.known_meter(number)?;
+        let Some(out) = self.channels.buffer(peer) else {
+            return Ok(());
+        };
+        let mut parts = Parts::new(out, version, xid, Answer::MeterConfig(List::EMPTY));
+        let meters = self.datapath.meters.all.iter();
+        for (&meter, state) in meters.filter(|(m, _)| number == ALL_METERS || **m == number) {
+            let bands: Vec<_> = state
+                .bands
+                .iter()
+                .map(|band| Band {
+                    kind: match band.above {
+                        Above::Drop => BandKind::Drop,
+                        Above::Remark(levels) => BandKind::DscpRemark(levels),
+                    },
+                    rate: band.rate,
+                    burst: band.burst,
+                })
+                .collect();
+            parts.add(&MeterConfig {
+                flags: state.flags,
+                meter,
+                bands: (&bands).into(),
+            });
+        }
+        parts.end();
+        Ok(())
+    }
+
+    /// What can be set of a table is its name and how many entries it takes; all else is as it is.
+    fn set_table_features(&mut self, wanted: List<'_, TableFeatures<'_>>) -> Result<(), Fault> {
+        for table in wanted.iter() {
+            let own = self.datapath.tables.get(usize::from(table.table));
+            if own.is_none() {
+                return Err(Fault::FeaturesBadTable);
+            }
+            if table.metadata_match != u64::MAX || table.metadata_write != u64::MAX {
+                return Err(Fault::FeaturesBadMetadata);
+            }
+            let most = table.max_entries as usize;
+            if most > self.config.flows || most < self.datapath.flows.len(table.table) {
+                return Err(Fault::FeaturesBadArgument);
+            }
+            let lists = Lists::new(table.table, self.config.tables);
+            let own = lists.properties();
+            // Properties left out mean: as it is.
+            if table
+                .properties
+                .iter()
+                .any(|property| !own.contains(&property))
+            {
+                return Err(Fault::FeaturesEperm);
+            }
+        }
+        for table in wanted.iter() {
+            let own = &mut self.datapath.tables[usize::from(table.table)];
+            own.name = table.name;
+            own.limit = table.max_entries as usize;
+        }
+        Ok(())
+    }
+
+    fn table_features(&mut self, peer: Peer, version: Version, xid: u32) {
+        let Some(out) = self.channels.buffer(peer) else {
+            return;
+        };
+        let empty = Answer::TableFeatures(List::EMPTY);
+        let mut parts = Parts::new(out, version, xid, empty);
+        for (table, state) in (0..).zip(&self.datapath.tables) {
+            let lists = Lists::new(table, self.config.tables);
+            let properties = lists.properties();
+            parts.add(&TableFeatures {
+                table,
+                name: state.name,
+                metadata_match: u64::MAX,
+                metadata_write: u64::MAX,
+                config: 0,
+                max_entries: state.limit as u32,
+                properties: (&properties).into(),
+            });
+        }
+        parts.end();
+    }
+}
+
+/// What properties of a table list.
+struct Lists {
+    instructions: Vec<FeatureId>,
+    next: Vec<u8>,
+    actions: Vec<FeatureId>,
+    fields: Vec<OxmId>,
+    settable: Vec<OxmId>,
+}
+
+impl Lists {
+    fn new(table: u8, tables: u8) -> Lists {
+        let fields = Field::ALL.iter();
+        Lists {
+            // The last table leads nowhere.
+            instructions: (1..=6)
+                .filter(|&kind| kind != 1 || table + 1 < tables)
+                .map(FeatureId::Kind)
+                .collect(),
+            next: (table + 1..tables).collect(),
+            actions: (0..32)
+                .filter(|kind| ACTIONS >> kind & 1 == 1)
+                .map(FeatureId::Kind)
+                .collect(),
+            fields: fields
+                .clone()
+                .map(|field| OxmId::new(*field, field.is_maskable()))
+                .collect(),
+            settable: fields
+                .filter(|field| field.is_settable())
+                .map(|field| OxmId::new(*field, false))
+                .collect(),
+        }
+    }
+
+    fn properties(&self) -> [TableProperty<'_>; 8] {
+        let miss = false;
+        [
+            TableProperty::Instructions {
+                miss,
+                ids: (&self.instructions).into(),
+            },
+            TableProperty::NextTables {
+                miss,
+                tables: &self.next,
+            },
+            TableProperty::WriteActions {
+                miss,
+                ids: (&self.actions).into(),
+            },
+            TableProperty::ApplyActions {
+                miss,
+                ids: (&self.actions).into(),
+            },
+            TableProperty::Match((&self.fields).into()),
+            TableProperty::Wildcards((&self.fields).into()),
+            TableProperty::WriteSetField {
+                miss,
+                ids: (&self.settable).into(),
+            },
+            TableProperty::ApplySetField {
+                miss,
+                ids: (&self.settable).into(),
+            },
+        ]
+    }
+}
+
+/// The name of a table, until it is given another.
+pub(super) fn table_name(table: usize) -> Name<32> {
+    Name::new(&alloc::format!("table {table}"))
+}

@@ -1,0 +1,2 @@
+mod flows;
+mod pair;

@@ -17,6 +17,7 @@
 //! | [`key`], [`table`] | a frame's fields packed into words, and flow tables over them |
 //! | [`switch`] | a switch as a node |
 //! | [`rewrite`] | what actions do to the bytes of a frame |
+//! | [`flops`] | OFLOPS: measurements of a switch |
 //! | [`list`] | lists that are read from the bytes of a message, or written from a slice |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod bytes;
 pub mod channel;
 pub mod controller;
 pub mod fault;
+pub mod flops;
 pub mod handshake;
 pub mod instruction;
 pub mod key;

@@ -1,0 +1,109 @@
+//! What a module acts through.
+
+use super::Setup;
+use super::probe::Stream;
+use crate::message::Message;
+use ::node::Time;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A value of the SNMP channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// What was asked for, as an object identifier in dots.
+    pub name: String,
+    /// The value; `None` when there was no answer, or none that is a number.
+    pub number: Option<i64>,
+}
+
+/// What a module acts through; and what it wants done when it returns.
+pub struct Bench<'a> {
+    pub(super) now: Time,
+    pub(super) setup: Setup,
+    pub(super) desk: &'a mut Desk,
+}
+
+/// What was asked for and is not done yet.
+#[derive(Default)]
+pub(super) struct Desk {
+    pub messages: Vec<u8>,
+    pub xid: u32,
+    pub timers: BTreeMap<(Time, u64), u64>,
+    pub timers_set: u64,
+    pub streams: Vec<(Stream, u64)>,
+    pub questions: VecDeque<String>,
+    pub faults: Vec<String>,
+    pub done: bool,
+    pub watch: bool,
+}
+
+/// Faults that are kept.
+const FAULTS: usize = 20;
+
+impl Bench<'_> {
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What all tests know.
+    pub fn setup(&self) -> Setup {
+        self.setup
+    }
+
+    /// Sends a message, and returns its xid. One that the version has no form for is a fault.
+    pub fn send(&mut self, message: &Message<'_>) -> u32 {
+        self.desk.xid = self.desk.xid.wrapping_add(1).max(1);
+        let xid = self.desk.xid;
+        if let Err(error) = message.encode(self.setup.version, xid, &mut self.desk.messages) {
+            self.fault(alloc::format!("{error}"));
+        }
+        xid
+    }
+
+    /// Asks for [`taken`](super::Module::taken), once what was sent until now is taken by the far end.
+    pub fn watch(&mut self) {
+        self.desk.watch = true;
+    }
+
+    /// Starts a stream of probes by the first data channel.
+    pub fn generate(&mut self, stream: Stream) {
+        self.desk.streams.push((stream, 0));
+    }
+
+    /// Ends a stream; how many probes of it were sent.
+    pub fn stop(&mut self, number: u32) -> u64 {
+        let found = self
+            .desk
+            .streams
+            .iter()
+            .position(|(stream, _)| stream.number == number);
+        found.map_or(0, |at| self.desk.streams.remove(at).1)
+    }
+
+    /// Sets a timer.
+    pub fn timer(&mut self, at: Time, number: u64) {
+        self.desk.timers_set += 1;
+        let key = (at, self.desk.timers_set);
+        self.desk.timers.insert(key, number);
+    }
+
+    /// Asks for a value over the SNMP channel, by its object identifier: `1.3.6.1.4.1.2021.11.11.0`. Without such a
+    /// channel it is never answered.
+    pub fn ask(&mut self, name: impl Into<String>) {
+        self.desk.questions.push_back(name.into());
+    }
+
+    /// Takes down something that is wrong.
+    pub fn fault(&mut self, what: impl Into<String>) {
+        if self.desk.faults.len() < FAULTS {
+            self.desk.faults.push(what.into());
+        }
+    }
+
+    /// Ends the test.
+    pub fn finish(&mut self) {
+        self.desk.done = true;
+    }
+}

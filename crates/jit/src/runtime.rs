@@ -201,7 +201,7 @@ fn action(choice: Choice, hit: bool) -> u64 {
 unsafe extern "C" fn lookup_one(table: *const Table, key: u64) -> Row {
     // SAFETY: one of the tables that the engine was given.
     let table = unsafe { &*table };
-    Row::of(&table.lookup(&[key]))
+    Row::of(&table.lookup_cell(key))
 }
 
 unsafe extern "C" fn lookup(table: *const Table, key: *const u64) -> Row {

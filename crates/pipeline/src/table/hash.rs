@@ -196,15 +196,20 @@ impl Exact {
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> u32 {
         if let [cell] = *key {
-            let hash = mix(SEED, cell);
-            return self
-                .slots
-                .find(hash, |row| self.keys[row as usize].load(Relaxed) == cell);
+            return self.find_cell(cell);
         }
         let cells = self.cells;
         self.slots.find(hash_of(key), |row| {
             let at = row as usize * cells;
             same(&self.keys[at..at + cells], key)
+        })
+    }
+
+    /// The same where keys have one cell.
+    #[inline]
+    pub(super) fn find_cell(&self, cell: u64) -> u32 {
+        self.slots.find(mix(SEED, cell), |row| {
+            self.keys[row as usize].load(Relaxed) == cell
         })
     }
 

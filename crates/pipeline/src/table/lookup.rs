@@ -189,6 +189,16 @@ impl Matcher {
         }
     }
 
+    /// The same with a key of one cell.
+    #[inline]
+    fn find_cell(&self, key: u64) -> u32 {
+        match self {
+            Matcher::Exact(exact) => exact.find_cell(key),
+            Matcher::Short(trie) => trie.find_cell(key),
+            _ => self.find(&[key]),
+        }
+    }
+
     /// Adds a row by one store while readers are about, if that can be done.
     fn add(&self, row: u32, rule: &Arc<Rule>) -> bool {
         match self {
@@ -233,7 +243,23 @@ impl Table {
     #[inline]
     #[must_use]
     pub fn lookup(&self, key: &[u64]) -> Found<'_> {
-        let row = self.matcher.find(&key[..self.key_cells]);
+        self.found(self.matcher.find(&key[..self.key_cells]))
+    }
+
+    /// The same with a key of one cell.
+    ///
+    /// # Panics
+    /// When the key has more cells.
+    #[inline]
+    #[must_use]
+    pub fn lookup_cell(&self, key: u64) -> Found<'_> {
+        assert_eq!(self.key_cells, 1, "the key has more cells than one");
+        self.found(self.matcher.find_cell(key))
+    }
+
+    /// What a row of the matcher means.
+    #[inline]
+    fn found(&self, row: u32) -> Found<'_> {
         let at = row as usize * self.stride;
         let cells = &self.rows[at..at + self.stride];
         let arguments = Arguments(&cells[1..]);

@@ -209,8 +209,18 @@ impl<W: Word> Trie<W> {
                 found => found as usize - 1,
             },
         };
+        self.descend(root, W::read(&key[self.at..], self.width))
+    }
+
+    /// The same where the key has one cell, which is the prefix's.
+    #[inline]
+    pub(super) fn find_cell(&self, cell: u64) -> u32 {
+        self.descend(0, W::read(&[cell], self.width))
+    }
+
+    #[inline]
+    fn descend(&self, root: usize, value: W) -> u32 {
         let root = &self.roots[root];
-        let value = W::read(&key[self.at..], self.width);
         let mut slot = root.slots[(value >> (W::BITS - root.bits)).index()].load(Acquire);
         let mut rest = value << root.bits;
         let mut best = 0;

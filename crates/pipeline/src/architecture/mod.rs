@@ -131,7 +131,7 @@ pub struct Pipeline {
 }
 
 enum Architecture {
-    V1Model(v1model::V1Model),
+    V1Model(Box<v1model::V1Model>),
     Psa(Box<psa::Psa>),
     Switch(crossbar::Switch),
     Bump(crossbar::Bump),
@@ -149,7 +149,10 @@ impl Pipeline {
     ) -> Result<Self, Unsupported> {
         let mut machine = Machine::new(environment, engine, config);
         let architecture = match &*environment.program.architecture {
-            "V1Switch" => Architecture::V1Model(v1model::V1Model::new(environment, &mut machine)?),
+            "V1Switch" => {
+                let model = v1model::V1Model::new(environment, &mut machine)?;
+                Architecture::V1Model(Box::new(model))
+            }
             "PSA_Switch" => {
                 machine.prepare(None)?;
                 Architecture::Psa(Box::new(psa::Psa::new(environment)?))

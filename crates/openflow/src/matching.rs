@@ -255,9 +255,10 @@ impl Array {
 fn transport(eth_type: u16, proto: u8) -> Option<(Field, Field)> {
     match (eth_type, proto) {
         (0x0800, 1) => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
-        (0x0800, 6) => Some((Field::TcpSrc, Field::TcpDst)),
-        (0x0800, 17) => Some((Field::UdpSrc, Field::UdpDst)),
-        (0x0800, 132) => Some((Field::SctpSrc, Field::SctpDst)),
+        (0x86dd, 58) => Some((Field::Icmpv6Type, Field::Icmpv6Code)),
+        (0x0800 | 0x86dd, 6) => Some((Field::TcpSrc, Field::TcpDst)),
+        (0x0800 | 0x86dd, 17) => Some((Field::UdpSrc, Field::UdpDst)),
+        (0x0800 | 0x86dd, 132) => Some((Field::SctpSrc, Field::SctpDst)),
         _ => None,
     }
 }
@@ -309,7 +310,9 @@ fn from_v10(bytes: &[u8; 40]) -> Array {
     if tagged {
         fields.push(Oxm::new(Field::VlanPcp, pcp.into()));
     }
-    let (ip, arp) = (eth_type == Some(0x0800), eth_type == Some(0x0806));
+    let (v4, arp) = (eth_type == Some(0x0800), eth_type == Some(0x0806));
+    // IPv6 is of a later day; switches of 1.0 match all but its addresses all the same.
+    let ip = v4 || eth_type == Some(0x86dd);
     if ip && exact(wildcard::NW_TOS) {
         fields.push(Oxm::new(Field::IpDscp, u128::from(bytes[24] >> 2)));
     }
@@ -335,7 +338,7 @@ fn from_v10(bytes: &[u8; 40]) -> Array {
     } else {
         (Field::Ipv4Src, Field::Ipv4Dst)
     };
-    if ip || arp {
+    if v4 || arp {
         address(source, wildcard::NW_SRC_SHIFT, 28)
             .into_iter()
             .for_each(|oxm| fields.push(oxm));
@@ -427,10 +430,18 @@ fn to_v10(fields: impl Iterator<Item = Oxm>) -> Result<[u8; 40], Unsupported> {
             Field::IpProto => put(25, 1, wildcard::NW_PROTO),
             Field::ArpOp if oxm.value > 255 => return Err(no("an ARP operation above 255")),
             Field::ArpOp => put(25, 1, wildcard::NW_PROTO),
-            Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type => {
+            Field::TcpSrc
+            | Field::UdpSrc
+            | Field::SctpSrc
+            | Field::Icmpv4Type
+            | Field::Icmpv6Type => {
                 put(36, 2, wildcard::TP_SRC);
             }
-            Field::TcpDst | Field::UdpDst | Field::SctpDst | Field::Icmpv4Code => {
+            Field::TcpDst
+            | Field::UdpDst
+            | Field::SctpDst
+            | Field::Icmpv4Code
+            | Field::Icmpv6Code => {
                 put(38, 2, wildcard::TP_DST);
             }
             _ => return Err(no("this field in a match")),
@@ -438,13 +449,6 @@ fn to_v10(fields: impl Iterator<Item = Oxm>) -> Result<[u8; 40], Unsupported> {
     }
     if pcp {
         return Err(no("any VLAN tag in a match"));
-    }
-    let ipv6 = bytes[22..24] == [0x86, 0xdd];
-    if ipv6
-        && wildcards & (wildcard::NW_PROTO | wildcard::NW_TOS)
-            != wildcard::NW_PROTO | wildcard::NW_TOS
-    {
-        return Err(no("a field of IPv6 in a match"));
     }
     bytes[..4].copy_from_slice(&wildcards.to_be_bytes());
     Ok(bytes)

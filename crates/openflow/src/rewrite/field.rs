@@ -2,6 +2,7 @@
 
 use super::{Covering, crc32c, pair, replace, word};
 use crate::key::{Field, Layers, Network};
+use packet::checksum::update;
 
 /// Sets a field of the frame. Fields that are not in the frame - ports, metadata, tunnel_id - are not for this.
 ///
@@ -31,9 +32,11 @@ pub fn set_field(frame: &mut [u8], layers: &Layers, field: Field, value: u128) {
         Field::IpEcn => traffic_class(frame, layers, 0xFC, two[1] & 3),
         Field::IpProto if network == Network::Ipv4 => {
             let ttl = pair(frame, at + 8)[0];
+            mend_protocol(frame, layers, two[1]);
             replace(frame, at + 8, [ttl, two[1]], &[header_sum(layers)]);
         }
         Field::IpProto if network == Network::Ipv6 => {
+            mend_protocol(frame, layers, two[1]);
             replace(frame, layers.protocol_at.into(), [two[1]], &[]);
         }
         Field::Ipv4Src | Field::Ipv4Dst if network == Network::Ipv4 => {
@@ -126,6 +129,19 @@ fn own_sum(layers: &Layers) -> Option<Covering> {
 /// The checksum of the transport header, if it covers the addresses.
 fn address_sum(layers: &Layers) -> Option<Covering> {
     own_sum(layers).filter(|_| matches!(layers.protocol, 6 | 17 | 58))
+}
+
+/// The pseudo header has the protocol as well: mends the checksum that there is for another one.
+fn mend_protocol(frame: &mut [u8], layers: &Layers, new: u8) {
+    let Some(sum) = address_sum(layers) else {
+        return;
+    };
+    let before = u16::from_be_bytes(pair(frame, sum.at));
+    if sum.optional && before == 0 {
+        return;
+    }
+    let after = update(before, layers.protocol.into(), new.into());
+    frame[sum.at..sum.at + 2].copy_from_slice(&after.to_be_bytes());
 }
 
 fn traffic_class(frame: &mut [u8], layers: &Layers, keep: u8, bits: u8) {

@@ -248,7 +248,7 @@ impl Switch {
             return;
         };
         let mut parts = Parts::new(out, version, xid, Answer::Table(List::EMPTY));
-        for (table, state) in (0..).zip(&self.datapath.tables) {
+        for (table, state) in (0..u8::MAX).zip(&self.datapath.tables) {
             parts.add(&TableStats {
                 table,
                 name: state.name,
@@ -535,7 +535,7 @@ impl Switch {
         };
         let empty = Answer::TableFeatures(List::EMPTY);
         let mut parts = Parts::new(out, version, xid, empty);
-        for (table, state) in (0..).zip(&self.datapath.tables) {
+        for (table, state) in (0..u8::MAX).zip(&self.datapath.tables) {
             let lists = Lists::new(table, self.config.tables);
             let properties = lists.properties();
             parts.add(&TableFeatures {

@@ -260,3 +260,30 @@ fn entries_that_time_out_are_told_with_what_passed() {
         assert_eq!(gone, 1);
     }
 }
+
+#[test]
+fn all_tables_are_told() {
+    for (version, query) in [
+        (Version::V10, Query::Table),
+        (Version::V13, Query::Table),
+        (Version::V13, Query::TableFeatures(crate::list::List::EMPTY)),
+    ] {
+        let mut pair = Pair::new(version);
+        pair.send(&Message::MultipartRequest(MultipartRequest {
+            more: false,
+            body: query,
+        }));
+        let mut tables = Vec::new();
+        pair.messages(|_, message| {
+            let Message::MultipartReply(reply) = message else {
+                return;
+            };
+            match reply.body {
+                Answer::Table(list) => tables.extend(list.iter().map(|table| table.table)),
+                Answer::TableFeatures(list) => tables.extend(list.iter().map(|table| table.table)),
+                _ => panic!("{reply:?}"),
+            }
+        });
+        assert!(tables.into_iter().eq(0..255));
+    }
+}

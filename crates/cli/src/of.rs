@@ -1,15 +1,17 @@
 //! `wire of`: OpenFlow.
 
+mod ctl;
 mod switch;
 
 use crate::Verdict;
 
-/// OpenFlow 1.0 and 1.3: a switch
+/// OpenFlow 1.0 and 1.3: a switch, and what asks and changes one
 #[derive(clap::Args)]
 #[command(
     disable_help_subcommand = true,
-    after_help = "Example:
-  wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653"
+    after_help = "Examples:
+  wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653
+  wire of ctl tcp:127.0.0.1:6653 dump-flows"
 )]
 pub struct Of {
     #[command(subcommand)]
@@ -19,6 +21,7 @@ pub struct Of {
 #[derive(clap::Subcommand)]
 enum Action {
     Switch(switch::Switch),
+    Ctl(ctl::Ctl),
 }
 
 impl Of {
@@ -27,6 +30,7 @@ impl Of {
         live::signal::install();
         match self.action {
             Action::Switch(command) => command.run(),
+            Action::Ctl(command) => command.run(),
         }
     }
 }

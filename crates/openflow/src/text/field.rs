@@ -286,11 +286,26 @@ pub(super) fn fields(pieces: &[Piece<'_>]) -> Result<Vec<Oxm>, TextError> {
                 Field::VlanVid,
                 u128::from(argument.number(4095)? | u64::from(VLAN_PRESENT)),
             ),
-            "vlan_tci" if argument.text == "0x0000" || argument.text == "0" => {
-                Oxm::new(Field::VlanVid, 0)
-            }
-            "vlan_tci" if argument.text == "0x1000/0x1000" => {
-                Oxm::masked(Field::VlanVid, 0x1000, 0x1000)
+            "vlan_tci" => {
+                // The tag as it stands in the packet, where bit 12 says that there is one.
+                let (value, mask) = match argument.split(&['/']) {
+                    Some((value, mask)) => (value.number(0xffff)?, mask.number(0xffff)?),
+                    None => (argument.number(0xffff)?, 0xffff),
+                };
+                let tagged = value & mask & 0x1000 != 0;
+                match mask >> 13 {
+                    7 if tagged => {
+                        found.push((Oxm::new(Field::VlanPcp, u128::from(value >> 13)), piece))
+                    }
+                    0 => {}
+                    7 if value >> 13 == 0 => {}
+                    _ => return Err(argument.error("a priority cannot be masked")),
+                }
+                let (value, mask) = (u128::from(value & mask & 0x1fff), u128::from(mask & 0x1fff));
+                match mask {
+                    0x1fff => Oxm::new(Field::VlanVid, value),
+                    _ => Oxm::masked(Field::VlanVid, value, mask),
+                }
             }
             "nw_tos" => Oxm::new(Field::IpDscp, u128::from(argument.number(255)? >> 2)),
             _ => masked(named(name, around)?, argument)?,

@@ -3,7 +3,8 @@
 control I(inout headers h, inout meta m, inout standard_metadata_t s) {
     meter(2, MeterType.packets) packets;
     direct_meter<bit<8>>(MeterType.bytes) bytes;
-    action read() { bytes.read(h.data.c); }
+    // However often it is read: the packet is metered once.
+    action read() { bytes.read(h.data.c); bytes.read(h.data.b); }
     table metered {
         key = { h.data.a: exact; }
         actions = { read; NoAction; }

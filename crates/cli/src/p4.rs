@@ -62,6 +62,8 @@ enum Action {
     ValueSet(control::Words),
     /// Digests of a pipeline that runs
     Digest(control::Words),
+    /// The custom CRCs of a pipeline that runs
+    Crc(control::Words),
     Info(info::Info),
 }
 
@@ -88,6 +90,7 @@ impl P4 {
             Action::Mirror(words) => words.run("mirror"),
             Action::ValueSet(words) => words.run("value-set"),
             Action::Digest(words) => words.run("digest"),
+            Action::Crc(words) => words.run("crc"),
             Action::Info(command) => command.run(),
         }
     }

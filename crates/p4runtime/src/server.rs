@@ -19,7 +19,7 @@ use node::Time;
 use p4::compile::{Options, compile};
 use p4::diagnostic::Severity;
 use p4::source::Includes;
-use pipeline::control::Atomicity;
+use pipeline::control::{Atomicity, Control};
 use pipeline::environment::{self, Environment};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -82,8 +82,21 @@ struct Streams {
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
+    server: Arc<Server>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Says what controls the program that runs, if there is one.
+pub type Current = Box<dyn Fn() -> Option<Control> + Send + Sync>;
+
+impl Running {
+    /// For other ways of control beside this one: which program runs now, whoever brought it.
+    #[must_use]
+    pub fn current(&self) -> Current {
+        let server = Arc::clone(&self.server);
+        Box::new(move || Some(server.pipeline().ok()?.control.clone()))
+    }
 }
 
 impl Drop for Running {
@@ -106,6 +119,7 @@ pub fn serve(
     settings: Settings,
 ) -> std::io::Result<Running> {
     let server = Server::new(device, pipeline, settings);
+    let kept = Arc::clone(&server);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -133,6 +147,7 @@ pub fn serve(
         })?;
     Ok(Running {
         address,
+        server: kept,
         stop: Some(stop),
         thread: Some(thread),
     })

@@ -2,6 +2,7 @@
 
 use crate::context::{Context, Hit};
 use crate::externs;
+use crate::state::meter::Colour;
 use crate::state::profile::Reference;
 use crate::table::{Choice, Table};
 use p4::ir::{TableId, Ty};
@@ -74,11 +75,18 @@ pub fn choose(
     chosen
 }
 
-/// What happens at each hit: the time is noted, and v1model's direct counters count.
+/// What happens at each hit: the time is noted, v1model's direct counters count, and its direct meters meter, once, whether the action reads
+/// their colour or not.
 #[inline]
-pub fn hit(id: TableId, table: &Table, entry: u32, context: &Context) {
+pub fn hit(id: TableId, table: &Table, entry: u32, context: &mut Context) {
     table.touch(entry, context.now);
     let environment = &*context.environment;
+    if let Some(meter) = environment.metered[id.index()]
+        && let Some(meter) = environment.meter(meter)
+    {
+        let (index, bytes) = (u64::from(entry), u64::from(context.length));
+        context.colour = meter.execute(index, context.now, bytes, Colour::Green);
+    }
     for counter in &environment.implicit[id.index()] {
         if let Some(counter) = environment.counter(*counter) {
             counter.count(u64::from(entry), u64::from(context.length));

@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::externs::hash::Tables as CrcTables;
 use crate::state::Reader;
 use crate::state::checksum::Checksum;
+use crate::state::meter::Colour;
 use crate::state::profile::Contents;
 use crate::state::replication::Groups;
 use crate::trace::Trace;
@@ -111,6 +112,8 @@ pub struct Context {
     pub steps: u32,
     /// In an action that runs for an entry: which. Without one (default action, no table) direct objects do nothing.
     pub hit: Option<Hit>,
+    /// What the direct meter of the table of `hit` said, if it has one (v1model).
+    pub colour: Colour,
     /// Of checksum objects, by [`Object::Checksum`](crate::environment::Object::Checksum)'s number.
     pub checksums: Vec<Checksum>,
     /// Where to note what happens; nothing is noted without.
@@ -143,6 +146,7 @@ impl Context {
             stop: None,
             steps: STEPS,
             hit: None,
+            colour: Colour::Green,
             checksums,
             trace: None,
             scratch: Vec::new(),

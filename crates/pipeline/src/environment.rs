@@ -144,6 +144,8 @@ pub struct Environment {
     pub(crate) selectors: Vec<Option<Selector>>,
     /// By table: the direct counters that count at every hit, without being asked.
     pub(crate) implicit: Vec<Vec<ObjectId>>,
+    /// By table: the direct meter that meters at every hit, whoever reads it.
+    pub(crate) metered: Vec<Option<ObjectId>>,
     pub(crate) standard: Standard,
 }
 
@@ -194,6 +196,11 @@ impl Environment {
             counters.collect()
         });
         let implicit = implicit.collect();
+        let metered = program.tables.iter().map(|table| {
+            let mut meters = table.direct.iter().copied();
+            meters.find(|id| &*program.objects[id.index()].kind == "direct_meter")
+        });
+        let metered = metered.collect();
         let standard = program
             .sections
             .iter()
@@ -228,6 +235,7 @@ impl Environment {
             checksums,
             selectors,
             implicit,
+            metered,
             standard,
             options,
             program,

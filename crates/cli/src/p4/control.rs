@@ -35,11 +35,15 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on a Unix socket, and carries out what comes.
+    /// Listens on a Unix socket, and carries out what comes; `control` is asked for each command, since a controller may have brought
+    /// another program meanwhile.
     ///
     /// # Errors
     /// When the socket cannot be made; somebody may be listening there already.
-    pub fn open(path: &Path, control: Control) -> anyhow::Result<Listener> {
+    pub fn open(
+        path: &Path,
+        control: impl Fn() -> Control + Send + Sync + 'static,
+    ) -> anyhow::Result<Listener> {
         let name = path.display();
         if UnixStream::connect(path).is_ok() {
             bail!("{name}: somebody listens there already; give another --control");
@@ -55,7 +59,7 @@ impl Listener {
                 let control = Arc::clone(&control);
                 std::thread::spawn(move || {
                     // Who asks and goes away is not answered.
-                    let _ = serve(&stream, &control);
+                    let _ = serve(&stream, &*control);
                 });
             }
         });
@@ -75,18 +79,26 @@ fn is_socket(path: &Path) -> bool {
         .is_ok_and(|data| data.file_type().is_socket())
 }
 
+/// So many commands may be on the way before the first of them is answered.
+const WAITING: usize = 256;
+
 /// A command a line in; for each one the rows of its answer, a line of JSON each, and how it ended.
-fn serve(stream: &UnixStream, control: &Control) -> std::io::Result<()> {
+fn serve(stream: &UnixStream, control: &dyn Fn() -> Control) -> std::io::Result<()> {
     const LONGEST: u64 = 1 << 20;
     let mut lines = BufReader::new(stream);
     let mut writer = stream;
+    let mut text = String::new();
     loop {
+        // Answers go out together while more commands are here already.
+        if !lines.buffer().contains(&b'\n') || text.len() > 1 << 16 {
+            writer.write_all(text.as_bytes())?;
+            text.clear();
+        }
         let mut line = String::new();
         if (&mut lines).take(LONGEST).read_line(&mut line)? == 0 {
             return Ok(());
         }
-        let mut text = String::new();
-        match control.say(&line) {
+        match control().say(&line) {
             Ok(answer) => {
                 for (row, object) in answer.rows {
                     let object: Value = serde_json::from_str(&object).unwrap_or(Value::Null);
@@ -98,14 +110,13 @@ fn serve(stream: &UnixStream, control: &Control) -> std::io::Result<()> {
                 text += &format!("{}\n", json!({ "done": false, "error": error.message }))
             }
         }
-        writer.write_all(text.as_bytes())?;
     }
 }
 
 /// Control a pipeline that runs: `wire p4 run ... --control SOCKET`
 ///
 /// The words are those of entry files: table ls|dump|add|set|rm, register, counter, meter, profile, group, mirror,
-/// value-set, digest. `-` reads commands from standard input, a line each.
+/// value-set, digest, crc. `-` reads commands from standard input, a line each.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire p4 table add ipv4_lpm 10.0.0.0/8 do forward 3 --at s1.sock
@@ -135,8 +146,7 @@ impl Words {
         let mut answers = BufReader::new(stream.try_clone()?);
         let mut stdout = Output::open(&Buffering::default())?;
         let mut verdict = Verdict::Good;
-        let mut say = |line: &str, place: &str| -> anyhow::Result<()> {
-            (&stream).write_all(format!("{line}\n").as_bytes())?;
+        let mut hear = |place: &str| -> anyhow::Result<()> {
             loop {
                 let mut answer = String::new();
                 if answers.read_line(&mut answer)? == 0 {
@@ -161,12 +171,27 @@ impl Words {
             }
         };
         if self.words == ["-"] {
-            for (number, line) in (1..).zip(std::io::stdin().lines()) {
-                let line = line?;
-                say(&format!("{first} {line}"), &format!("line {number}: "))?;
+            // Lines go out while answers come in, a bounded number of them on the way.
+            let (said, to_hear) = std::sync::mpsc::sync_channel::<std::io::Result<()>>(WAITING);
+            let first = first.to_string();
+            let mut to = stream;
+            std::thread::spawn(move || {
+                for line in std::io::stdin().lines() {
+                    let sent = line.and_then(|l| to.write_all(format!("{first} {l}\n").as_bytes()));
+                    let ends = sent.is_err();
+                    if said.send(sent).is_err() || ends {
+                        return;
+                    }
+                }
+            });
+            for (number, sent) in (1..).zip(to_hear) {
+                sent.with_context(|| format!("line {number}"))?;
+                hear(&format!("line {number}: "))?;
             }
         } else {
-            say(&format!("{first} {}", self.words.join(" ")), "")?;
+            let line = format!("{first} {}\n", self.words.join(" "));
+            (&stream).write_all(line.as_bytes())?;
+            hear("")?;
         }
         stdout.finish()?;
         Ok(verdict)

@@ -85,15 +85,9 @@ impl Run {
         let environment = Arc::clone(pipeline.environment());
         let mut controlled = None;
         let own = Control::new(Arc::clone(&environment));
-        let control = || own.clone();
         if let Some(path) = &self.entries {
-            carry_out(&control(), path)?;
+            carry_out(&own, path)?;
         }
-        let listener = self
-            .control
-            .as_ref()
-            .map(|path| Listener::open(path, control()));
-        let _listener = listener.transpose()?;
         let node: Box<dyn node::Node> = match (self.p4runtime, &compiled.checked) {
             (Some(address), Some(checked)) => {
                 let kind = self.engine;
@@ -118,6 +112,16 @@ impl Run {
             }
             _ => Box::new(PipelineNode::new(pipeline, self.on.len())),
         };
+        let current = controlled.as_ref().map(p4runtime::Running::current);
+        let control = move || {
+            let current = current.as_ref().and_then(|current| current());
+            current.unwrap_or_else(|| own.clone())
+        };
+        let listener = self
+            .control
+            .as_ref()
+            .map(|path| Listener::open(path, control));
+        let _listener = listener.transpose()?;
         let _controlled = controlled;
         crate::run::drive(&name, node, &self.on, self.tick, self.duration, self.json)
     }

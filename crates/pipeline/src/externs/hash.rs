@@ -78,6 +78,12 @@ impl CrcTable {
         CrcTable { crc, table }
     }
 
+    /// Which CRC it is.
+    #[must_use]
+    pub fn crc(&self) -> Crc {
+        self.crc
+    }
+
     /// The CRC of bytes.
     #[must_use]
     pub fn of(&self, bytes: &[u8]) -> u64 {

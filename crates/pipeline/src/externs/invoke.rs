@@ -53,6 +53,10 @@ impl Call {
                 let colour = meter(context, *object, Some(number(*index)), before);
                 self.give(output, code.encode(colour));
             }
+            Operation::ReadDirectMeter => {
+                let colour = context.hit.map_or(Colour::Green, |_| context.colour);
+                self.give(output, super::ColourCode::V1Model.encode(colour));
+            }
             Operation::ExecuteDirectMeter {
                 object,
                 before,

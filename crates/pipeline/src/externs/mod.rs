@@ -78,7 +78,9 @@ pub enum Operation {
         /// How colours are written.
         code: ColourCode,
     },
-    /// `direct_meter.read(result)`, `DirectMeter.execute()`, `DirectMeter.execute(colour)`
+    /// `direct_meter.read(result)`: what the meter said when the table was hit.
+    ReadDirectMeter,
+    /// `DirectMeter.execute()`, `DirectMeter.execute(colour)`
     ExecuteDirectMeter {
         /// The meter.
         object: ObjectId,

@@ -381,11 +381,7 @@ impl Given<'_> {
                 before: self.scalar(1),
                 code: ColourCode::Psa,
             },
-            ("direct_meter", "read", 0) => Operation::ExecuteDirectMeter {
-                object,
-                before: None,
-                code: ColourCode::V1Model,
-            },
+            ("direct_meter", "read", 0) => Operation::ReadDirectMeter,
             ("DirectMeter", "execute", 0 | 1) => Operation::ExecuteDirectMeter {
                 object,
                 before: self.scalar(0),

@@ -120,7 +120,12 @@ fn command(word: &str, rest: &str, line: &str) -> Result<Kind, String> {
         "check_counter" => Kind::Check(check_counter(&mut tokens)?),
         "check_register" => {
             let name = tokens.name("a register")?;
+            // As in `check_counter`, or as in bmv2's command line.
+            let brackets = tokens.take("(");
             let index = Index::Number(tokens.number("an index")?);
+            if brackets {
+                tokens.need(")")?;
+            }
             let wanted = Some((tokens.relation()?, tokens.number("a value")?));
             Kind::Check(Check {
                 what: Checked::Register,

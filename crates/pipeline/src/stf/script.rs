@@ -40,7 +40,7 @@ pub enum Kind {
     },
     /// `remove all`, `remove ID`, `remove TABLE [PRIORITY] KEY:VALUE...`
     Remove(Removed),
-    /// `check_counter NAME(INDEX) [packets|bytes RELATION NUMBER]`; also `check_register NAME INDEX RELATION NUMBER`.
+    /// `check_counter NAME(INDEX) [packets|bytes RELATION NUMBER]`; also `check_register NAME(INDEX) RELATION NUMBER`.
     Check(Check),
     /// `counter_read NAME INDEX`, `register_read NAME INDEX`, `meter_get_rates NAME INDEX`, `mirroring_get SESSION`: there must be such a thing, and what it
     /// holds is told.

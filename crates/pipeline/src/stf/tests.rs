@@ -161,3 +161,10 @@ fn faults_name_what_is_wanted_and_none_is_passed_over() {
         expected
     );
 }
+
+#[test]
+fn a_register_is_checked_with_and_without_brackets() {
+    let with = one("check_register seen(3) == 5");
+    assert_eq!(with, one("check_register seen 3 == 5"));
+    assert!(wrong("check_register seen(3 == 5")[0].1.contains("`)`"));
+}

@@ -18,6 +18,7 @@
 //! mirror ls | add|set ID PORT[:INSTANCE]... [truncate BYTES] [class N] | rm ID
 //! value-set ls | dump [NAME] | add NAME MATCH... | rm NAME MATCH... | rm NAME all
 //! digest ls | on NAME [most N] [within TIME] | off NAME
+//! crc ls | set 16|32 POLYNOMIAL INITIAL XOR [reflect-in] [reflect-out] | reset 16|32
 //! ```
 //!
 //! `add` wants something new, `set` puts it there whether or not it was. A KEY is `NAME=MATCH`, or a MATCH in the order of the table's keys;
@@ -33,6 +34,7 @@ mod run;
 pub(crate) mod tests;
 
 use super::{Operation, Place, Update};
+use crate::externs::hash::Crc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use p4::ir::{KeyMatch, ObjectId, TableId, ValueSetId};
@@ -78,6 +80,10 @@ pub enum Command {
     ValueSets(Option<ValueSetId>),
     /// The digests, and whether they are sent.
     Digests,
+    /// What `crc16_custom` and `crc32_custom` are.
+    Crcs,
+    /// Makes the custom CRC of its width, 16 or 32, this one.
+    SetCrc(Crc),
 }
 
 /// Which cells of an array.

@@ -8,6 +8,7 @@ use crate::control::{
     Count, DigestConfig, Entity, Error, ErrorKind, Group, Member, Operation, Place, Update,
     digests, value,
 };
+use crate::externs::hash::{CRC16, CRC32, Crc};
 use crate::state::meter::Rates;
 use crate::state::profile::GroupMember;
 use crate::state::replication::{Replica, Session};
@@ -126,6 +127,7 @@ impl<'a> Words<'a> {
             "mirror" => self.mirror(),
             "value-set" => self.value_set(),
             "digest" => self.digest(),
+            "crc" => self.crc(),
             _ => Err(one_of(
                 "command",
                 topic,
@@ -139,6 +141,7 @@ impl<'a> Words<'a> {
                     "mirror",
                     "value-set",
                     "digest",
+                    "crc",
                 ],
             )),
         }
@@ -782,6 +785,48 @@ impl<'a> Words<'a> {
             }
         }
         Ok(write(Operation::Put, Entity::Digest(id, config)))
+    }
+}
+
+impl Words<'_> {
+    fn crc(&mut self) -> Result<Command, Error> {
+        let verb = self.next("ls, set or reset")?;
+        if verb == "ls" {
+            return Ok(Command::Crcs);
+        }
+        if !matches!(verb, "set" | "reset") {
+            return Err(one_of("verb", verb, &["ls", "set", "reset"]));
+        }
+        let width = self.next("16 or 32")?;
+        let first = match width {
+            "16" => CRC16,
+            "32" => CRC32,
+            _ => return Err(one_of("width", width, &["16", "32"])),
+        };
+        if verb == "reset" {
+            return Ok(Command::SetCrc(first));
+        }
+        let mut value = |what: &str| -> Result<u64, Error> {
+            let mut cells = [0];
+            value::parse(self.next(what)?, Ty::Bits(first.width))?.to_limbs(&mut cells);
+            Ok(cells[0])
+        };
+        let mut crc = Crc {
+            polynomial: value("the polynomial without its first bit, such as 0x1021")?,
+            initial: value("what it begins with")?,
+            last: value("what is added at the end")?,
+            reflect_in: false,
+            reflect_out: false,
+            ..first
+        };
+        while let Some(word) = self.rest.next() {
+            match word {
+                "reflect-in" => crc.reflect_in = true,
+                "reflect-out" => crc.reflect_out = true,
+                _ => return Err(one_of("option", word, &["reflect-in", "reflect-out"])),
+            }
+        }
+        Ok(Command::SetCrc(crc))
     }
 }
 

@@ -4,6 +4,7 @@ use super::json::{Object, list};
 use super::{Answer, Cells, Command};
 use crate::control::program::{self, Class};
 use crate::control::{Control, Count, Entity, Error, ErrorKind, Operation, Place, Update, value};
+use crate::externs::hash::CrcTable;
 use crate::state::meter::Rates;
 use crate::state::replication::Replica;
 use crate::table::{self, Call, Form, Standing};
@@ -187,6 +188,41 @@ impl Control {
                 for set in sets {
                     self.dump_value_set(ValueSetId(set), &mut answer)?;
                 }
+            }
+            Command::Crcs => {
+                let crcs = self.environment().crcs.get();
+                for crc in [crcs.crc16_custom.crc(), crcs.crc32_custom.crc()] {
+                    let mut json = Object::new("crc");
+                    json.number("width", u64::from(crc.width))
+                        .text("polynomial", &format!("{:#x}", crc.polynomial))
+                        .text("initial", &format!("{:#x}", crc.initial))
+                        .text("xor", &format!("{:#x}", crc.last))
+                        .boolean("reflect_in", crc.reflect_in)
+                        .boolean("reflect_out", crc.reflect_out);
+                    let reflect = |on, word| if on { word } else { "" };
+                    answer.push(
+                        format!(
+                            "crc set {} {:#x} {:#x} {:#x}{}{}",
+                            crc.width,
+                            crc.polynomial,
+                            crc.initial,
+                            crc.last,
+                            reflect(crc.reflect_in, " reflect-in"),
+                            reflect(crc.reflect_out, " reflect-out")
+                        ),
+                        &json,
+                    );
+                }
+            }
+            Command::SetCrc(crc) => {
+                let crcs = &self.environment().crcs;
+                crcs.change(|tables| {
+                    match crc.width {
+                        16 => tables.crc16_custom = CrcTable::new(*crc),
+                        _ => tables.crc32_custom = CrcTable::new(*crc),
+                    }
+                    Ok::<(), Error>(())
+                })?;
             }
             Command::Digests => {
                 for (id, digest) in (0..).zip(self.digests()) {

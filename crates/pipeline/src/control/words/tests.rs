@@ -342,3 +342,33 @@ fn a_file_tells_all_its_mistakes_with_their_lines() {
     assert_eq!(commands.len(), 1);
     assert_eq!(commands[0].0, 2);
 }
+
+#[test]
+fn custom_crcs_are_set_and_told_in_the_words_that_set_them() {
+    let environment = crate::environment::Environment::new(
+        alloc::sync::Arc::new(program()),
+        crate::environment::Options::default(),
+    );
+    let environment = alloc::sync::Arc::new(environment.unwrap());
+    let control = crate::control::Control::new(environment.clone());
+    let rows = |answer: Answer| -> Vec<_> { answer.rows.into_iter().map(|row| row.0).collect() };
+    let first = rows(control.say("crc ls").unwrap());
+    let second = "crc set 32 0x4c11db7 0xffffffff 0xffffffff reflect-in reflect-out";
+    assert_eq!(
+        first,
+        ["crc set 16 0x8005 0x0 0x0 reflect-in reflect-out", second]
+    );
+    // CRC-16/IBM-3740, of which the catalogue says this of "123456789".
+    let set = "crc set 16 0x1021 0xffff 0x0";
+    control.say(set).unwrap();
+    assert_eq!(environment.crcs.get().crc16_custom.of(b"123456789"), 0x29B1);
+    assert_eq!(environment.crcs.get().crc16.of(b"123456789"), 0xBB3D);
+    assert_eq!(rows(control.say("crc ls").unwrap()), [set, second]);
+    control.say("crc reset 16").unwrap();
+    assert_eq!(rows(control.say("crc ls").unwrap()), first);
+    let error = control.say("crc set 16 0x11021 0 0").unwrap_err();
+    assert!(
+        error.message.contains("does not fit into bit<16>"),
+        "{error}"
+    );
+}

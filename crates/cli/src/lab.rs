@@ -93,7 +93,7 @@ impl Lab {
             seed: self.seed,
             duration: self.duration,
             dry: self.dry,
-            stop: Some(live::signal::stop_requested),
+            stop: Some(|| live::signal::stop_requested() || lab::flops::is_over()),
             commands,
         };
         let report = lab::run(&lab, world, &options)?;

@@ -1,6 +1,7 @@
 //! `wire of`: OpenFlow.
 
 mod ctl;
+mod flops;
 mod switch;
 
 use crate::Verdict;
@@ -20,6 +21,7 @@ pub struct Of {
 
 #[derive(clap::Subcommand)]
 enum Action {
+    Flops(flops::Flops),
     Switch(switch::Switch),
     Ctl(ctl::Ctl),
 }
@@ -29,6 +31,7 @@ impl Of {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         match self.action {
+            Action::Flops(command) => command.run(),
             Action::Switch(command) => command.run(),
             Action::Ctl(command) => command.run(),
         }

@@ -1,5 +1,6 @@
 //! The kinds of nodes that a lab file can name.
 
+mod flops;
 mod host;
 mod p4;
 
@@ -26,6 +27,8 @@ pub(crate) struct Context<'a> {
     pub folder: Option<&'a Path>,
     /// Where to say what goes wrong during the run.
     pub notes: Notes,
+    /// Where a node that measures a switch puts its report.
+    pub measured: crate::flops::Measured,
     /// What the node draws by lot comes from this, unless its own `seed` says otherwise.
     pub seed: u64,
 }
@@ -97,6 +100,7 @@ pub(crate) static KINDS: &[Kind] = &[
         })?;
         Ok(Box::new(made))
     }),
+    plain("flops", flops::make),
     plain("ping", |config, _| node(config, nodes::ping::Ping::new)),
     recording("capture", |config, context| {
         let recorder = context.recorder();

@@ -22,6 +22,7 @@
 //! | [`program`], [`engine`] | P4 programs from files, and what runs them |
 //! | [`single`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
+//! | [`flops`] | what OFLOPS measured |
 //! | `programs` | what came of real programs |
 //! | `report`, `flows`, `plot` | what comes of it |
 //!
@@ -56,6 +57,7 @@ pub mod engine;
 mod fault;
 mod fields;
 mod file;
+pub mod flops;
 mod flows;
 mod keep;
 mod kinds;

@@ -44,6 +44,8 @@ pub struct Report {
     pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
     pub notes: Vec<String>,
+    /// What OFLOPS measured.
+    pub flops: Vec<openflow::flops::Report>,
     /// Captures and plots that were written.
     pub files: Vec<PathBuf>,
     /// Captures and plots that could not be written, or only in part, and why.
@@ -169,6 +171,7 @@ impl Report {
             }
         }
         lines.extend(crate::programs::lines(&self.jobs));
+        lines.extend(crate::flops::lines(&self.flops));
         for note in &self.notes {
             lines.push(json!({ "type": "note", "note": note }));
         }
@@ -309,6 +312,7 @@ impl fmt::Display for Report {
             write!(f, "\n{}", Table::new(line))?;
         }
         f.write_str(&crate::programs::text(&self.jobs))?;
+        f.write_str(&crate::flops::text(&self.flops))?;
         let (frames, events) = (number(outcome.frames), number(outcome.events));
         writeln!(f, "\n{frames} frames delivered in {events} events")?;
         for note in &self.notes {

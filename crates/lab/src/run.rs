@@ -1,6 +1,7 @@
 //! Running a lab in a world.
 
 use crate::bits::BitKeep;
+use crate::flops::Measured;
 use crate::keep::{Era, Keep};
 use crate::kinds::{Context, stream_of};
 use crate::plan::{Lab, LinkPlan, Place, Resolution};
@@ -154,6 +155,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             return Err(LabError::BlockLevel { first, second });
         }
     }
+    crate::flops::begin();
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed)?;
     let (taps, stop) = (stage.taps(lab), options.stop);
@@ -206,6 +208,7 @@ struct Stage {
     keeps: Vec<Arc<Mutex<Keep>>>,
     bits: Vec<Arc<Mutex<BitKeep>>>,
     notes: Notes,
+    measured: Measured,
 }
 
 impl Stage {
@@ -250,6 +253,7 @@ impl Stage {
             keeps,
             bits,
             notes: Notes::default(),
+            measured: Measured::default(),
         })
     }
 
@@ -271,6 +275,7 @@ impl Stage {
                     recorder,
                     folder: Some(folder),
                     notes: self.notes.clone(),
+                    measured: self.measured.clone(),
                     // Nodes are numbered behind all links, so that no two share their luck.
                     seed: node::link::seed_of(seed, file::MOST + index, 0),
                 },
@@ -355,6 +360,7 @@ fn report(
         outcome,
         jobs,
         notes: lock(&stage.notes.0).clone(),
+        flops: stage.measured.all(),
         files,
         failures,
     }

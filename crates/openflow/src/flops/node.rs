@@ -262,8 +262,10 @@ impl Node for Flops {
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         if port == CONTROL {
+            // What is measured is when a message came, not when this node's thread got round to it.
+            let came = frame.arrived();
             let batch = self.channels.frame(now, port, frame);
-            self.batch(now, batch, out);
+            self.batch(came, batch, out);
             return;
         }
         if self.stage == Stage::Running

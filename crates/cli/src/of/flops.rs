@@ -1,0 +1,157 @@
+//! `wire of flops`: OFLOPS.
+
+use crate::Verdict;
+use crate::output::{Buffering, Output};
+use lab::{Options, World};
+
+/// Measure an OpenFlow switch: what it says beside what it does
+///
+/// Tests: actions (delay and loss of each action), insert, modify, delete (the barrier beside the data plane, by the number of
+/// entries), packet-in, packet-out, statistics. Our own switch is measured in simulated time, as any user, or live; Open vSwitch
+/// with its userspace datapath live, started for the test in a namespace of its own, as root.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire of flops actions insert --entries 1,10")]
+pub struct Flops {
+    /// The tests
+    #[arg(value_name = "TEST", default_values_t = ["actions".to_string(), "insert".into()])]
+    tests: Vec<String>,
+    /// The switch: ours, or Open vSwitch (live only)
+    #[arg(long, value_enum, default_value_t = Device::Wire)]
+    switch: Device,
+    /// Where to run it
+    #[arg(long, value_enum, default_value_t = Place::Sim)]
+    world: Place,
+    /// The version to speak: 1.0 or 1.3
+    #[arg(long, value_name = "VERSION", default_value = "1.3")]
+    protocol: String,
+    /// Probes of each action
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    count: u64,
+    /// Rate of probes of actions
+    #[arg(long, value_name = "RATE", default_value = "100 Mb/s")]
+    rate: String,
+    /// Numbers of entries
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1,10,100,1000"
+    )]
+    entries: Vec<u32>,
+    /// Times each number of entries
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    repeats: u32,
+    /// From one probe to the next, in the tests of entries
+    #[arg(long, value_name = "TIME", default_value = "10 us")]
+    gap: String,
+    /// Packets, or requests, a second
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "100,500,1000,2000"
+    )]
+    rates: Vec<u64>,
+    /// Entries that are there beside those that change
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    others: u32,
+    /// Ask for the statistics of the whole table this often meanwhile
+    #[arg(long, value_name = "TIME")]
+    poll: Option<String>,
+    /// Report as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Devices under test.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Device {
+    /// Ours
+    Wire,
+    /// Open vSwitch
+    Openvswitch,
+}
+
+/// The worlds.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Place {
+    /// In exact virtual time
+    Sim,
+    /// In real time
+    Live,
+}
+
+impl Flops {
+    /// Runs the tests, one after another.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        anyhow::ensure!(
+            self.switch == Device::Wire || self.world == Place::Live,
+            "Open vSwitch runs in real time only: add --world live"
+        );
+        let mut stdout = Output::open(&Buffering::default())?;
+        let mut verdict = Verdict::Good;
+        for test in &self.tests {
+            let text = self.lab(test);
+            let lab = lab::parse(&text)
+                .map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
+            let world = match self.world {
+                Place::Sim => World::Sim,
+                Place::Live => World::Live,
+            };
+            let options = Options {
+                dry: true,
+                stop: Some(|| live::signal::stop_requested() || lab::flops::is_over()),
+                ..Options::default()
+            };
+            let report = lab::run(&lab, world, &options)?;
+            anyhow::ensure!(!report.flops.is_empty(), "{test}: stopped before its end");
+            if report.flops.iter().any(|one| !one.faults.is_empty()) {
+                verdict = Verdict::Failed;
+            }
+            let text = match self.json {
+                true => report.json(),
+                false => lab::flops::text(&report.flops),
+            };
+            stdout.write(text.as_bytes())?;
+        }
+        stdout.finish()?;
+        Ok(verdict)
+    }
+
+    /// A lab for one test.
+    fn lab(&self, test: &str) -> String {
+        let Flops {
+            protocol,
+            count,
+            rate,
+            entries,
+            repeats,
+            gap,
+            rates,
+            others,
+            ..
+        } = self;
+        let poll = self.poll.as_ref().map(|poll| format!("poll = {poll:?}"));
+        let poll = poll.unwrap_or_default();
+        let (switch, control) = match self.switch {
+            Device::Wire => (
+                "kind = \"openflow-switch\"\nports = 2\ncontrollers = 1",
+                "s1.2",
+            ),
+            Device::Openvswitch => (
+                "kind = \"openvswitch\"\nports = 2\ncontroller = \"tcp:127.0.0.1:6653\"\n\
+                 protocols = [\"OpenFlow10\", \"OpenFlow13\"]",
+                "port:ptcp:6653:127.0.0.1@s1",
+            ),
+        };
+        format!(
+            "[lab]\nname = \"flops\"\n[default.link]\nrate = \"unlimited\"\n\
+             [node.flops]\nkind = \"flops\"\ntest = {test:?}\nversion = {protocol:?}\ncount = {count}\n\
+             rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\nrates = {rates:?}\n\
+             others = {others}\n{poll}\n[node.s1]\n{switch}\n\
+             [[link]]\nends = [\"flops.0\", {control:?}]\n\
+             [[link]]\nends = [\"flops.1\", \"s1.0\"]\n[[link]]\nends = [\"flops.2\", \"s1.1\"]\n"
+        )
+    }
+}

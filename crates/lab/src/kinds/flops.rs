@@ -1,0 +1,141 @@
+//! `kind = "flops"`: OFLOPS, the measurement of an OpenFlow switch.
+
+use super::Context;
+use crate::fault::Fault;
+use crate::fields::{Fields, OneOrMore, Text};
+use crate::tree::Value;
+use node::{Node, Rate, Time};
+use openflow::flops::actions::{self, Actions};
+use openflow::flops::intercept::{self, Intercept, Way};
+use openflow::flops::monitor::{self, Monitor};
+use openflow::flops::update::{self, Change, Update};
+use openflow::flops::{Flops, Module, Setup};
+use openflow::version::Version;
+
+/// The tests there are.
+pub(crate) const TESTS: [&str; 7] = [
+    "actions",
+    "insert",
+    "modify",
+    "delete",
+    "packet-in",
+    "packet-out",
+    "statistics",
+];
+
+/// The most entries, packets and repeats of a test.
+const MOST: u64 = 10_000_000;
+
+/// Makes the node.
+pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let mut faults = Vec::new();
+    let mut fields = Fields::of(config, "a table", &mut faults);
+    let test: String = fields
+        .required("test", "\"actions\"", &mut faults)
+        .unwrap_or_default();
+    let version = fields.optional::<String>("version", &mut faults);
+    let count = fields
+        .optional::<u64>("count", &mut faults)
+        .unwrap_or(10_000);
+    let rate = fields.optional::<Text<Rate>>("rate", &mut faults);
+    let rate = rate.map_or(100_000_000, |Text(rate)| rate.bits_per_second());
+    let length = fields.optional::<u16>("length", &mut faults).unwrap_or(100);
+    let entries = fields.optional::<OneOrMore<u32>>("entries", &mut faults);
+    let repeats = fields.optional::<u32>("repeats", &mut faults).unwrap_or(10);
+    let gap = fields.optional::<Text<Time>>("gap", &mut faults);
+    let round = fields.optional("round", &mut faults).unwrap_or(false);
+    let rates = fields.optional::<OneOrMore<u64>>("rates", &mut faults);
+    let time = fields.optional::<Text<Time>>("time", &mut faults);
+    let others = fields.optional::<u32>("others", &mut faults).unwrap_or(0);
+    let poll = fields.optional::<Text<Time>>("poll", &mut faults);
+    fields.finish(&mut faults);
+    let refuse = |key: &str, message: String| {
+        let span = config.get(key).unwrap_or(config).span.clone();
+        Fault::new(span, message)
+    };
+    let version = match version.as_deref() {
+        None | Some("1.3") => Version::V13,
+        Some("1.0") => Version::V10,
+        Some(_) => return Err(refuse("version", "a version is \"1.0\" or \"1.3\"".into())),
+    };
+    let length = usize::from(length);
+    if !(openflow::flops::probe::SHORTEST..=openflow::flops::probe::LONGEST).contains(&length) {
+        return Err(refuse("length", "a probe has 64 to 1514 bytes".into()));
+    }
+    let entries = entries.map_or(vec![1, 10, 100, 1000], OneOrMore::into_vec);
+    let rates = rates.map_or(vec![100, 500, 1000, 2000], OneOrMore::into_vec);
+    let time = time.map_or(Time::from_secs(2), |Text(time)| time);
+    let whole = |key: &str, numbers: &[u64]| {
+        let good = numbers.iter().all(|number| (1..=MOST).contains(number));
+        good.then_some(())
+            .ok_or_else(|| refuse(key, format!("from 1 to {MOST}")))
+    };
+    let wide: Vec<u64> = entries.iter().map(|&entries| entries.into()).collect();
+    whole("entries", &wide)?;
+    whole("rates", &rates)?;
+    whole("count", &[count])?;
+    whole("repeats", &[repeats.into()])?;
+    let gap = gap.map_or(Time::from_us(10), |Text(gap)| gap);
+    if gap < Time::from_ns(100) {
+        return Err(refuse(
+            "gap",
+            "a gap between probes is at least 100 ns".into(),
+        ));
+    }
+    let poll = poll.map(|Text(poll)| poll);
+    if poll.is_some_and(|poll| poll < Time::from_us(10)) {
+        return Err(refuse("poll", "requests are at least 10 us apart".into()));
+    }
+    if let Some(fault) = faults.into_iter().next() {
+        return Err(fault);
+    }
+    let change = |change| -> Box<dyn Module> {
+        Box::new(Update::new(update::Settings {
+            change,
+            entries: entries.clone(),
+            repeats,
+            gap,
+            round,
+            length,
+            others,
+            poll,
+        }))
+    };
+    let intercept = |way| -> Box<dyn Module> {
+        Box::new(Intercept::new(intercept::Settings {
+            way,
+            rates: rates.clone(),
+            time,
+            length,
+        }))
+    };
+    let module: Box<dyn Module> = match test.as_str() {
+        "actions" => Box::new(Actions::new(actions::Settings {
+            count,
+            rate,
+            length,
+        })),
+        "insert" => change(Change::Insert),
+        "modify" => change(Change::Modify),
+        "delete" => change(Change::Delete),
+        "packet-in" => intercept(Way::In),
+        "packet-out" => intercept(Way::Out),
+        "statistics" => Box::new(Monitor::new(monitor::Settings {
+            entries: entries[0],
+            rates: rates.clone(),
+            time,
+            idle: None,
+        })),
+        other => {
+            let fault = refuse("test", format!("there is no test `{other}`"));
+            return Err(fault.help(format!("the tests are {}", TESTS.join(", "))));
+        }
+    };
+    let measured = context.measured;
+    let setup = Setup {
+        version,
+        ..Setup::default()
+    };
+    let sink = Box::new(move |report| measured.add(report));
+    Ok(Box::new(Flops::new(setup, module, sink)))
+}

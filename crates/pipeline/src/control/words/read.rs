@@ -819,7 +819,7 @@ impl Words<'_> {
             reflect_out: false,
             ..first
         };
-        while let Some(word) = self.rest.next() {
+        for word in self.rest.by_ref() {
             match word {
                 "reflect-in" => crc.reflect_in = true,
                 "reflect-out" => crc.reflect_out = true,

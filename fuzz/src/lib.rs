@@ -5,6 +5,7 @@
 
 mod bpf;
 mod capture;
+mod channel;
 mod checker;
 mod covert;
 mod delay_spec;
@@ -33,6 +34,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("bpf", bpf::target),
     ("capture", capture::target),
+    ("channel", channel::target),
     ("checker", checker::target),
     ("covert", covert::target),
     ("delay", delay_spec::target),

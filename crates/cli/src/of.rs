@@ -1,18 +1,26 @@
 //! `wire of`: OpenFlow.
 
+mod cbench;
+mod controller;
 mod ctl;
 mod flops;
+mod rest;
 mod switch;
 
 use crate::Verdict;
+use live::channel::Tls;
+use live::port::Options;
+use std::path::PathBuf;
 
-/// OpenFlow 1.0 and 1.3: a switch, and what asks and changes one
+/// OpenFlow 1.0 and 1.3: a switch, what asks and changes one, controllers, and how fast these are
 #[derive(clap::Args)]
 #[command(
     disable_help_subcommand = true,
     after_help = "Examples:
   wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653
-  wire of ctl tcp:127.0.0.1:6653 dump-flows"
+  wire of ctl tcp:127.0.0.1:6653 dump-flows
+  wire of controller learning --listen ptcp:6653
+  wire of cbench --connect tcp:127.0.0.1:6653 --mode throughput"
 )]
 pub struct Of {
     #[command(subcommand)]
@@ -24,6 +32,8 @@ enum Action {
     Flops(flops::Flops),
     Switch(switch::Switch),
     Ctl(ctl::Ctl),
+    Controller(controller::Controller),
+    Cbench(cbench::Cbench),
 }
 
 impl Of {
@@ -34,6 +44,65 @@ impl Of {
             Action::Flops(command) => command.run(),
             Action::Switch(command) => command.run(),
             Action::Ctl(command) => command.run(),
+            Action::Controller(command) => command.run(),
+            Action::Cbench(command) => command.run(),
+        }
+    }
+}
+
+/// Key and certificates, as users of Open vSwitch give them.
+#[derive(clap::Args)]
+pub struct Keys {
+    /// This side's private key for ssl: and pssl:, in PEM form
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// This side's certificate
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The certificate of the authority that both sides trust, or `none`
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+}
+
+impl Keys {
+    /// How ports are opened with them.
+    pub fn options(&self) -> Options {
+        Options {
+            tls: Some(Tls {
+                private_key: self.private_key.clone(),
+                certificate: self.certificate.clone(),
+                ca_cert: self.ca_cert.clone(),
+            }),
+            ..Options::default()
+        }
+    }
+}
+
+/// A version as users write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum VersionName {
+    /// OpenFlow 1.0
+    #[value(name = "1.0")]
+    V10,
+    /// OpenFlow 1.3
+    #[value(name = "1.3")]
+    V13,
+}
+
+impl VersionName {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            VersionName::V10 => "1.0",
+            VersionName::V13 => "1.3",
+        }
+    }
+
+    /// Its version.
+    pub fn version(self) -> openflow::version::Version {
+        match self {
+            VersionName::V10 => openflow::version::Version::V10,
+            VersionName::V13 => openflow::version::Version::V13,
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Run {
 }
 
 /// Turns KEY=VALUE into a line of TOML: what is no number, flag, list or quoted text is quoted.
-fn setting(text: &str) -> Result<String, String> {
+pub fn setting(text: &str) -> Result<String, String> {
     let (key, value) = text.split_once('=').ok_or("KEY=VALUE is wanted")?;
     let plain = value.parse::<f64>().is_ok()
         || matches!(value, "true" | "false")
@@ -93,17 +93,25 @@ pub fn drive(
         ports.push(port);
     }
     let ended = world::on_ports(name, node, ports, duration)?;
-    if json {
-        let mut stdout = Output::open(&Buffering::default())?;
-        stdout.write(format!("{}\n", object(&ended, &names)).as_bytes())?;
-        stdout.finish()?;
-    } else {
-        eprint!("{}", text(&ended, &names));
-    }
+    report(&ended, &names, json)?;
     match ended.trouble {
         Some(error) => Err(error.into()),
         None => Ok(Verdict::Good),
     }
+}
+
+/// Tells what came of a run.
+///
+/// # Errors
+/// When standard output takes no more.
+pub fn report(ended: &PortsOutcome, names: &[String], json: bool) -> anyhow::Result<()> {
+    if json {
+        let mut stdout = Output::open(&Buffering::default())?;
+        stdout.write(format!("{}\n", object(ended, names)).as_bytes())?;
+        return stdout.finish();
+    }
+    eprint!("{}", text(ended, names));
+    Ok(())
 }
 
 fn text(ended: &PortsOutcome, names: &[String]) -> String {

@@ -101,6 +101,11 @@ pub(crate) static KINDS: &[Kind] = &[
         Ok(Box::new(made))
     }),
     plain("flops", flops::make),
+    plain("controller", |config, _| {
+        node(config, |config| {
+            Ok(openflow::controller::Controller::of(&config))
+        })
+    }),
     plain("ping", |config, _| node(config, nodes::ping::Ping::new)),
     recording("capture", |config, context| {
         let recorder = context.recorder();

@@ -22,6 +22,24 @@ pub fn node(kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Fault
     }
 }
 
+/// What a node of the kind `controller` would be made from, from its keys (lines of TOML).
+///
+/// # Errors
+/// Everything that was found to be wrong with the keys, with places.
+pub fn controller(keys: &str) -> Result<openflow::controller::config::Config, Faults> {
+    let mut faults = Vec::new();
+    let entries = tree::parse(keys, &mut faults);
+    if !faults.is_empty() {
+        return Err(Faults::new(keys, faults).of_file("controller"));
+    }
+    let config = Value {
+        span: 0..keys.len(),
+        what: What::Table(entries),
+    };
+    let read = config.read();
+    read.map_err(|fault| Faults::new(keys, vec![fault]).of_file("controller"))
+}
+
 /// The text of a file that a node's keys name.
 ///
 /// # Errors

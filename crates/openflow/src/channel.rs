@@ -42,6 +42,7 @@ mod watch;
 
 pub use batch::Batch;
 use connection::{Connection, Stage};
+pub use watch::MOST_DIALLED;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;

@@ -12,6 +12,7 @@
 //! | [`text`] | flows, groups and meters in the syntax of ovs-ofctl |
 //! | [`port`] | port numbers and descriptions |
 //! | [`fault`] | the errors that the specification names |
+//! | [`cbench`] | a benchmark of controllers |
 //! | [`channel`] | control channels: connections over segments |
 //! | [`controller`] | controllers: the library and its programs |
 //! | [`key`], [`table`] | a frame's fields packed into words, and flow tables over them |
@@ -28,6 +29,7 @@ extern crate std;
 
 pub mod action;
 mod bytes;
+pub mod cbench;
 pub mod channel;
 pub mod controller;
 pub mod fault;

@@ -9,7 +9,7 @@ use packet::segment::Kind;
 /// The waits between dials grow to so many times the first.
 const SLOWEST: u64 = 8;
 /// The most connections that are dialled.
-const MOST: usize = 64;
+pub const MOST_DIALLED: usize = 4096;
 
 /// A connection that this side is to have.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +24,9 @@ pub struct Dialled {
 
 impl Channels {
     /// Has a connection opened from this side, by the next [`wake`](Channels::wake), and again whenever it is lost.
-    /// Its number is `id`; the far end may have others on the same port. At most 64 are dialled, others are not.
+    /// Its number is `id`; the far end may have others on the same port. At most 4096 are dialled, others are not.
     pub fn dial(&mut self, port: Port, id: u32) {
-        if self.dialled.len() < MOST {
+        if self.dialled.len() < MOST_DIALLED {
             let wait = self.settings.redial;
             self.dialled.push(Dialled {
                 port,

@@ -87,6 +87,19 @@ impl Handle<'_> {
         self.channels.backlog(switch)
     }
 
+    /// What the controller has done, by name: the first of its counters.
+    pub fn counted(&self) -> [(&'static str, u64); 6] {
+        let own = &self.counters;
+        [
+            ("packet_ins", own.packet_ins),
+            ("flow_mods", own.flow_mods),
+            ("packet_outs", own.packet_outs),
+            ("errors", own.errors),
+            ("refused", own.refused),
+            ("nonsense", own.nonsense),
+        ]
+    }
+
     /// Sends a message.
     ///
     /// # Errors

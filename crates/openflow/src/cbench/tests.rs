@@ -1,0 +1,140 @@
+use super::*;
+use crate::controller::learning::{self, Learning};
+use crate::controller::{Controller, Options};
+use alloc::vec;
+use std::sync::{Arc, Mutex};
+
+/// Runs a benchmark against a controller with a delay between them; what was told, and the counters of both.
+fn run(config: Config) -> (Vec<Told>, [Vec<(String, u64)>; 2]) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let cbench = Cbench::new(config, Box::new(move |one| tell.lock().unwrap().push(one)));
+    let learning = Learning::new(learning::Config::default());
+    let controller = Controller::new(Options::default(), vec![Box::new(learning)]);
+    let mut nodes: [Box<dyn Node>; 2] = [Box::new(cbench), Box::new(controller)];
+    let mut outs = [Out::default(), Out::default()];
+    let mut now = Time::ZERO;
+    for _ in 0..200_000 {
+        for side in 0..2 {
+            if nodes[side].next_wake().is_some_and(|at| at <= now) {
+                nodes[side].wake(now, &mut outs[side]);
+            }
+            let sent: Vec<Frame> = outs[side].sends().map(|one| one.frame).collect();
+            for frame in sent {
+                nodes[1 - side].frame(now, PORT, frame, &mut outs[1 - side]);
+            }
+        }
+        if matches!(
+            told.lock().unwrap().last(),
+            Some(Told::Finished | Told::Failed(_))
+        ) {
+            break;
+        }
+        now += Time::from_us(50);
+    }
+    let counters = nodes.map(|node| {
+        let mut all = Vec::new();
+        node.counters(&mut |name, count| all.push((name.into(), count)));
+        all
+    });
+    let told = told.lock().unwrap().clone();
+    (told, counters)
+}
+
+fn count(counters: &[(String, u64)], name: &str) -> u64 {
+    counters.iter().find(|(known, _)| known == name).unwrap().1
+}
+
+#[test]
+fn every_packet_is_answered_once_in_both_modes_and_versions() {
+    for version in Version::ALL {
+        for (mode, macs) in [
+            (Mode::Latency, 9),
+            (Mode::Throughput, 100),
+            (Mode::Latency, 1),
+        ] {
+            let config = Config {
+                version,
+                mode,
+                switches: 5,
+                macs,
+                loops: 3,
+                round: Time::from_ms(4),
+                ..Config::default()
+            };
+            let (told, [bench, controller]) = run(config);
+            let rounds: Vec<&Round> = told
+                .iter()
+                .filter_map(|one| match one {
+                    Told::Round(round) => Some(round),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(rounds.len(), 4, "{told:?}");
+            assert!(rounds[0].warmup && !rounds[1].warmup);
+            assert_eq!(told.last(), Some(&Told::Finished));
+            for round in &rounds {
+                assert!(round.answers.iter().all(|&answers| answers > 20));
+                let fair = Fairness::of(&round.answers);
+                assert!(fair.min_over_max > 0.9, "{fair:?}");
+            }
+            assert_eq!(count(&bench, "repeated"), 0);
+            assert_eq!(count(&controller, "switches"), 5);
+            assert_eq!(count(&controller, "learned"), 5 * u64::from(macs));
+            assert_eq!(count(&controller, "nonsense"), 0);
+            let forwarded = count(&controller, "forwarded");
+            match macs {
+                // A packet to its own sender's address goes nowhere.
+                1 => assert_eq!(forwarded, 0),
+                _ => assert!(forwarded > 400),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_counts_for_its_packet_only_and_once() {
+    let mut asked = Asked::new();
+    assert!(!asked.take(0));
+    let first = asked.put();
+    assert_eq!(asked.open(), 1);
+    assert!(asked.take(first));
+    assert!(!asked.take(first));
+    assert!(!asked.take(1 << 18));
+    for _ in 0..1 << 19 {
+        asked.put();
+    }
+    assert!(!asked.take(5), "too old");
+    assert!(asked.take(1 << 19));
+}
+
+#[test]
+fn packet_outs_with_the_bytes_are_known_by_these() {
+    use crate::action::Action;
+    use crate::message::PacketOut;
+    use crate::port::PortNo;
+    for version in Version::ALL {
+        let template = Template::new(version);
+        let mut message = Vec::new();
+        template.between(3, 1, 10, 77, &mut message);
+        let (_, read) = decode(&message).unwrap();
+        let Message::PacketIn(packet) = read else {
+            panic!("{read:?}");
+        };
+        assert_eq!((packet.in_port(), packet.buffer), (PortNo(2), Some(77)));
+        let actions = [Action::output(PortNo::FLOOD)];
+        let out = PacketOut {
+            buffer: None,
+            in_port: packet.in_port(),
+            actions: (&actions[..]).into(),
+            data: packet.data,
+        };
+        let mut answer = Vec::new();
+        Message::PacketOut(out)
+            .encode(version, 0, &mut answer)
+            .unwrap();
+        assert_eq!(answered(version, &answer), Some(77));
+        answer.truncate(60);
+        assert_eq!(answered(version, &answer), None);
+    }
+}

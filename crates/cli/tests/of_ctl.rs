@@ -1,5 +1,9 @@
 //! `wire of ctl` against Open vSwitch: what ours adds ovs-ofctl shows, and the other way round. Skipped without
 //! root or Open vSwitch.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for other processes"
+)]
 
 use openflow::text::Flow;
 use openflow::version::Version;

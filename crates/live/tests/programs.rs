@@ -1,5 +1,9 @@
 //! Real programs as hosts of a graph. Without the rights, or without the programs, each test says that
 //! it was skipped.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for other processes"
+)]
 
 use live::crew::{End, Job, JobReport, Ready, Staff};
 use live::netns::NetnsError;

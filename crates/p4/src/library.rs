@@ -14,6 +14,27 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
+/// The file that declares a name at its top level, for a program that forgot to include it.
+#[must_use]
+pub fn declaring(name: &str) -> Option<&'static str> {
+    let kinds = [
+        "struct", "enum", "extern", "header", "typedef", "type", "action", "const", "parser",
+        "control", "package",
+    ];
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let declares = |line: &str| {
+        let mut words = line.split(|c| !is_name(c)).filter(|word| !word.is_empty());
+        // What stands in brackets are parameters.
+        let head = line.split(['(', '<', '=']).next().unwrap_or(line);
+        let last = head.split(|c| !is_name(c)).rfind(|word| !word.is_empty());
+        words.next().is_some_and(|first| kinds.contains(&first)) && last == Some(name)
+            || line.starts_with("enum ") && head.split(|c| !is_name(c)).any(|word| word == name)
+    };
+    let mut files = FILES.iter();
+    let found = files.find(|(_, text)| text.lines().any(declares));
+    found.map(|(file, _)| *file)
+}
+
 /// Programs of other targets name the same architectures by other paths; what these targets add stands behind a macro.
 const FILES: &[(&str, &str)] = &[
     ("core.p4", include_str!("../../../p4include/core.p4")),
@@ -58,6 +79,25 @@ mod tests {
             let open = text.lines().filter(|l| l.starts_with("#if")).count();
             let closed = text.lines().filter(|l| l.starts_with("#endif")).count();
             assert_eq!(open, closed, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_the_file_that_declares_them() {
+        for (name, file) in [
+            ("packet_in", Some("core.p4")),
+            ("verify", Some("core.p4")),
+            ("NoAction", Some("core.p4")),
+            ("standard_metadata_t", Some("v1model.p4")),
+            ("mark_to_drop", Some("v1model.p4")),
+            ("HashAlgorithm", Some("v1model.p4")),
+            ("V1Switch", Some("v1model.p4")),
+            ("PSA_Switch", Some("psa.p4")),
+            ("switch_metadata_t", Some("switch.p4")),
+            ("route", None),
+            ("void", None),
+        ] {
+            assert_eq!(declaring(name), file, "{name}");
         }
     }
 

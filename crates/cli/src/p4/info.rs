@@ -3,12 +3,17 @@
 use super::source::Reading;
 use crate::Verdict;
 use anyhow::Context;
+use p4::ir::{Program, SectionId, Terminator};
+use p4::passes;
+use serde_json::{Value, json};
+use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
 /// What a controller has to know of a program: its P4Info
 ///
-/// Tables, actions, counters and all else that P4Runtime reads and writes, with the numbers that it gives them.
+/// Tables, actions, counters and all else that P4Runtime reads and writes, with the numbers that it gives them. Behind it stands, as comments,
+/// what the compiler's passes made of the program: how large a packet's representation is, and what could run at once on targets that do so.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire p4 info router.p4 --p4info router.p4info.txtpb")]
@@ -52,12 +57,106 @@ impl Info {
         if self.json {
             writeln!(
                 out,
-                "{{\"schema\":\"wire-p4-info/1\",\"p4info\":{}}}",
-                info.json()
+                "{{\"schema\":\"wire-p4-info/1\",\"p4info\":{},\"passes\":{}}}",
+                info.json(),
+                Passes::of(program).json()
             )?;
         } else {
             out.write_all(info.text().as_bytes())?;
+            write!(out, "{}", Passes::of(program))?;
         }
         Ok(Verdict::Good)
+    }
+}
+
+/// What the passes made of a program.
+struct Passes<'a> {
+    program: &'a Program,
+    at_once: passes::Parallel,
+}
+
+impl<'a> Passes<'a> {
+    fn of(program: &'a Program) -> Self {
+        Passes {
+            program,
+            at_once: passes::parallel(program),
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        let slots = self.program.slots.iter();
+        slots.map(|slot| u64::from(slot.ty.width())).sum()
+    }
+
+    /// Names of the tables that a section still looks up in, those that could be looked up at once together.
+    fn tables(&self, id: SectionId) -> Vec<Vec<&'a str>> {
+        let name = |table: p4::ir::TableId| &*self.program.tables[table.index()].name;
+        let groups = self.at_once.tables.iter();
+        let groups: Vec<_> = groups.filter(|group| group.section == id).collect();
+        let mut all = Vec::new();
+        let blocks = &self.program.sections[id.index()].body.blocks;
+        for (index, block) in blocks.iter().enumerate() {
+            let Terminator::Apply { table, .. } = block.terminator else {
+                continue;
+            };
+            let mut of = groups.iter();
+            let at = |block: &p4::ir::BlockId| block.index() == index;
+            match of.find(|group| group.blocks.iter().any(at)) {
+                None => all.push(vec![name(table)]),
+                Some(group) if group.blocks.first().is_some_and(at) => {
+                    all.push(group.tables.iter().map(|table| name(*table)).collect());
+                }
+                Some(_) => {}
+            }
+        }
+        all
+    }
+
+    fn json(&self) -> Value {
+        let sections = self.program.sections.iter().enumerate();
+        let sections = sections.map(|(index, section)| {
+            let id = SectionId(index as u32);
+            let (steps, statements) = self.at_once.longest(id);
+            json!({
+                "name": *section.name,
+                "blocks": section.body.blocks.len(),
+                "longest_block": { "statements": statements, "steps": steps },
+                "tables": self.tables(id),
+            })
+        });
+        json!({
+            "slots": self.program.slots.len(),
+            "bits": self.bits(),
+            "sections": sections.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl fmt::Display for Passes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots = super::source::count(self.program.slots.len(), "value");
+        writeln!(
+            f,
+            "# Behind the passes a packet is {slots}, {} bits.",
+            self.bits()
+        )?;
+        for (index, section) in self.program.sections.iter().enumerate() {
+            let id = SectionId(index as u32);
+            let (steps, statements) = self.at_once.longest(id);
+            if statements > 0 {
+                let steps = super::source::count(steps, "step");
+                let statements = super::source::count(statements, "statement");
+                writeln!(
+                    f,
+                    "# {}: {statements} of its longest block in {steps}",
+                    section.name
+                )?;
+            }
+            for group in self.tables(id) {
+                let at_once = if group.len() > 1 { ", at once" } else { "" };
+                writeln!(f, "# {}: table {}{at_once}", section.name, group.join(", "))?;
+            }
+        }
+        Ok(())
     }
 }

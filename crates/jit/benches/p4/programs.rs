@@ -24,9 +24,7 @@ pub fn compiled(text: &str) -> Arc<Program> {
             panic!("{}", diagnostic.render(&compiled.sources));
         }
     }
-    let mut program = compiled.program.expect("a program without errors");
-    p4::passes::optimize(&mut program);
-    Arc::new(program)
+    Arc::new(compiled.program.expect("a program without errors"))
 }
 
 const HEAD: &str = "#include <core.p4>\n#include <v1model.p4>\n";
@@ -116,11 +114,11 @@ pub fn micro(headers: usize, tables: usize, writes: usize) -> String {
         let next = if i + 1 < headers {
             format!("select(h.p{i}.f0) {{ 0: s{}; default: accept; }}", i + 1)
         } else {
-            "accept".into()
+            "accept;".into()
         };
         writeln!(
             text,
-            " state s{i} {{ p.extract(h.p{i}); transition {next}; }}"
+            " state s{i} {{ p.extract(h.p{i}); transition {next} }}"
         )
         .unwrap();
     }
@@ -144,7 +142,7 @@ pub fn micro(headers: usize, tables: usize, writes: usize) -> String {
         let width = if field == 1 { 16 } else { 32 };
         writeln!(
             text,
-            "  h.p{header}.f{field} = h.p0.f{field} + {width}w{};",
+            "  h.p{header}.f{field} = h.p{header}.f{field} + {width}w{};",
             w + 1
         )
         .unwrap();

@@ -3,7 +3,10 @@
 use super::checker::{Checker, Place};
 use super::inference::any;
 use super::{Bound, Call, Target};
-use crate::ast::{Argument, CompositeKind, DeclarationKind, Direction, Expression, Parameter};
+use crate::ast::{
+    AnnotationBody, Argument, CompositeKind, DeclarationKind, Direction, Expression, NodeId,
+    Parameter,
+};
 use crate::diagnostic::Diagnostic;
 use crate::types::{Constant, Type};
 use alloc::format;
@@ -18,12 +21,16 @@ impl<'a> Checker<'a> {
         name: &str,
         arguments: &'a [Argument],
     ) {
+        if let Target::ExternFunction(id) = call.target {
+            self.deprecated(e, id, name);
+        }
         match (call.target, object) {
             (Target::Method(_), Some(Type::Object(id, _))) => {
                 let extern_name = match self.declaration(*id).map(|d| &d.kind) {
                     Some(DeclarationKind::Extern { name, .. }) => &*name.text,
                     _ => return,
                 };
+                self.packet_place(e, extern_name, name);
                 match (extern_name, name) {
                     ("packet_in", "extract") => self.extract(arguments),
                     ("packet_in", "lookahead") => self.lookahead(e, call),
@@ -45,6 +52,52 @@ impl<'a> Checker<'a> {
             }
             _ => {}
         }
+    }
+
+    fn deprecated(&mut self, e: &'a Expression, id: NodeId, name: &str) {
+        let Some(declaration) = self.declaration(id) else {
+            return;
+        };
+        let mut annotations = declaration.annotations.iter();
+        let Some(annotation) = annotations.find(|a| &*a.name.text == "deprecated") else {
+            return;
+        };
+        let mut diagnostic =
+            Diagnostic::warning("deprecated", e.span, format!("this `{name}` is deprecated"));
+        if let AnnotationBody::Tokens(tokens) = &annotation.body
+            && let [text] = tokens.as_slice()
+        {
+            diagnostic = diagnostic.help(text.trim_matches('"'));
+        }
+        self.tell(diagnostic);
+    }
+
+    /// Packets are read by parsers and written by controls (specification, appendix F).
+    fn packet_place(&mut self, e: &'a Expression, extern_name: &str, name: &str) {
+        use Place::{Action, ControlApply, ControlLocals, ParserLocals, ParserState};
+        let (what, help) = match (extern_name, name, self.place) {
+            (
+                "packet_in",
+                "extract" | "lookahead" | "advance",
+                ControlLocals | ControlApply | Action,
+            ) => (
+                "only in a parser",
+                "read what is needed in a state of the parser, and hand it on in a header or in metadata",
+            ),
+            ("packet_out", "emit", ParserLocals | ParserState) => (
+                "only in a control",
+                "write packets in the deparser, the control that the architecture gives a `packet_out`",
+            ),
+            _ => return,
+        };
+        self.tell(
+            Diagnostic::error(
+                "packet-method",
+                e.span,
+                format!("`{name}` can be called {what}"),
+            )
+            .help(help),
+        );
     }
 
     fn argument_type(&self, argument: &Argument) -> Type {

@@ -183,19 +183,13 @@ impl<'a> Checker<'a> {
                     "declared here, and not visible before the end of its declaration",
                 )
                 .help("declare it before its use; nothing can use itself");
+        } else if let Some(file) = crate::library::declaring(&name.text) {
+            diagnostic = diagnostic.help(format!("`#include <{file}>` declares it"));
+        } else if let Some(help) = of_p4_14(&name.text) {
+            diagnostic = diagnostic.help(format!("that is P4_14; in P4_16 write {help}"));
         } else if let Some(close) = self.similar(&name.text) {
             diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
-        } else if matches!(
-            &*name.text,
-            "NoAction"
-                | "packet_in"
-                | "packet_out"
-                | "verify"
-                | "exact"
-                | "lpm"
-                | "ternary"
-                | "static_assert"
-        ) {
+        } else if matches!(&*name.text, "exact" | "lpm" | "ternary") {
             diagnostic = diagnostic.help("did you `#include <core.p4>`?");
         }
         self.tell(diagnostic);
@@ -213,6 +207,21 @@ impl<'a> Checker<'a> {
             .flat_map(|frame| frame.names.keys().copied());
         nearest(name, candidates).map(String::from)
     }
+}
+
+/// What to write in place of a primitive action of P4_14.
+fn of_p4_14(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "modify_field" => "`field = value;`",
+        "add_to_field" => "`field = field + value;`",
+        "subtract_from_field" => "`field = field - value;`",
+        "add_header" => "`header.setValid();`",
+        "remove_header" => "`header.setInvalid();`",
+        "copy_header" => "`header = other;`",
+        "no_op" => "`NoAction`, or nothing",
+        "valid" => "`header.isValid()`",
+        _ => return None,
+    })
 }
 
 /// The candidate nearest to a misspelt name, if one is near.

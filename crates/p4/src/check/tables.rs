@@ -160,6 +160,11 @@ impl<'a> Checker<'a> {
                     diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
                 } else if self.match_kinds.is_empty() {
                     diagnostic = diagnostic.help("did you `#include <core.p4>`?");
+                } else {
+                    let names: Vec<_> = (self.match_kinds.keys())
+                        .map(|name| format!("`{name}`"))
+                        .collect();
+                    diagnostic = diagnostic.help(format!("there are {}", names.join(", ")));
                 }
                 self.tell(diagnostic);
             }

@@ -448,6 +448,14 @@ fn declarations_that_break_a_rule() {
             "control d(packet_out k, in bit<8> s) { apply { k.emit(s); } }",
             "emit",
         ),
+        (
+            "control d(packet_in k, out H h) { apply { k.extract(h); } }",
+            "packet-method",
+        ),
+        (
+            "parser p(packet_out k, in H h) { state start { k.emit(h); transition accept; } }",
+            "packet-method",
+        ),
         ("void g() { break; }", "loop"),
     ];
     all_refused(&programs, top);

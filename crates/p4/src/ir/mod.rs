@@ -9,6 +9,7 @@
 pub mod text;
 mod types;
 mod validate;
+mod visit;
 
 pub use validate::validate;
 

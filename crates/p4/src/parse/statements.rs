@@ -211,6 +211,17 @@ impl Reader<'_, '_> {
                     .help("assign it, or call it with `()`");
                     return Err(self.fail(diagnostic));
                 }
+                let sign = match () {
+                    () if self.is(Symbol::Concat) => Some('+'),
+                    () if self.is(Symbol::Minus) && self.look_is(1, Symbol::Minus) => Some('-'),
+                    () => None,
+                };
+                if let Some(sign) = sign {
+                    let message = format!("`{sign}{sign}` does not count in P4");
+                    let diagnostic = Diagnostic::error("syntax", self.here(), message);
+                    let help = format!("write `... {sign}= 1;`");
+                    return Err(self.fail(diagnostic.help(help)));
+                }
                 return Err(self.expected("`=` or `(` in a statement"));
             }
             if ends {
@@ -258,6 +269,11 @@ impl Reader<'_, '_> {
         self.at += 1;
         self.expect(Symbol::OpenParen, "and a condition after `if`")?;
         let condition = self.bracketed_expression()?;
+        if self.is(Symbol::Assign) {
+            let message = "an assignment is no condition";
+            let diagnostic = Diagnostic::error("syntax", self.here(), message);
+            return Err(self.fail(diagnostic.help("to compare write `==`")));
+        }
         self.expect(Symbol::CloseParen, "after the condition")?;
         let yes = Box::new(self.statement()?);
         let no = if self.take_keyword(Keyword::Else) {

@@ -27,25 +27,28 @@ fn known(value: &Expr) -> Option<&crate::value::Bits> {
 fn decide(body: &mut Body) -> bool {
     let mut changed = false;
     for block in &mut body.blocks {
-        let decided = match &block.terminator {
-            Terminator::Branch { condition, yes, no } => match known(condition) {
-                Some(bits) => Some(if bits.is_true() { *yes } else { *no }),
-                None if yes == no => Some(*yes),
-                None => None,
-            },
-            Terminator::Select {
-                keys,
-                cases,
-                default,
-            } => select(keys, cases, *default),
-            _ => None,
-        };
-        if let Some(to) = decided {
+        if let Some(to) = decided(&block.terminator) {
             block.terminator = Terminator::Jump(to);
             changed = true;
         }
     }
     changed
+}
+
+/// Where a branch or select leads, when that is known.
+pub(super) fn decided(terminator: &Terminator) -> Option<BlockId> {
+    match terminator {
+        Terminator::Branch { condition, yes, no } => match known(condition) {
+            Some(bits) => Some(if bits.is_true() { *yes } else { *no }),
+            None => (yes == no).then_some(*yes),
+        },
+        Terminator::Select {
+            keys,
+            cases,
+            default,
+        } => select(keys, cases, *default),
+        _ => None,
+    }
 }
 
 fn select(keys: &[Expr], cases: &[Case], default: BlockId) -> Option<BlockId> {
@@ -85,7 +88,7 @@ fn select(keys: &[Expr], cases: &[Case], default: BlockId) -> Option<BlockId> {
     Some(default)
 }
 
-fn each_target(terminator: &mut Terminator, mut f: impl FnMut(&mut BlockId)) {
+pub(super) fn each_target(terminator: &mut Terminator, mut f: impl FnMut(&mut BlockId)) {
     match terminator {
         Terminator::Jump(to) => f(to),
         Terminator::Branch { yes, no, .. } => {

@@ -10,13 +10,17 @@
 //! | [`propagate`] | constants and copies go to where they are read |
 //! | [`branches`] | branches of which the way is known, jumps to jumps, blocks that nothing leads to |
 //! | [`dead`] | assignments that nobody reads: of variables, of header fields, of metadata |
+//! | [`settle`] | tables of which nobody can change the outcome become selects, which the passes above fuse |
+//! | [`layout`] | fields and metadata that nobody names leave the packet's representation |
 //! | [`parallel()`] | which statements and tables could run at once, as data for targets that do |
 
 pub mod branches;
 pub mod dead;
 pub mod fold;
+pub mod layout;
 mod parallel;
 pub mod propagate;
+pub mod settle;
 mod uses;
 
 pub use parallel::{Group, Parallel, Statements, parallel};
@@ -26,17 +30,21 @@ use crate::ir::{Body, Program};
 /// More rounds than these never found anything.
 const ROUNDS: usize = 8;
 
-/// Runs all passes until nothing changes.
+/// Runs all passes until nothing changes. Numbers of slots, headers and blocks change: nothing that names them may be kept from before.
 pub fn optimize(program: &mut Program) {
+    settle::run(program);
+    settle::forget(program);
     for _ in 0..ROUNDS {
         let mut changed = fold::run(program);
         changed |= propagate::run(program);
         changed |= branches::run(program);
         changed |= dead::run(program);
         if !changed {
-            return;
+            break;
         }
     }
+    settle::forget(program);
+    layout::run(program);
 }
 
 /// All bodies: of sections, actions and methods.

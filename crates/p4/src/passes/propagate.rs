@@ -1,28 +1,40 @@
-//! Constants and copies go to where they are read.
+//! Constants and copies go to where they are read, and jumps past decisions that they decide.
 //!
-//! What is known of slots goes from a block to those that only it leads to.
+//! What is known of slots goes from a block to those that only it leads to, with what the way there tells: behind `case 5` of a select over
+//! `hdr.ipv4.protocol` that field is 5, behind its default it is none of the cases. A jump to a block that only decides, where the decision
+//! is known, goes where that leads: so selects over the same key become one.
 
+use super::branches::{decided, each_target};
 use super::fold::statement_values;
 use super::uses::{Shape, TableUses, expressions_mut, hidden, statement, successors};
 use crate::ir::*;
-use alloc::collections::BTreeMap;
+use crate::value::Bits;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What slots are known to hold: a constant, or what another slot holds.
-type Known = BTreeMap<SlotId, Expr>;
+/// What is known of slots at one place.
+#[derive(Clone, Default)]
+struct Known {
+    /// A constant, or what another slot holds.
+    values: BTreeMap<SlotId, Expr>,
+    /// Values that a slot does not have.
+    others: BTreeSet<(SlotId, Bits)>,
+}
 
 /// Runs the pass; says whether anything changed.
 pub fn run(program: &mut Program) -> bool {
     let shape = Shape::new(program);
+    let slots = core::mem::take(&mut program.slots);
     let mut changed = false;
     for body in super::bodies(program) {
-        changed |= run_body(body, &shape);
+        changed |= run_body(body, &shape, &slots);
     }
+    program.slots = slots;
     changed
 }
 
-fn run_body(body: &mut Body, shape: &Shape) -> bool {
+fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
     let mut preds: Vec<Vec<usize>> = vec![Vec::new(); body.blocks.len()];
     for (from, block) in body.blocks.iter().enumerate() {
         for to in successors(&block.terminator) {
@@ -35,31 +47,38 @@ fn run_body(body: &mut Body, shape: &Shape) -> bool {
     }
     let mut changed = false;
     let mut ends: Vec<Option<Known>> = vec![None; body.blocks.len()];
-    for (index, block) in body.blocks.iter_mut().enumerate() {
+    for index in 0..body.blocks.len() {
         let mut known = match preds[index].as_slice() {
+            [one] if index > 0 && *one < index => {
+                let mut known = ends[*one].clone().unwrap_or_default();
+                let before = &body.blocks[*one].terminator;
+                let mut ways = ways(before).into_iter();
+                if let Some(way) = ways.find(|way| way.to.index() == index) {
+                    way.tells(before, &mut known, shape);
+                }
+                known
+            }
             [one, rest @ ..] if index > 0 && rest.iter().all(|other| other == one) => {
                 ends.get(*one).cloned().flatten().unwrap_or_default()
             }
-            _ => Known::new(),
+            _ => Known::default(),
         };
+        let block = &mut body.blocks[index];
         for Statement { kind, .. } in &mut block.statements {
             changed |= statement_values(kind, &mut |value| replace(value, &known));
             let uses = statement(kind, shape);
             if hidden(kind) {
-                known.retain(|slot, value| {
-                    let of = |slot: &SlotId| shape.observed.has(*slot);
-                    !of(slot) && !matches!(value, Expr::Slot(from) if of(from))
-                });
+                known.retain(|slot| !shape.observed.has(slot));
             }
             for slot in uses.writes() {
-                forget(&mut known, slot);
+                known.forget(slot);
             }
             if let StatementKind::Assign {
                 target: Place::Slot(slot),
                 value,
             } = kind
             {
-                learn(&mut known, *slot, value, shape);
+                known.learn(*slot, value, shape);
             }
         }
         for value in expressions_mut(&mut block.terminator) {
@@ -67,41 +86,206 @@ fn run_body(body: &mut Body, shape: &Shape) -> bool {
         }
         if let Terminator::Apply { table, .. } = block.terminator {
             let TableUses { writes, calls, .. } = &shape.tables[table.index()];
-            known.retain(|slot, value| {
-                let written =
-                    |slot: &SlotId| writes.has(*slot) || *calls && shape.observed.has(*slot);
-                !written(slot) && !matches!(value, Expr::Slot(from) if written(from))
-            });
+            known.retain(|slot| !(writes.has(slot) || *calls && shape.observed.has(slot)));
         }
         ends[index] = Some(known);
+    }
+    changed | pass_by(body, &ends, shape, slots)
+}
+
+/// One of the ways out of a block.
+struct Way {
+    to: BlockId,
+    /// The case of a select or the side of a branch: 0 is yes. The default comes behind the cases.
+    number: usize,
+}
+
+/// What each of more ways tells is not worth the time.
+const MOST_WAYS: usize = 256;
+
+fn ways(terminator: &Terminator) -> Vec<Way> {
+    let all = successors(terminator).into_iter().enumerate();
+    let all: Vec<Way> = all.map(|(number, to)| Way { to, number }).collect();
+    if all.len() > MOST_WAYS {
+        return Vec::new();
+    }
+    all
+}
+
+impl Way {
+    /// What is known when this way was gone, and no other that leads to the same block.
+    fn tells(&self, terminator: &Terminator, known: &mut Known, shape: &Shape) {
+        match terminator {
+            Terminator::Branch { condition, .. } => {
+                known.condition(condition, self.number == 0, shape);
+            }
+            Terminator::Select { keys, cases, .. } => {
+                // With one key the cases before did not match.
+                if let [Expr::Slot(slot)] = keys[..] {
+                    for case in &cases[..self.number] {
+                        if let [Pattern::Equal(value)] = &case.patterns[..] {
+                            known.differs(slot, value, shape);
+                        }
+                    }
+                }
+                let patterns = cases.get(self.number).map(|case| &case.patterns);
+                for (pattern, key) in patterns.into_iter().flatten().zip(keys) {
+                    if let (Pattern::Equal(value), Expr::Slot(slot)) = (pattern, key) {
+                        known.equals(*slot, value, shape);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Leads jumps forward past blocks that only decide what is already known.
+fn pass_by(body: &mut Body, ends: &[Option<Known>], shape: &Shape, slots: &[Slot]) -> bool {
+    let mut changed = false;
+    for (index, end) in ends.iter().enumerate() {
+        let Some(end) = end else { continue };
+        let mut new: Vec<BlockId> = Vec::new();
+        for way in ways(&body.blocks[index].terminator) {
+            let mut to = way.to;
+            let mut known = None;
+            // A jump backwards is counted, and stays one.
+            while to.index() > index {
+                let block = &body.blocks[to.index()];
+                let only = block.statements.is_empty() && block.name.is_none();
+                if !only || expressions_of(&block.terminator) == 0 {
+                    break;
+                }
+                let known = known.get_or_insert_with(|| {
+                    let mut known = end.clone();
+                    way.tells(&body.blocks[index].terminator, &mut known, shape);
+                    known
+                });
+                match known.decides(&block.terminator, slots) {
+                    Some(next) if next.index() > to.index() => to = next,
+                    _ => break,
+                }
+            }
+            changed |= to != way.to;
+            new.push(to);
+        }
+        let mut new = new.into_iter();
+        each_target(&mut body.blocks[index].terminator, |to| {
+            *to = new.next().unwrap_or(*to);
+        });
     }
     changed
 }
 
-fn forget(known: &mut Known, slot: SlotId) {
-    known.remove(&slot);
-    known.retain(|_, value| *value != Expr::Slot(slot));
+fn expressions_of(terminator: &Terminator) -> usize {
+    super::uses::expressions(terminator).len()
 }
 
-fn learn(known: &mut Known, slot: SlotId, value: &Expr, shape: &Shape) {
-    let ty = shape.slots[slot.index()];
-    if matches!(ty, Ty::Varbit(_)) {
-        return;
+impl Known {
+    fn retain(&mut self, keep: impl Fn(SlotId) -> bool) {
+        self.values.retain(|slot, value| {
+            keep(*slot) && !matches!(value, Expr::Slot(from) if !keep(*from))
+        });
+        self.others.retain(|(slot, _)| keep(*slot));
     }
-    match value {
-        Expr::Constant(bits, of) if *of == ty && bits.width() == ty.width() => {
-            known.insert(slot, value.clone());
+
+    fn forget(&mut self, slot: SlotId) {
+        self.values.remove(&slot);
+        self.values.retain(|_, value| *value != Expr::Slot(slot));
+        self.others.retain(|(other, _)| *other != slot);
+    }
+
+    fn learn(&mut self, slot: SlotId, value: &Expr, shape: &Shape) {
+        let ty = shape.slots[slot.index()];
+        if matches!(ty, Ty::Varbit(_)) {
+            return;
         }
-        Expr::Slot(from) if *from != slot && shape.slots[from.index()] == ty => {
-            known.insert(slot, value.clone());
+        match value {
+            Expr::Constant(bits, of) if *of == ty && bits.width() == ty.width() => {
+                self.values.insert(slot, value.clone());
+            }
+            Expr::Slot(from) if *from != slot && shape.slots[from.index()] == ty => {
+                self.values.insert(slot, value.clone());
+            }
+            _ => {}
         }
-        _ => {}
+    }
+
+    /// A slot holds a value now, if that is a constant.
+    fn equals(&mut self, slot: SlotId, value: &Expr, shape: &Shape) {
+        if matches!(value, Expr::Constant(..)) {
+            self.learn(slot, value, shape);
+        }
+    }
+
+    /// A slot does not hold a constant.
+    fn differs(&mut self, slot: SlotId, value: &Expr, shape: &Shape) {
+        match (value, shape.slots[slot.index()]) {
+            (_, Ty::Varbit(_)) => {}
+            (Expr::Constant(bits, of), Ty::Bool) if *of == Ty::Bool => {
+                let other = Expr::Constant(Bits::from(!bits.is_true()), Ty::Bool);
+                self.equals(slot, &other, shape);
+            }
+            (Expr::Constant(bits, of), ty) if *of == ty && bits.width() == ty.width() => {
+                self.others.insert((slot, bits.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn condition(&mut self, condition: &Expr, holds: bool, shape: &Shape) {
+        match condition {
+            Expr::Slot(slot) => {
+                let value = Expr::Constant(Bits::from(holds), Ty::Bool);
+                self.equals(*slot, &value, shape);
+            }
+            Expr::Unary(Unary::Not, inner) => self.condition(inner, !holds, shape),
+            Expr::Binary(Binary::And, left, right) if holds => {
+                self.condition(left, true, shape);
+                self.condition(right, true, shape);
+            }
+            Expr::Binary(Binary::Or, left, right) if !holds => {
+                self.condition(left, false, shape);
+                self.condition(right, false, shape);
+            }
+            Expr::Binary(operator @ (Binary::Equal | Binary::NotEqual), left, right) => {
+                let (slot, value) = match (&**left, &**right) {
+                    (Expr::Slot(slot), value) | (value, Expr::Slot(slot)) => (*slot, value),
+                    _ => return,
+                };
+                match (*operator == Binary::Equal) == holds {
+                    true => self.equals(slot, value, shape),
+                    false => self.differs(slot, value, shape),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a decision leads.
+    fn decides(&self, terminator: &Terminator, slots: &[Slot]) -> Option<BlockId> {
+        let mut terminator = terminator.clone();
+        if let Terminator::Select { keys, cases, .. } = &mut terminator
+            && let [Expr::Slot(slot)] = keys[..]
+        {
+            cases.retain(|case| match &case.patterns[..] {
+                [Pattern::Equal(Expr::Constant(bits, _))] => {
+                    !self.others.contains(&(slot, bits.clone()))
+                }
+                _ => true,
+            });
+        }
+        for value in expressions_mut(&mut terminator) {
+            replace(value, self);
+            super::fold::simplify(value, slots);
+        }
+        decided(&terminator)
     }
 }
 
 fn replace(value: &mut Expr, known: &Known) -> bool {
     match value {
-        Expr::Slot(slot) => match known.get(slot) {
+        Expr::Slot(slot) => match known.values.get(slot) {
             Some(other) => {
                 *value = other.clone();
                 true

@@ -227,10 +227,12 @@ pub(super) struct TableUses {
 }
 
 /// Whether an architecture's own struct has this type's name. Of other types only the program knows what they mean.
-fn is_architectures(architecture: &str, ty: &str) -> bool {
+pub(super) fn is_architectures(architecture: &str, ty: &str) -> bool {
     match architecture {
         "V1Switch" => ty == "standard_metadata_t",
         "PSA_Switch" => ty.starts_with("psa_"),
+        "Switch" => ty == "switch_metadata_t",
+        "Bump" => ty == "bump_metadata_t",
         _ => true,
     }
 }

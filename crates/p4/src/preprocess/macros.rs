@@ -1,7 +1,7 @@
 //! `#define`, and the replacement of macros.
 
 use super::{MOST_TOKENS, Preprocessor};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lex::Lexer;
 use crate::source::Span;
 use crate::token::{Symbol, Token, TokenKind};
@@ -448,40 +448,49 @@ impl Preprocessor<'_> {
         let mut rest = body.into_iter().peekable();
         while let Some(mut token) = rest.next() {
             token.line_start = false;
-            if token.is(Symbol::HashHash)
-                && let (Some(left), Some(right)) = (out.pop(), rest.next())
-            {
-                out.extend(self.joined(left, &right, span));
-            } else {
+            // All of `a ## b ## c` at once: `8 ## w` alone is no token, `8 ## w ## 255` is.
+            let mut parts = Vec::new();
+            while rest.next_if(|next| next.is(Symbol::HashHash)).is_some() {
+                parts.extend(rest.next());
+            }
+            if parts.is_empty() {
                 out.push(token);
+            } else {
+                out.push(self.joined(token, &parts, span));
             }
         }
         out.retain(|t| t.name().is_none_or(|n| !n.is_empty()));
         out
     }
 
-    fn joined(&mut self, left: Token, right: &Token, span: Span) -> Vec<Token> {
-        let text = format!("{}{}", left.text(), right.text());
+    fn joined(&mut self, first: Token, rest: &[Token], span: Span) -> Token {
+        let texts: Vec<_> = [&first].into_iter().chain(rest).map(Token::text).collect();
+        let text = texts.concat();
         if text.is_empty() {
-            return [left].into();
+            return first;
         }
         let mut lexer = Lexer::new(&text, 0);
-        let one = lexer.next(&mut self.names, self.diagnostics);
-        match one {
-            Some(one) if lexer.position() == text.len() => [Token {
+        // What is wrong with it is told below, at its place.
+        let mut faults = Diagnostics::default();
+        match lexer.next(&mut self.names, &mut faults) {
+            Some(one) if lexer.position() == text.len() && !faults.failed() => Token {
                 span,
-                space: left.space,
+                space: first.space,
                 line_start: false,
                 ..one
-            }]
-            .into(),
+            },
             _ => {
+                let texts: Vec<_> = texts.iter().filter(|text| !text.is_empty()).collect();
+                let parts: Vec<_> = texts.iter().map(|text| format!("`{text}`")).collect();
                 self.error(
                     "bad-macro-use",
                     span,
-                    format!("`##` makes `{text}`, which is not one token"),
+                    format!(
+                        "`##` of {} makes `{text}`, which is not one token",
+                        parts.join(" and ")
+                    ),
                 );
-                [left].into()
+                first
             }
         }
     }

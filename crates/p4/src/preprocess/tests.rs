@@ -81,6 +81,7 @@ fn arguments_are_quoted_and_pasted_as_written() {
         "hdr_4 tail b tail"
     );
     assert_eq!(good("#define W(w, v) w##w##v\nW(8, 255)"), "88255");
+    assert_eq!(good("#define N(a, v) a##w##v\nN(8, 255)"), "8w255");
     assert_eq!(
         good("#define V(f, ...) f(__VA_ARGS__)\nV(g, 1, 2) V(g)"),
         "g ( 1 , 2 ) g ( )"
@@ -140,6 +141,8 @@ fn errors_and_warnings_of_the_program_are_told() {
     assert_eq!(code("#frobnicate"), "unknown-directive");
     assert_eq!(code("#define F(x) x\nF(1, 2)"), "bad-macro-use");
     assert_eq!(code("#define F(x) x\nF(1"), "bad-macro-use");
+    assert_eq!(code("#define P(x, y) x##y\nP(+, a)"), "bad-macro-use");
+    assert_eq!(code("#define P(x, y) x##y\nP(8, w)"), "bad-macro-use");
     assert_eq!(code("#define A 1\n#define A 2"), "macro-redefined");
 }
 

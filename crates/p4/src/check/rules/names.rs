@@ -83,6 +83,12 @@ fn full_name(prefix: &str, name: &str, annotations: &[Annotation]) -> String {
     }
 }
 
+/// Whether an action has no parameters and does nothing.
+fn is_empty(declaration: &Declaration) -> bool {
+    matches!(&declaration.kind, DeclarationKind::Action { parameters, body, .. }
+        if parameters.is_empty() && body.statements.is_empty())
+}
+
 impl<'a> Rules<'a> {
     fn take(
         &mut self,
@@ -107,6 +113,11 @@ impl<'a> Rules<'a> {
         }
         // An action of P4_14 that both controls use has a copy in each.
         if place == span && kind == Kind::Action {
+            return;
+        }
+        // Several `@name(".NoAction")` that do nothing, as p4c's output has them, are one action for whoever calls it.
+        let other = self.by_id.get(&first);
+        if kind == Kind::Action && is_empty(declaration) && other.is_some_and(|d| is_empty(d)) {
             return;
         }
         let what = match kind {

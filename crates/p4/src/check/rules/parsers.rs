@@ -82,6 +82,19 @@ impl Rules<'_> {
         }
         for state in &parser.states {
             self.cases(state);
+            if state.transition.is_none() {
+                self.tell(
+                    Diagnostic::warning(
+                        "no-transition",
+                        state.name.span,
+                        format!(
+                            "the state `{}` has no transition, and so rejects the packet",
+                            state.name.text
+                        ),
+                    )
+                    .help("end it with `transition accept;` or `transition reject;`"),
+                );
+            }
             if !reached.contains(&state.id) {
                 self.tell(Diagnostic::warning(
                     "unreachable",

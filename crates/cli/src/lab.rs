@@ -1,5 +1,7 @@
 //! `wire lab`: a graph from a lab file.
 
+mod progress;
+
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use lab::{Command, Options, ReadError, World};
@@ -48,6 +50,9 @@ pub struct Lab {
     /// Report as JSON Lines
     #[arg(long)]
     json: bool,
+    /// Tell how far a simulation has come where there is no terminal too; with --json as lines of it
+    #[arg(long)]
+    progress: bool,
 }
 
 /// The worlds, as the command line has them.
@@ -95,8 +100,10 @@ impl Lab {
             dry: self.dry,
             stop: Some(|| live::signal::stop_requested() || lab::flops::is_over()),
             commands,
+            progress: progress::teller(self.json, self.progress),
         };
         let report = lab::run(&lab, world, &options)?;
+        progress::finish();
         let text = match self.json {
             true => report.json(),
             false if self.percentiles => format!("{report}\n{}", report.percentiles()),

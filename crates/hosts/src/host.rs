@@ -25,6 +25,7 @@ use nodes::ConfigError;
 use nodes::distribution::Random;
 use nodes::host::Host as Plain;
 use packet::checksum::Sum;
+use packet::segment::Segment;
 use smoltcp::socket::tcp::Socket;
 
 /// The most addresses that a host may have.
@@ -105,28 +106,10 @@ impl Config {
 /// # Errors
 /// When two programs want one port, or something is out of its range.
 pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Node>, ConfigError> {
-    let networks = config.networks();
-    if networks.len() > MOST_ADDRESSES {
-        let reason = format!("a host has at most {MOST_ADDRESSES} addresses");
-        return Err(wrong("address", reason));
-    }
-    let six = networks.iter().any(|network| network.address.is_ipv6());
-    let least = if six { 1280 } else { 576 };
-    if !(least..=9000).contains(&config.mtu) {
-        return Err(wrong("mtu", format!("from {least} to 9000 bytes")));
-    }
+    let (networks, mac) = check(&config, !programs.is_empty())?;
     if programs.len() > MOST_PROGRAMS {
         let reason = format!("a host runs at most {MOST_PROGRAMS} programs");
         return Err(wrong("program", reason));
-    }
-    if !programs.is_empty() && networks.is_empty() {
-        let reason = "a host that runs programs needs one, such as \"10.0.0.1/24\"";
-        return Err(wrong("address", reason.into()));
-    }
-    let mac = config.mac.or(networks.first().map(|network| network.mac()));
-    let mac = mac.unwrap_or(nodes::host::Config::default().mac);
-    if mac[0] & 1 == 1 {
-        return Err(wrong("mac", "that of a group cannot be a host's".into()));
     }
     if programs.is_empty() {
         // Who only answers does so for one address of each version.
@@ -141,7 +124,46 @@ pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Nod
             first(false),
         )));
     }
-    Host::new(&config, mac, networks, programs, seed).map(|host| Box::new(host) as Box<dyn Node>)
+    let mut luck = Random::new(seed);
+    let own = luck.bits();
+    let programs = programs.into_iter().enumerate();
+    let programs = programs.map(|(me, program)| program.make(me, luck.bits()));
+    let host = Host::new(&config, mac, networks, programs.collect(), own)?;
+    Ok(Box::new(host))
+}
+
+/// A host with one program that is none of those of the lab files.
+pub(crate) fn with(
+    config: &Config,
+    program: Box<dyn Program>,
+    seed: u64,
+) -> Result<Host, ConfigError> {
+    let (networks, mac) = check(config, true)?;
+    Host::new(config, mac, networks, [program].into(), seed)
+}
+
+/// The addresses of a host, and its MAC address.
+fn check(config: &Config, programs: bool) -> Result<(Vec<Network>, [u8; 6]), ConfigError> {
+    let networks = config.networks();
+    if networks.len() > MOST_ADDRESSES {
+        let reason = format!("a host has at most {MOST_ADDRESSES} addresses");
+        return Err(wrong("address", reason));
+    }
+    let six = networks.iter().any(|network| network.address.is_ipv6());
+    let least = if six { 1280 } else { 576 };
+    if !(least..=9000).contains(&config.mtu) {
+        return Err(wrong("mtu", format!("from {least} to 9000 bytes")));
+    }
+    if programs && networks.is_empty() {
+        let reason = "a host that runs programs needs one, such as \"10.0.0.1/24\"";
+        return Err(wrong("address", reason.into()));
+    }
+    let mac = config.mac.or(networks.first().map(|network| network.mac()));
+    let mac = mac.unwrap_or(nodes::host::Config::default().mac);
+    if mac[0] & 1 == 1 {
+        return Err(wrong("mac", "that of a group cannot be a host's".into()));
+    }
+    Ok((networks, mac))
 }
 
 fn wrong(key: &'static str, reason: alloc::string::String) -> ConfigError {
@@ -202,16 +224,13 @@ impl Host {
         config: &Config,
         mac: [u8; 6],
         networks: Vec<Network>,
-        programs: Programs,
+        programs: Vec<Box<dyn Program>>,
         seed: u64,
     ) -> Result<Host, ConfigError> {
         let addresses: Vec<IpAddr> = networks.iter().map(|network| network.address).collect();
-        let mut luck = Random::new(seed);
-        let mut connections = Connections::new(&networks, config.mtu, luck.bits());
+        let mut connections = Connections::new(&networks, config.mtu, seed);
         let mut udp = BTreeMap::new();
-        let mut made = Vec::new();
-        for (me, program) in programs.into_iter().enumerate() {
-            let program = program.make(me, luck.bits());
+        for (me, program) in programs.iter().enumerate() {
             for claim in program.claims() {
                 let (free, port) = match claim {
                     Claim::Tcp(port, manner) => (connections.listen(port, me, manner), port),
@@ -222,7 +241,6 @@ impl Host {
                     return Err(wrong("program", reason));
                 }
             }
-            made.push(program);
         }
         let versions = |v4: bool| {
             let own = addresses.iter().copied();
@@ -244,11 +262,26 @@ impl Host {
                 udp,
                 opened: 0,
             },
-            programs: made,
+            programs,
             bad_checksums: 0,
             refused: 0,
             accepted: 0,
         })
+    }
+
+    /// A segment of a control channel, for the only program.
+    pub(crate) fn segment_of_channel(&mut self, now: Time, segment: Segment<'_>, out: &mut Out) {
+        let mut here = Host::here(&mut self.net, now, 0, out);
+        let Some(id) = self.programs[0].segment(segment, &mut here) else {
+            return;
+        };
+        self.net.drive(now, id, out);
+        self.attend(now, id, false, out);
+    }
+
+    /// What that program says on the channel.
+    pub(crate) fn spoken(&mut self, see: &mut dyn FnMut(Segment<'_>)) {
+        self.programs[0].spoken(see);
     }
 
     fn here<'a>(net: &'a mut Net, now: Time, me: usize, out: &'a mut Out) -> Here<'a> {

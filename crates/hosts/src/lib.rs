@@ -10,6 +10,7 @@ extern crate std;
 
 pub mod address;
 mod connections;
+pub mod control;
 pub mod host;
 mod ip;
 mod neighbours;

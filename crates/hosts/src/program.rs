@@ -30,6 +30,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Flow, Time};
+use packet::segment::Segment;
 
 /// The programs of a host.
 pub type Programs = Vec<Config>;
@@ -125,6 +126,15 @@ pub(crate) trait Program: Send {
     /// An answer to one of its echo requests.
     fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, here: &mut Here<'_>) {
         let _ = (arrived, from, sequence, here);
+    }
+    /// A segment of a control channel; tells which connection it is about.
+    fn segment(&mut self, segment: Segment<'_>, here: &mut Here<'_>) -> Option<Id> {
+        let _ = (segment, here);
+        None
+    }
+    /// Shows the segments that it has to say, each once.
+    fn spoken(&mut self, see: &mut dyn FnMut(Segment<'_>)) {
+        let _ = see;
     }
     /// What became of its conversations.
     fn flows(&self, net: &Net, visit: &mut dyn FnMut(Flow));

@@ -85,7 +85,8 @@ impl FromStr for Numbers {
     }
 }
 
-fn substitute(value: &Value, n: u64) -> Result<Value, Fault> {
+/// A copy in which the places for `n` are filled.
+pub(crate) fn substitute(value: &Value, n: u64) -> Result<Value, Fault> {
     let mut copy = value.clone();
     match &mut copy.what {
         What::Text(text) if text.contains('{') => {

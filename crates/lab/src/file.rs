@@ -6,22 +6,33 @@ use crate::each::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
 use crate::fields::{Fields, Text};
 use crate::kinds::{self, Kind};
+use crate::names;
 use crate::plan::{Lab, LinkPlan, NodePlan, Place};
+use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
 use node::{Channel, End, GraphError, Link, NodeId, Port, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 /// The longest lab file, in bytes.
 pub const LONGEST: usize = 1 << 20;
 /// The most nodes, and the most links, of one lab.
 pub const MOST: usize = 100_000;
 
-/// Reads and checks a lab file.
+/// Reads and checks a lab file, without looking at the files that it names.
 ///
 /// # Errors
 /// Everything that was found to be wrong with it.
 pub fn parse(text: &str) -> Result<Lab, Faults> {
+    parse_in(text, None)
+}
+
+/// Reads and checks a lab file that stands in a folder: a topology may come from a file there.
+///
+/// # Errors
+/// Everything that was found to be wrong with it.
+pub fn parse_in(text: &str, folder: Option<&Path>) -> Result<Lab, Faults> {
     let mut faults = Vec::new();
     if text.len() > LONGEST {
         let message = format!(
@@ -36,7 +47,7 @@ pub fn parse(text: &str) -> Result<Lab, Faults> {
         // What follows from a broken syntax is no help.
         return Err(Faults::new(text, faults));
     }
-    let lab = Reader::default().lab(&entries, text.len());
+    let lab = Reader::default().lab(&entries, text.len(), folder);
     lab.map_err(|faults| Faults::new(text, faults))
 }
 
@@ -59,7 +70,12 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    fn lab(mut self, entries: &[Entry], end: usize) -> Result<Lab, Vec<Fault>> {
+    fn lab(
+        mut self,
+        entries: &[Entry],
+        end: usize,
+        folder: Option<&Path>,
+    ) -> Result<Lab, Vec<Fault>> {
         let root = Value {
             span: end..end,
             what: What::Table(entries.to_vec()),
@@ -67,12 +83,24 @@ impl Reader {
         let mut sections = Fields::of(&root, "a lab file", &mut self.faults);
         let mut lab = self.head(sections.value("lab"));
         let base = self.default_channel(sections.value("default"));
-        for (name, name_span, section) in self.node_sections(sections.value("node")) {
+        let mut made = match sections.value("topology") {
+            Some(section) => topology::read(section, lab.seed, folder, MOST, &mut self.faults),
+            None => Generated::default(),
+        };
+        lab.notes = std::mem::take(&mut made.notes);
+        let mut own = self.node_sections(sections.value("node"));
+        own.retain(|(name, _, section)| !made.merge(name, section));
+        let span = made.span.clone();
+        let generated = made.nodes.into_iter();
+        let generated = generated.map(|(name, section)| (name, span.clone(), section));
+        for (name, name_span, section) in generated.chain(own) {
             if self.faults.len() < ENOUGH {
                 self.node(&mut lab, name, name_span, section);
             }
         }
-        for section in self.list(sections.value("link"), "[[link]]") {
+        names::resolve(&mut lab, &self.names, &mut self.faults);
+        let own = self.list(sections.value("link"), "[[link]]");
+        for section in made.links.into_iter().chain(own) {
             if self.faults.len() < ENOUGH {
                 self.link(&mut lab, &base, &section);
             }
@@ -116,6 +144,7 @@ impl Reader {
             about: String::new(),
             seed: 0,
             duration: None,
+            notes: Vec::new(),
             nodes: Vec::new(),
             links: Vec::new(),
             captures: Vec::new(),

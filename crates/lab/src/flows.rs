@@ -1,6 +1,7 @@
 //! What became of the conversations of hosts: a table, and JSON.
 
 use crate::table::{cells, number, time};
+use node::link::LinkCounters;
 use node::outcome::{NodeOutcome, Times};
 use node::{Flow, Time};
 use serde_json::{Value, json};
@@ -110,4 +111,50 @@ pub(crate) fn json(node: &str, flow: &Flow) -> Value {
         "resent": flow.resent, "round_trip": times(&flow.round_trip), "delay": times(&flow.delay),
         "jitter_ps": flow.jitter.map(Time::as_ps),
     })
+}
+
+/// Links that people are shown, the busiest.
+const LINKS: usize = 32;
+
+/// What links carried: of those that carried most.
+pub(crate) fn links(
+    names: &[[String; 2]],
+    counters: &[[LinkCounters; 2]],
+    busy: &[[Option<f64>; 2]],
+) -> Vec<Vec<String>> {
+    let mut ways = Vec::new();
+    for ((ends, both), busy) in names.iter().zip(counters).zip(busy) {
+        for (direction, counters) in both.iter().enumerate() {
+            if counters.sent + counters.queue_full > 0 {
+                let way = format!("{} -> {}", ends[direction], ends[1 - direction]);
+                ways.push((way, counters, busy[direction]));
+            }
+        }
+    }
+    let more = ways.len().saturating_sub(LINKS);
+    if more > 0 {
+        ways.sort_by_key(|(_, counters, _)| std::cmp::Reverse(counters.bytes));
+    }
+    let mut lines = vec![cells(&[
+        "link",
+        "frames",
+        "bytes",
+        "busy",
+        "longest queue",
+        "dropped",
+    ])];
+    for (way, counters, busy) in ways.into_iter().take(LINKS) {
+        lines.push(vec![
+            way,
+            number(counters.sent),
+            number(counters.bytes),
+            busy.map_or("-".into(), |busy| format!("{:.1} %", 100.0 * busy)),
+            number(counters.longest_queue),
+            number(counters.queue_full + counters.lost + counters.bit_errors),
+        ]);
+    }
+    if more > 0 {
+        lines.push(vec![format!("and {more} less busy: --json has all")]);
+    }
+    lines
 }

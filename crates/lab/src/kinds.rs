@@ -77,6 +77,11 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("sink", |config, _| node(config, nodes::sink::Sink::new)),
     plain("echo", |config, _| node(config, nodes::echo::Echo::new)),
     plain("host", host::make),
+    plain("tcp", |config, context| {
+        node(config, |config| {
+            hosts::control::Tcp::new(config, context.seed)
+        })
+    }),
     plain("covert", covert),
     plain("p4", p4::make),
     real("process", Real::Process, |config, _| {

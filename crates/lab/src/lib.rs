@@ -9,6 +9,8 @@
 //! | `file` | start here: [`parse`], section by section |
 //! | `tree`, `fields` | TOML as values that know their places; the keys of a section |
 //! | `each` | sections that stand for many |
+//! | `topology` | networks by a generator |
+//! | `names` | names of hosts in place of their addresses |
 //! | `channel` | what a link is like |
 //! | `views` | where to look, and what to keep and draw of it |
 //! | `check` | what only the whole graph shows |
@@ -62,6 +64,7 @@ mod flows;
 mod keep;
 mod kinds;
 mod lines;
+mod names;
 mod plan;
 mod plot;
 pub mod program;
@@ -72,12 +75,13 @@ mod report;
 mod run;
 pub mod single;
 pub mod table;
+mod topology;
 mod tree;
 mod views;
 mod watch;
 
 pub use fault::{Fault, Faults};
-pub use file::{LONGEST, MOST, parse};
+pub use file::{LONGEST, MOST, parse, parse_in};
 pub use plan::Lab;
 pub use real::Command;
 pub use replay::{Notes, Replayed};

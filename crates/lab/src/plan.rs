@@ -18,6 +18,8 @@ pub struct Lab {
     pub seed: u64,
     /// When the run ends, if not by itself.
     pub duration: Option<Time>,
+    /// What a topology left out, for the report.
+    pub(crate) notes: Vec<String>,
     pub(crate) nodes: Vec<NodePlan>,
     pub(crate) links: Vec<LinkPlan>,
     pub(crate) captures: Vec<CapturePlan>,

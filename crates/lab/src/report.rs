@@ -38,6 +38,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The ends of each link.
     pub links: Vec<[String; 2]>,
+    /// The share of the run for which each direction of a link was busy; `None` where a frame takes no time.
+    pub busy: Vec<[Option<f64>; 2]>,
     /// Counters of nodes and links.
     pub outcome: Outcome,
     /// What came of the programs, where the lab has real ones.
@@ -155,11 +157,17 @@ impl Report {
             );
             lines.extend(node.flows.iter().map(|flow| crate::flows::json(name, flow)));
         }
-        for (ends, counters) in self.links.iter().zip(&self.outcome.links) {
+        let busy = self
+            .busy
+            .iter()
+            .copied()
+            .chain(std::iter::repeat([None; 2]));
+        for ((ends, counters), busy) in self.links.iter().zip(&self.outcome.links).zip(busy) {
             for (direction, counters) in counters.iter().enumerate() {
                 let mut line = json!({
                     "type": "link", "from": ends[direction], "to": ends[1 - direction],
                     "sent": counters.sent, "bytes": counters.bytes, "late": counters.late,
+                    "busy": busy[direction], "longest_queue": counters.longest_queue,
                     "queue_full": counters.queue_full, "lost": counters.lost,
                     "bit_errors": counters.bit_errors, "duplicated": counters.duplicated,
                     "reordered": counters.reordered,
@@ -298,6 +306,8 @@ impl fmt::Display for Report {
         let flows = crate::flows::table(&outcome.nodes);
         if !flows.is_empty() {
             write!(f, "\n{}", Table::new(flows))?;
+            let links = crate::flows::links(&self.links, &outcome.links, &self.busy);
+            write!(f, "\n{}", Table::new(links))?;
         }
         let losses = self.losses();
         if !losses.is_empty() {

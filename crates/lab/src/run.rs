@@ -12,6 +12,7 @@ use crate::watch::{Arrivals, Shared, Watch, lock};
 use crate::{Fault, Faults, file, plot};
 use live::clock;
 use live::crew::JobReport;
+use node::link::{FCS, LinkCounters, PREAMBLE};
 use node::outcome::Tap;
 use node::{Graph, Level, Outcome, Rate, Time};
 use nodes::meter::Statistics;
@@ -61,6 +62,8 @@ pub struct Options {
     /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
     /// process's own input and output, in place of the lab file's commands that end by themselves.
     pub commands: Option<Vec<Command>>,
+    /// In simulated time: told now and then how far the run has come, and when it ends, if that is known.
+    pub progress: Option<fn(Time, Option<Time>)>,
 }
 
 /// Why a lab did not run, or not to its end.
@@ -168,6 +171,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 taps,
                 bits: stage.bit_taps(lab),
                 stop,
+                progress: options.progress,
                 ..sim::Options::default()
             };
             sim::run(graph, options).map_err(LabError::from)
@@ -327,6 +331,18 @@ impl Stage {
     }
 }
 
+/// The share of the run for which each direction of a link was busy, preambles and gaps among it.
+fn busy(plan: &LinkPlan, counters: &[LinkCounters; 2], ended: Time) -> [Option<f64>; 2] {
+    [0, 1].map(|direction| {
+        let (channel, counters) = (&plan.link.channels[direction], &counters[direction]);
+        let around = PREAMBLE + FCS + channel.gap as usize;
+        let bytes = counters.bytes + counters.sent * around as u64;
+        let seconds = ended.as_secs_f64();
+        let rate = channel.rate.filter(|_| seconds > 0.0)?.bits_per_second() as f64;
+        Some((8.0 * bytes as f64 / rate / seconds).min(1.0))
+    })
+}
+
 fn report(
     lab: &Lab,
     world: World,
@@ -357,10 +373,21 @@ fn report(
         seed,
         rows: rows.collect(),
         links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
+        busy: lab
+            .links
+            .iter()
+            .zip(&outcome.links)
+            .map(|(plan, counters)| busy(plan, counters, outcome.ended))
+            .collect(),
         outcome,
         jobs,
-        notes: lock(&stage.notes.0).clone(),
         flops: stage.measured.all(),
+        notes: lab
+            .notes
+            .iter()
+            .cloned()
+            .chain(lock(&stage.notes.0).iter().cloned())
+            .collect(),
         files,
         failures,
     }
@@ -391,11 +418,11 @@ pub fn read(path: &Path) -> Result<Lab, ReadError> {
         at: error.utf8_error().valid_up_to(),
     })?;
     let wrong = |faults: Faults| ReadError::Wrong(faults.of_file(name));
-    let lab = match crate::parse(&text) {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let lab = match crate::parse_in(&text, Some(folder)) {
         Ok(lab) => lab,
         Err(faults) => return Err(wrong(faults)),
     };
-    let folder = path.parent().unwrap_or(Path::new(""));
     let made = lab.nodes.iter().map(|plan| {
         let folder = Some(folder);
         let context = Context {

@@ -138,6 +138,8 @@ pub struct LinkCounters {
     pub late: u64,
     /// Found the queue full.
     pub queue_full: u64,
+    /// The most frames that waited at once, on a link at the level of frames.
+    pub longest_queue: u64,
     /// Lost on the way.
     pub lost: u64,
     /// Lost on the way because of a wrong bit.

@@ -51,6 +51,7 @@ pub struct Sim {
     air: Air,
     until: Time,
     stop: Option<fn() -> bool>,
+    progress: Option<fn(Time, Option<Time>)>,
     frames: u64,
     events: u64,
     /// How much has happened since time moved.
@@ -134,6 +135,7 @@ impl Sim {
             taps: options.taps,
             until: options.until.unwrap_or(Time::MAX),
             stop: options.stop,
+            progress: options.progress,
             frames: 0,
             events: 0,
             standing: 0,
@@ -165,9 +167,14 @@ impl Sim {
                 self.finish = Finish::Duration;
                 break;
             }
-            if self.events.is_multiple_of(LOOK) && self.stop.is_some_and(|stop| stop()) {
-                self.finish = Finish::Stopped;
-                break;
+            if self.events.is_multiple_of(LOOK) {
+                if self.stop.is_some_and(|stop| stop()) {
+                    self.finish = Finish::Stopped;
+                    break;
+                }
+                if let Some(progress) = self.progress {
+                    progress(due.at, Some(self.until).filter(|until| *until < Time::MAX));
+                }
             }
             if due.at > self.air.now {
                 self.air.now = due.at;

@@ -65,6 +65,8 @@ pub struct Options {
     pub every_block: bool,
     /// Asked every few thousand events whether the run shall end now; default none.
     pub stop: Option<fn() -> bool>,
+    /// Told as often how far the run has come, and [`until`](Options::until) when it goes; default none.
+    pub progress: Option<fn(Time, Option<Time>)>,
 }
 
 /// Why a graph cannot be run, or not to its end.

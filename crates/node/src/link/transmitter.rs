@@ -66,6 +66,8 @@ impl Transmitter {
                 self.counters.queue_full += 1;
                 return None;
             }
+            let longest = self.counters.longest_queue.max(self.waiting.count() as u64);
+            self.counters.longest_queue = longest;
         }
         Some(self.carry(departed, preamble, len))
     }

@@ -37,4 +37,9 @@ impl Waiting {
         }
         room
     }
+
+    /// How many wait.
+    pub fn count(&self) -> usize {
+        self.frames.len()
+    }
 }

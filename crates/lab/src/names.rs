@@ -1,0 +1,107 @@
+//! Names of hosts in place of their addresses: `to = "h2:5001"`.
+
+use crate::fault::{Fault, nearest};
+use crate::plan::Lab;
+use crate::tree::{Value, What};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// Puts addresses in the place of names: in `gateway` of hosts, and in `to` of their programs.
+pub(crate) fn resolve(lab: &mut Lab, index: &BTreeMap<String, usize>, faults: &mut Vec<Fault>) {
+    let addresses: Vec<Option<IpAddr>> = lab
+        .nodes
+        .iter()
+        .map(|plan| address_of(&plan.config))
+        .collect();
+    let mut put = |value: &mut Value| {
+        let What::Text(text) = &mut value.what else {
+            return;
+        };
+        if text.parse::<SocketAddr>().is_ok() || text.parse::<IpAddr>().is_ok() {
+            return;
+        }
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text.as_str(), None),
+        };
+        let fault = match index.get(name).map(|&node| addresses[node]) {
+            Some(Some(address)) => {
+                *text = match (address, port) {
+                    (address, None) => address.to_string(),
+                    (IpAddr::V4(address), Some(port)) => format!("{address}:{port}"),
+                    (IpAddr::V6(address), Some(port)) => format!("[{address}]:{port}"),
+                };
+                return;
+            }
+            Some(None) => {
+                let fault = Fault::new(value.span.clone(), format!("`{name}` has no address"));
+                fault.help(format!(
+                    "write `address = \"10.0.0.1/24\"` in [node.{name}]"
+                ))
+            }
+            // Something like an address is for the host itself to refuse.
+            None if !name.chars().any(char::is_alphabetic) || name.contains(':') => return,
+            None => {
+                let message = format!("there is no host called `{name}`");
+                let fault = Fault::new(value.span.clone(), message);
+                fault.help(match nearest(name, index.keys().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "write an address, such as \"10.0.0.2:5001\"".into(),
+                })
+            }
+        };
+        faults.push(fault);
+    };
+    let hosts = lab
+        .nodes
+        .iter_mut()
+        .filter(|plan| ["host", "tcp"].contains(&plan.kind.name));
+    for plan in hosts {
+        for key in ["gateway", "to"] {
+            if let Some(value) = plan.config.get_mut(key) {
+                each_text(value, &mut put);
+            }
+        }
+        if let Some(What::List(programs)) =
+            plan.config.get_mut("program").map(|value| &mut value.what)
+        {
+            for program in programs {
+                if let Some(to) = program.get_mut("to") {
+                    each_text(to, &mut put);
+                }
+            }
+        }
+    }
+}
+
+fn each_text(value: &mut Value, see: &mut dyn FnMut(&mut Value)) {
+    match &mut value.what {
+        What::List(list) => list.iter_mut().for_each(see),
+        _ => see(value),
+    }
+}
+
+/// The first address of a node that has any.
+fn address_of(config: &Value) -> Option<IpAddr> {
+    ["address", "ipv4", "ipv6"].iter().find_map(|key| {
+        let first = match &config.get(key)?.what {
+            What::List(list) => &list.first()?.what,
+            other => other,
+        };
+        match first {
+            What::Text(text) => text.split('/').next()?.trim().parse().ok(),
+            _ => None,
+        }
+    })
+}
+
+impl Value {
+    /// The value of a table's key, to be changed.
+    fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        let What::Table(entries) = &mut self.what else {
+            return None;
+        };
+        let entry = entries.iter_mut().find(|entry| entry.key == key);
+        entry.map(|entry| &mut entry.value)
+    }
+}

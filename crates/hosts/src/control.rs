@@ -361,13 +361,10 @@ impl Program for Relay {
         if segment.kind == Kind::Open {
             self.open(number, here);
         }
-        let Some(channel) = self
+        let channel = self
             .channels
             .get_mut(&number)
-            .filter(|channel| !channel.closed)
-        else {
-            return None;
-        };
+            .filter(|channel| !channel.closed)?;
         let id = channel.id;
         match segment.kind {
             Kind::Open => {}

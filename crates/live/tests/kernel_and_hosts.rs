@@ -1,5 +1,9 @@
 //! Hosts with programs against a real kernel's TCP/IP, in both directions, over a veth pair. Without the rights to make one
 //! the test says that it was skipped.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for other processes"
+)]
 
 use hosts::host::{Config, make};
 use hosts::program::{Config as Program, Congestion, bulk, dns, http, sink};

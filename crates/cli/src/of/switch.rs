@@ -12,7 +12,7 @@ use packet::Tick;
 /// Run an OpenFlow switch on live ports until Ctrl-C
 ///
 /// The ports of --on are OpenFlow's ports 1, 2, 3, ... Controllers and listeners are named as with Open vSwitch: tcp:HOST:PORT,
-/// ssl:HOST:PORT, unix:PATH, and ptcp:PORT[:HOST], pssl:PORT[:HOST], punix:PATH to wait for them.
+/// ssl:HOST:PORT, unix:PATH, and ptcp:PORT, pssl:PORT and punix:PATH to wait for them; ptcp:PORT:HOST waits at one address.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653

@@ -1,7 +1,7 @@
 //! Datagrams at a constant rate.
 //!
 //! `to`, port 5001; `rate`, 1 Mb/s of payload; `size`, 1470 bytes of payload; `start`, 0; `duration` and `count`, none: how
-//! long and how many; `stream`, 0: by which a meter tells it from others. Each begins with a [probe](nodes::probe), so that a
+//! long and how many; `stream`, 0: by which a meter tells it from others. Each begins with a probe of [`nodes::probe`], so that a
 //! sink, and a meter anywhere on its way, knows which it is and when it left. It leaves at its time to the picosecond; a rate with no
 //! whole spacing does not drift.
 

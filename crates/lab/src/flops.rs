@@ -106,8 +106,8 @@ pub fn text(reports: &[Report]) -> String {
     text
 }
 
-/// In the tests of the flow table most probes are meant to be dropped, and wrong are barriers that came
-/// before the data plane.
+/// In the tests of the flow table most probes are meant to be dropped, and wrong are barriers behind which a probe
+/// still met the old table.
 fn is_update(report: &Report) -> bool {
     matches!(report.test, "insert" | "modify" | "delete")
 }

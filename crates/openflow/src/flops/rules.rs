@@ -22,12 +22,13 @@ pub fn delete_all(bench: &mut Bench<'_>) -> u32 {
     }))
 }
 
-/// The match of a flow's probes.
-pub fn flow(setup: &Setup, flow: u32) -> [Oxm; 3] {
+/// The match of a flow's probes, with what OpenFlow 1.3 wants there before it lets a port be set.
+pub fn flow(setup: &Setup, flow: u32) -> [Oxm; 4] {
     let destination = headers::IP_DESTINATION.wrapping_add(flow);
     [
         Oxm::new(Field::InPort, setup.enters.0.into()),
         Oxm::new(Field::EthType, 0x0800),
+        Oxm::new(Field::IpProto, 17),
         Oxm::new(Field::Ipv4Dst, destination.into()),
     ]
 }

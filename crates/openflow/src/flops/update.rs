@@ -72,6 +72,15 @@ impl Default for Settings {
     }
 }
 
+/// A probe of the last entry that changes.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// When it came out of the switch.
+    at: Time,
+    /// When it went in.
+    left: Time,
+}
+
 /// Where a round stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -101,12 +110,12 @@ pub struct Update {
     stream: u32,
     /// When the change was asked for.
     began: Time,
-    /// When it was known: the barrier's reply, the last byte taken, the first packet that obeys, the last that
-    /// does not.
+    /// When it was known: the barrier's reply, and the last byte taken.
     barrier: Option<Time>,
     taken: Option<Time>,
-    first: Option<Time>,
-    last: Option<Time>,
+    /// The first packet that obeys, and the last that does not.
+    first: Option<Seen>,
+    last: Option<Seen>,
     others_there: bool,
     asked: Vec<(u32, Time)>,
     rows: Vec<Row>,
@@ -209,13 +218,14 @@ impl Update {
     fn end(&mut self, bench: &mut Bench<'_>) {
         let sent = bench.stop(self.stream);
         let began = self.began;
+        let entries = self.entries();
         if let Some(row) = self.rows.last_mut() {
             row.sent += sent;
             let all = [
                 ("transmission", self.taken),
                 ("barrier", self.barrier),
-                ("first packet", self.first),
-                ("last packet", self.last),
+                ("first packet", self.first.map(|seen| seen.at)),
+                ("last packet", self.last.map(|seen| seen.at)),
             ];
             for (name, time) in all {
                 if let Some(time) = time {
@@ -226,11 +236,20 @@ impl Update {
                 Change::Delete => self.last,
                 _ => self.first,
             };
-            if let (Some(barrier), Some(obeyed)) = (self.barrier, obeyed) {
-                let late = obeyed > barrier;
-                row.add("after the barrier", obeyed - barrier);
-                row.add("before the barrier", barrier - obeyed);
-                row.wrong += u64::from(late);
+            if let (Some(barrier), Some(Seen { at, left })) = (self.barrier, obeyed) {
+                row.add("after the barrier", at - barrier);
+                row.add("before the barrier", barrier - at);
+                // The barrier was untrue if a probe that went in behind it met the old table: it came out although
+                // its entry was deleted, or it is the one that is missing before the first that came out.
+                let spacing = match self.settings.round {
+                    true => self.settings.gap * u64::from(entries),
+                    false => self.settings.gap,
+                };
+                let untrue = match self.settings.change {
+                    Change::Delete => left > barrier,
+                    Change::Insert | Change::Modify => left > barrier + spacing,
+                };
+                row.wrong += u64::from(untrue);
             }
             if self.barrier.is_none() {
                 bench.fault(format!("{}: no barrier reply in 10 s", row.name));
@@ -337,7 +356,9 @@ impl Module for Update {
             (CHANGE, Stage::Probing) => self.change(bench),
             (OVER, Stage::Changing) => {
                 // As long as packets of deleted entries come, the deletion is not over.
-                let recent = self.last.is_some_and(|last| last + SILENCE > bench.now());
+                let recent = self
+                    .last
+                    .is_some_and(|last| last.at + SILENCE > bench.now());
                 let late = bench.now() >= self.began + PATIENCE;
                 match self.settings.change == Change::Delete && recent && !late {
                     true => bench.timer(bench.now() + SILENCE, OVER + 8 * self.round),
@@ -352,29 +373,26 @@ impl Module for Update {
         if arrival.channel != CAPTURE || arrival.tag.stream != self.stream {
             return;
         }
-        let Some(row) = self.rows.last_mut() else {
+        let (Some(row), Some(left)) = (self.rows.last_mut(), arrival.left) else {
             return;
         };
         row.received += 1;
         if self.stage != Stage::Changing {
             return;
         }
-        let entries = u64::from(
-            self.settings
-                .entries
-                .get(self.at.0)
-                .copied()
-                .unwrap_or(1)
-                .max(1),
-        );
+        let entries = u64::from(self.entries());
         let last_entry = !self.settings.round || arrival.tag.number % entries == entries - 1;
         if !last_entry {
             return;
         }
+        let seen = Seen {
+            at: arrival.at,
+            left,
+        };
         match self.settings.change {
-            Change::Delete => self.last = Some(arrival.at),
+            Change::Delete => self.last = Some(seen),
             Change::Insert | Change::Modify => {
-                self.first.get_or_insert(arrival.at);
+                self.first.get_or_insert(seen);
                 self.end_if_done(bench);
             }
         }

@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Ask and change a switch, as ovs-ofctl does
 ///
-/// TARGET is tcp:HOST or tcp:HOST:PORT, unix:PATH, or ptcp:PORT and punix:PATH to wait for the switch. Flows, groups and
-/// meters are written as for ovs-ofctl; what only Open vSwitch has is refused with the reason.
+/// TARGET is tcp:HOST or tcp:HOST:PORT, unix:PATH, or ptcp:PORT and punix:PATH to wait for the switch. What only Open vSwitch
+/// has is refused with the reason.
 #[derive(clap::Args)]
 #[command(
     disable_help_subcommand = true,

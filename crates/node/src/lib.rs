@@ -92,6 +92,20 @@ pub trait Node: Send {
     /// a delay is counted from.
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out);
 
+    /// Frames have arrived on `port`, one after the other, and all are here by `now`: as many calls of
+    /// [`frame`](Node::frame), which a node may do better at once. The list is empty afterwards.
+    fn frames(
+        &mut self,
+        now: Time,
+        port: Port,
+        frames: &mut alloc::vec::Vec<Frame>,
+        out: &mut Out,
+    ) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
     /// The alarm that [`next_wake`](Node::next_wake) asked for has gone off, or some earlier one.
     fn wake(&mut self, now: Time, out: &mut Out) {
         let _ = (now, out);

@@ -95,6 +95,12 @@ impl Key {
     }
 }
 
+impl AsRef<Key> for Key {
+    fn as_ref(&self) -> &Key {
+        self
+    }
+}
+
 /// A match: the values that count, and which bits of them do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {

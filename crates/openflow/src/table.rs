@@ -62,8 +62,9 @@ pub struct Flow {
     pub created: Time,
 }
 
-/// What packets change in an entry, and what they need of it.
+/// What packets change in an entry, and what they need of it: all in half a cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
 pub struct Hot {
     /// Packets that matched.
     pub packets: u64,
@@ -73,6 +74,8 @@ pub struct Hot {
     pub used: Time,
     /// What the entry does, as in [`Flow::program`].
     pub program: u32,
+    /// As [`Flow::is_table_miss`].
+    pub is_table_miss: bool,
     /// Whether there is an entry.
     live: bool,
 }
@@ -100,6 +103,34 @@ struct Table {
     order: Vec<u32>,
     by_mask: BTreeMap<Key, u32>,
     entries: usize,
+}
+
+/// Keys that are looked up at once.
+const AT_ONCE: usize = 64;
+
+/// Room for looking several keys up at once.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The keys that a better entry may be left for.
+    left: [u8; AT_ONCE],
+    hashes: [u32; AT_ONCE],
+    slots: [u64; AT_ONCE],
+    /// The ranks of what was found.
+    ranks: [u32; AT_ONCE],
+    /// Takes what was loaded early, so that it is loaded.
+    sink: u64,
+}
+
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch {
+            left: [0; AT_ONCE],
+            hashes: [0; AT_ONCE],
+            slots: [0; AT_ONCE],
+            ranks: [0; AT_ONCE],
+            sink: 0,
+        }
+    }
 }
 
 /// Which entries a change or a question is about.
@@ -219,6 +250,91 @@ impl Flows {
         best
     }
 
+    /// Looks several keys up at once, as [`lookup`](Flows::lookup) does each: `found` gets an entry for each key.
+    ///
+    /// What one lookup would wait for - a slot, the value that it leads to, the entry's counters - is asked of memory for
+    /// all keys before any is used, so that large tables cost the time of one access where they would cost that of many.
+    pub fn lookup_each(
+        &self,
+        table: u8,
+        keys: &[impl AsRef<Key>],
+        batch: &mut Batch,
+        found: &mut Vec<Option<FlowId>>,
+    ) {
+        found.clear();
+        found.resize(keys.len(), None);
+        let Some(table) = self.tables.get(usize::from(table)) else {
+            return;
+        };
+        for (keys, found) in keys.chunks(AT_ONCE).zip(found.chunks_mut(AT_ONCE)) {
+            self.lookup_chunk(table, keys, batch, found);
+        }
+    }
+
+    fn lookup_chunk(
+        &self,
+        table: &Table,
+        keys: &[impl AsRef<Key>],
+        batch: &mut Batch,
+        found: &mut [Option<FlowId>],
+    ) {
+        let Batch {
+            left,
+            hashes,
+            slots,
+            ranks,
+            ..
+        } = batch;
+        let mut count = keys.len();
+        for (place, left) in left[..count].iter_mut().enumerate() {
+            *left = place as u8;
+        }
+        for &number in &table.order {
+            let Some(tuple) = &table.tuples[number as usize] else {
+                continue;
+            };
+            // What has found a better entry than any that is left goes no further.
+            let mut stay = 0;
+            for at in 0..count {
+                let place = usize::from(left[at]);
+                if found[place].is_none() || ranks[place] < tuple.highest {
+                    left[stay] = left[at];
+                    stay += 1;
+                }
+            }
+            count = stay;
+            if count == 0 {
+                break;
+            }
+            for at in 0..count {
+                hashes[at] = tuple.hash(keys[usize::from(left[at])].as_ref());
+            }
+            for at in 0..count {
+                slots[at] = tuple.first_slot(hashes[at]);
+            }
+            // Loads that nothing depends on: they are under way together.
+            let mut touched = 0;
+            for slot in &slots[..count] {
+                touched ^= tuple.touch(*slot);
+            }
+            batch.sink ^= touched;
+            for at in 0..count {
+                let place = usize::from(left[at]);
+                if let Some((entry, rank)) =
+                    tuple.lookup_from(keys[place].as_ref(), hashes[at], slots[at])
+                    && (found[place].is_none() || rank > ranks[place])
+                {
+                    (found[place], ranks[place]) = (Some(FlowId(entry)), rank);
+                }
+            }
+        }
+        let hot = found
+            .iter()
+            .flatten()
+            .map(|id| self.hot[id.index()].program);
+        batch.sink ^= hot.fold(0, |all, program| all ^ u64::from(program));
+    }
+
     /// What an entry is.
     pub fn flow(&self, id: FlowId) -> &Flow {
         &self.entries[id.index()].flow
@@ -232,11 +348,12 @@ impl Flows {
 
     /// Counts a packet.
     #[inline]
-    pub fn count(&mut self, id: FlowId, bytes: u64, now: Time) {
+    pub fn count(&mut self, id: FlowId, bytes: u64, now: Time) -> &Hot {
         let hot = &mut self.hot[id.index()];
         hot.packets += 1;
         hot.bytes += bytes;
         hot.used = now;
+        hot
     }
 
     /// A packet of which only the time counts.
@@ -260,6 +377,7 @@ impl Flows {
         *hot = Hot {
             live: true,
             program: hot.program,
+            is_table_miss: hot.is_table_miss,
             ..had
         };
     }
@@ -360,6 +478,7 @@ impl Flows {
         let hot = Hot {
             used: flow.created,
             program: flow.program,
+            is_table_miss: flow.is_table_miss,
             live: true,
             ..Hot::default()
         };

@@ -7,13 +7,15 @@ use crate::pace::attend;
 use crate::port::{PortError, Receive, Received, RxCounters, Stamps};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
-use node::{Channel, Node, Port, Tap, Time, Transmitter};
+use node::{Channel, Frame, Node, Port, Tap, Time, Transmitter};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How long before its time a node is woken. The time it is told is the one it asked for, so that
 /// what it sends then leaves then: the thread of departures holds it until that time.
 pub const LEAD: Time = Time::from_us(500);
+/// Frames of a port that the node is told of at once.
+const TOGETHER: usize = 64;
 /// Wakes in a row before the ports are looked at again.
 const WAKES: usize = 1024;
 /// How long a thread sleeps at most, so that it sees the end of the run.
@@ -79,6 +81,8 @@ pub struct Host<'a> {
     node: Box<dyn Node>,
     desk: Desk,
     ports: Vec<HostPort>,
+    /// Frames of a port that the node is yet to be told of.
+    arrived: Vec<Frame>,
     /// The latest time that the node was told.
     told: Time,
     frames: u64,
@@ -119,6 +123,7 @@ impl<'a> Host<'a> {
             node,
             desk,
             ports,
+            arrived: Vec::with_capacity(TOGETHER),
             told: Time::ZERO,
             frames: 0,
             events: 0,
@@ -186,6 +191,7 @@ impl<'a> Host<'a> {
                 told,
                 frames,
                 events,
+                arrived,
                 ..
             } = self;
             let HostPort {
@@ -196,36 +202,49 @@ impl<'a> Host<'a> {
                 ..
             } = &mut ports[index];
             let mut given = 0;
-            let result = rx.receive(std::time::Duration::ZERO, &mut |packet: Received<'_>| {
+            let real = *real;
+            let mut take = |desk: &mut Desk, arrived: &mut Vec<Frame>| {
                 let now = run.now();
                 if now > run.until {
+                    arrived.drain(..).for_each(|frame| desk.out.done(frame));
                     return;
                 }
+                let count = arrived.len() as u64;
+                *events += count;
+                given += count;
+                if real {
+                    // From the moment at which the other side has sent it, not from when its thread
+                    // got round to it. It is delivered at the other end.
+                    for frame in arrived.drain(..) {
+                        let sent = frame.arrived();
+                        node.frame(sent, Port(index as u16), frame, &mut desk.out);
+                        desk.collect(run, sent.min(now), now);
+                    }
+                    return;
+                }
+                *told = now.max(*told);
+                for frame in arrived.iter() {
+                    taps.iter_mut().for_each(|tap| (tap.see)(*told, frame));
+                }
+                *frames += count;
+                node.frames(*told, Port(index as u16), arrived, &mut desk.out);
+                desk.collect(run, now, now);
+            };
+            let result = rx.receive(std::time::Duration::ZERO, &mut |packet: Received<'_>| {
                 let mut frame = desk.out.pool().take_with(packet.bytes);
                 let duration = from
                     .as_ref()
                     .map_or(Time::ZERO, |link| time_on(link, frame.len()));
                 let last_bit = Time::from_ns(packet.at_ns.saturating_sub(run.start));
                 frame.set_arrived(last_bit - duration);
-                if *real {
-                    // From the moment at which the other side has sent it, not from when its thread
-                    // got round to it. It is delivered at the other end.
-                    *events += 1;
-                    given += 1;
-                    node.frame(last_bit, Port(index as u16), frame, &mut desk.out);
-                    desk.collect(run, last_bit.min(now), now);
-                    return;
+                arrived.push(frame);
+                if arrived.len() >= TOGETHER {
+                    take(desk, arrived);
                 }
-                *told = now.max(*told);
-                for tap in taps.iter_mut() {
-                    (tap.see)(*told, &frame);
-                }
-                *frames += 1;
-                *events += 1;
-                given += 1;
-                node.frame(*told, Port(index as u16), frame, &mut desk.out);
-                desk.collect(run, now, now);
             });
+            if !arrived.is_empty() {
+                take(desk, arrived);
+            }
             desk.flush(run, self.index);
             if given > 0 {
                 any = true;

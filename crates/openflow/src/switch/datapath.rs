@@ -15,7 +15,7 @@ use crate::message::PacketInReason;
 use crate::oxm::VLAN_PRESENT;
 use crate::port::{Name, PortNo, config};
 use crate::rewrite;
-use crate::table::{FlowId, Flows};
+use crate::table::{Batch, FlowId, Flows};
 use alloc::vec::Vec;
 use node::{Frame, Out, Time};
 
@@ -36,6 +36,7 @@ pub(super) struct PacketInNotice {
 }
 
 /// A packet in the pipeline.
+#[derive(Debug)]
 pub(super) struct Packet {
     pub frame: Frame,
     key: Key,
@@ -45,10 +46,17 @@ pub(super) struct Packet {
     pub in_port: u32,
     queue: u32,
     table: u8,
-    cookie: u64,
+    /// The last entry that it has matched.
+    entry: Option<FlowId>,
     reason: PacketInReason,
     /// The last output, which need not be a copy if nothing follows.
     pending: Option<(PortNo, u16)>,
+}
+
+impl AsRef<Key> for Packet {
+    fn as_ref(&self) -> &Key {
+        &self.key
+    }
 }
 
 impl Packet {
@@ -62,10 +70,15 @@ impl Packet {
             in_port,
             queue: 0,
             table: 0,
-            cookie: u64::MAX,
+            entry: None,
             reason: PacketInReason::Action,
             pending: None,
         }
+    }
+
+    /// The frame, for good: the packet is of no more use.
+    fn take_frame(&mut self) -> Frame {
+        core::mem::take(&mut self.frame)
     }
 
     fn copy(&self, out: &mut Out) -> Packet {
@@ -126,6 +139,10 @@ pub(super) struct Datapath {
     /// How many buckets the packet at hand may still be carried out by.
     budget: u32,
     cache: Cache,
+    /// Packets that have come together, and the entries of the first table that they match.
+    arrived: Vec<Packet>,
+    found: Vec<Option<FlowId>>,
+    batch: Batch,
     /// The action set of the packet at hand.
     set: Vec<Action<'static>>,
 }
@@ -177,6 +194,9 @@ impl Datapath {
             scratch: Vec::new(),
             budget: 0,
             cache: Cache::new(tables),
+            arrived: Vec::new(),
+            found: Vec::new(),
+            batch: Batch::default(),
             set: Vec::new(),
         }
     }
@@ -199,29 +219,66 @@ impl Datapath {
     /// A frame has come in.
     #[inline]
     pub fn receive(&mut self, now: Time, index: usize, frame: Frame, out: &mut Out) {
+        if let Some(mut packet) = self.admit(index, frame, out) {
+            match self.standalone {
+                true => self.finish_with(now, &mut packet, PortNo::NORMAL, out),
+                false => self.pipeline(now, &mut packet, out),
+            }
+        }
+    }
+
+    /// Frames have come in by one port.
+    pub fn receive_each(
+        &mut self,
+        now: Time,
+        index: usize,
+        frames: impl Iterator<Item = Frame>,
+        out: &mut Out,
+    ) {
+        if self.standalone {
+            frames.for_each(|frame| self.receive(now, index, frame, out));
+            return;
+        }
+        let mut arrived = core::mem::take(&mut self.arrived);
+        arrived.clear();
+        arrived.extend(frames.filter_map(|frame| self.admit(index, frame, out)));
+        // No packet changes entries, so what is found now holds until the last of them is through.
+        let mut found = core::mem::take(&mut self.found);
+        let (flows, batch) = (&self.flows, &mut self.batch);
+        self.cache
+            .lookup_each(flows, 0, &arrived, batch, &mut found);
+        for (packet, found) in arrived.iter_mut().zip(&found) {
+            self.tables_from(now, packet, *found, out);
+        }
+        (self.arrived, self.found) = (arrived, found);
+    }
+
+    /// Reads a frame, if the port takes any.
+    #[inline]
+    fn admit(&mut self, index: usize, frame: Frame, out: &mut Out) -> Option<Packet> {
         let port = &mut self.ports[index];
         if frame.len() < 14 {
             port.counters.rx_errors += 1;
-            return out.drop(frame, "shorter than an Ethernet header");
+            out.drop(frame, "shorter than an Ethernet header");
+            return None;
         }
         if port.config & (config::PORT_DOWN | config::NO_RECV) != 0 || !port.link {
             port.counters.rx_dropped += 1;
-            return out.drop(frame, "the port is down or does not receive");
+            out.drop(frame, "the port is down or does not receive");
+            return None;
         }
         port.counters.rx_packets += 1;
         port.counters.rx_bytes += frame.len() as u64;
         let packet = Packet::new(frame, port.number);
         if self.drops_fragments && packet.layers.fragment {
-            return out.drop(packet.frame, "a fragment");
+            out.drop(packet.frame, "a fragment");
+            return None;
         }
-        if self.standalone {
-            return self.finish_with(now, packet, PortNo::NORMAL, out);
-        }
-        self.pipeline(now, packet, out);
+        Some(packet)
     }
 
     /// Sends a packet by one port, and is done with it.
-    fn finish_with(&mut self, now: Time, mut packet: Packet, port: PortNo, out: &mut Out) {
+    fn finish_with(&mut self, now: Time, packet: &mut Packet, port: PortNo, out: &mut Out) {
         packet.pending = Some((port, NO_BUFFER));
         self.finish(now, packet, out);
     }
@@ -238,31 +295,48 @@ impl Datapath {
         if self.apply(now, actions, &mut packet, out, 0) == After::Ends {
             packet.pending = None;
         }
-        self.finish(now, packet, out);
+        self.finish(now, &mut packet, out);
     }
 
     /// Takes a packet through the tables, from the first on.
-    pub fn pipeline(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+    pub fn pipeline(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
+        if packet.stale {
+            packet.read_again();
+        }
+        let found = self.cache.lookup(&self.flows, 0, &packet.key);
+        self.tables_from(now, packet, found, out);
+    }
+
+    /// Takes a packet through the tables, of which the first has this entry for it.
+    #[inline]
+    fn tables_from(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        mut found: Option<FlowId>,
+        out: &mut Out,
+    ) {
         self.set.clear();
         self.budget = MOST_BUCKETS;
         let mut table = 0;
         loop {
-            if packet.stale {
-                packet.read_again();
-            }
             let counters = &mut self.tables[usize::from(table)];
             counters.lookups += 1;
-            let Some(entry) = self.cache.lookup(&self.flows, table, &packet.key) else {
+            let Some(entry) = found else {
                 return self.missed(packet, table, out);
             };
             counters.matches += 1;
-            match self.carry_out(now, &mut packet, table, entry, out) {
+            match self.carry_out(now, packet, table, entry, out) {
                 Some(next) => table = next,
                 None => break,
             }
+            if packet.stale {
+                packet.read_again();
+            }
+            found = self.cache.lookup(&self.flows, table, &packet.key);
         }
         if !self.set.is_empty() {
-            self.carry_out_set(now, &mut packet, out);
+            self.carry_out_set(now, packet, out);
         }
         self.finish(now, packet, out);
     }
@@ -277,16 +351,14 @@ impl Datapath {
         entry: FlowId,
         out: &mut Out,
     ) -> Option<u8> {
-        let flow = self.flows.flow(entry);
         packet.table = table;
-        packet.cookie = flow.cookie;
-        let is_miss = flow.rank == 0 && flow.is_table_miss;
-        packet.reason = match is_miss {
+        packet.entry = Some(entry);
+        let hot = self.flows.count(entry, packet.frame.len() as u64, now);
+        let number = hot.program;
+        packet.reason = match hot.is_table_miss {
             true => PacketInReason::NoMatch,
             false => PacketInReason::Action,
         };
-        self.flows.count(entry, packet.frame.len() as u64, now);
-        let number = self.flows.hot(entry).program;
         let program = self.programs.take(number);
         let next = 'done: {
             if let Some(meter) = program.meter
@@ -317,15 +389,15 @@ impl Datapath {
     }
 
     /// Nothing matched.
-    fn missed(&mut self, mut packet: Packet, table: u8, out: &mut Out) {
+    fn missed(&mut self, packet: &mut Packet, table: u8, out: &mut Out) {
         if !self.wants_misses {
-            return out.drop(packet.frame, "no entry matches");
+            return out.drop(packet.take_frame(), "no entry matches");
         }
         packet.table = table;
-        packet.cookie = u64::MAX;
+        packet.entry = None;
         packet.reason = PacketInReason::NoMatch;
-        self.packet_in(&mut packet, None, true, out);
-        out.done(packet.frame);
+        self.packet_in(packet, None, true, out);
+        out.done(packet.take_frame());
     }
 
     /// Passes a packet through a meter; says whether it is left.
@@ -382,7 +454,7 @@ impl Datapath {
         if packet.pending.is_some() {
             let mut copy = packet.copy(out);
             copy.pending = packet.pending.take();
-            self.finish(now, copy, out);
+            self.finish(now, &mut copy, out);
         }
     }
 
@@ -493,14 +565,14 @@ impl Datapath {
         bucket.bytes += packet.frame.len() as u64;
         let mut copy = packet.copy(out);
         self.apply_set(now, &bucket.actions, &mut copy, out, depth + 1);
-        self.finish(now, copy, out);
+        self.finish(now, &mut copy, out);
     }
 
     /// Does what is pending with the packet itself.
     #[inline]
-    fn finish(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+    fn finish(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
         let Some((port, max_len)) = packet.pending.take() else {
-            return out.done(packet.frame);
+            return out.done(packet.take_frame());
         };
         match port {
             PortNo::CONTROLLER => {
@@ -508,10 +580,13 @@ impl Datapath {
                     PacketInReason::NoMatch | PacketInReason::Action => Some(max_len),
                     PacketInReason::InvalidTtl => None,
                 };
-                self.packet_in(&mut packet, max_len, false, out);
-                out.done(packet.frame);
+                self.packet_in(packet, max_len, false, out);
+                out.done(packet.take_frame());
             }
-            PortNo::IN_PORT => self.send(now, packet.in_port, packet.frame, packet.queue, out),
+            PortNo::IN_PORT => {
+                let (number, queue) = (packet.in_port, packet.queue);
+                self.send(now, number, packet.take_frame(), queue, out);
+            }
             PortNo::ALL => self.send_all(now, packet, 0, out),
             PortNo::FLOOD => self.send_all(now, packet, config::NO_FLOOD, out),
             PortNo::NORMAL => self.forward(now, packet, out),
@@ -524,9 +599,12 @@ impl Datapath {
                 self.pipeline(now, packet, out);
             }
             PortNo(number) if number == packet.in_port => {
-                out.drop(packet.frame, "output to the port of arrival");
+                out.drop(packet.take_frame(), "output to the port of arrival");
             }
-            PortNo(number) => self.send(now, number, packet.frame, packet.queue, out),
+            PortNo(number) => {
+                let queue = packet.queue;
+                self.send(now, number, packet.take_frame(), queue, out);
+            }
         }
     }
 
@@ -539,7 +617,7 @@ impl Datapath {
     }
 
     /// Sends by all ports but that of arrival and those with a bit of their configuration set.
-    fn send_all(&mut self, now: Time, packet: Packet, without: u32, out: &mut Out) {
+    fn send_all(&mut self, now: Time, packet: &mut Packet, without: u32, out: &mut Out) {
         let mut last = None;
         for index in 0..self.ports.len() {
             let port = &self.ports[index];
@@ -552,13 +630,16 @@ impl Datapath {
             }
         }
         match last {
-            Some(index) => self.ports[index].send(now, packet.frame, packet.queue, out),
-            None => out.drop(packet.frame, "no other port"),
+            Some(index) => {
+                let queue = packet.queue;
+                self.ports[index].send(now, packet.take_frame(), queue, out);
+            }
+            None => out.drop(packet.take_frame(), "no other port"),
         }
     }
 
     /// The switch's own forwarding: by learned addresses.
-    fn forward(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+    fn forward(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
         if packet.stale {
             packet.read_again();
         }
@@ -570,13 +651,16 @@ impl Datapath {
         }
         // Frames that a bridge keeps to itself (IEEE 802.1Q table 8-1).
         if destination & !0xF == 0x0180_C200_0000 {
-            return out.drop(packet.frame, "reserved address");
+            return out.drop(packet.take_frame(), "reserved address");
         }
         match self.learning.find(now, vlan, destination) {
             Some(port) if port == packet.in_port => {
-                out.drop(packet.frame, "destination on the port of arrival");
+                out.drop(packet.take_frame(), "destination on the port of arrival");
             }
-            Some(port) => self.send(now, port, packet.frame, packet.queue, out),
+            Some(port) => {
+                let queue = packet.queue;
+                self.send(now, port, packet.take_frame(), queue, out);
+            }
             None => self.send_all(now, packet, config::NO_FLOOD, out),
         }
     }
@@ -595,11 +679,14 @@ impl Datapath {
         if silent || self.notices.len() >= MOST_NOTICES {
             return;
         }
+        let cookie = packet
+            .entry
+            .map_or(u64::MAX, |entry| self.flows.flow(entry).cookie);
         self.notices.push(PacketInNotice {
             frame: out.copy(&packet.frame),
             reason: packet.reason,
             table: packet.table,
-            cookie: packet.cookie,
+            cookie,
             in_port: packet.in_port,
             metadata: packet.key.0[1],
             tunnel_id: packet.key.0[10],

@@ -301,8 +301,8 @@ impl Switch {
     ) {
         match self.datapath.buffers.take(buffer) {
             Taken::Packet(frame, in_port) => {
-                let packet = Packet::new(frame, in_port);
-                self.datapath.pipeline(now, packet, out);
+                let mut packet = Packet::new(frame, in_port);
+                self.datapath.pipeline(now, &mut packet, out);
             }
             Taken::Empty => self.refuse(peer, xid, Fault::BufferEmpty, request),
             Taken::Unknown => self.refuse(peer, xid, Fault::BufferUnknown, request),

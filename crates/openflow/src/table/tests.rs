@@ -73,6 +73,7 @@ fn what_is_done_to_tables_is_what_a_list_would_do() {
     let mut draws = Draws(7);
     let mut flows = Flows::new(2, 3);
     let mut list: Vec<(FlowId, Pattern, Flow)> = Vec::new();
+    let (mut room, mut together) = (Batch::default(), Vec::new());
     for step in 0..20_000u64 {
         let address = draws.below(64) as u32 * 0x0101_0101;
         let bits = [0, 8, 9, 16, 24, 32][draws.below(6) as usize];
@@ -96,6 +97,17 @@ fn what_is_done_to_tables_is_what_a_list_would_do() {
                 && f.rank == new.rank
                 && p.overlaps(&pattern))
         );
+        if step % 50 == 0 {
+            let keys: Vec<Key> = (0..100)
+                .map(|_| key_to(draws.below(64) as u32 * 0x0101_0101))
+                .collect();
+            flows.lookup_each(new.table, &keys, &mut room, &mut together);
+            let alone: Vec<_> = keys
+                .iter()
+                .map(|key| flows.lookup(new.table, key))
+                .collect();
+            assert_eq!(together, alone);
+        }
         match (draws.below(8), found) {
             (0..4, None) => list.push((flows.add(&pattern, new), pattern, new)),
             (4..6, Some(id)) => {

@@ -137,15 +137,46 @@ impl Tuple {
         Some(((head >> 32) as u32, head as u32))
     }
 
+    /// The hash of a key, by which [`first_slot`](Tuple::first_slot) and [`lookup_from`](Tuple::lookup_from) go.
+    #[inline]
+    pub fn hash(&self, key: &Key) -> u32 {
+        self.words.hash(key, self.seed)
+    }
+
+    /// What is in the slot where a search begins.
+    #[inline]
+    pub fn first_slot(&self, hash: u32) -> u64 {
+        self.slots[hash as usize & (self.slots.len() - 1)].0
+    }
+
+    /// Loads the head of the node that a slot leads to.
+    #[inline]
+    pub fn touch(&self, slot: u64) -> u64 {
+        let node = Slot(slot).node().unwrap_or(0);
+        self.nodes.get(node * self.stride()).copied().unwrap_or(0)
+    }
+
+    /// As [`lookup`](Tuple::lookup), with what is known of it already.
+    #[inline]
+    pub fn lookup_from(&self, key: &Key, hash: u32, slot: u64) -> Option<(u32, u32)> {
+        let node = self.find_from(key, hash, Slot(slot))?;
+        let head = self.nodes[node * self.stride()];
+        Some(((head >> 32) as u32, head as u32))
+    }
+
     /// The node of a value.
     #[inline]
     pub fn find(&self, key: &Key) -> Option<usize> {
-        let hash = self.words.hash(key, self.seed);
+        let hash = self.hash(key);
+        self.find_from(key, hash, Slot(self.first_slot(hash)))
+    }
+
+    #[inline]
+    fn find_from(&self, key: &Key, hash: u32, mut slot: Slot) -> Option<usize> {
         let wrap = self.slots.len() - 1;
         let mut at = hash as usize & wrap;
         // There is always an empty slot.
         loop {
-            let slot = self.slots[at];
             let node = slot.node()?;
             if slot.hash() == hash {
                 let first = node * self.stride() + 1;
@@ -155,6 +186,7 @@ impl Tuple {
                 }
             }
             at = (at + 1) & wrap;
+            slot = self.slots[at];
         }
     }
 

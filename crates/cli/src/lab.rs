@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire lab examples/first-light/lab.toml
+  sudo wire lab examples/sdn/lab.toml
   sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'")]
 pub struct Lab {
     /// The lab file (docs/book/src/labs.md describes it)
     file: PathBuf,
-    /// Where to run it
-    #[arg(long, value_enum, default_value_t = Place::Sim)]
-    world: Place,
+    /// Where to run it; by default where the file says, else sim
+    #[arg(long, value_enum)]
+    world: Option<Place>,
     /// What everything drawn by lot comes from, instead of the file's seed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -72,49 +73,100 @@ impl Lab {
             live::signal::leave_to_others();
         }
         live::signal::install();
-        let lab = match lab::read(&self.file) {
-            Ok(lab) => lab,
+        let first = self.read(World::Sim)?;
+        let worlds = match self.world {
+            Some(Place::Sim) => vec![World::Sim],
+            Some(Place::Live) => vec![World::Live],
+            None if first.worlds.is_empty() => vec![World::Sim],
+            None => first.worlds.clone(),
+        };
+        let mut stdout = Output::open(&Buffering::default())?;
+        if self.check {
+            // What the nodes are elsewhere is in the file too.
+            self.read(World::Live)?;
+            stdout.write(format!("{}: good\n", self.file.display()).as_bytes())?;
+            stdout.finish()?;
+            return Ok(Verdict::Good);
+        }
+        let (mut verdict, mut reports) = (Verdict::Good, Vec::new());
+        for world in &worlds {
+            let lab = self.read(*world)?;
+            if worlds.len() > 1
+                && let Some(reason) = lab::lacks(&lab, *world)
+            {
+                stdout.write(self.skipped(&lab, *world, &reason).as_bytes())?;
+                continue;
+            }
+            let report = lab::run(&lab, *world, &self.options(*world, &worlds, &commands))?;
+            progress::finish();
+            let mut text = match self.json {
+                true => report.json(),
+                false if self.percentiles => format!("{report}\n{}", report.percentiles()),
+                false => report.to_string(),
+            };
+            if !self.json && worlds.len() > 1 {
+                text.push('\n');
+            }
+            stdout.write(text.as_bytes())?;
+            stdout.flush()?;
+            anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
+            if report.jobs.iter().any(live::crew::JobReport::failed) {
+                verdict = Verdict::Failed;
+            }
+            reports.push(report);
+            if live::signal::stop_requested() {
+                break;
+            }
+        }
+        if !self.json && reports.len() > 1 {
+            stdout.write(lab::beside::text(&reports).as_bytes())?;
+        }
+        stdout.finish()?;
+        Ok(verdict)
+    }
+
+    fn read(&self, world: World) -> anyhow::Result<lab::Lab> {
+        match lab::read_for(&self.file, world) {
+            Ok(lab) => Ok(lab),
             Err(ReadError::Wrong(faults)) => {
                 eprint!("{faults}");
                 let count = faults.list.len();
                 anyhow::bail!("{}: {count} fault(s), nothing was run", self.file.display());
             }
-            Err(error) => return Err(error.into()),
-        };
-        let mut stdout = Output::open(&Buffering::default())?;
-        if self.check {
-            stdout.write(format!("{}: good\n", self.file.display()).as_bytes())?;
-            stdout.finish()?;
-            return Ok(Verdict::Good);
+            Err(error) => Err(error.into()),
         }
-        let world = match self.world {
-            Place::Sim => World::Sim,
-            Place::Live => World::Live,
+    }
+
+    fn options(&self, world: World, worlds: &[World], commands: &Option<Vec<Command>>) -> Options {
+        let folder: PathBuf = self.file.parent().unwrap_or(Path::new("")).into();
+        // What one world writes the other one must not write over.
+        let out = match worlds.len() {
+            0 | 1 => self.out.clone(),
+            _ => Some(self.out.as_ref().unwrap_or(&folder).join(world.name())),
         };
-        let parent = self.file.parent().unwrap_or(Path::new(""));
-        let options = Options {
-            folder: parent.into(),
-            out: self.out,
+        Options {
+            folder,
+            out,
             seed: self.seed,
             duration: self.duration,
             dry: self.dry,
-            stop: Some(|| live::signal::stop_requested() || lab::flops::is_over()),
-            commands,
+            stop: Some(live::signal::stop_requested),
+            commands: commands.clone(),
             progress: progress::teller(self.json, self.progress),
-        };
-        let report = lab::run(&lab, world, &options)?;
-        progress::finish();
-        let text = match self.json {
-            true => report.json(),
-            false if self.percentiles => format!("{report}\n{}", report.percentiles()),
-            false => report.to_string(),
-        };
-        stdout.write(text.as_bytes())?;
-        stdout.finish()?;
-        anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
-        match report.jobs.iter().any(live::crew::JobReport::failed) {
-            true => Ok(Verdict::Failed),
-            false => Ok(Verdict::Good),
+        }
+    }
+
+    /// A world that cannot run here.
+    fn skipped(&self, lab: &lab::Lab, world: World, reason: &str) -> String {
+        let (name, world) = (&lab.name, world.name());
+        match self.json {
+            true => {
+                let line = serde_json::json!({
+                    "schema": lab::SCHEMA, "type": "skipped", "lab": name, "world": world, "reason": reason,
+                });
+                format!("{line}\n")
+            }
+            false => format!("{name}: world {world}: skipped: {reason}\n"),
         }
     }
 
@@ -136,7 +188,7 @@ impl Lab {
         }
         let any = !commands.is_empty();
         anyhow::ensure!(
-            !any || matches!(self.world, Place::Live),
+            !any || matches!(self.world, Some(Place::Live)),
             "--run and --shell need --world live: in simulated time no real program can run"
         );
         Ok(any.then_some(commands))

@@ -4,10 +4,11 @@ use crate::channel;
 use crate::clocks;
 use crate::each::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
-use crate::fields::{Fields, Text};
+use crate::fields::{Fields, OneOrMore, Text};
 use crate::kinds::{self, Kind};
 use crate::names;
 use crate::plan::{Lab, LinkPlan, NodePlan, Place};
+use crate::run::World;
 use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
 use node::{Channel, End, GraphError, Link, NodeId, Port, Time};
@@ -20,7 +21,7 @@ pub const LONGEST: usize = 1 << 20;
 /// The most nodes, and the most links, of one lab.
 pub const MOST: usize = 100_000;
 
-/// Reads and checks a lab file, without looking at the files that it names.
+/// Reads and checks a lab file for the world `sim`, without looking at the files that it names.
 ///
 /// # Errors
 /// Everything that was found to be wrong with it.
@@ -33,6 +34,14 @@ pub fn parse(text: &str) -> Result<Lab, Faults> {
 /// # Errors
 /// Everything that was found to be wrong with it.
 pub fn parse_in(text: &str, folder: Option<&Path>) -> Result<Lab, Faults> {
+    parse_for(text, folder, World::Sim)
+}
+
+/// Reads and checks a lab file that stands in a folder, for a world: nodes may be something else there.
+///
+/// # Errors
+/// Everything that was found to be wrong with it.
+pub fn parse_for(text: &str, folder: Option<&Path>, world: World) -> Result<Lab, Faults> {
     let mut faults = Vec::new();
     if text.len() > LONGEST {
         let message = format!(
@@ -47,7 +56,11 @@ pub fn parse_in(text: &str, folder: Option<&Path>) -> Result<Lab, Faults> {
         // What follows from a broken syntax is no help.
         return Err(Faults::new(text, faults));
     }
-    let lab = Reader::default().lab(&entries, text.len(), folder);
+    let reader = Reader {
+        world,
+        ..Reader::default()
+    };
+    let lab = reader.lab(&entries, text.len(), folder);
     lab.map_err(|faults| Faults::new(text, faults))
 }
 
@@ -61,6 +74,10 @@ pub(crate) const ENOUGH: usize = 100;
 #[derive(Default)]
 pub(crate) struct Reader {
     pub faults: Vec<Fault>,
+    /// The world that it is read for.
+    world: World,
+    /// Whether another world's lab is another one.
+    differs: bool,
     /// Nodes by name.
     pub names: BTreeMap<String, usize>,
     /// The first link at a port, and which of its ends that is.
@@ -132,6 +149,7 @@ impl Reader {
         }
         if self.faults.is_empty() {
             self.measure_all(&mut lab);
+            lab.only = self.differs.then_some(self.world);
             Ok(lab)
         } else {
             Err(self.faults)
@@ -144,6 +162,8 @@ impl Reader {
             about: String::new(),
             seed: 0,
             duration: None,
+            worlds: Vec::new(),
+            only: None,
             notes: Vec::new(),
             nodes: Vec::new(),
             links: Vec::new(),
@@ -160,6 +180,12 @@ impl Reader {
         lab.seed = fields.optional("seed", faults).unwrap_or_default();
         let duration = fields.optional::<Text<Time>>("duration", faults);
         lab.duration = duration.map(|Text(duration)| duration);
+        let worlds = fields.optional::<OneOrMore<World>>("worlds", faults);
+        lab.worlds = worlds.map(OneOrMore::into_vec).unwrap_or_default();
+        if let (true, Some(value)) = (lab.worlds.len() > 2, fields.value("worlds")) {
+            let message = "there are two worlds, `sim` and `live`, each to be named once";
+            faults.push(Fault::new(value.span.clone(), message));
+        }
         fields.finish(faults);
         lab
     }
@@ -269,6 +295,7 @@ impl Reader {
             self.names.insert(lab.nodes[first].name.clone(), first);
             return;
         }
+        self.settle(&mut section);
         let kind = self.kind_of(&name, &span, &mut section);
         if kind.records {
             let view = self.view(lab, name.clone(), Place::Node(lab.nodes.len()));
@@ -280,6 +307,33 @@ impl Reader {
             config: section,
             span,
         });
+    }
+
+    /// What the node is in this world: the keys of its table `sim` or `live` stand for those of the section.
+    fn settle(&mut self, section: &mut Value) {
+        for world in [World::Sim, World::Live] {
+            let Some(own) = section.take(world.name()) else {
+                continue;
+            };
+            self.differs = true;
+            let What::Table(own) = own.value.what else {
+                let message = format!("what the node is in the world `{}`: a table", world.name());
+                let fault = Fault::new(own.value.span, message);
+                self.faults.push(
+                    fault.help("write `live = { kind = \"openvswitch\" }`, or `[node.NAME.live]`"),
+                );
+                continue;
+            };
+            if world != self.world {
+                continue;
+            }
+            for entry in own {
+                section.take(&entry.key);
+                if let What::Table(entries) = &mut section.what {
+                    entries.push(entry);
+                }
+            }
+        }
     }
 
     /// What a node is. One that does not say it properly is in the lab all the same, so that what

@@ -1,24 +1,48 @@
 //! What OFLOPS measured, for people and as JSON Lines.
 
+use crate::plan::NodePlan;
 use crate::table::{Table, cells, number, time};
+use crate::tree::What;
+use node::Time;
 use openflow::flops::{Report, Series};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether the test under way is over: switch and instrument would keep their channel up for ever.
-static OVER: AtomicBool = AtomicBool::new(false);
+/// Tests of the lab under way that have not reported. It ends with the last: switch and instrument would keep their
+/// channel up for ever.
+static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Whether the last OFLOPS test that was begun in this process is over, so that its lab can end: for
-/// [`Options::stop`](crate::Options::stop). One such lab runs at a time.
-pub fn is_over() -> bool {
-    OVER.load(Ordering::SeqCst)
+/// What else may end that lab.
+static OTHERWISE: Mutex<Option<fn() -> bool>> = Mutex::new(None);
+
+/// What ends a lab with instruments: all their tests are over, or what ends any lab. One such lab runs at a time.
+fn is_over() -> bool {
+    let otherwise = || *OTHERWISE.lock().unwrap_or_else(PoisonError::into_inner);
+    LEFT.load(Ordering::SeqCst) == 0 || otherwise().is_some_and(|stop| stop())
 }
 
-/// A test begins.
-pub(crate) fn begin() {
-    OVER.store(false, Ordering::SeqCst);
+/// How many tests a node is to run.
+pub(crate) fn tests_of(plan: &NodePlan) -> usize {
+    match (
+        plan.kind.name,
+        plan.config.get("test").map(|test| &test.what),
+    ) {
+        ("flops", Some(What::List(tests))) => tests.len(),
+        ("flops", _) => 1,
+        _ => 0,
+    }
+}
+
+/// A lab with so many tests begins; what ends it.
+pub(crate) fn begin(count: usize, stop: Option<fn() -> bool>) -> Option<fn() -> bool> {
+    if count == 0 {
+        return stop;
+    }
+    *OTHERWISE.lock().unwrap_or_else(PoisonError::into_inner) = stop;
+    LEFT.store(count, Ordering::SeqCst);
+    Some(is_over)
 }
 
 /// Reports of the measuring nodes of a run.
@@ -32,7 +56,8 @@ impl Measured {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(report);
-        OVER.store(true, Ordering::SeqCst);
+        let less = |left: usize| Some(left.saturating_sub(1));
+        let _ = LEFT.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
     }
 
     /// All so far.
@@ -77,7 +102,7 @@ pub fn text(reports: &[Report]) -> String {
                 ]);
                 continue;
             }
-            for series in &row.series {
+            for series in row.series.iter().filter(|series| is_shown(series)) {
                 let at = |part| {
                     series
                         .percentile(part)
@@ -106,6 +131,11 @@ pub fn text(reports: &[Report]) -> String {
     text
 }
 
+/// Of what came before or after the barrier one is zero each time, and one of them often always.
+fn is_shown(series: &Series) -> bool {
+    !series.name.ends_with("the barrier") || series.times.iter().any(|time| *time > Time::ZERO)
+}
+
 /// In the tests of the flow table most probes are meant to be dropped, and wrong are barriers behind which a probe
 /// still met the old table.
 fn is_update(report: &Report) -> bool {
@@ -118,7 +148,7 @@ pub(crate) fn lines(reports: &[Report]) -> Vec<Value> {
     for report in reports {
         for row in &report.rows {
             let series = |series: &Series| {
-                let ps = |part| series.percentile(part).map(node::Time::as_ps);
+                let ps = |part| series.percentile(part).map(Time::as_ps);
                 let (mean, deviation) = series.mean_and_deviation();
                 json!({
                     "what": series.name, "times": series.times.len(), "p10_ps": ps(10),

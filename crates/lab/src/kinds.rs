@@ -90,7 +90,8 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
     real("openvswitch", Real::OpenVSwitch, |config, _| {
         let switch = crate::real::openvswitch::OpenVSwitch::read(config)?;
-        Ok(Box::new(Relay::new(usize::from(switch.ports))))
+        let ports = usize::from(switch.ports) + usize::from(switch.control_ports);
+        Ok(Box::new(Relay::new(ports)))
     }),
     plain("openflow-switch", |config, context| {
         let own = config.get("seed").is_some();

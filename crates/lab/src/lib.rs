@@ -25,6 +25,7 @@
 //! | [`single`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
 //! | [`flops`] | what OFLOPS measured |
+//! | [`beside`] | one lab in several worlds |
 //! | `programs` | what came of real programs |
 //! | `report`, `flows`, `plot` | what comes of it |
 //!
@@ -50,6 +51,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod beside;
 mod bits;
 mod channel;
 mod check;
@@ -81,9 +83,9 @@ mod views;
 mod watch;
 
 pub use fault::{Fault, Faults};
-pub use file::{LONGEST, MOST, parse, parse_in};
+pub use file::{LONGEST, MOST, parse, parse_for, parse_in};
 pub use plan::Lab;
-pub use real::Command;
+pub use real::{Command, lacks};
 pub use replay::{Notes, Replayed};
 pub use report::{Report, Row, SCHEMA};
-pub use run::{LabError, Options, ReadError, World, read, run};
+pub use run::{LabError, Options, ReadError, World, read, read_for, run};

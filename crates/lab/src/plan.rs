@@ -1,6 +1,7 @@
 //! What a lab file says, as data.
 
 use crate::kinds::Kind;
+use crate::run::World;
 use crate::tree::Value;
 use node::outcome::Direction;
 use node::{Link, Time};
@@ -18,6 +19,10 @@ pub struct Lab {
     pub seed: u64,
     /// When the run ends, if not by itself.
     pub duration: Option<Time>,
+    /// Where the file says that it is to be run, one after the other; empty where it does not.
+    pub worlds: Vec<World>,
+    /// The world that it was read for, if it is another lab in others.
+    pub(crate) only: Option<World>,
     /// What a topology left out, for the report.
     pub(crate) notes: Vec<String>,
     pub(crate) nodes: Vec<NodePlan>,

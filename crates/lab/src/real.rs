@@ -13,7 +13,8 @@ pub(crate) mod process;
 
 use crate::fault::Fault;
 use crate::kinds::Real as Kind;
-use crate::plan::Lab;
+use crate::plan::{Lab, NodePlan};
+use crate::run::World;
 use crate::tree::{Entry, Value, What};
 use live::crew::{Folder, Job, Staff};
 use live::world::{Outside, Real, Stack};
@@ -54,6 +55,24 @@ pub struct Command {
     pub node: String,
     /// The command, for the shell.
     pub command: String,
+}
+
+/// What this machine lacks to run the lab in a world, as far as that shows before: the right to make
+/// namespaces, or Open vSwitch.
+pub fn lacks(lab: &Lab, world: World) -> Option<String> {
+    if world != World::Live {
+        return None;
+    }
+    if let Err(error) = live::netns::Namespace::new() {
+        return Some(error.to_string());
+    }
+    let switch = |plan: &&NodePlan| plan.kind.real == Some(Kind::OpenVSwitch);
+    let node = lab.nodes.iter().find(switch)?;
+    let missing = openvswitch::missing()?;
+    Some(format!(
+        "`{}` is Open vSwitch, which is not installed: there is no {missing}",
+        node.name
+    ))
 }
 
 /// What is real in a lab. With `commands` the lab's own that end by themselves are left out.

@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Where a lab runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum World {
     /// In exact virtual time.
     #[default]
@@ -87,6 +88,9 @@ pub enum LabError {
         /// Its kind.
         kind: &'static str,
     },
+    /// The lab was read for another world.
+    #[error("the lab was read for the world `{}`, where its nodes are other ones", .0.name())]
+    OtherWorld(World),
     /// Something real could not be prepared.
     #[error("{}", .fault.message)]
     Real {
@@ -145,6 +149,9 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         Some(_) => options.duration,
         None => options.duration.or(lab.duration),
     };
+    if let Some(other) = lab.only.filter(|only| *only != world) {
+        return Err(LabError::OtherWorld(other));
+    }
     if world == World::Sim
         && let Some(plan) = lab.nodes.iter().find(|plan| plan.kind.real.is_some())
     {
@@ -158,10 +165,11 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             return Err(LabError::BlockLevel { first, second });
         }
     }
-    crate::flops::begin();
+    let tests = lab.nodes.iter().map(crate::flops::tests_of);
+    let stop = crate::flops::begin(tests.sum(), options.stop);
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed)?;
-    let (taps, stop) = (stage.taps(lab), options.stop);
+    let taps = stage.taps(lab);
     let mut jobs = Vec::new();
     let ran = match world {
         World::Sim => {
@@ -403,11 +411,19 @@ impl Lab {
     }
 }
 
-/// Reads a lab file, and checks what it refers to: files to replay, filter expressions.
+/// Reads a lab file for the world `sim`, and checks what it refers to: files to replay, filter expressions.
 ///
 /// # Errors
 /// When it cannot be read, or is wrong.
 pub fn read(path: &Path) -> Result<Lab, ReadError> {
+    read_for(path, World::Sim)
+}
+
+/// Reads a lab file for a world, as [`read`] does.
+///
+/// # Errors
+/// When it cannot be read, or is wrong.
+pub fn read_for(path: &Path, world: World) -> Result<Lab, ReadError> {
     let bytes = std::fs::read(path).map_err(|source| ReadError::Read {
         path: path.to_path_buf(),
         source,
@@ -419,7 +435,7 @@ pub fn read(path: &Path) -> Result<Lab, ReadError> {
     })?;
     let wrong = |faults: Faults| ReadError::Wrong(faults.of_file(name));
     let folder = path.parent().unwrap_or(Path::new(""));
-    let lab = match crate::parse_in(&text, Some(folder)) {
+    let lab = match crate::parse_for(&text, Some(folder), world) {
         Ok(lab) => lab,
         Err(faults) => return Err(wrong(faults)),
     };

@@ -4,7 +4,7 @@
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore};
 use crate::file::{Reader, end_of};
-use crate::plan::{BitsPlan, CapturePlan, Lab, Place, PlotPlan, View};
+use crate::plan::{BitsPlan, CapturePlan, Lab, LinkPlan, Place, PlotPlan, View};
 use crate::tree::Value;
 use node::outcome::Direction;
 use node::{End, Level};
@@ -198,7 +198,11 @@ impl Reader {
         if !lab.views.is_empty() || lab.links.len() > 8 {
             return;
         }
-        for link in 0..lab.links.len() {
+        // What OFLOPS sees it tells itself, and more of it.
+        let measures = |end: &End| lab.nodes[end.node.0].kind.name == "flops";
+        let others = |link: &LinkPlan| !link.link.ends.iter().any(measures);
+        let others: Vec<bool> = lab.links.iter().map(others).collect();
+        for (link, _) in others.iter().enumerate().filter(|(_, other)| **other) {
             for direction in Direction::BOTH {
                 let label = lab.links[link].names[1 - direction.index()].clone();
                 self.view(lab, label, Place::Link(link, direction));

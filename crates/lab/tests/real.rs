@@ -112,3 +112,72 @@ fn commands_of_the_user_take_the_place_of_the_files() {
     let error = lab::run(&lab, World::Live, &unknown).unwrap_err();
     assert!(error.to_string().contains("there are: a, b"), "{error}");
 }
+
+const TWO_WORLDS: &str = "
+[lab]
+worlds = ['sim', 'live']
+[node.a]
+kind = 'generator'
+count = 3
+[node.b]
+kind = 'sink'
+live = { kind = 'process', address = '10.0.0.2/24' }
+[[link]]
+ends = ['a.0', 'b.0']
+rate = 'unlimited'
+";
+
+#[test]
+fn a_node_may_be_another_one_in_another_world() {
+    let lab = lab::parse(TWO_WORLDS).unwrap();
+    assert_eq!(lab.worlds, [World::Sim, World::Live]);
+    let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
+    assert_eq!(report.outcome.links[0][0].sent, 3);
+    // A lab is run where it was read for.
+    let error = lab::run(&lab, World::Live, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("world `sim`"), "{error}");
+    let live = lab::parse_for(TWO_WORLDS, None, World::Live).unwrap();
+    let error = lab::run(&live, World::Sim, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("world `live`"), "{error}");
+}
+
+#[test]
+fn faults_of_worlds_are_told_at_their_place() {
+    let head = |keys: &str| fault(&format!("[lab]\n{keys}\n[node.a]\nkind = 'sink'\n"));
+    assert!(head("worlds = ['mars']").contains("mars"));
+    assert!(head("worlds = ['sim', 'live', 'sim']").contains("each to be named once"));
+    let of = TWO_WORLDS.replace("{ kind = 'process', address = '10.0.0.2/24' }", "'process'");
+    assert!(fault(&of).contains("what the node is in the world `live`"));
+}
+
+/// On a plain link nothing of ours is between a node and something real.
+const PLAIN: &str = "
+[node.a]
+kind = 'host'
+address = '10.0.0.1/24'
+[[node.a.program]]
+run = 'ping'
+to = '10.0.0.2'
+count = 3
+interval = '10 ms'
+[node.b]
+kind = 'process'
+address = '10.0.0.2/24'
+run = 'sleep 0.3'
+[[link]]
+ends = ['a.0', 'b.0']
+rate = 'unlimited'
+";
+
+#[test]
+fn a_node_meets_a_real_host_on_a_plain_link_and_both_ways_are_counted() {
+    let Some(report) = live(PLAIN, Options::default()) else {
+        return;
+    };
+    let ping = &report.outcome.nodes[0].flows[0];
+    assert_eq!((ping.packets, ping.lost), (3, 0), "{report}");
+    // Three questions and their answers, and who has which address.
+    let [there, back] = &report.outcome.links[0];
+    assert!(there.sent >= 4 && back.sent >= 4, "{report}");
+    assert!(report.rows.iter().all(|row| row.statistics.packets() >= 4));
+}

@@ -188,10 +188,12 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     // Lane `2 * link + direction`, as everywhere.
     for (index, (link, opened)) in graph.links.iter().zip(opened).enumerate() {
         let sides = link.ends.map(|end| real.contains_key(&end.node.0));
+        let plain = wires::is_plain(link, &real);
         let [a, b] = opened;
         // What one side sends goes into its own end of a pair between nodes, and else straight to
         // where the other side takes it.
         let (txs, infos, rxs) = match sides {
+            _ if plain => ([a.tx, b.tx], [a.info, b.info], [a.rx, b.rx]),
             [false, false] => ([a.tx, b.tx], [a.info, b.info], [a.rx, b.rx]),
             _ => ([b.tx, a.tx], [a.info, b.info], [a.rx, b.rx]),
         };
@@ -224,7 +226,8 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
                 from: own.then(|| link.channels[far].clone()),
                 taps: if own { seen_by(far) } else { Vec::new() },
                 real: !own,
-                open: true,
+                entrance: own && plain,
+                open: own || !plain,
             });
         }
     }
@@ -244,10 +247,17 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     let jobs = crew.map_or(Vec::new(), Crew::finish);
     let mut counters = vec![[Default::default(); 2]; links];
     let mut outcome = ended.outcome;
+    let mut entered = Vec::new();
     for report in ended.hosts {
+        entered.extend(report.entered);
         for (lane, link) in report.links {
             counters[lane / 2][lane % 2] = link.map(|link| link.counters()).unwrap_or_default();
         }
+    }
+    // What came by a plain link from something real was counted where it came.
+    for (lane, came) in entered {
+        let way = &mut counters[lane / 2][1 - lane % 2];
+        (way.sent, way.bytes) = (came.received, came.bytes);
     }
     outcome.links = counters;
     match ended.trouble {
@@ -288,6 +298,7 @@ pub fn on_ports(
             from: None,
             taps: Vec::new(),
             real: false,
+            entrance: false,
             open: true,
         });
     }
@@ -350,7 +361,13 @@ fn conduct(
     let ports = nodes.iter().flat_map(|(_, _, ports)| ports);
     let stamps = ports.map(|port| port.stamps).max();
     let run = Run {
-        open: AtomicU64::new(nodes.iter().map(|(_, _, ports)| ports.len() as u64).sum()),
+        open: AtomicU64::new(
+            nodes
+                .iter()
+                .flat_map(|(_, _, ports)| ports)
+                .filter(|port| port.open)
+                .count() as u64,
+        ),
         schedule: Schedule::new(lanes, count),
         start: clock::now_ns() + PREPARATION_NS,
         until: until.unwrap_or(Time::MAX),

@@ -12,6 +12,8 @@
 //!                 +------------------------------------------------------+
 //! ```
 //!
+//! With [`Setup::cable`] ports 3 and 4 are a cable without a switch: what probes take there is the instrument's own.
+//!
 //! A module is told what happens - the switch is connected, a message came, a probe arrived, a timer went off, an
 //! SNMP value came - and acts through its [`Bench`]: it sends messages, starts streams of probes, sets timers,
 //! and ends the test. [`Report`] is what came of it.
@@ -34,7 +36,7 @@ mod rules;
 pub mod update;
 
 pub use bench::{Bench, Value};
-pub use node::{CAPTURE, CONTROL, Flops, GENERATE, Sink};
+pub use node::{CABLE, CAPTURE, CONTROL, Flops, GENERATE, Sink};
 pub use report::{Report, Row, Series};
 
 use crate::message::Message;
@@ -52,15 +54,18 @@ pub struct Setup {
     pub enters: PortNo,
     /// The switch's port by which they leave.
     pub leaves: PortNo,
+    /// Whether the instrument's ports 3 and 4 are the two ends of a cable, by which it tells what it takes itself.
+    pub cable: bool,
 }
 
 impl Default for Setup {
-    /// Version 1.3, from port 1 to port 2.
+    /// Version 1.3, from port 1 to port 2, no cable.
     fn default() -> Setup {
         Setup {
             version: Version::V13,
             enters: PortNo(1),
             leaves: PortNo(2),
+            cable: false,
         }
     }
 }

@@ -242,7 +242,7 @@ fn run(version: Version, lag: Time, module: Box<dyn Module>) -> Report {
         ..Setup::default()
     };
     let mut graph = Graph::default();
-    let flops = graph.add("flops", Box::new(Flops::new(setup, module, sink)));
+    let flops = graph.add("flops", Box::new(Flops::new(setup, [module], sink)));
     let switch = graph.add("switch", Box::new(Clockwork::new(version, lag)));
     let wire = Channel {
         rate: None,
@@ -375,4 +375,60 @@ fn statistics_are_counted_and_timed() {
     let row = &report.rows[0];
     assert_eq!((row.sent, row.received, row.wrong), (10, 10, 0));
     assert_eq!(row.times("delay"), [Time::ZERO; 10]);
+}
+
+#[test]
+fn tests_run_one_after_another_and_a_cable_tells_what_the_instrument_takes() {
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let kept = reports.clone();
+    let sink = Box::new(move |report: Report| kept.lock().unwrap().push(report));
+    let setup = Setup {
+        cable: true,
+        ..Setup::default()
+    };
+    let actions = actions::Settings {
+        count: 50,
+        ..actions::Settings::default()
+    };
+    let update = update::Settings {
+        entries: vec![3],
+        repeats: 1,
+        ..update::Settings::default()
+    };
+    let modules: [Box<dyn Module>; 2] = [
+        Box::new(Actions::new(actions)),
+        Box::new(Update::new(update)),
+    ];
+    let mut graph = Graph::default();
+    let flops = graph.add("flops", Box::new(Flops::new(setup, modules, sink)));
+    let switch = graph.add("switch", Box::new(Clockwork::new(Version::V13, Time::ZERO)));
+    let wire = Channel {
+        rate: None,
+        ..Channel::default()
+    };
+    for port in 0..3 {
+        graph.connect((flops, port), (switch, port), wire.clone());
+    }
+    let cable = Channel {
+        delay: Time::from_ns(700),
+        ..wire
+    };
+    graph.connect((flops, 3), (flops, 4), cable);
+    let options = sim::Options {
+        until: Some(Time::from_secs(100)),
+        ..sim::Options::default()
+    };
+    sim::run(graph, options).unwrap();
+    let reports = reports.lock().unwrap();
+    let tests: Vec<_> = reports.iter().map(|report| report.test).collect();
+    assert_eq!(tests, ["actions", "insert"]);
+    assert!(reports.iter().all(|report| report.faults.is_empty()));
+    let [floor, forward, ..] = &reports[0].rows[..] else {
+        panic!("rows are missing")
+    };
+    assert_eq!((floor.name.as_str(), floor.received), ("(no switch)", 50));
+    let nanoseconds = Time::from_ns(700);
+    assert!(floor.times("delay").iter().all(|&time| time == nanoseconds));
+    assert!(forward.times("delay").iter().all(|&time| time == FORWARD));
+    assert_eq!(reports[1].rows[0].times("first packet").len(), 1);
 }

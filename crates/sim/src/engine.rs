@@ -15,8 +15,11 @@ use std::collections::BinaryHeap;
 const STUCK: u32 = 4_000_000;
 /// What a wake counts in this: a million of them is too much.
 const WAKE: u32 = 4;
-/// Between two looks at whether the run shall stop, in events.
-const LOOK: u64 = 4_096;
+/// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
+/// nothing, such as keeping a connection up.
+const LOOK: u64 = 16;
+/// Between two words on how far the run has come, in events.
+const TELL: u64 = 4_096;
 
 /// Why a frame is refused before it comes to a link.
 #[derive(Clone, Copy)]
@@ -172,7 +175,9 @@ impl Sim {
                     self.finish = Finish::Stopped;
                     break;
                 }
-                if let Some(progress) = self.progress {
+                if let Some(progress) = self.progress
+                    && self.events.is_multiple_of(TELL)
+                {
                     progress(due.at, Some(self.until).filter(|until| *until < Time::MAX));
                 }
             }

@@ -43,7 +43,7 @@ pub struct Flops {
     #[arg(long, value_name = "N", default_value_t = 10)]
     repeats: u32,
     /// From one probe to the next, in the tests of entries
-    #[arg(long, value_name = "TIME", default_value = "10 us")]
+    #[arg(long, value_name = "TIME", default_value = "40 us")]
     gap: String,
     /// Packets, or requests, a second
     #[arg(
@@ -90,38 +90,41 @@ impl Flops {
             "Open vSwitch runs in real time only: add --world live"
         );
         let mut stdout = Output::open(&Buffering::default())?;
-        let mut verdict = Verdict::Good;
-        for test in &self.tests {
-            let text = self.lab(test);
-            let lab = lab::parse(&text)
-                .map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
-            let world = match self.world {
-                Place::Sim => World::Sim,
-                Place::Live => World::Live,
-            };
-            let options = Options {
-                dry: true,
-                stop: Some(|| live::signal::stop_requested() || lab::flops::is_over()),
-                ..Options::default()
-            };
-            let report = lab::run(&lab, world, &options)?;
-            anyhow::ensure!(!report.flops.is_empty(), "{test}: stopped before its end");
-            if report.flops.iter().any(|one| !one.faults.is_empty()) {
-                verdict = Verdict::Failed;
-            }
-            let text = match self.json {
-                true => report.json(),
-                false => lab::flops::text(&report.flops),
-            };
-            stdout.write(text.as_bytes())?;
-        }
+        let world = match self.world {
+            Place::Sim => World::Sim,
+            Place::Live => World::Live,
+        };
+        let text = self.lab();
+        let lab =
+            lab::parse(&text).map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
+        let options = Options {
+            dry: true,
+            stop: Some(live::signal::stop_requested),
+            ..Options::default()
+        };
+        let report = lab::run(&lab, world, &options)?;
+        let text = match self.json {
+            true => report.json(),
+            false => lab::flops::text(&report.flops),
+        };
+        stdout.write(text.as_bytes())?;
         stdout.finish()?;
-        Ok(verdict)
+        let done = report.flops.len();
+        anyhow::ensure!(
+            done == self.tests.len(),
+            "stopped after {done} of {} tests",
+            self.tests.len()
+        );
+        match report.flops.iter().all(|one| one.faults.is_empty()) {
+            true => Ok(Verdict::Good),
+            false => Ok(Verdict::Failed),
+        }
     }
 
-    /// A lab for one test.
-    fn lab(&self, test: &str) -> String {
+    /// A lab for the tests.
+    fn lab(&self) -> String {
         let Flops {
+            tests,
             protocol,
             count,
             rate,
@@ -134,24 +137,19 @@ impl Flops {
         } = self;
         let poll = self.poll.as_ref().map(|poll| format!("poll = {poll:?}"));
         let poll = poll.unwrap_or_default();
-        let (switch, control) = match self.switch {
-            Device::Wire => (
-                "kind = \"openflow-switch\"\nports = 2\ncontrollers = 1",
-                "s1.2",
-            ),
-            Device::Openvswitch => (
-                "kind = \"openvswitch\"\nports = 2\ncontroller = \"tcp:127.0.0.1:6653\"\n\
-                 protocols = [\"OpenFlow10\", \"OpenFlow13\"]",
-                "port:ptcp:6653:127.0.0.1@s1",
-            ),
+        let switch = match self.switch {
+            Device::Wire => "kind = \"openflow-switch\"",
+            Device::Openvswitch => {
+                "kind = \"openvswitch\"\nprotocols = [\"OpenFlow10\", \"OpenFlow13\"]"
+            }
         };
         format!(
             "[lab]\nname = \"flops\"\n[default.link]\nrate = \"unlimited\"\n\
-             [node.flops]\nkind = \"flops\"\ntest = {test:?}\nversion = {protocol:?}\ncount = {count}\n\
+             [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = {protocol:?}\ncount = {count}\n\
              rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\nrates = {rates:?}\n\
-             others = {others}\n{poll}\n[node.s1]\n{switch}\n\
-             [[link]]\nends = [\"flops.0\", {control:?}]\n\
-             [[link]]\nends = [\"flops.1\", \"s1.0\"]\n[[link]]\nends = [\"flops.2\", \"s1.1\"]\n"
+             others = {others}\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
+             [[link]]\nends = [\"flops.0\", \"s1.2\"]\n[[link]]\nends = [\"flops.1\", \"s1.0\"]\n\
+             [[link]]\nends = [\"flops.2\", \"s1.1\"]\n[[link]]\nends = [\"flops.3\", \"flops.4\"]\n"
         )
     }
 }

@@ -23,6 +23,8 @@ pub(crate) const TESTS: [&str; 7] = [
     "statistics",
 ];
 
+/// The most tests of one node.
+const MOST_TESTS: usize = 100;
 /// The most entries, packets and repeats of a test.
 const MOST: u64 = 10_000_000;
 
@@ -30,9 +32,9 @@ const MOST: u64 = 10_000_000;
 pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
     let mut faults = Vec::new();
     let mut fields = Fields::of(config, "a table", &mut faults);
-    let test: String = fields
-        .required("test", "\"actions\"", &mut faults)
-        .unwrap_or_default();
+    let tests = fields.required::<OneOrMore<String>>("test", "\"actions\"", &mut faults);
+    let tests = tests.map(OneOrMore::into_vec).unwrap_or_default();
+    let cable = fields.optional("cable", &mut faults).unwrap_or(false);
     let version = fields.optional::<String>("version", &mut faults);
     let count = fields
         .optional::<u64>("count", &mut faults)
@@ -75,7 +77,7 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
     whole("rates", &rates)?;
     whole("count", &[count])?;
     whole("repeats", &[repeats.into()])?;
-    let gap = gap.map_or(Time::from_us(10), |Text(gap)| gap);
+    let gap = gap.map_or(Time::from_us(40), |Text(gap)| gap);
     if gap < Time::from_ns(100) {
         return Err(refuse(
             "gap",
@@ -109,33 +111,43 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
             length,
         }))
     };
-    let module: Box<dyn Module> = match test.as_str() {
-        "actions" => Box::new(Actions::new(actions::Settings {
-            count,
-            rate,
-            length,
-        })),
-        "insert" => change(Change::Insert),
-        "modify" => change(Change::Modify),
-        "delete" => change(Change::Delete),
-        "packet-in" => intercept(Way::In),
-        "packet-out" => intercept(Way::Out),
-        "statistics" => Box::new(Monitor::new(monitor::Settings {
-            entries: entries[0],
-            rates: rates.clone(),
-            time,
-            idle: None,
-        })),
-        other => {
-            let fault = refuse("test", format!("there is no test `{other}`"));
-            return Err(fault.help(format!("the tests are {}", TESTS.join(", "))));
-        }
+    let module = |test: &str| -> Result<Box<dyn Module>, Fault> {
+        Ok(match test {
+            "actions" => Box::new(Actions::new(actions::Settings {
+                count,
+                rate,
+                length,
+            })),
+            "insert" => change(Change::Insert),
+            "modify" => change(Change::Modify),
+            "delete" => change(Change::Delete),
+            "packet-in" => intercept(Way::In),
+            "packet-out" => intercept(Way::Out),
+            "statistics" => Box::new(Monitor::new(monitor::Settings {
+                entries: entries[0],
+                rates: rates.clone(),
+                time,
+                idle: None,
+            })),
+            other => {
+                let fault = refuse("test", format!("there is no test `{other}`"));
+                return Err(fault.help(format!("the tests are {}", TESTS.join(", "))));
+            }
+        })
     };
+    let modules: Vec<_> = tests
+        .iter()
+        .map(|test| module(test))
+        .collect::<Result<_, _>>()?;
+    if modules.is_empty() || modules.len() > MOST_TESTS {
+        return Err(refuse("test", "one test, or a list of up to 100".into()));
+    }
     let measured = context.measured;
     let setup = Setup {
         version,
+        cable,
         ..Setup::default()
     };
     let sink = Box::new(move |report| measured.add(report));
-    Ok(Box::new(Flops::new(setup, module, sink)))
+    Ok(Box::new(Flops::new(setup, modules, sink)))
 }

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 /// The most ports.
 const MOST: u16 = 4096;
+/// The most control ports.
+const MOST_CONTROLLERS: u16 = 16;
 /// Where the database's form is kept.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 /// What the start says at its end.
@@ -26,6 +28,8 @@ const CONTROLLER_PORT: u16 = 6653;
 #[derive(Debug)]
 pub(crate) struct OpenVSwitch {
     pub ports: u16,
+    /// Control ports behind those: where a controller is that is a node.
+    pub control_ports: u16,
     controllers: Vec<String>,
     fail_mode: Option<String>,
     protocols: Vec<String>,
@@ -41,6 +45,7 @@ impl OpenVSwitch {
         let mut faults = Vec::new();
         let mut fields = Fields::of(config, "a table", &mut faults);
         let ports = fields.required("ports", "4", &mut faults);
+        let control_ports = fields.optional::<u16>("controllers", &mut faults);
         let mut list = |key| {
             let texts = fields.optional::<OneOrMore<String>>(key, &mut faults);
             texts.map(OneOrMore::into_vec).unwrap_or_default()
@@ -58,6 +63,10 @@ impl OpenVSwitch {
         let ports = ports.unwrap_or(1);
         if !(1..=MOST).contains(&ports) {
             refuse("ports", "a switch has 1 to 4096 ports");
+        }
+        let control_ports = control_ports.unwrap_or(0);
+        if control_ports > MOST_CONTROLLERS {
+            refuse("controllers", "a switch has at most 16 control ports");
         }
         if let Some(mode) = &fail_mode
             && !["secure", "standalone"].contains(&mode.as_str())
@@ -87,6 +96,7 @@ impl OpenVSwitch {
             Some(fault) => Err(fault),
             None => Ok(OpenVSwitch {
                 ports,
+                control_ports,
                 controllers,
                 fail_mode,
                 protocols,
@@ -107,11 +117,23 @@ impl OpenVSwitch {
             mtu: MTU,
             addresses: Vec::new(),
         };
+        // A controller that is a node listens in the switch's own namespace.
+        let sockets = (0..self.control_ports).map(|number| CONTROLLER_PORT + number);
+        let port = |number| {
+            format!("ptcp:{number}:127.0.0.1")
+                .parse()
+                .map_err(|error: live::port::SpecError| {
+                    Fault::new(self.config.span.clone(), error.to_string())
+                })
+        };
         let mut stack = Stack {
             interfaces: (0..usize::from(self.ports)).map(interface).collect(),
+            ports: sockets.clone().map(port).collect::<Result<_, _>>()?,
             ..Stack::default()
         };
-        let (mut targets, mut after) = (Vec::new(), Vec::new());
+        let mut after = Vec::new();
+        let own = sockets.map(|number| format!("tcp:127.0.0.1:{number}"));
+        let mut targets: Vec<String> = own.collect();
         for controller in &self.controllers {
             let (node, port) = match controller.split_once(':') {
                 None => (controller.as_str(), Some(CONTROLLER_PORT)),
@@ -144,7 +166,8 @@ impl OpenVSwitch {
                 }
             }
         }
-        let script = self.script(&name, member, &stack, &targets);
+        let measured = book.lab.nodes.iter().any(|plan| plan.kind.name == "flops");
+        let script = self.script(&name, member, &stack, &targets, measured);
         // A controller's commands: only those that run on are there before.
         after.retain(|node| {
             let Some(other) = book.find(node) else {
@@ -175,7 +198,20 @@ impl OpenVSwitch {
     }
 
     /// The commands that start it and make its bridge.
-    fn script(&self, name: &str, member: usize, stack: &Stack, targets: &[String]) -> String {
+    fn script(
+        &self,
+        name: &str,
+        member: usize,
+        stack: &Stack,
+        targets: &[String],
+        measured: bool,
+    ) -> String {
+        // The instrument has real-time priority, behind which an ordinary process would wait for a processor; a
+        // switch of ours has it too.
+        let rank = match measured {
+            true => "rank='chrt -f 5'; $rank true 2>/dev/null || rank=",
+            false => "rank=",
+        };
         let secure = if targets.is_empty() {
             "standalone"
         } else {
@@ -218,15 +254,26 @@ impl OpenVSwitch {
         };
         format!(
             r#"PATH=$PATH:/usr/sbin:/sbin
+{rank}
 command -v ovs-vswitchd >/dev/null || {{ echo "Open vSwitch is not installed: no ovs-vswitchd"; exit 1; }}
 mkdir -p "$OVS_RUNDIR" && cd "$OVS_RUNDIR" || exit 1
 ovsdb-tool create conf.db {SCHEMA} || exit 1
 ovsdb-server conf.db --remote="punix:$OVS_RUNDIR/db.sock" --unixctl="$OVS_RUNDIR/ovsdb-server.ctl" --pidfile="$OVS_RUNDIR/ovsdb-server.pid" --detach --no-chdir -vconsole:err -vsyslog:off -vfile:off || exit 1
 (ovs-vsctl --timeout=15 {make} && {{ {connected}
 echo "{READY}"; }}) &
-exec ovs-vswitchd "unix:$OVS_RUNDIR/db.sock" --disable-system --unixctl="$OVS_RUNDIR/ovs-vswitchd.ctl" --pidfile="$OVS_RUNDIR/ovs-vswitchd.pid" -vconsole:err -vsyslog:off -vfile:off"#
+exec $rank ovs-vswitchd "unix:$OVS_RUNDIR/db.sock" --disable-system --unixctl="$OVS_RUNDIR/ovs-vswitchd.ctl" --pidfile="$OVS_RUNDIR/ovs-vswitchd.pid" -vconsole:err -vsyslog:off -vfile:off"#
         )
     }
+}
+
+/// A program of Open vSwitch that is not there.
+pub(crate) fn missing() -> Option<&'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    let there = |name: &&str| folders.iter().any(|folder| folder.join(name).is_file());
+    let programs = ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"];
+    programs.into_iter().find(|name| !there(name))
 }
 
 /// Where the programs of a node find their files: those of Open vSwitch in a folder of the node's own,

@@ -88,7 +88,7 @@ impl Process {
             interfaces: self.interfaces.clone(),
             routes: self.routes.clone(),
             forward: self.forward,
-            lines: Vec::new(),
+            ..Stack::default()
         }
     }
 }

@@ -207,7 +207,7 @@ impl Way {
     /// Sends what is to go at once.
     fn send_now(&mut self, run: &Run, trouble: &mut Option<PortError>, spent: &mut Vec<Frame>) {
         if !self.at_once.is_empty() {
-            run.schedule.send_now(self.lane, &self.at_once, trouble);
+            run.schedule.send_now(self.lane, &mut self.at_once, trouble);
             spent.append(&mut self.at_once);
         }
     }
@@ -226,13 +226,7 @@ impl Way {
                 When::At(at) => at,
             };
             let at = self.order.place(now, clock, asked);
-            let waiting = || {
-                run.schedule.lanes()[self.lane]
-                    .waiting
-                    .load(Ordering::SeqCst)
-                    > 0
-            };
-            let free = when == When::Now && at <= clock && !self.queued && !waiting();
+            let free = when == When::Now && at <= clock && !self.waits(run);
             return match free {
                 true => Decision::AtOnce,
                 false => Decision::At(at, None),
@@ -256,8 +250,18 @@ impl Way {
             .map(|first_bit| first_bit + flight.duration);
         match last_bit {
             Time::MAX => Decision::Never,
+            // On a link on which it takes no time it is there now: another thread would only cost some.
+            _ if when == When::Now && last_bit <= clock && second.is_none() && !self.waits(run) => {
+                Decision::AtOnce
+            }
             _ => Decision::At(last_bit, second),
         }
+    }
+
+    /// Whether a frame that was sent before has not left yet.
+    fn waits(&self, run: &Run) -> bool {
+        let waiting = &run.schedule.lanes()[self.lane].waiting;
+        self.queued || waiting.load(Ordering::SeqCst) > 0
     }
 }
 

@@ -40,6 +40,8 @@ pub struct HostPort {
     pub taps: Vec<Tap>,
     /// Whether it is that of something real, so that what comes counts from when it came.
     pub real: bool,
+    /// Whether frames come straight from something real, by a link on which they take no time.
+    pub entrance: bool,
     /// Whether anything may still come.
     pub open: bool,
 }
@@ -97,6 +99,8 @@ pub struct HostReport {
     pub links: Vec<(usize, Option<Transmitter>)>,
     /// What each port received.
     pub received: Vec<RxCounters>,
+    /// The lane of each port at which frames come straight from something real, and what came.
+    pub entered: Vec<(usize, RxCounters)>,
     /// Frames delivered.
     pub frames: u64,
     /// Calls.
@@ -249,8 +253,8 @@ impl<'a> Host<'a> {
             if given > 0 {
                 any = true;
                 self.publish_wake();
-                let real = self.ports[index].real;
-                let count = if real {
+                let HostPort { real, entrance, .. } = self.ports[index];
+                let count = if real || entrance {
                     &self.run.entered
                 } else {
                     &self.run.received
@@ -300,6 +304,9 @@ impl<'a> Host<'a> {
 
     fn report(mut self) -> HostReport {
         let received: Vec<RxCounters> = self.ports.iter().map(|port| port.rx.counters()).collect();
+        let entered = self.ports.iter().zip(&received);
+        let entered = entered.filter(|(port, _)| port.entrance);
+        let entered = entered.map(|(port, came)| (port.lane, *came)).collect();
         for counters in &received {
             self.desk.refused[Refusal::Lost as usize] += counters.dropped;
             self.desk.refused[Refusal::Mangled as usize] += counters.refused;
@@ -321,6 +328,7 @@ impl<'a> Host<'a> {
         HostReport {
             outcome,
             received,
+            entered,
             frames: self.frames,
             events: self.events,
             trouble,

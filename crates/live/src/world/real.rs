@@ -2,9 +2,10 @@
 //! there already.
 
 use crate::netns::Route;
-use crate::port::PortSpec;
+use crate::port::{PortError, PortSpec, Receive, Received, RxCounters, Transmit, TxCounters};
 use node::{Frame, Node, Out, Port, Time};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What a member of a graph really is. In the graph it has a [`Relay`] with as many ports.
 #[derive(Clone, Debug)]
@@ -27,8 +28,11 @@ pub struct Outside {
 /// The kernel's stack in a namespace of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
-    /// Its interfaces, one for each port of the member.
+    /// Its interfaces, one for each port of the member, from the first on.
     pub interfaces: Vec<Interface>,
+    /// Its other ports: opened in its namespace, such as a socket at which its program is a controller's
+    /// switch.
+    pub ports: Vec<PortSpec>,
     /// Routes beside those to its own networks.
     pub routes: Vec<Route>,
     /// Whether it passes packets on between its interfaces.
@@ -84,5 +88,32 @@ impl Node for Relay {
 
     fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
         out.send(port, frame);
+    }
+}
+
+/// The port of a relay past which a node has the frames itself.
+pub(super) struct Absent;
+
+impl Receive for Absent {
+    fn receive(
+        &mut self,
+        _: Duration,
+        _: &mut dyn FnMut(Received<'_>),
+    ) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn counters(&self) -> RxCounters {
+        RxCounters::default()
+    }
+}
+
+impl Transmit for Absent {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        Ok(frames.len())
+    }
+
+    fn counters(&self) -> TxCounters {
+        TxCounters::default()
     }
 }

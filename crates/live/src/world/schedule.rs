@@ -223,7 +223,7 @@ impl Schedule {
 
     /// Sends frames that are not to wait, in order, from the thread of their node. Only while none of
     /// the lane [waits](Lane::waiting).
-    pub fn send_now(&self, lane: usize, frames: &[Frame], trouble: &mut Option<PortError>) {
+    pub fn send_now(&self, lane: usize, frames: &mut [Frame], trouble: &mut Option<PortError>) {
         let mut tx = lock(&self.lanes[lane].tx);
         for frames in frames.chunks(BATCH) {
             let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
@@ -231,6 +231,11 @@ impl Schedule {
                 *slice = frame;
             }
             self.send(lane, &mut **tx, &slices[..frames.len()], trouble);
+        }
+        drop(tx);
+        if let Some(exit) = &self.lanes[lane].exit {
+            let now = Time::from_ns(now_ns().saturating_sub(self.start.load(Relaxed)));
+            lock(exit).show(now, frames.iter_mut());
         }
     }
 

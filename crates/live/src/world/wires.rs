@@ -3,15 +3,16 @@
 //! A link between nodes is a veth pair between their namespaces. The interface of a [`Real`] member
 //! has its far end in a namespace of the world's own, the hub: there its frames are read, and those for
 //! it are sent, when the link says so. So a link between two of those has no pair of its own, and one
-//! from there to a node has one from the hub.
+//! from there to a node has one from the hub - unless the link is [plain](is_plain): then the node has
+//! the hub's end itself, and no thread stands between it and the real member.
 
 use super::WorldError;
-use super::real::{Real, Stack};
+use super::real::{Absent, Outside, Real, Stack};
 use crate::netns::{self, Namespace, NetnsError, VethEnd};
 use crate::port::{self, Options, Port, Receive, Transmit};
 use crate::raw;
 use node::frame::LONGEST;
-use node::{End, Graph};
+use node::{End, Graph, Link, Probability, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,6 +33,20 @@ pub struct Opened {
     pub tx: Box<dyn Transmit>,
     /// What is known of it.
     pub info: port::PortInfo,
+}
+
+/// Whether a link of a node and something real needs nobody who holds its frames up: they take no time on
+/// it, and all arrive.
+pub fn is_plain(link: &Link, real: &BTreeMap<usize, Real>) -> bool {
+    let sides = link.ends.map(|end| real.contains_key(&end.node.0));
+    let never = Probability::default();
+    let plain = |channel: &node::Channel| {
+        channel.rate.is_none()
+            && channel.delay == Time::ZERO
+            && [channel.loss, channel.duplicate, channel.reorder] == [never; 3]
+            && channel.bit_error == 0.0
+    };
+    sides[0] != sides[1] && link.channels.iter().all(plain)
 }
 
 /// A veth pair to be made, from the namespace of its first end.
@@ -58,9 +73,11 @@ impl Wires {
                 put(Pair { ends, mtu });
                 continue;
             }
+            let plain = is_plain(link, real);
             for side in 0..2 {
                 let (end, outer) = (link.ends[side], (hub, hub_name(index, side), None));
                 match real.get(&end.node.0) {
+                    None if plain => {}
                     None => put(Pair {
                         ends: [inner(end), outer],
                         mtu: LONGEST as u32,
@@ -154,24 +171,48 @@ impl Wires {
         let mut opened = Vec::with_capacity(graph.links.len());
         for (index, link) in graph.links.iter().enumerate() {
             let sides = link.ends.map(|end| real.get(&end.node.0));
+            let from_real = |side: usize| -> Result<Port, WorldError> {
+                let End { node, port } = link.ends[side];
+                match sides[side] {
+                    Some(Real::Ports(ports)) => self.outside(&ports[port.index()]),
+                    Some(Real::Stack(stack)) if port.index() >= stack.interfaces.len() => {
+                        let within = Some(node.0);
+                        let port = stack.ports[port.index() - stack.interfaces.len()].clone();
+                        self.outside(&Outside { port, within })
+                    }
+                    _ => self.within(hub, &hub_name(index, side)),
+                }
+            };
+            if is_plain(link, real) {
+                let side = usize::from(sides[0].is_none());
+                let port = from_real(side)?;
+                let absent = Opened {
+                    rx: Box::new(Absent),
+                    tx: Box::new(Absent),
+                    info: port.info.clone(),
+                };
+                let mut pair = [absent, opened_as(port)];
+                if side == 1 {
+                    pair.reverse();
+                }
+                opened.push(pair);
+                continue;
+            }
             let pair = [0, 1].map(|side: usize| -> Result<Opened, WorldError> {
                 let end = link.ends[side];
-                let from_hub = || self.within(hub, &hub_name(index, side));
                 Ok(match (sides[side], sides[1 - side]) {
                     // What the node sends goes into its own end of the pair.
                     (None, None) => opened_as(self.within(end.node.0, &name(end))?),
                     (None, Some(_)) => {
-                        let (own, outer) = (self.within(end.node.0, &name(end))?, from_hub()?);
+                        let outer = self.within(hub, &hub_name(index, side))?;
+                        let own = self.within(end.node.0, &name(end))?;
                         Opened {
                             rx: own.rx,
                             tx: outer.tx,
                             info: own.info,
                         }
                     }
-                    (Some(Real::Stack(_)), _) => opened_as(from_hub()?),
-                    (Some(Real::Ports(ports)), _) => {
-                        opened_as(self.outside(&ports[end.port.index()])?)
-                    }
+                    (Some(_), _) => opened_as(from_real(side)?),
                 })
             });
             let [a, b] = pair;
@@ -185,7 +226,7 @@ impl Wires {
         Ok(port?)
     }
 
-    fn outside(&self, outside: &super::Outside) -> Result<Port, WorldError> {
+    fn outside(&self, outside: &Outside) -> Result<Port, WorldError> {
         let open = || port::open(&outside.port, &Options::default());
         let port = match outside.within {
             None => open(),

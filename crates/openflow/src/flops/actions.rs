@@ -2,7 +2,7 @@
 
 use super::probe::{Arrival, Stream, headers};
 use super::report::{Report, Row};
-use super::{Bench, Module, SETTLE, rules};
+use super::{Bench, CABLE, CAPTURE, Module, SETTLE, rules};
 use crate::action::Action;
 use crate::message::Message;
 use crate::oxm::{Field, Oxm, VLAN_PRESENT};
@@ -53,8 +53,15 @@ const fn set(field: Field, value: u128) -> Option<Action<'static>> {
     Some(Action::SetField(Oxm::new(field, value)))
 }
 
-/// The rows of table 3.2.
-const CASES: [Case; 8] = [
+/// The instrument's own part, and the rows of table 3.2.
+const CASES: [Case; 9] = [
+    Case {
+        name: "(no switch)",
+        tagged: false,
+        v10: None,
+        v13: None,
+        done: |frame| at(frame, 0, &headers::DESTINATION),
+    },
     Case {
         name: "Forward",
         tagged: false,
@@ -141,6 +148,10 @@ impl Actions {
             return;
         };
         self.rows.push(Row::new(case.name, self.case as u64));
+        if self.case == 0 {
+            bench.timer(bench.now() + SETTLE, BEGIN);
+            return;
+        }
         rules::delete_all(bench);
         let setup = bench.setup();
         let action = match setup.version {
@@ -163,6 +174,7 @@ impl Module for Actions {
     }
 
     fn start(&mut self, bench: &mut Bench<'_>) {
+        self.case = usize::from(!bench.setup().cable);
         self.install(bench);
     }
 
@@ -189,6 +201,7 @@ impl Module for Actions {
                 length,
                 flows: (0, 1),
                 tagged: CASES[self.case].tagged,
+                by_cable: self.case == 0,
             });
             bench.timer(start + gap * count + SETTLE * 5, END);
             return;
@@ -202,7 +215,11 @@ impl Module for Actions {
     }
 
     fn probe(&mut self, _bench: &mut Bench<'_>, arrival: &Arrival<'_>) {
-        if arrival.channel != super::CAPTURE || arrival.tag.stream as usize != self.case {
+        let channel = match self.case {
+            0 => CABLE[1],
+            _ => CAPTURE,
+        };
+        if arrival.channel != channel || arrival.tag.stream as usize != self.case {
             return;
         }
         let (Some(row), Some(left)) = (self.rows.last_mut(), arrival.left) else {

@@ -60,6 +60,7 @@ impl Intercept {
             length: settings.length,
             flows: (0, 1),
             tagged: false,
+            by_cable: false,
         };
         Intercept {
             settings,

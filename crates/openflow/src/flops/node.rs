@@ -9,7 +9,9 @@ use crate::handshake::Handshake;
 use crate::message::{Config, Message, decode};
 use ::node::{Frame, Node, Out, Port, Time};
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The port of the control channel.
@@ -18,13 +20,15 @@ pub const CONTROL: Port = Port(0);
 pub const GENERATE: u16 = 1;
 /// The data channel at which they arrive.
 pub const CAPTURE: u16 = 2;
+/// The ends of the cable, if there is one: where probes leave, and where they arrive.
+pub const CABLE: [u16; 2] = [3, 4];
 
 /// Probes written in one wake, at most.
 const BURST: usize = 256;
 /// How long the switch has to connect.
 const PATIENCE: Time = Time::from_secs(20);
 
-/// Takes the report when the test is over.
+/// Takes the report of each test when it is over.
 pub type Sink = Box<dyn FnMut(Report) + Send>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,20 +39,23 @@ enum Stage {
     Clearing,
     /// The module is at work.
     Running,
-    /// The report is given.
+    /// All reports are given.
     Over,
 }
 
-/// Runs a [`Module`]. Port 0 is the control channel, 1 and 2 are the data channels.
+/// Runs [`Module`]s, one after another. Port 0 is the control channel, 1 and 2 are the data channels.
 pub struct Flops {
     setup: Setup,
-    module: Box<dyn Module>,
+    /// The one under way, and those behind it.
+    modules: VecDeque<Box<dyn Module>>,
     sink: Sink,
     channels: Channels,
     peer: Option<Peer>,
     stage: Stage,
     desk: Desk,
     deadline: Time,
+    /// The barrier behind which the switch has no entries.
+    cleared: u32,
     scratch: Vec<u8>,
     probes: [u64; 2],
 }
@@ -63,21 +70,26 @@ enum Told<'a> {
 }
 
 impl Flops {
-    /// For a test; `sink` gets the report.
-    pub fn new(setup: Setup, module: Box<dyn Module>, sink: Sink) -> Flops {
+    /// For these tests; `sink` gets the report of each.
+    pub fn new(
+        setup: Setup,
+        modules: impl IntoIterator<Item = Box<dyn Module>>,
+        sink: Sink,
+    ) -> Flops {
         let settings = Settings {
             hold: usize::MAX,
             ..Settings::default()
         };
         Flops {
             setup,
-            module,
+            modules: modules.into_iter().collect(),
             sink,
             channels: Channels::new(settings),
             peer: None,
             stage: Stage::Waiting,
             desk: Desk::default(),
             deadline: PATIENCE,
+            cleared: 0,
             scratch: Vec::new(),
             probes: [0; 2],
         }
@@ -89,12 +101,15 @@ impl Flops {
             setup: self.setup,
             desk: &mut self.desk,
         };
+        let Some(module) = self.modules.front_mut() else {
+            return;
+        };
         match told {
-            Told::Start => self.module.start(&mut bench),
-            Told::Message(xid, message) => self.module.message(&mut bench, xid, message),
-            Told::Probe(arrival) => self.module.probe(&mut bench, arrival),
-            Told::Timer(number) => self.module.timer(&mut bench, number),
-            Told::Taken => self.module.taken(&mut bench),
+            Told::Start => module.start(&mut bench),
+            Told::Message(xid, message) => module.message(&mut bench, xid, message),
+            Told::Probe(arrival) => module.probe(&mut bench, arrival),
+            Told::Timer(number) => module.timer(&mut bench, number),
+            Told::Taken => module.taken(&mut bench),
         }
     }
 
@@ -117,26 +132,39 @@ impl Flops {
             self.desk.watch = false;
             self.tell(now, Told::Taken);
         }
-        if self.desk.done && self.stage != Stage::Over {
+        if self.desk.done && self.stage == Stage::Running {
             self.over();
+            if self.modules.is_empty() {
+                self.stage = Stage::Over;
+            } else {
+                self.clear(now);
+                self.settle(now, out);
+            }
         }
     }
 
+    /// Gives the report of the test under way; the next one begins where it ended.
     fn over(&mut self) {
-        self.stage = Stage::Over;
         self.desk.streams.clear();
         self.desk.timers.clear();
-        let mut report = self.module.report();
-        report.test = self.module.name();
+        (self.desk.done, self.desk.watch) = (false, false);
+        let Some(mut module) = self.modules.pop_front() else {
+            return;
+        };
+        let mut report = module.report();
+        report.test = module.name();
+        report.version = Some(self.setup.version);
         report.faults.append(&mut self.desk.faults);
         (self.sink)(report);
     }
 
-    fn fail(&mut self, what: alloc::string::String) {
-        if self.stage != Stage::Over {
-            self.desk.faults.push(what);
+    /// Ends this test and those that were to come.
+    fn fail(&mut self, what: String) {
+        while !self.modules.is_empty() {
+            self.desk.faults.push(what.clone());
             self.over();
         }
+        self.stage = Stage::Over;
     }
 
     fn batch(&mut self, now: Time, mut batch: crate::channel::Batch, out: &mut Out) {
@@ -192,12 +220,12 @@ impl Flops {
             miss_send_len: 0xffff,
         }));
         rules::delete_all(&mut bench);
-        bench.send(&Message::BarrierRequest);
+        self.cleared = bench.send(&Message::BarrierRequest);
     }
 
     fn message(&mut self, now: Time, xid: u32, message: &Message<'_>) {
         match (self.stage, message) {
-            (Stage::Clearing, Message::BarrierReply) => {
+            (Stage::Clearing, Message::BarrierReply) if xid == self.cleared => {
                 self.stage = Stage::Running;
                 self.desk.timer_start(now + SETTLE);
             }
@@ -227,7 +255,11 @@ impl Flops {
                 stream.write(*sent, &mut self.scratch);
                 let mut frame = out.frame();
                 frame.extend(&self.scratch);
-                out.send_at(Port(GENERATE), at, frame);
+                let port = match stream.by_cable {
+                    true => CABLE[0],
+                    false => GENERATE,
+                };
+                out.send_at(Port(port), at, frame);
                 *sent += 1;
                 self.probes[0] += 1;
             }
@@ -257,7 +289,7 @@ impl Desk {
 
 impl Node for Flops {
     fn ports(&self) -> usize {
-        3
+        if self.setup.cable { 5 } else { 3 }
     }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {

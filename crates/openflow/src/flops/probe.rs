@@ -49,6 +49,8 @@ pub struct Stream {
     pub flows: (u32, u32),
     /// Whether they have a VLAN tag, within their length.
     pub tagged: bool,
+    /// Whether they go by the cable, and not through the switch.
+    pub by_cable: bool,
 }
 
 impl Stream {
@@ -117,7 +119,8 @@ pub fn read(frame: &[u8]) -> Option<Tag> {
 /// A probe that has come back.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// The data channel: [`GENERATE`](super::GENERATE) or [`CAPTURE`](super::CAPTURE).
+    /// The data channel: [`GENERATE`](super::GENERATE), [`CAPTURE`](super::CAPTURE), or an end of the
+    /// [`CABLE`](super::CABLE).
     pub channel: u16,
     /// Which probe.
     pub tag: Tag,

@@ -1,5 +1,6 @@
 //! What came of a test.
 
+use crate::version::Version;
 use ::node::Time;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,6 +10,8 @@ use alloc::vec::Vec;
 pub struct Report {
     /// The module's name.
     pub test: &'static str,
+    /// The version that was spoken; `None` in a report that no instrument has given.
+    pub version: Option<Version>,
     /// What a row is about: "action", "entries", "rate".
     pub of: &'static str,
     /// One for each thing measured.

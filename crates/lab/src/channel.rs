@@ -39,6 +39,9 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fau
     if let Some(BitError(bit_error)) = fields.optional("bit_error", faults) {
         channel.bit_error = bit_error;
     }
+    if let Some(times) = fields.optional::<Vec<[Text<Time>; 2]>>("down", faults) {
+        channel.down = times.into_iter().map(|pair| pair.map(|at| at.0)).collect();
+    }
     if channel.reorder != Probability::default()
         && channel.reorder_by == Time::ZERO
         && let Some(value) = fields.value("reorder")

@@ -68,9 +68,9 @@ impl Reader {
                     plan.spans[end.unwrap_or(0)].clone()
                 }
                 GraphError::Unconnected { member, .. } => lab.nodes[*member].span.clone(),
-                GraphError::Blocks { link, .. } | GraphError::NoQueue { link } => {
-                    lab.links[*link].spans[0].clone()
-                }
+                GraphError::Blocks { link, .. }
+                | GraphError::Down { link }
+                | GraphError::NoQueue { link } => lab.links[*link].spans[0].clone(),
                 // Found when the node was read.
                 GraphError::DuplicateName(_) => 0..0,
             };

@@ -181,6 +181,11 @@ pub trait Receive: Send {
     /// What happened so far.
     fn counters(&self) -> RxCounters;
 
+    /// Whether there is a link now; `None` where that cannot be known. Costs a system call.
+    fn has_link(&self) -> Option<bool> {
+        None
+    }
+
     /// A descriptor that polls as readable when there are frames; `None` where there is none.
     fn descriptor(&self) -> Option<RawFd> {
         None

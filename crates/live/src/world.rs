@@ -39,7 +39,7 @@ use node::link::{Level, seed_of};
 use node::outcome::Finish;
 use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
 use schedule::{Exit, Lane, Schedule, ScheduleReport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -223,6 +223,12 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
                 stamps: info.stamps,
                 lane: 2 * index + direction,
                 link: Some(Transmitter::new(link.channels[direction].clone(), seed)),
+                // What would come is lost from then on, and that is seen.
+                changes: match own {
+                    true => link.channels[far].changes().collect(),
+                    false => VecDeque::new(),
+                },
+                has_link: true,
                 from: own.then(|| link.channels[far].clone()),
                 taps: if own { seen_by(far) } else { Vec::new() },
                 real: !own,
@@ -295,6 +301,8 @@ pub fn on_ports(
             stamps: port.info.stamps,
             lane: index,
             link: None,
+            changes: VecDeque::new(),
+            has_link: true,
             from: None,
             taps: Vec::new(),
             real: false,

@@ -96,6 +96,14 @@ pub enum GraphError {
         /// What is wrong.
         fault: BlocksFault,
     },
+    /// Times without a link that are not in order.
+    #[error(
+        "link {link} is down at times that are not in order; each shall end behind its beginning and before the next"
+    )]
+    Down {
+        /// The link.
+        link: usize,
+    },
     /// A queue that holds nothing: no frame could ever pass while another leaves.
     #[error("a queue of 0 holds no frame; give it room for at least one")]
     NoQueue {
@@ -113,6 +121,11 @@ pub enum BlocksFault {
     /// A gap that cannot be coded: with less the terminate and the next start would share a block.
     #[error("a link at the level of blocks has a gap of at least 8 bytes")]
     Gap,
+    /// Times without a link.
+    #[error(
+        "a link at the level of blocks is never down; put it at the level of frames, or leave `down` out"
+    )]
+    Down,
     /// An oscillator.
     #[error("{0}")]
     Oscillator(OscillatorError),
@@ -133,6 +146,9 @@ impl Channel {
         };
         if self.rate != Some(Rate::TEN_GIGABIT) {
             return Err(BlocksFault::Rate);
+        }
+        if !self.down.is_empty() {
+            return Err(BlocksFault::Down);
         }
         if self.gap < LEAST_BLOCK_GAP {
             return Err(BlocksFault::Gap);
@@ -206,6 +222,9 @@ impl Graph {
             }
             if link.channels.iter().any(|channel| channel.queue.is_zero()) {
                 errors.push(GraphError::NoQueue { link: index });
+            }
+            if !link.channels.iter().all(Channel::is_down_in_order) {
+                errors.push(GraphError::Down { link: index });
             }
             let faults = link.channels.iter().map(Channel::check_blocks);
             if let Some(fault) = faults.filter_map(Result::err).next() {

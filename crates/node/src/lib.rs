@@ -111,6 +111,13 @@ pub trait Node: Send {
         let _ = (now, out);
     }
 
+    /// The link at a port has gone down, or come up again. Up is what a node takes links for that it was never told of.
+    ///
+    /// What is sent by a port without a link is lost.
+    fn link(&mut self, now: Time, port: Port, up: bool, out: &mut Out) {
+        let _ = (now, port, up, out);
+    }
+
     /// When the node wants to be woken; `None` for not until something arrives.
     ///
     /// A time already past means at once. A node that always asks for a time already past starves

@@ -14,6 +14,7 @@ pub use transmitter::Transmitter;
 pub use waiting::Waiting;
 
 use crate::{Oscillator, Rate, Time};
+use alloc::vec::Vec;
 
 /// Preamble and SFD, bytes.
 pub const PREAMBLE: usize = 8;
@@ -108,6 +109,29 @@ pub struct Channel {
     pub bit_error: f64,
     /// At which level. Default: that of frames.
     pub level: Level,
+    /// When there is no link, from the first time of each pair until before the second, in order. A frame that is on
+    /// its way at any such time is lost. Default never.
+    pub down: Vec<[Time; 2]>,
+}
+
+impl Channel {
+    /// Whether the link is down at any time from `from` to `to`.
+    pub fn is_down(&self, from: Time, to: Time) -> bool {
+        // The first that ends behind the beginning; later ones begin later.
+        let next = self.down.partition_point(|[_, up]| *up <= from);
+        self.down.get(next).is_some_and(|[down, _]| *down <= to)
+    }
+
+    /// The times at which the link goes down or up, with the state from then on.
+    pub fn changes(&self) -> impl Iterator<Item = (Time, bool)> + '_ {
+        let pairs = self.down.iter();
+        pairs.flat_map(|&[down, up]| [(down, false), (up, true)])
+    }
+
+    /// Whether [`down`](Channel::down) is in order: each ends behind its beginning, and before the next.
+    pub fn is_down_in_order(&self) -> bool {
+        self.changes().is_sorted_by(|a, b| a.0 < b.0)
+    }
 }
 
 impl Default for Channel {
@@ -123,6 +147,7 @@ impl Default for Channel {
             reorder_by: Time::ZERO,
             bit_error: 0.0,
             level: Level::Frame,
+            down: Vec::new(),
         }
     }
 }

@@ -7,7 +7,9 @@ use crate::{Options, SimError};
 use node::frame::LONGEST;
 use node::link::{SHORTEST, seed_of};
 use node::outcome::{Direction, Finish, NodeOutcome};
-use node::{Frame, Graph, Level, Member, Node, Out, Outcome, Pool, Tap, Time, Transmitter, When};
+use node::{
+    Frame, Graph, Level, Member, Node, Out, Outcome, Pool, Port, Tap, Time, Transmitter, When,
+};
 use std::collections::BinaryHeap;
 
 /// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
@@ -52,6 +54,8 @@ pub struct Sim {
     hosts: Vec<Host>,
     taps: Vec<Tap>,
     air: Air,
+    /// Links that go down or up: when, at which node and port; the next is the last.
+    changes: Vec<(Time, usize, Port, bool)>,
     until: Time,
     stop: Option<fn() -> bool>,
     progress: Option<fn(Time, Option<Time>)>,
@@ -76,7 +80,8 @@ struct Air {
     caused: u64,
 }
 
-/// The source of all strays; lane `n` is source `n + 1`, and behind the lanes are the alarms.
+/// The source of all strays; lane `n` is source `n + 1`, behind the lanes are the alarms, and behind those is the list of links
+/// that go down or up.
 const STRAYS: usize = 0;
 
 impl Sim {
@@ -89,10 +94,14 @@ impl Sim {
         let links = graph.links.len();
         let mut hosts: Vec<Host> = graph.members.into_iter().map(Host::new).collect();
         let mut lanes = Vec::with_capacity(2 * links);
+        let mut changes = Vec::new();
         for (index, link) in graph.links.into_iter().enumerate() {
             for (direction, channel) in link.channels.into_iter().enumerate() {
                 let (from, to) = (link.ends[direction], link.ends[1 - direction]);
                 hosts[from.node.0].lanes[from.port.index()] = lanes.len();
+                // Who would receive sees that nothing can come.
+                let seen = channel.changes();
+                changes.extend(seen.map(|(at, up)| (at, to.node.0, to.port, up)));
                 let seed = seed_of(options.seed, index, direction);
                 let way = match channel.level.clone() {
                     Level::Frame => Way::Frames(Transmitter::new(channel, seed)),
@@ -125,16 +134,18 @@ impl Sim {
                 Way::Blocks(blocks) => blocks.show(tap.see),
             }
         }
+        changes.sort_by_key(|&(at, ..)| std::cmp::Reverse(at));
         let mut sim = Sim {
             air: Air {
                 now: Time::ZERO,
-                agenda: Agenda::new(1 + lanes.len() + hosts.len()),
+                agenda: Agenda::new(1 + lanes.len() + hosts.len() + 1),
                 lanes,
                 strays: BinaryHeap::new(),
                 pool: Pool::default(),
                 caused: 0,
             },
             hosts,
+            changes,
             taps: options.taps,
             until: options.until.unwrap_or(Time::MAX),
             stop: options.stop,
@@ -147,6 +158,7 @@ impl Sim {
         for (index, host) in sim.hosts.iter().enumerate() {
             sim.air.ask_for_wake(index, host.node.as_ref());
         }
+        sim.plan_change();
         Ok(sim)
     }
 
@@ -217,6 +229,12 @@ impl Sim {
     /// Lets the first event of a source happen, and tells which node it called.
     fn happen(&mut self, source: usize) -> usize {
         let alarms = 1 + self.air.lanes.len();
+        if source == alarms + self.hosts.len() {
+            let (_, host, port, up) = self.changes.pop().expect("due, so there is one");
+            self.plan_change();
+            self.call(host, |node, now, out| node.link(now, port, up, out));
+            return host;
+        }
         if source >= alarms {
             let host = source - alarms;
             self.air.agenda.set(source, None);
@@ -237,6 +255,17 @@ impl Sim {
         self.standing += 1;
         self.call(host, |node, now, out| node.frame(now, port, frame, out));
         host
+    }
+
+    /// Notes when the next link goes down or up.
+    fn plan_change(&mut self) {
+        let source = 1 + self.air.lanes.len() + self.hosts.len();
+        let next = self.changes.last().map(|&(at, ..)| at);
+        self.air.caused += 1;
+        let order = self.air.caused;
+        self.air
+            .agenda
+            .set(source, next.map(|at| Due { at, order }));
     }
 
     /// Calls a node, and does what it answers.

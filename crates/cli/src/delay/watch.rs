@@ -62,6 +62,10 @@ impl Node for Shown {
         self.inner.wake(now, out);
         self.show();
     }
+    fn link(&mut self, now: Time, port: Port, up: bool, out: &mut Out) {
+        self.inner.link(now, port, up, out);
+        self.show();
+    }
     fn next_wake(&self) -> Option<Time> {
         self.inner.next_wake()
     }

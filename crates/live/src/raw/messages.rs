@@ -188,6 +188,10 @@ impl Receive for Receiver {
         }
     }
 
+    fn has_link(&self) -> Option<bool> {
+        self.socket.has_link()
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.raw())
     }

@@ -187,6 +187,10 @@ impl Receive for Ring {
         }
     }
 
+    fn has_link(&self) -> Option<bool> {
+        self.socket.has_link()
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.raw())
     }

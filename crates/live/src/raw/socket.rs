@@ -176,6 +176,13 @@ impl Socket {
         }
     }
 
+    /// Whether the interface is up and has a carrier; `None` if it is gone.
+    pub fn has_link(&self) -> Option<bool> {
+        let both = libc::IFF_UP | libc::IFF_RUNNING;
+        let flags = Ask::new(self.fd.as_fd(), &self.name).flags().ok()?;
+        Some(flags & both == both)
+    }
+
     /// The interface's MTU now.
     pub fn mtu(&self) -> u32 {
         Ask::new(self.fd.as_fd(), &self.name).mtu().unwrap_or(0)

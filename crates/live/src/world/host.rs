@@ -8,6 +8,7 @@ use crate::port::{PortError, Receive, Received, RxCounters, Stamps};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
 use node::{Channel, Frame, Node, Port, Tap, Time, Transmitter};
+use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,6 +21,9 @@ const TOGETHER: usize = 64;
 const WAKES: usize = 1024;
 /// How long a thread sleeps at most, so that it sees the end of the run.
 const NAP_NS: u64 = 10_000_000;
+
+/// How often real wires are looked at: whether there is a link.
+const LOOK: Time = Time::from_ms(100);
 
 /// How long it sleeps when a port gives no descriptor to wait on.
 const UNKNOWN_NS: u64 = 500_000;
@@ -34,6 +38,10 @@ pub struct HostPort {
     pub lane: usize,
     /// What decides about departures; `None` for a port on a real wire, which does so itself.
     pub link: Option<Transmitter>,
+    /// When the link goes down or up, and its state from then on; none on a real wire.
+    pub changes: VecDeque<(Time, bool)>,
+    /// Whether there is a link, as the node was told last.
+    pub has_link: bool,
     /// The link that frames come by; `None` on a real wire.
     pub from: Option<Channel>,
     /// Who looks at what arrives.
@@ -87,6 +95,8 @@ pub struct Host<'a> {
     arrived: Vec<Frame>,
     /// The latest time that the node was told.
     told: Time,
+    /// When real wires are looked at next.
+    look: Time,
     frames: u64,
     events: u64,
 }
@@ -129,6 +139,7 @@ impl<'a> Host<'a> {
             ports,
             arrived: Vec::with_capacity(TOGETHER),
             told: Time::ZERO,
+            look: Time::ZERO,
             frames: 0,
             events: 0,
         }
@@ -145,13 +156,56 @@ impl<'a> Host<'a> {
         self.publish_wake();
         let mut polls: Vec<libc::pollfd> = Vec::with_capacity(self.ports.len());
         while !self.run.stop.load(Ordering::SeqCst) {
-            let got = self.wake_if_due() | self.receive();
+            let got = self.see_links() | self.wake_if_due() | self.receive();
             self.desk.flush(self.run, self.index);
             if !got {
                 self.rest(&mut polls);
             }
         }
         self.report()
+    }
+
+    /// Tells the node which links have gone down or come up; whether any has.
+    fn see_links(&mut self) -> bool {
+        let now = self.run.now();
+        let looks = now >= self.look;
+        if looks {
+            self.look = now + LOOK;
+        }
+        let mut any = false;
+        for index in 0..self.ports.len() {
+            let port = &mut self.ports[index];
+            let planned = port.changes.pop_front_if(|(at, _)| *at <= now);
+            let seen = || match looks && port.from.is_none() && !port.real && port.open {
+                true => Some((now, port.rx.has_link()?)),
+                false => None,
+            };
+            let Some((at, up)) = planned.or_else(seen) else {
+                continue;
+            };
+            if up == std::mem::replace(&mut port.has_link, up) {
+                continue;
+            }
+            any = true;
+            self.told = self.told.max(at);
+            self.events += 1;
+            self.node
+                .link(self.told, Port(index as u16), up, &mut self.desk.out);
+            self.desk.collect(self.run, self.told, now);
+            self.desk.flush(self.run, self.index);
+        }
+        if any {
+            self.publish_wake();
+        }
+        any
+    }
+
+    /// When the node, or one of its links, wants to be dealt with next, before the run's end.
+    fn wish(&self) -> Option<Time> {
+        let changes = self.ports.iter().filter_map(|port| port.changes.front());
+        let change = changes.map(|&(at, _)| at).min();
+        let wish = self.node.next_wake().into_iter().chain(change).min();
+        wish.filter(|&at| at <= self.run.until)
     }
 
     /// Wakes the node as often as it wants until shortly after now; whether it did.
@@ -175,8 +229,7 @@ impl<'a> Host<'a> {
 
     /// Tells when the node wants to be woken; only after what it sent before is on its way.
     fn publish_wake(&self) {
-        let wish = self.node.next_wake().filter(|&at| at <= self.run.until);
-        let ps = wish.map_or(u64::MAX, Time::as_ps);
+        let ps = self.wish().map_or(u64::MAX, Time::as_ps);
         self.run.wakes[self.index].store(ps, Ordering::SeqCst);
     }
 
@@ -280,9 +333,8 @@ impl<'a> Host<'a> {
 
     /// Waits until something arrives or the node wants to be woken.
     fn rest(&mut self, polls: &mut Vec<libc::pollfd>) {
-        let wish = self.node.next_wake().filter(|&at| at <= self.run.until);
         let now = self.run.now();
-        let wish = wish.map_or(NAP_NS, |at| (at - LEAD - now).as_ns());
+        let wish = self.wish().map_or(NAP_NS, |at| (at - LEAD - now).as_ns());
         let mut nap = wish.min(NAP_NS);
         polls.clear();
         for port in &self.ports {

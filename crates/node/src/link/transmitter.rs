@@ -91,7 +91,9 @@ impl Transmitter {
             self.counters.reordered += 1;
             arrived += self.channel.reorder_by;
         }
-        let lost = self.luck.decide(self.channel.loss);
+        let lost = self.luck.decide(self.channel.loss)
+            || (!self.channel.down.is_empty()
+                && self.channel.is_down(departed, arrived + duration));
         let broken = self.break_bits(8 * (len + FCS) as u64);
         self.counters.lost += u64::from(lost);
         self.counters.bit_errors += u64::from(broken && !lost);

@@ -1,0 +1,94 @@
+//! Links that go down and come up.
+
+mod cast;
+
+use cast::{sink, source};
+use node::{Channel, Frame, Graph, GraphError, Node, Out, Port, Time};
+use sim::{Options, SimError, run};
+use std::sync::{Arc, Mutex};
+
+type Seen = Arc<Mutex<Vec<(Time, Port, bool)>>>;
+
+/// Takes frames, and writes down what it is told of its links.
+struct Witness(Seen, usize);
+
+impl Node for Witness {
+    fn ports(&self) -> usize {
+        self.1
+    }
+    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
+        out.drop(frame, "seen");
+    }
+    fn link(&mut self, now: Time, port: Port, up: bool, _: &mut Out) {
+        self.0.lock().unwrap().push((now, port, up));
+    }
+}
+
+fn down(pairs: &[[u64; 2]]) -> Channel {
+    Channel {
+        down: pairs.iter().map(|pair| pair.map(Time::from_us)).collect(),
+        ..Channel::default()
+    }
+}
+
+#[test]
+fn frames_on_their_way_while_a_link_is_down_are_lost_and_no_others() {
+    let mut graph = Graph::default();
+    let (node, seen) = sink();
+    // A frame every 10 us from 1 us on; 67.2 ns long with what goes around it.
+    let first = Time::from_us(1);
+    let a = graph.add("a", source(100, 60, first, Time::from_us(10)));
+    let b = graph.add("b", node);
+    // 11 and 21 begin within; that of 41 is still on its way at the end of the first bit's time; 61 leaves as the link comes up.
+    let channel = down(&[[10, 30], [41, 42], [50, 61]]);
+    graph.connect((a, 0), (b, 0), channel);
+    let outcome = run(graph, Options::default()).unwrap();
+    assert_eq!(outcome.links[0][0].lost, 4);
+    let times: Vec<u64> = seen
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|s| s.0.as_ps() / 10_000_000)
+        .collect();
+    assert_eq!(times[..4], [0, 3, 6, 7]);
+    assert_eq!(times.len(), 96);
+}
+
+#[test]
+fn both_ends_are_told_when_and_in_order() {
+    let seen = Seen::default();
+    let mut graph = Graph::default();
+    let a = graph.add("a", Box::new(Witness(seen.clone(), 2)));
+    let others = [Seen::default(), Seen::default()];
+    for (port, pairs) in [(0, [[5, 7]].as_slice()), (1, &[[1, 2], [6, 8]])] {
+        let far = others[port as usize].clone();
+        let far = graph.add(format!("far {port}"), Box::new(Witness(far, 1)));
+        graph.connect((a, port), (far, 0), down(pairs));
+    }
+    run(graph, Options::default()).unwrap();
+    let us = Time::from_us;
+    let told = seen.lock().unwrap().clone();
+    let expected = [
+        (us(1), Port(1), false),
+        (us(2), Port(1), true),
+        (us(5), Port(0), false),
+        (us(6), Port(1), false),
+        (us(7), Port(0), true),
+        (us(8), Port(1), true),
+    ];
+    assert_eq!(told, expected);
+    let told = others[0].lock().unwrap().clone();
+    assert_eq!(told, [(us(5), Port(0), false), (us(7), Port(0), true)]);
+}
+
+#[test]
+fn times_that_are_not_in_order_are_refused() {
+    for pairs in [[[5, 5], [7, 8]], [[5, 7], [7, 8]], [[5, 9], [7, 8]]] {
+        let mut graph = Graph::default();
+        let a = graph.add("a", Box::new(Witness(Seen::default(), 1)));
+        let b = graph.add("b", Box::new(Witness(Seen::default(), 1)));
+        graph.connect((a, 0), (b, 0), down(&pairs));
+        let fault = run(graph, Options::default()).unwrap_err();
+        assert_eq!(fault, SimError::Graph(vec![GraphError::Down { link: 0 }]));
+    }
+}

@@ -286,12 +286,34 @@ impl Channels {
     fn resume(&mut self, slot: u32, frame: Frame) -> Batch {
         let peer = self.peer(slot);
         let connection = &mut self.connections[slot as usize];
-        if !connection.held || connection.backlog() > self.settings.hold / 2 {
+        if !connection.held || connection.paused || connection.backlog() > self.settings.hold / 2 {
             return Batch::of_events(Some(frame));
         }
         connection.held = false;
         self.mark(slot);
         Batch::of_data(self, peer, frame, 0..0)
+    }
+
+    /// Reads no further message of this connection, until [`go_on`](Channels::go_on): what is to be answered first is not
+    /// yet answered. Echo requests wait as well.
+    pub fn pause(&mut self, peer: Peer) {
+        if self.get(peer).is_some() {
+            self.connections[peer.index()].paused = true;
+        }
+    }
+
+    /// Reads on. The batch is what has come meanwhile, to be walked and finished as one of a [`frame`](Channels::frame).
+    pub fn go_on(&mut self, peer: Peer) -> Batch {
+        if self.get(peer).is_none() {
+            return Batch::of_events(None);
+        }
+        let connection = &mut self.connections[peer.index()];
+        connection.paused = false;
+        if !core::mem::take(&mut connection.held) {
+            return Batch::of_events(None);
+        }
+        self.mark(peer.slot);
+        Batch::of_data(self, peer, Frame::default(), 0..0)
     }
 
     /// Ends the work on a batch: what is left of it is kept, what was taken is acknowledged, and what was

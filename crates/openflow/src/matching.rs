@@ -126,7 +126,14 @@ impl<'a> Match<'a> {
                 match form {
                     Form::Fields(fields) => fields.write(version, out)?,
                     Form::Told(bytes) => out.extend_from_slice(bytes),
-                    _ => self.iter().try_for_each(|oxm| oxm.write(version, out))?,
+                    _ => {
+                        // 1.0 may ask for the priority of frames without a tag; 1.3 may not.
+                        let untagged =
+                            self.get(Field::VlanVid) == Some(Oxm::new(Field::VlanVid, 0));
+                        self.iter()
+                            .filter(|oxm| !(untagged && oxm.field == Field::VlanPcp))
+                            .try_for_each(|oxm| oxm.write(version, out))?;
+                    }
                 }
                 out.patch(start + 2, start);
                 out.pad(start, 8);
@@ -293,8 +300,12 @@ fn from_v10(bytes: &[u8; 40]) -> Array {
     let (vid, pcp) = (u16_at(18), bytes[20] & 7);
     let present = u128::from(VLAN_PRESENT);
     let tagged = match (exact(wildcard::DL_VLAN), exact(wildcard::DL_VLAN_PCP)) {
-        (true, _) if vid == NO_VLAN => {
+        (true, asks) if vid == NO_VLAN => {
             fields.push(Oxm::new(Field::VlanVid, 0));
+            // Frames without a tag have a priority of zero, so that asking for it changes nothing; but it is told as it was asked.
+            if asks {
+                fields.push(Oxm::new(Field::VlanPcp, 0));
+            }
             false
         }
         (true, pcp) => {

@@ -46,6 +46,7 @@ pub use config::{Config, ConfigError, FailMode, QueueConfig};
 
 use crate::channel::{Batch, Channels, Event, Settings};
 use crate::handshake::Handshake;
+use crate::message::PortReason;
 use crate::table::Flows;
 use alloc::vec::Vec;
 use buffers::Buffers;
@@ -68,6 +69,8 @@ pub struct Switch {
     generation: Option<u64>,
     miss_send_len: u16,
     flags: u16,
+    /// Controllers that are told statistics in part.
+    unfinished: usize,
     counters: Counters,
 }
 
@@ -144,24 +147,41 @@ impl Switch {
             sessions: Vec::new(),
             generation: None,
             flags: 0,
+            unfinished: 0,
             counters: Counters::default(),
         })
     }
 
+    /// Bytes that wait for controllers.
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
+        let sessions = self.sessions.iter().flatten();
+        sessions.map(|s| self.channels.backlog(s.peer)).sum()
+    }
+
     /// Works through what a control port has brought.
     fn work(&mut self, now: Time, mut batch: Batch, out: &mut Out) {
-        while let Some(event) = batch.next(&mut self.channels) {
-            match event {
-                Event::Opened(peer) => self.opened(peer),
-                Event::Message(peer, bytes) => {
-                    self.counters.messages += 1;
-                    self.message(now, peer, bytes, out);
+        loop {
+            while let Some(event) = batch.next(&mut self.channels) {
+                match event {
+                    Event::Opened(peer) => self.opened(peer),
+                    Event::Message(peer, bytes) => {
+                        self.counters.messages += 1;
+                        self.message(now, peer, bytes, out);
+                    }
+                    Event::Closed(peer, _) => self.closed(peer),
                 }
-                Event::Closed(peer, _) => self.closed(peer),
+            }
+            self.tell(now, out);
+            self.channels.finish(batch, out);
+            if self.unfinished == 0 {
+                return;
+            }
+            match self.tell_on(now) {
+                Some(next) => batch = next,
+                None => return self.channels.flush(out),
             }
         }
-        self.tell(now, out);
-        self.channels.finish(batch, out);
     }
 }
 
@@ -207,6 +227,26 @@ impl Node for Switch {
                 self.channels.flush(out);
             }
         }
+    }
+
+    fn link(&mut self, _now: Time, port: Port, up: bool, out: &mut Out) {
+        // Without the link to a controller there is silence, and that is found out.
+        let Some(own) = self.datapath.ports.get_mut(port.index()) else {
+            return;
+        };
+        if up == own.link {
+            return;
+        }
+        let number = own.number;
+        match up {
+            true => own.link = true,
+            false => {
+                own.lose_link(out);
+                self.datapath.learning.forget(number);
+            }
+        }
+        self.tell_port(port.index(), PortReason::Modify);
+        self.channels.flush(out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {

@@ -658,6 +658,17 @@ impl Flows {
         true
     }
 
+    /// Whether there is an entry of this number, and the filter is about it.
+    pub fn fits(&self, filter: &Filter, id: FlowId) -> bool {
+        let there = self.hot.get(id.index()).is_some_and(|hot| hot.live);
+        there && {
+            let flow = self.flow(id);
+            filter.table.is_none_or(|table| table == flow.table)
+                && (flow.cookie ^ filter.cookie) & filter.cookie_mask == 0
+                && filter.pattern.covers(&self.pattern(id))
+        }
+    }
+
     /// Shows the entries that a filter is about.
     pub fn select(&self, filter: &Filter, mut show: impl FnMut(FlowId)) {
         let fits = |flow: &Flow| (flow.cookie ^ filter.cookie) & filter.cookie_mask == 0;

@@ -104,7 +104,7 @@ impl Batch {
             if bytes.len() < length {
                 return None;
             }
-            if connection.backlog() >= channels.settings.hold {
+            if connection.paused || connection.backlog() >= channels.settings.hold {
                 connection.held = true;
                 channels.counters.held += 1;
                 return None;

@@ -37,6 +37,8 @@ pub struct Connection {
     pub dirty: bool,
     /// Reading stands still because of the backlog.
     pub held: bool,
+    /// Whether nothing is to be read until this side says so.
+    pub paused: bool,
     /// When the connection began.
     pub began: Time,
     /// When something came last, or the connection began.
@@ -68,6 +70,7 @@ impl Connection {
             name: String::new(),
             dirty: false,
             held: false,
+            paused: false,
             began: Time::ZERO,
             heard: Time::ZERO,
             asked: None,

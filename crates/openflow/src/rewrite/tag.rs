@@ -8,6 +8,17 @@ use node::Frame;
 const BEHIND_ADDRESSES: usize = 12;
 /// The EtherType of backbone bridging's I-TAG, the I-TAG, and the addresses behind it.
 const PBB_HEADER: usize = 18;
+/// The shortest frame, without its check sequence (IEEE 802.3 section 3.2.7).
+const SHORTEST: usize = 60;
+
+/// Takes a header out. What was long enough for Ethernet stays so: it is padded with zeros, as a MAC does it.
+fn take_out(frame: &mut Frame, at: usize, count: usize) {
+    let before = frame.len();
+    frame.remove(at, count);
+    if before >= SHORTEST && frame.len() < SHORTEST {
+        frame.resize(SHORTEST);
+    }
+}
 
 /// Pushes a VLAN tag of this EtherType; id and priority are those of the outermost tag, or zero.
 pub fn push_vlan(frame: &mut Frame, layers: &Layers, ethertype: u16) {
@@ -28,7 +39,7 @@ pub fn push_vlan(frame: &mut Frame, layers: &Layers, ethertype: u16) {
 /// Takes the outermost VLAN tag off.
 pub fn pop_vlan(frame: &mut Frame, layers: &Layers) {
     if layers.tags > 0 {
-        frame.remove(BEHIND_ADDRESSES, 4);
+        take_out(frame, BEHIND_ADDRESSES, 4);
     }
 }
 
@@ -68,7 +79,7 @@ pub fn push_mpls(frame: &mut Frame, layers: &Layers, ethertype: u16) {
 pub fn pop_mpls(frame: &mut Frame, layers: &Layers, ethertype: u16) {
     let at = usize::from(layers.network_at);
     if layers.network == Network::Mpls && frame.len() >= at + 4 {
-        frame.remove(at, 4);
+        take_out(frame, at, 4);
         frame[at - 2..at].copy_from_slice(&ethertype.to_be_bytes());
     }
 }
@@ -100,6 +111,6 @@ pub fn push_pbb(frame: &mut Frame, layers: &Layers, ethertype: u16) {
 pub fn pop_pbb(frame: &mut Frame, layers: &Layers) {
     let customer = usize::from(layers.network_at) + 4;
     if layers.network == Network::Pbb && frame.len() >= customer + 14 {
-        frame.remove(0, customer);
+        take_out(frame, 0, customer);
     }
 }

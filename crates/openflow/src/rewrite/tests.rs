@@ -27,7 +27,9 @@ fn udp4() -> Frame {
         destination_port: 53,
     };
     ip.build(&mut frame, |out| {
-        udp.build(ip.pseudo(), out, |out| out.extend(b"a question"));
+        udp.build(ip.pseudo(), out, |out| {
+            out.extend(b"a question of some length")
+        });
     });
     Frame::new(&frame)
 }
@@ -241,6 +243,23 @@ fn vlan_tags_go_on_and_off() {
     let at = layers(&frame);
     assert!(!set_vlan(&mut frame, &at, 0x1FFF, 3 << 13));
     assert_eq!(frame[12..18], [0x81, 0, 0x60, 0x07, 8, 0]);
+}
+
+#[test]
+fn a_pop_pads_to_ethernets_shortest_frame_but_does_not_make_a_short_one_longer() {
+    let mut bare = Frame::new(&ethernet(0x1234));
+    bare.extend(b"content");
+    for (length, left) in [(58, 54), (59, 55), (60, 60), (63, 60), (64, 60), (65, 61)] {
+        let mut tagged = bare.clone();
+        let at = layers(&tagged);
+        push_vlan(&mut tagged, &at, 0x8100);
+        tagged.resize(length);
+        let at = layers(&tagged);
+        pop_vlan(&mut tagged, &at);
+        assert_eq!(tagged.len(), left);
+        assert_eq!(tagged[..bare.len()], bare[..]);
+        assert!(tagged[bare.len()..].iter().all(|&byte| byte == 0));
+    }
 }
 
 #[test]

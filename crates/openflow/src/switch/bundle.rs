@@ -5,8 +5,8 @@ use super::session::{BUNDLE_BYTES, Bundle, MOST_BUNDLES};
 use crate::channel::Peer;
 use crate::fault::Fault;
 use crate::message::{
-    BundleAdd, BundleControl, BundleControlKind, BundleFault, Header, Message, ONF, bundle_flags,
-    decode,
+    BundleAdd, BundleControl, BundleControlKind, BundleFault, Header, Message, ONF, PortReason,
+    bundle_flags, decode,
 };
 use crate::version::Version;
 use alloc::vec::Vec;
@@ -155,8 +155,11 @@ impl Switch {
             if let Err(fault) = result {
                 self.datapath.roll_back();
                 self.datapath.groups = groups;
-                for (port, config) in self.datapath.ports.iter_mut().zip(configs) {
-                    port.config = config;
+                for (index, config) in configs.into_iter().enumerate() {
+                    let port = &mut self.datapath.ports[index];
+                    if core::mem::replace(&mut port.config, config) != config {
+                        self.tell_port(index, PortReason::Modify);
+                    }
                 }
                 self.datapath.removed.truncate(told);
                 self.refuse(peer, header.xid, fault, bytes);

@@ -137,9 +137,9 @@ impl Datapath {
         let mut shape = pattern.map(Shape::of);
         for action in actions.iter() {
             match action {
-                Action::Output { port, .. } => self.check_port(port, in_packet_out)?,
+                Action::Output { port, .. } => self.check_port(version, port, in_packet_out)?,
                 Action::Enqueue { port, queue } => {
-                    self.check_port(port, in_packet_out)?;
+                    self.check_port(version, port, in_packet_out)?;
                     if queue != 0 && !self.has_queue(Some(port), queue) {
                         return Err(Fault::BadQueue);
                     }
@@ -166,14 +166,15 @@ impl Datapath {
         Ok(())
     }
 
-    fn check_port(&self, port: PortNo, in_packet_out: bool) -> Result<(), Fault> {
+    fn check_port(&self, version: Version, port: PortNo, in_packet_out: bool) -> Result<(), Fault> {
         let can = match port {
             PortNo::TABLE => in_packet_out,
             PortNo::IN_PORT | PortNo::NORMAL | PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER => {
                 true
             }
-            // Without a network stack of its own, what goes there is dropped.
-            PortNo::LOCAL => true,
+            // There is no network stack behind it. 1.0 requires it all the same, so that what goes there is dropped; in 1.3 it
+            // is optional.
+            PortNo::LOCAL => version == Version::V10,
             other => self.port_index(other.0).is_some(),
         };
         can.then_some(()).ok_or(Fault::BadOutPort)

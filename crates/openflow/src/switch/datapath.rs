@@ -16,6 +16,7 @@ use crate::oxm::VLAN_PRESENT;
 use crate::port::{Name, PortNo, config};
 use crate::rewrite;
 use crate::table::{Batch, FlowId, Flows};
+use crate::version::Version;
 use alloc::vec::Vec;
 use node::{Frame, Out, Time};
 
@@ -354,12 +355,13 @@ impl Datapath {
         packet.table = table;
         packet.entry = Some(entry);
         let hot = self.flows.count(entry, packet.frame.len() as u64, now);
-        let number = hot.program;
-        packet.reason = match hot.is_table_miss {
+        let (number, is_miss) = (hot.program, hot.is_table_miss);
+        let program = self.programs.take(number);
+        // 1.0 has no entries for misses: what it sends to a controller an action has sent.
+        packet.reason = match is_miss && program.version != Some(Version::V10) {
             true => PacketInReason::NoMatch,
             false => PacketInReason::Action,
         };
-        let program = self.programs.take(number);
         let next = 'done: {
             if let Some(meter) = program.meter
                 && !self.measure(now, meter, packet)

@@ -1,6 +1,7 @@
 //! Changes of entries (1.3.5 section 6.4, 1.0.2 section 4.6).
 
 use super::datapath::Datapath;
+use super::session::Untold;
 use crate::fault::Fault;
 use crate::key::{Key, Pattern};
 use crate::matching::Match;
@@ -227,6 +228,14 @@ impl Datapath {
                 chosen.push(id);
             }
         });
+    }
+
+    /// Whether an entry is there that statistics are about.
+    pub(super) fn fits(&self, about: &Untold, id: FlowId) -> bool {
+        let program = || self.programs.get(self.flows.hot(id).program);
+        self.flows.fits(&about.filter, id)
+            && (about.out_port == PortNo::ANY || program().outputs_to(about.out_port))
+            && (about.out_group == ANY_GROUP || program().leads_to(about.out_group))
     }
 
     /// Takes an entry out. With a reason, controllers are told if the entry wants it so.

@@ -3,9 +3,10 @@
 use super::group_mod::{MOST_BANDS, MOST_GROUPS};
 use super::groups::Kind;
 use super::meters::Above;
+use super::session::Untold;
 use super::tell::{FieldList, duration};
 use super::{Switch, flow_mod::pattern_of};
-use crate::channel::Peer;
+use crate::channel::{Batch, Peer};
 use crate::fault::Fault;
 use crate::key::Field;
 use crate::list::{Element, List};
@@ -21,6 +22,9 @@ use crate::table::Filter;
 use crate::version::Version;
 use alloc::vec::Vec;
 use node::Time;
+
+/// Bytes of statistics that a controller may be behind with: more are told when it has taken half of them.
+const PIECE: usize = 4 << 20;
 
 /// The longest message.
 const LONGEST: usize = 65_535;
@@ -86,8 +90,13 @@ impl<'a> Parts<'a> {
         self.out[from + 11] = more.into();
     }
 
-    fn end(mut self) {
-        self.finish(self.start, self.out.len(), false);
+    fn end(self) {
+        self.end_with(false);
+    }
+
+    /// Ends here for now.
+    fn end_with(mut self, more: bool) {
+        self.finish(self.start, self.out.len(), more);
     }
 }
 
@@ -211,16 +220,82 @@ impl Switch {
         query: &FlowQuery<'_>,
     ) -> Result<(), Fault> {
         let filter = self.filter_of(query)?;
-        let mut chosen = core::mem::take(&mut self.datapath.chosen);
+        let mut untold = Untold {
+            xid,
+            filter,
+            out_port: query.out_port,
+            out_group: query.out_group,
+            entries: core::mem::take(&mut self.datapath.chosen),
+            told: 0,
+        };
         let (port, group) = (query.out_port, query.out_group);
-        self.datapath.select(&filter, port, group, &mut chosen);
+        self.datapath
+            .select(&filter, port, group, &mut untold.entries);
+        if self.tell_flows(now, peer, version, &mut untold, false) {
+            self.datapath.chosen = untold.entries;
+        } else if let Some(session) = self.session(peer) {
+            session.untold = Some(untold);
+            self.unfinished += 1;
+            self.channels.pause(peer);
+        }
+        Ok(())
+    }
+
+    /// Goes on with statistics that are told in part, where the controller has taken enough of them; gives what has come
+    /// meanwhile from one that is told all.
+    pub(super) fn tell_on(&mut self, now: Time) -> Option<Batch> {
+        for index in 0..self.sessions.len() {
+            let Some(session) = self.sessions[index].as_mut() else {
+                continue;
+            };
+            let (peer, Some(version)) = (session.peer, session.version) else {
+                continue;
+            };
+            if self.channels.backlog(peer) > PIECE / 2 {
+                continue;
+            }
+            let Some(mut untold) = session.untold.take() else {
+                continue;
+            };
+            if self.tell_flows(now, peer, version, &mut untold, true) {
+                self.unfinished -= 1;
+                return Some(self.channels.go_on(peer));
+            }
+            if let Some(session) = self.session(peer) {
+                session.untold = Some(untold);
+            }
+        }
+        None
+    }
+
+    /// Tells of entries, as many as the controller may be behind with; whether of all. Later, there may be others in their
+    /// places.
+    fn tell_flows(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        version: Version,
+        untold: &mut Untold,
+        later: bool,
+    ) -> bool {
+        let room = PIECE.saturating_sub(self.channels.backlog(peer));
         if let Some(out) = self.channels.buffer(peer) {
-            out.reserve(chosen.len() * 128);
-            let mut parts = Parts::new(out, version, xid, Answer::Flow(List::EMPTY));
-            for &id in &chosen {
+            let left = untold.entries.len() - untold.told;
+            out.reserve((left * 128).min(room));
+            let full = out.len() + room;
+            let mut parts = Parts::new(out, version, untold.xid, Answer::Flow(List::EMPTY));
+            while let Some(&id) = untold.entries.get(untold.told) {
+                if parts.out.len() > full {
+                    parts.end_with(true);
+                    return false;
+                }
+                untold.told += 1;
+                if later && !self.datapath.fits(untold, id) {
+                    continue;
+                }
                 let flows = &self.datapath.flows;
                 let (flow, hot) = (flows.flow(id), flows.hot(id));
-                let fields = FieldList::of(&flows.pattern(id));
+                let fields = FieldList::of(&flows.pattern(id), version);
                 let (duration_s, duration_ns) = duration(flow.created, now);
                 parts.add(&FlowStats {
                     table: flow.table,
@@ -239,8 +314,7 @@ impl Switch {
             }
             parts.end();
         }
-        self.datapath.chosen = chosen;
-        Ok(())
+        true
     }
 
     fn table_stats(&mut self, peer: Peer, version: Version, xid: u32) {
@@ -314,7 +388,9 @@ impl Switch {
         queue: u32,
     ) -> Result<(), Fault> {
         let one = self.datapath.port_index(port.0);
-        if one.is_none() && port != PortNo::ANY {
+        // What means all ports is another number in 1.0 (section 5.3.5).
+        let all = port == PortNo::ANY || (version == Version::V10 && port == PortNo::ALL);
+        if one.is_none() && !all {
             return Err(Fault::QueueBadPort);
         }
         let wanted = one.map(|_| port);

@@ -165,6 +165,15 @@ impl DataPort {
         out.send(self.node_port, frame);
     }
 
+    /// The link has gone, and with it what waits.
+    pub fn lose_link(&mut self, out: &mut Out) {
+        self.link = false;
+        for frame in self.queues.iter_mut().flat_map(|q| q.waiting.drain(..)) {
+            self.counters.tx_dropped += 1;
+            out.drop(frame, "the port is down or does not forward");
+        }
+    }
+
     /// Sends what may leave by now.
     pub fn serve(&mut self, now: Time, out: &mut Out) {
         for queue in &mut self.queues {

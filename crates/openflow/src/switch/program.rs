@@ -21,7 +21,7 @@ pub(super) struct Program {
     pub metadata: Option<(u64, u64)>,
     pub goto: Option<u8>,
     /// The version in whose form the instructions came.
-    version: Option<Version>,
+    pub version: Option<Version>,
     /// The version's number, and the instructions in its form.
     wire: Vec<u8>,
     users: u32,

@@ -45,7 +45,8 @@ impl Switch {
     /// A connection is over.
     pub(super) fn closed(&mut self, peer: Peer) {
         if let Some(session) = self.sessions.get_mut(peer.index()) {
-            *session = None;
+            let untold = session.take().and_then(|session| session.untold);
+            self.unfinished -= usize::from(untold.is_some());
         }
         self.count_sessions();
     }
@@ -256,8 +257,9 @@ impl Switch {
         out: &mut Out,
     ) -> Result<(), Fault> {
         let in_port = request.in_port;
+        // 1.0 has no error for a port that there is not, and controllers leave it at zero.
         let known = matches!(in_port, PortNo::CONTROLLER | PortNo::LOCAL)
-            || (version == Version::V10 && in_port == PortNo::ANY)
+            || (version == Version::V10 && (in_port == PortNo::ANY || in_port < PortNo::MAX))
             || self.datapath.port_index(in_port.0).is_some();
         if !known {
             return Err(Fault::BadPort);
@@ -334,10 +336,12 @@ impl Switch {
         if change.advertise != 0 {
             port.advertised = change.advertise;
         }
-        // The state has changed with it.
-        if (before ^ port.config) & PORT_DOWN != 0 {
-            let number = port.number;
+        let (number, changed) = (port.number, before ^ port.config);
+        if changed & PORT_DOWN != 0 {
             self.datapath.learning.forget(number);
+        }
+        // Others may not know of it (1.3.5 section 7.4.3).
+        if changed != 0 {
             self.tell_port(index, PortReason::Modify);
         }
         Ok(())

@@ -2,6 +2,8 @@
 
 use crate::channel::Peer;
 use crate::message::{Async, Role};
+use crate::port::PortNo;
+use crate::table::{Filter, FlowId};
 use crate::version::Version;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -31,6 +33,21 @@ pub(super) struct Session {
     pub role: Role,
     pub wanted: Async,
     pub bundles: BTreeMap<u32, Bundle>,
+    /// Statistics that are told in part.
+    pub untold: Option<Untold>,
+}
+
+/// Entries of which a controller is still to be told. Nothing else is read from it until then.
+#[derive(Debug)]
+pub(super) struct Untold {
+    pub xid: u32,
+    pub filter: Filter,
+    pub out_port: PortNo,
+    pub out_group: u32,
+    /// Those that the filter was about when it was asked.
+    pub entries: Vec<FlowId>,
+    /// How many of them are told.
+    pub told: usize,
 }
 
 impl Session {
@@ -48,6 +65,7 @@ impl Session {
                 flow_removed: [0b1111, 0],
             },
             bundles: BTreeMap::new(),
+            untold: None,
         }
     }
 

@@ -44,12 +44,12 @@ impl FieldList {
         Match::new(&self.fields[..self.count])
     }
 
-    /// The fields that a pattern asks for, in the order of their numbers.
-    pub fn of(pattern: &Pattern) -> FieldList {
+    /// The fields that a pattern asks for, in the order of their numbers, as this version may ask for them.
+    pub fn of(pattern: &Pattern, version: Version) -> FieldList {
         let mut list = FieldList::new();
         for &field in &Field::ALL {
             let mask = pattern.mask.get(field);
-            if mask == 0 || !is_meant(pattern, field) {
+            if mask == 0 || !is_meant(pattern, field, version) {
                 continue;
             }
             let value = pattern.value.get(field);
@@ -63,7 +63,7 @@ impl FieldList {
 }
 
 /// Whether bits at the place of a field are that field's: others share it, and the types that a match names tell which.
-fn is_meant(pattern: &Pattern, field: Field) -> bool {
+fn is_meant(pattern: &Pattern, field: Field, version: Version) -> bool {
     use Field::*;
     let eth_type = pattern.value.get(EthType) as u16;
     let proto = pattern.value.get(IpProto) as u8;
@@ -79,7 +79,10 @@ fn is_meant(pattern: &Pattern, field: Field) -> bool {
         ArpOp | ArpSpa | ArpTpa | ArpSha | ArpTha => eth_type == 0x0806,
         Ipv6Src | Ipv6Dst | Ipv6Flabel | Ipv6Exthdr => v6,
         PbbIsid => eth_type == 0x88E7,
-        VlanPcp => pattern.value.get(VlanVid) & u128::from(VLAN_PRESENT) != 0,
+        // Frames without a tag have none in 1.3.
+        VlanPcp => {
+            version == Version::V10 || pattern.value.get(VlanVid) & u128::from(VLAN_PRESENT) != 0
+        }
         _ => true,
     }
 }
@@ -208,24 +211,27 @@ impl Switch {
     }
 
     fn tell_removed(&mut self, gone: &Removed) {
-        let fields = FieldList::of(&gone.pattern);
         let (duration_s, duration_ns) = duration(gone.flow.created, gone.at);
-        let message = Message::FlowRemoved(FlowRemoved {
-            matching: fields.matching(),
-            cookie: gone.flow.cookie,
-            priority: gone.flow.rank as u16,
-            reason: gone.reason,
-            table: gone.flow.table,
-            duration_s,
-            duration_ns,
-            idle_timeout: gone.flow.idle_timeout,
-            hard_timeout: gone.flow.hard_timeout,
-            packets: gone.hot.packets,
-            bytes: gone.hot.bytes,
-        });
-        self.tell_all(&message, |session| {
-            session.wants(session.wanted.flow_removed, gone.reason as u32)
-        });
+        for version in Version::ALL {
+            let fields = FieldList::of(&gone.pattern, version);
+            let message = Message::FlowRemoved(FlowRemoved {
+                matching: fields.matching(),
+                cookie: gone.flow.cookie,
+                priority: gone.flow.rank as u16,
+                reason: gone.reason,
+                table: gone.flow.table,
+                duration_s,
+                duration_ns,
+                idle_timeout: gone.flow.idle_timeout,
+                hard_timeout: gone.flow.hard_timeout,
+                packets: gone.hot.packets,
+                bytes: gone.hot.bytes,
+            });
+            self.tell_all(&message, |session| {
+                session.version == Some(version)
+                    && session.wants(session.wanted.flow_removed, gone.reason as u32)
+            });
+        }
     }
 
     /// Tells controllers that a port has changed.

@@ -1,2 +1,6 @@
+mod bundles;
+mod controllers;
 mod flows;
+mod groups;
+mod packets;
 mod pair;

@@ -367,6 +367,7 @@ pub fn show_field(oxm: &Oxm, out: &mut String) {
 pub fn show_match(matching: &Match<'_>, out: &mut String) {
     let all: Vec<Oxm> = matching.iter().collect();
     let around = Around::of(&all);
+    let untagged = all.contains(&Oxm::new(Field::VlanVid, 0));
     let mut first = out.is_empty();
     let mut next = |out: &mut String| {
         if !core::mem::take(&mut first) {
@@ -398,6 +399,8 @@ pub fn show_match(matching: &Match<'_>, out: &mut String) {
                 };
                 continue;
             }
+            // That of 1.0 may ask for it beside no tag.
+            (Field::VlanPcp, _) if untagged => continue,
             (Field::VlanPcp, _) => "dl_vlan_pcp",
             (Field::Ipv4Src, _) => "nw_src",
             (Field::Ipv4Dst, _) => "nw_dst",

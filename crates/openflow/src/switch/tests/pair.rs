@@ -1,4 +1,4 @@
-//! A switch and whoever stands in for its controller, with a clock moved by hand.
+//! A switch and whoever stands in for its controllers, with a clock moved by hand.
 
 use crate::channel::{Channels, Event, Peer, Settings};
 use crate::handshake::Handshake;
@@ -8,15 +8,24 @@ use crate::version::Version;
 use alloc::vec::Vec;
 use node::{Frame, Node, Out, Port, Time};
 
-/// A switch of four ports with one controller, which has said hello.
+/// A switch with its controllers, which have said hello. One of them speaks.
 pub struct Pair {
     pub switch: Switch,
     pub now: Time,
     version: Version,
     channels: Channels,
-    peer: Option<Peer>,
-    /// Messages to the controller.
-    pub got: Vec<Vec<u8>>,
+    /// By controller; those of one with auxiliary connections stand together.
+    peers: Vec<Option<Peer>>,
+    /// Which of them speaks, and is asked what it got.
+    pub speaks: usize,
+    connections: usize,
+    /// The first control port.
+    first: u16,
+    /// Messages to each.
+    got: Vec<Vec<Vec<u8>>>,
+    /// Whether controllers take nothing more off their channels, and what is there for them.
+    pub stalls: bool,
+    unread: Vec<(u16, Frame)>,
     /// Frames that left, by port.
     pub sent: Vec<(u16, Vec<u8>)>,
     out: Out,
@@ -29,20 +38,28 @@ impl Pair {
     }
 
     pub fn with(version: Version, config: Config) -> Pair {
+        let connections = usize::from(config.auxiliary) + 1;
+        let count = usize::from(config.controllers) * connections;
+        let first = config.ports;
         let mut pair = Pair {
             switch: Switch::new(config).unwrap(),
             now: Time::ZERO,
             version,
             channels: Channels::new(Settings::default()),
-            peer: None,
-            got: Vec::new(),
+            peers: alloc::vec![None; count],
+            speaks: 0,
+            connections,
+            first,
+            got: alloc::vec![Vec::new(); count],
+            stalls: false,
+            unread: Vec::new(),
             sent: Vec::new(),
             out: Out::default(),
             xid: 100,
         };
         pair.pass(Time::ZERO);
-        assert!(pair.peer.is_some());
-        pair.got.clear();
+        assert!(pair.peers.iter().all(Option::is_some));
+        pair.forget();
         pair
     }
 
@@ -64,30 +81,33 @@ impl Pair {
 
     /// Passes frames on until none are left.
     fn settle(&mut self) {
-        let first = Switch::ports(&self.switch) as u16 - 1;
         loop {
             let sends: Vec<_> = self.out.sends().collect();
             if sends.is_empty() {
                 return;
             }
             for departure in sends {
-                if departure.port.0 < first {
-                    self.sent.push((departure.port.0, departure.frame.to_vec()));
-                } else {
-                    self.control(departure.frame);
+                match departure.port.0.checked_sub(self.first) {
+                    None => self.sent.push((departure.port.0, departure.frame.to_vec())),
+                    Some(controller) if self.stalls => {
+                        self.unread.push((controller, departure.frame));
+                    }
+                    Some(controller) => self.control(controller, departure.frame),
                 }
             }
         }
     }
 
     /// The controller's side takes a segment.
-    fn control(&mut self, frame: Frame) {
+    fn control(&mut self, controller: u16, frame: Frame) {
         let mut answers = Out::default();
-        let mut batch = self.channels.frame(self.now, Port(0), frame);
+        let mut batch = self.channels.frame(self.now, Port(controller), frame);
         while let Some(event) = batch.next(&mut self.channels) {
             match event {
                 Event::Opened(peer) => {
-                    self.peer = Some(peer);
+                    let number = self.channels.number(peer).unwrap() as usize;
+                    let index = usize::from(controller) * self.connections + number;
+                    self.peers[index] = Some(peer);
                     let mut hello = Vec::new();
                     Handshake::new(&[self.version]).hello(1, &mut hello);
                     self.channels.send(peer, &hello);
@@ -96,10 +116,14 @@ impl Pair {
                     if bytes[1] == 0 {
                         self.channels.agreed(peer, self.version.wire());
                     } else {
-                        self.got.push(bytes.to_vec());
+                        let index = self.peers.iter().position(|p| *p == Some(peer)).unwrap();
+                        self.got[index].push(bytes.to_vec());
                     }
                 }
-                Event::Closed(..) => self.peer = None,
+                Event::Closed(gone, _) => {
+                    let place = self.peers.iter_mut().find(|p| **p == Some(gone));
+                    *place.unwrap() = None;
+                }
             }
         }
         self.channels.finish(batch, &mut answers);
@@ -107,11 +131,16 @@ impl Pair {
     }
 
     fn deliver(&mut self, answers: &mut Out) {
-        let control = Port(Switch::ports(&self.switch) as u16 - 1);
         for departure in answers.sends() {
+            let control = Port(self.first + departure.port.0);
             self.switch
                 .frame(self.now, control, departure.frame, &mut self.out);
         }
+    }
+
+    /// The xid of the next message.
+    pub fn next_xid(&self) -> u32 {
+        self.xid + 1
     }
 
     /// Sends a message, and gives its xid.
@@ -124,7 +153,7 @@ impl Pair {
     }
 
     pub fn send_bytes(&mut self, bytes: &[u8]) {
-        self.channels.send(self.peer.unwrap(), bytes);
+        self.channels.send(self.peers[self.speaks].unwrap(), bytes);
         let mut answers = Out::default();
         self.channels.flush(&mut answers);
         self.deliver(&mut answers);
@@ -151,9 +180,59 @@ impl Pair {
             .collect()
     }
 
+    /// Another one speaks.
+    pub fn by(&mut self, controller: usize) -> &mut Pair {
+        self.speaks = controller;
+        self
+    }
+
+    /// Whether the one that speaks has a connection.
+    pub fn is_connected(&self) -> bool {
+        self.peers[self.speaks].is_some()
+    }
+
+    /// Ends the connection of the one that speaks.
+    pub fn hang_up(&mut self) {
+        self.channels
+            .close(self.peers[self.speaks].unwrap(), "done");
+        let mut answers = Out::default();
+        let mut batch = self.channels.wake(self.now);
+        while batch.next(&mut self.channels).is_some() {}
+        self.channels.finish(batch, &mut answers);
+        self.peers[self.speaks] = None;
+        self.deliver(&mut answers);
+        self.settle();
+    }
+
+    /// The link at an OpenFlow port goes or comes.
+    pub fn link(&mut self, port: u16, up: bool) {
+        self.switch
+            .link(self.now, Port(port - 1), up, &mut self.out);
+        self.settle();
+    }
+
+    /// The controllers read again what they left in the channel meanwhile.
+    pub fn take_up(&mut self) {
+        self.stalls = false;
+        for (controller, frame) in core::mem::take(&mut self.unread) {
+            self.control(controller, frame);
+        }
+        self.settle();
+    }
+
+    /// Throws away what all controllers got.
+    pub fn forget(&mut self) {
+        self.got.iter_mut().for_each(Vec::clear);
+    }
+
+    /// How many messages the one that speaks got, none of which was shown.
+    pub fn count(&self) -> usize {
+        self.got[self.speaks].len()
+    }
+
     /// Shows the messages since the last time.
     pub fn messages(&mut self, mut show: impl FnMut(&Header, &Message<'_>)) {
-        for bytes in core::mem::take(&mut self.got) {
+        for bytes in core::mem::take(&mut self.got[self.speaks]) {
             let (header, message) = decode(&bytes).unwrap();
             show(&header, &message);
         }

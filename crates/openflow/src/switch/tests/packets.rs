@@ -1,0 +1,225 @@
+use super::pair::Pair;
+use crate::action::{Action, NO_BUFFER};
+use crate::fault::Fault;
+use crate::instruction::Instruction;
+use crate::key::Field;
+use crate::matching::Match;
+use crate::message::{Config as Settings, FlowMod, Message, PacketInReason, PacketOut};
+use crate::oxm::Oxm;
+use crate::port::PortNo;
+use crate::switch::Config;
+use crate::version::Version;
+use alloc::vec::Vec;
+use node::Time;
+
+/// A packet-in, in short: buffer, bytes of all, bytes told, reason.
+type Seen = (Option<u32>, u16, usize, PacketInReason);
+
+fn frame() -> Vec<u8> {
+    let mut frame = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x12, 0x34].to_vec();
+    frame.resize(200, 7);
+    frame
+}
+
+fn seen(pair: &mut Pair) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    pair.messages(|_, message| {
+        if let Message::PacketIn(packet) = message {
+            let told = packet.data.len();
+            assert_eq!(packet.data, &frame()[..told]);
+            seen.push((packet.buffer, packet.total_len, told, packet.reason));
+        }
+    });
+    seen
+}
+
+fn enter(pair: &mut Pair, priority: u16, fields: &[Oxm], actions: &[Action<'_>]) {
+    let instructions = [Instruction::ApplyActions(actions.into())];
+    let entry = FlowMod {
+        priority,
+        matching: Match::new(fields),
+        instructions: (&instructions).into(),
+        ..FlowMod::default()
+    };
+    assert_eq!(pair.fault(&Message::FlowMod(entry)), None);
+}
+
+fn to_controller(max_len: u16) -> [Action<'static>; 1] {
+    [Action::Output {
+        port: PortNo::CONTROLLER,
+        max_len,
+    }]
+}
+
+#[test]
+fn a_packet_is_told_as_far_as_asked_and_the_rest_is_kept() {
+    for version in Version::ALL {
+        for (max_len, told) in [(0, 0), (64, 64), (200, 200), (1_000, 200)] {
+            let mut pair = Pair::new(version);
+            enter(&mut pair, 5, &[], &to_controller(max_len));
+            pair.receive(1, &frame());
+            let seen = seen(&mut pair);
+            let [(Some(buffer), 200, length, PacketInReason::Action)] = seen[..] else {
+                panic!("{seen:?}")
+            };
+            assert_eq!(length, told);
+            let actions = [Action::output(PortNo(3))];
+            let from_buffer = PacketOut {
+                buffer: Some(buffer),
+                in_port: PortNo(1),
+                actions: (&actions).into(),
+                data: &[],
+            };
+            pair.sent.clear();
+            assert_eq!(pair.fault(&Message::PacketOut(from_buffer)), None);
+            assert_eq!(pair.sent, [(2, frame())]);
+            // Once only, and no other number is taken for it.
+            let again = pair.fault(&Message::PacketOut(from_buffer));
+            assert_eq!(again, Some(Fault::BufferEmpty));
+            let other = PacketOut {
+                buffer: Some(0x7FFF_FFFF),
+                ..from_buffer
+            };
+            assert_eq!(
+                pair.fault(&Message::PacketOut(other)),
+                Some(Fault::BufferUnknown)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_whole_packet_takes_no_buffer() {
+    let mut pair = Pair::new(Version::V13);
+    enter(&mut pair, 5, &[], &to_controller(NO_BUFFER));
+    pair.receive(1, &frame());
+    assert_eq!(seen(&mut pair), [(None, 200, 200, PacketInReason::Action)]);
+}
+
+#[test]
+fn misses_are_told_by_the_length_that_was_set_and_their_reason() {
+    let mut pair = Pair::new(Version::V10);
+    pair.receive(1, &frame());
+    let [(Some(_), 200, 128, PacketInReason::NoMatch)] = seen(&mut pair)[..] else {
+        panic!("128 bytes are told without a word")
+    };
+    pair.send(&Message::SetConfig(Settings {
+        flags: 0,
+        miss_send_len: 20,
+    }));
+    pair.receive(1, &frame());
+    let [(Some(_), 200, 20, PacketInReason::NoMatch)] = seen(&mut pair)[..] else {
+        panic!("20 bytes were asked for")
+    };
+    // In 1.3 a miss is an entry's, and its length the action's.
+    let mut pair = Pair::new(Version::V13);
+    enter(&mut pair, 0, &[], &to_controller(30));
+    pair.receive(1, &frame());
+    let [(Some(_), 200, 30, PacketInReason::NoMatch)] = seen(&mut pair)[..] else {
+        panic!("30 bytes by the entry for misses")
+    };
+}
+
+#[test]
+fn in_1_0_an_entry_for_all_packets_is_no_miss() {
+    let mut pair = Pair::new(Version::V10);
+    enter(&mut pair, 0, &[], &to_controller(NO_BUFFER));
+    pair.receive(1, &frame());
+    assert_eq!(seen(&mut pair), [(None, 200, 200, PacketInReason::Action)]);
+}
+
+#[test]
+fn with_all_buffers_taken_packets_are_told_whole_until_the_oldest_are_old() {
+    let config = Config {
+        buffers: 2,
+        ..Config::default()
+    };
+    let mut pair = Pair::with(Version::V13, config);
+    enter(&mut pair, 5, &[], &to_controller(10));
+    let lengths = |pair: &mut Pair| {
+        (0..3).for_each(|_| drop(pair.receive(1, &frame())));
+        let seen = seen(pair);
+        seen.iter().map(|seen| seen.2).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(&mut pair), [10, 10, 200]);
+    assert_eq!(lengths(&mut pair), [200, 200, 200]);
+    pair.pass(Time::from_ms(1_001));
+    assert_eq!(lengths(&mut pair), [10, 10, 200]);
+}
+
+#[test]
+fn a_flow_mod_takes_its_packet_through_the_tables() {
+    for version in Version::ALL {
+        let mut pair = Pair::new(version);
+        enter(&mut pair, 1, &[], &to_controller(10));
+        pair.receive(1, &frame());
+        let buffer = seen(&mut pair)[0].0;
+        let actions = [Action::output(PortNo(2))];
+        let instructions = [Instruction::ApplyActions((&actions).into())];
+        let fields = [Oxm::new(Field::InPort, 1)];
+        pair.sent.clear();
+        let entry = FlowMod {
+            priority: 7,
+            matching: Match::new(&fields),
+            buffer,
+            instructions: (&instructions).into(),
+            ..FlowMod::default()
+        };
+        assert_eq!(pair.fault(&Message::FlowMod(entry)), None);
+        assert_eq!(pair.sent, [(1, frame())]);
+    }
+}
+
+#[test]
+fn a_packet_out_may_name_no_port_in_1_0_only() {
+    let actions = [Action::output(PortNo(2))];
+    let request = |in_port| {
+        Message::PacketOut(PacketOut {
+            buffer: None,
+            in_port,
+            actions: (&actions).into(),
+            data: &[0; 60],
+        })
+    };
+    for (version, port, fault) in [
+        (Version::V10, PortNo(0), None),
+        (Version::V10, PortNo::ANY, None),
+        (Version::V13, PortNo(0), Some(Fault::BadPort)),
+        (Version::V13, PortNo(9), Some(Fault::BadPort)),
+        (Version::V13, PortNo::CONTROLLER, None),
+    ] {
+        let mut pair = Pair::new(version);
+        assert_eq!(pair.fault(&request(port)), fault);
+        assert_eq!(pair.sent.len(), usize::from(fault.is_none()));
+    }
+}
+
+#[test]
+fn an_expired_ttl_is_told_only_to_who_asked_for_it() {
+    let mut pair = Pair::new(Version::V13);
+    let mut packet = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 46].to_vec();
+    packet.extend([0, 0, 0, 0, 1, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.resize(60, 0);
+    let fields = [Oxm::new(Field::EthType, 0x800)];
+    enter(
+        &mut pair,
+        5,
+        &fields,
+        &[Action::DecNwTtl, Action::output(PortNo(2))],
+    );
+    assert_eq!(pair.ports(1, &packet), []);
+    assert_eq!(pair.count(), 0);
+    pair.send(&Message::SetAsync(crate::message::Async {
+        packet_in: [0b111, 0],
+        port_status: [0, 0],
+        flow_removed: [0, 0],
+    }));
+    assert_eq!(pair.ports(1, &packet), []);
+    let mut reasons = Vec::new();
+    pair.messages(|_, message| {
+        if let Message::PacketIn(packet) = message {
+            reasons.push(packet.reason);
+        }
+    });
+    assert_eq!(reasons, [PacketInReason::InvalidTtl]);
+}

@@ -7,8 +7,8 @@
 mod netlink;
 mod wire;
 
+pub(crate) use wire::{Batch, number_here, wait_here};
 pub use wire::{Route, VethEnd, veth};
-pub(crate) use wire::{add_address_here, add_route_here, lay, raise_here, wait_here};
 
 use crate::interface;
 use netlink::{Netlink, Request};
@@ -17,12 +17,15 @@ use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Where named namespaces are kept, by the custom of ip-netns(8).
 const NAMES: &str = "/run/netns";
+/// That of this thread.
+const HERE: &str = "/proc/thread-self/ns/net";
 
 /// What was tried with a namespace, and why it did not work.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +81,7 @@ impl Namespace {
                     return Err(io::Error::last_os_error());
                 }
                 quiet_ipv6(true);
-                Ok(OwnedFd::from(File::open("/proc/thread-self/ns/net")?))
+                Ok(OwnedFd::from(File::open(HERE)?))
             });
             thread.join().expect("making a namespace does not panic")
         });
@@ -132,6 +135,26 @@ impl Namespace {
             thread.join()
         });
         joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// The namespace of this thread; `None` where the system does not tell.
+    pub(crate) fn here() -> Option<Namespace> {
+        let fd = OwnedFd::from(File::open(HERE).ok()?);
+        Some(Namespace { fd, name: None })
+    }
+
+    /// Runs `body` in the namespace: without a thread and without any rights where this thread is in it already.
+    ///
+    /// # Errors
+    /// When it may not enter.
+    pub(crate) fn visit<T: Send>(&self, body: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+        let number = |file: &File| file.metadata().ok().map(|data| (data.dev(), data.ino()));
+        let here = File::open(HERE).ok().as_ref().and_then(number);
+        let own = self.fd.try_clone().ok().map(File::from);
+        match here.is_some() && here == own.as_ref().and_then(number) {
+            true => Ok(body()),
+            false => self.enter(body),
+        }
     }
 
     /// Moves this thread into the namespace for good.
@@ -199,7 +222,11 @@ impl Namespace {
         if address.is_ipv6() {
             self.enter(|| quiet_ipv6(false))?;
         }
-        self.enter(|| wire::add_address_here(name, address, prefix))?
+        self.enter(|| {
+            let mut batch = Batch::default();
+            batch.address(number_here(name)?, name, address, prefix);
+            batch.send()
+        })?
     }
 
     fn change(

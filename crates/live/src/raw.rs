@@ -33,24 +33,43 @@ use crate::port::{Method, Options, Port, PortError, PortInfo, Receive, Stamps, T
 /// When it does not exist, is down or is not Ethernet, or the process lacks CAP_NET_RAW.
 pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
     let interface = usable(name)?;
-    let (rx, method): (Box<dyn Receive>, _) = match options.latency {
-        true => {
-            let rx = messages::Receiver::open(&interface, options)?;
-            (Box::new(rx), "recvmmsg")
-        }
-        false => (
-            Box::new(ring::Ring::open(&interface, options)?),
-            "tpacket v3",
-        ),
-    };
-    let tx: Box<dyn Transmit> = match options.method.unwrap_or(Method::Send) {
-        Method::Send => Box::new(send::Sender::open(&interface)?),
-        Method::Ring => Box::new(send_ring::RingSender::open(&interface)?),
-    };
+    let (rx, method) = receiver(&interface, options)?;
     Ok(Port {
         info: info(&interface, options, method),
         rx,
-        tx,
+        tx: sender(&interface, options)?,
+    })
+}
+
+/// The receiving half of [`open`], and the name of its method. A half that is not opened need not be closed,
+/// which takes the kernel a grace period of RCU for each packet socket.
+///
+/// # Errors
+/// When the process lacks CAP_NET_RAW.
+pub fn receiver(
+    interface: &Interface,
+    options: &Options,
+) -> Result<(Box<dyn Receive>, &'static str), PortError> {
+    Ok(match options.latency {
+        true => {
+            let rx = messages::Receiver::open(interface, options)?;
+            (Box::new(rx), "recvmmsg")
+        }
+        false => (
+            Box::new(ring::Ring::open(interface, options)?),
+            "tpacket v3",
+        ),
+    })
+}
+
+/// The sending half of [`open`].
+///
+/// # Errors
+/// When the process lacks CAP_NET_RAW.
+pub fn sender(interface: &Interface, options: &Options) -> Result<Box<dyn Transmit>, PortError> {
+    Ok(match options.method.unwrap_or(Method::Send) {
+        Method::Send => Box::new(send::Sender::open(interface)?),
+        Method::Ring => Box::new(send_ring::RingSender::open(interface)?),
     })
 }
 

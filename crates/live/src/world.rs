@@ -21,9 +21,11 @@
 //! | `schedule` | the thread of departures |
 //! | `wires` | namespaces and veth pairs for a graph |
 //! | `real` | members that are no nodes |
+//! | `parallel` | opens and closes many ports side by side |
 
 mod desk;
 mod host;
+mod parallel;
 mod real;
 mod schedule;
 mod wires;
@@ -53,8 +55,14 @@ const QUIET_LOOKS: u32 = 4;
 /// Nothing to come, but frames missing that the kernel may have lost: the end after so many looks.
 const SILENT_LOOKS: u32 = 60;
 
+/// How long nodes may go on sending when the programs that end by themselves are over.
+const LINGER: Time = Time::from_secs(1);
+
 /// Frames that the system would not take, in a node's drops.
 const REFUSED: &str = "refused by the port";
+
+/// Whether a run shall end now.
+pub type Stop = Box<dyn Fn() -> bool + Send>;
 
 /// How to run a graph.
 #[derive(Default)]
@@ -66,7 +74,7 @@ pub struct Options {
     /// Who looks at which link.
     pub taps: Vec<Tap>,
     /// Asked every few milliseconds whether the run shall end now, beside Ctrl-C; default none.
-    pub stop: Option<fn() -> bool>,
+    pub stop: Option<Stop>,
     /// Members that are something real, by their index; each has a [`Relay`] in the graph.
     pub real: BTreeMap<usize, Real>,
 }
@@ -150,7 +158,7 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
 
 /// Runs a graph as [`run`] does, with programs in the namespaces of its real members. Those that start
 /// ahead are ready before anything else happens. With real members it ends when all programs are over
-/// that are no services, once nothing is left to happen; without any such program not by itself.
+/// that are no services, once no frame is under way, and a second later at the latest; without any such program not by itself.
 ///
 /// # Errors
 /// As [`run`]; and when a program that starts ahead does not get ready.
@@ -173,6 +181,8 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     // Ended by hand below; if something fails on the way, with this value.
     let programs = !staff.jobs.is_empty();
     let endless = !real.is_empty() && staff.jobs.iter().all(|job| job.service);
+    let mut jobs = staff.jobs.iter();
+    let governed = jobs.any(|job| !job.service && job.at.is_some());
     let opened = wires.open(&graph, &real)?;
     let crew = match programs {
         true => Some(Crew::start(staff, wires.namespaces.clone())?),
@@ -248,6 +258,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     let company = Company {
         outside: endless,
         crew: crew.as_ref(),
+        governed,
     };
     let ended = conduct(nodes.collect(), lanes, options.until, options.stop, company);
     let jobs = crew.map_or(Vec::new(), Crew::finish);
@@ -313,6 +324,7 @@ pub fn on_ports(
     let company = Company {
         outside: true,
         crew: None,
+        governed: false,
     };
     let mut ended = conduct(
         vec![(name.into(), node, hosted)],
@@ -346,6 +358,8 @@ struct Company<'a> {
     outside: bool,
     /// Programs that frames come from, too.
     crew: Option<&'a Crew>,
+    /// Whether the run ends with those of them that end by themselves: a control channel alone would keep it up for ever.
+    governed: bool,
 }
 
 /// A run that is over.
@@ -361,7 +375,7 @@ fn conduct(
     nodes: Vec<(String, Box<dyn Node>, Vec<HostPort>)>,
     lanes: Vec<Lane>,
     until: Option<Time>,
-    stop: Option<fn() -> bool>,
+    stop: Option<Stop>,
     company: Company<'_>,
 ) -> Ended {
     let count = nodes.len();
@@ -408,7 +422,7 @@ fn conduct(
                 })
             })
             .collect();
-        let (finish, ended) = watch(&run, stop, company);
+        let (finish, ended) = watch(&run, stop.as_ref(), company);
         run.stop.store(true, Ordering::SeqCst);
         let join = |thread: std::thread::ScopedJoinHandle<'_, HostReport>| match thread.join() {
             Ok(report) => report,
@@ -454,10 +468,12 @@ fn conduct(
             trouble = host.trouble.take();
         }
     }
+    let sent = run.schedule.counters();
+    parallel::close(run.schedule.into_lanes());
     Ended {
         outcome,
         hosts,
-        sent: run.schedule.counters(),
+        sent,
         trouble,
     }
 }
@@ -486,9 +502,11 @@ impl Drop for StopGuard<'_> {
 }
 
 /// Waits for the end of the run; why it ended, and when.
-fn watch(run: &Run, stop: Option<fn() -> bool>, company: Company<'_>) -> (Finish, Time) {
+fn watch(run: &Run, stop: Option<&Stop>, company: Company<'_>) -> (Finish, Time) {
     let (mut quiet, mut last, mut active) = (0, (0, 0, 0), Time::ZERO);
     let outside = company.outside;
+    // When the programs were.
+    let mut over = None;
     loop {
         std::thread::park_timeout(LOOK);
         let now = run.now();
@@ -509,10 +527,12 @@ fn watch(run: &Run, stop: Option<fn() -> bool>, company: Company<'_>) -> (Finish
             run.received.load(Ordering::SeqCst),
             run.entered.load(Ordering::SeqCst),
         );
-        let nothing_to_come = run
-            .wakes
-            .iter()
-            .all(|at| at.load(Ordering::SeqCst) == u64::MAX)
+        let programs_over = company.governed && !company.crew.is_some_and(Crew::is_busy);
+        if programs_over && now - *over.get_or_insert(now) > LINGER {
+            return (Finish::Idle, active);
+        }
+        let mut wakes = run.wakes.iter().map(|at| at.load(Ordering::SeqCst));
+        let nothing_to_come = (programs_over || wakes.all(|at| at == u64::MAX))
             && run.schedule.waiting() == 0
             && !company.crew.is_some_and(Crew::is_busy)
             && !(outside && run.open.load(Ordering::SeqCst) > 0);

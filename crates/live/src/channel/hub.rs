@@ -4,6 +4,7 @@ use super::connection::{Buffer, Connection, Dry, Stage};
 use super::socket::{Socket, Watched, addresses, is_pause};
 use super::{ChannelSpec, Place, tls};
 use crate::clock::now_ns;
+use crate::netns::Namespace;
 use crate::port::{Options, PortError};
 use packet::segment::{Kind, Segment, WINDOW};
 use socket2::SockAddr;
@@ -45,6 +46,8 @@ pub struct Hub {
     spec: ChannelSpec,
     addresses: Vec<SockAddr>,
     tls: Option<tls::Side>,
+    /// Where the port was opened, and connections go out.
+    home: Option<Namespace>,
     watched: Watched,
     listener: Option<Socket>,
     /// Nothing is accepted until then; 0 when it is.
@@ -117,6 +120,7 @@ impl Hub {
             spec: spec.clone(),
             addresses,
             tls,
+            home: Namespace::here(),
             watched,
             listener,
             rests_until: 0,
@@ -473,7 +477,15 @@ impl Hub {
         }
         let mut why = String::from("the host has no address");
         for (attempt, address) in self.addresses.iter().enumerate().skip(attempt) {
-            match Socket::connect(address) {
+            let connect = || Socket::connect(address);
+            let connected = match &self.home {
+                None => connect(),
+                // The thread that carries the node's open here may be anywhere.
+                Some(home) => home
+                    .visit(connect)
+                    .unwrap_or_else(|error| Err(io::Error::other(error))),
+            };
+            match connected {
                 Ok(socket) => {
                     let peer = self.name.clone();
                     let key = self.enter(id, socket, Stage::Connecting, peer);

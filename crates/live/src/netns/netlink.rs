@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// struct nlmsghdr.
 const HEADER: usize = 16;
+/// Requests in one call. Their acknowledgements wait in the socket, which has room for some hundred.
+const CHUNK: usize = 32;
 
 pub const IFLA_ADDRESS: u16 = 1;
 pub const IFLA_IFNAME: u16 = 3;
@@ -118,21 +120,51 @@ impl Netlink {
     }
 
     /// Sends a request and waits for the kernel's word on it.
-    pub fn ask(&self, mut request: Request) -> io::Result<()> {
-        let len = request.bytes.len() as u32;
-        request.bytes[..4].copy_from_slice(&len.to_ne_bytes());
-        // SAFETY: the buffer and its length are valid; an unnamed netlink socket sends to the kernel.
-        let sent = unsafe {
-            libc::send(
-                self.0.as_raw_fd(),
-                request.bytes.as_ptr().cast(),
-                request.bytes.len(),
-                0,
-            )
-        };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
+    pub fn ask(&self, request: Request) -> io::Result<()> {
+        self.ask_all(&[request]).map_err(|(_, error)| error)
+    }
+
+    /// Sends requests, many in one call, and waits for the kernel's word on all of them. It goes through them in their
+    /// order, and on behind one that it refuses.
+    ///
+    /// # Errors
+    /// The place of the first that was refused, and why.
+    pub fn ask_all(&self, requests: &[Request]) -> Result<(), (usize, io::Error)> {
+        let mut refused = None;
+        for (chunk, requests) in requests.chunks(CHUNK).enumerate() {
+            let first = chunk * CHUNK;
+            let mut bytes = Vec::new();
+            for (place, request) in requests.iter().enumerate() {
+                let at = bytes.len();
+                bytes.extend_from_slice(&request.bytes);
+                let len = request.bytes.len() as u32;
+                bytes[at..at + 4].copy_from_slice(&len.to_ne_bytes());
+                let sequence = (first + place) as u32;
+                bytes[at + 8..at + 12].copy_from_slice(&sequence.to_ne_bytes());
+            }
+            self.send(&bytes).map_err(|error| (first, error))?;
+            // Each is acknowledged, in their order.
+            for _ in requests {
+                let (place, code) = self.answer().map_err(|error| (first, error))?;
+                if code != 0 && refused.is_none() {
+                    refused = Some((place as usize, io::Error::from_raw_os_error(-code)));
+                }
+            }
         }
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: the buffer and its length are valid; an unnamed netlink socket sends to the kernel.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        match sent {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The next acknowledgement: the number of the request, and a code, 0 for one that was done.
+    fn answer(&self) -> io::Result<(u32, i32)> {
         let mut answer = [0u8; 4096];
         loop {
             // SAFETY: the buffer and its length are valid.
@@ -154,11 +186,11 @@ impl Netlink {
             // An acknowledgement is an NLMSG_ERROR whose code is 0.
             let kind = u16::from_ne_bytes([answer[4], answer[5]]);
             if got as usize >= HEADER + 4 && kind == libc::NLMSG_ERROR as u16 {
-                let code = i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]);
-                return match code {
-                    0 => Ok(()),
-                    code => Err(io::Error::from_raw_os_error(-code)),
-                };
+                let word = |at: usize| <[u8; 4]>::try_from(&answer[at..at + 4]).unwrap_or_default();
+                return Ok((
+                    u32::from_ne_bytes(word(8)),
+                    i32::from_ne_bytes(word(HEADER)),
+                ));
             }
         }
     }

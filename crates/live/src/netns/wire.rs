@@ -24,50 +24,115 @@ pub struct VethEnd<'a> {
 /// # Errors
 /// When a name is taken, or the process may not.
 pub fn veth(ends: [VethEnd<'_>; 2], mtu: u32) -> Result<(), NetnsError> {
+    let mut batch = Batch::default();
+    batch.pair(ends, [0, 0], mtu);
     // From inside, so that nothing of it is ever seen in the namespace of the caller.
-    ends[0].namespace.enter(|| lay(ends, mtu))??;
+    ends[0].namespace.enter(|| batch.send())??;
     for end in &ends {
-        end.namespace.enter(|| raise_here(end.name))??;
+        end.namespace.set_up(end.name)?;
     }
     ends.iter().try_for_each(wait_until_ready)
 }
 
-/// Makes a veth pair whose first end is in this thread's namespace, both ends down.
-pub fn lay(ends: [VethEnd<'_>; 2], mtu: u32) -> Result<(), NetnsError> {
-    let describe = |request: Request, end: &VethEnd<'_>| {
-        let fd = end.namespace.descriptor();
-        let request = request
-            .with_text(netlink::IFLA_IFNAME, end.name)
-            .with(netlink::IFLA_MTU, &mtu.to_ne_bytes())
-            .with(netlink::IFLA_NET_NS_FD, &fd.as_raw_fd().to_ne_bytes());
-        match end.mac {
-            Some(mac) => request.with(netlink::IFLA_ADDRESS, &mac),
-            None => request,
-        }
-    };
-    let [a, b] = &ends;
-    let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let request = describe(Request::new(libc::RTM_NEWLINK, create).link(0, 0, 0), a).nest(
-        netlink::IFLA_LINKINFO,
-        |info| {
+/// Changes to the interfaces of one namespace, which the kernel is told in one go.
+#[derive(Default)]
+pub struct Batch {
+    requests: Vec<Request>,
+    /// What each is for.
+    doing: Vec<String>,
+}
+
+impl Batch {
+    /// A veth pair whose first end is in this namespace, both ends down. Their interfaces have these numbers, or with 0 the
+    /// kernel's next.
+    pub fn pair(&mut self, ends: [VethEnd<'_>; 2], numbers: [u32; 2], mtu: u32) {
+        let describe = |request: Request, end: &VethEnd<'_>| {
+            let fd = end.namespace.descriptor();
+            let request = request
+                .with_text(netlink::IFLA_IFNAME, end.name)
+                .with(netlink::IFLA_MTU, &mtu.to_ne_bytes())
+                .with(netlink::IFLA_NET_NS_FD, &fd.as_raw_fd().to_ne_bytes());
+            match end.mac {
+                Some(mac) => request.with(netlink::IFLA_ADDRESS, &mac),
+                None => request,
+            }
+        };
+        let ([a, b], [own, far]) = (&ends, numbers);
+        let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let request = Request::new(libc::RTM_NEWLINK, create).link(own, 0, 0);
+        let request = describe(request, a).nest(netlink::IFLA_LINKINFO, |info| {
             info.with(netlink::IFLA_INFO_KIND, b"veth")
                 .nest(netlink::IFLA_INFO_DATA, |data| {
                     data.nest(netlink::VETH_INFO_PEER, |peer| {
-                        describe(peer.link(0, 0, 0), b)
+                        describe(peer.link(far, 0, 0), b)
                     })
                 })
-        },
-    );
-    let made = Netlink::open().and_then(|netlink| netlink.ask(request));
-    made.map_err(|source| {
-        let doing = format!("making the veth pair {}, {}", a.name, b.name);
-        NetnsError::new(doing, source)
-    })
-}
+        });
+        self.put(
+            request,
+            format!("making the veth pair {}, {}", a.name, b.name),
+        );
+    }
 
-/// Sets an interface of this thread's namespace up.
-pub fn raise_here(name: &str) -> Result<(), NetnsError> {
-    interface::set_up(name).map_err(|source| NetnsError::new(format!("setting up {name}"), source))
+    /// Sets the interface of this number up.
+    pub fn raise(&mut self, number: u32, name: &str) {
+        let up = libc::IFF_UP as u32;
+        let request = Request::new(libc::RTM_NEWLINK, 0).link(number, up, up);
+        self.put(request, format!("setting up {name}"));
+    }
+
+    /// Gives the interface of this number an address.
+    pub fn address(&mut self, number: u32, name: &str, address: IpAddr, prefix: u8) {
+        let bytes = bytes(address);
+        let request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+            .address(family(address), prefix, number)
+            .with(netlink::IFA_LOCAL, &bytes)
+            .with(netlink::IFA_ADDRESS, &bytes);
+        self.put(request, format!("giving the address {address} to {name}"));
+    }
+
+    /// Adds a route, over the interface of this number if it is not 0.
+    pub fn route(&mut self, route: &Route, number: u32) {
+        let (to, prefix) = route.to;
+        let scope = match route.via {
+            Some(_) => libc::RT_SCOPE_UNIVERSE,
+            None => libc::RT_SCOPE_LINK,
+        };
+        let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let mut request = Request::new(libc::RTM_NEWROUTE, create).route(family(to), prefix, scope);
+        if prefix > 0 {
+            request = request.with(netlink::RTA_DST, &bytes(to));
+        }
+        if let Some(via) = route.via {
+            request = request.with(netlink::RTA_GATEWAY, &bytes(via));
+        }
+        if number > 0 {
+            request = request.with(netlink::RTA_OIF, &number.to_ne_bytes());
+        }
+        self.put(request, format!("adding the route to {to}/{prefix}"));
+    }
+
+    fn put(&mut self, request: Request, doing: String) {
+        self.requests.push(request);
+        self.doing.push(doing);
+    }
+
+    /// Makes the changes, in this thread's namespace and in their order.
+    ///
+    /// # Errors
+    /// The first that the kernel refused; those behind it are made all the same.
+    pub fn send(&self) -> Result<(), NetnsError> {
+        if self.requests.is_empty() {
+            return Ok(());
+        }
+        let sent = Netlink::open()
+            .map_err(|error| (0, error))
+            .and_then(|netlink| netlink.ask_all(&self.requests));
+        sent.map_err(|(place, source)| {
+            let doing = self.doing.get(place).cloned().unwrap_or_default();
+            NetnsError::new(doing, source)
+        })
+    }
 }
 
 /// Waits until an end takes frames: the kernel starts its queue some time after the link is there, and
@@ -106,57 +171,32 @@ impl Namespace {
     /// # Errors
     /// When the router cannot be reached, the interface is not there, or the process may not.
     pub fn add_route(&self, route: &Route) -> Result<(), NetnsError> {
-        self.enter(|| add_route_here(route))?
+        self.enter(|| {
+            let number = match &route.on {
+                None => 0,
+                Some(name) => number_here(name)?,
+            };
+            let mut batch = Batch::default();
+            batch.route(route, number);
+            batch.send()
+        })?
     }
 }
 
-/// Adds a route to this thread's namespace.
-pub fn add_route_here(route: &Route) -> Result<(), NetnsError> {
-    let (to, prefix) = route.to;
-    let failed = |source| NetnsError::new(format!("adding the route to {to}/{prefix}"), source);
-    let family = if to.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
-    };
-    let scope = match route.via {
-        Some(_) => libc::RT_SCOPE_UNIVERSE,
-        None => libc::RT_SCOPE_LINK,
-    };
-    let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let mut request = Request::new(libc::RTM_NEWROUTE, create).route(family as u8, prefix, scope);
-    if prefix > 0 {
-        request = request.with(netlink::RTA_DST, &bytes(to));
-    }
-    if let Some(via) = route.via {
-        request = request.with(netlink::RTA_GATEWAY, &bytes(via));
-    }
-    if let Some(name) = &route.on {
-        let found = interface::find(name).map_err(failed)?;
-        let found = found.ok_or_else(|| failed(io::Error::from_raw_os_error(libc::ENODEV)))?;
-        request = request.with(netlink::RTA_OIF, &found.index.to_ne_bytes());
-    }
-    let added = Netlink::open().and_then(|netlink| netlink.ask(request));
-    added.map_err(failed)
-}
-
-/// Gives an interface of this thread's namespace an address.
-pub fn add_address_here(name: &str, address: IpAddr, prefix: u8) -> Result<(), NetnsError> {
-    let failed = |source| NetnsError::new(format!("giving an address to {name}"), source);
+/// The number of an interface of this thread's namespace.
+pub fn number_here(name: &str) -> Result<u32, NetnsError> {
+    let failed = |source| NetnsError::new(format!("looking for the interface {name}"), source);
     let found = interface::find(name).map_err(failed)?;
     let found = found.ok_or_else(|| failed(io::Error::from_raw_os_error(libc::ENODEV)))?;
-    let family = if address.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
+    Ok(found.index)
+}
+
+fn family(address: IpAddr) -> u8 {
+    let family = match address {
+        IpAddr::V4(_) => libc::AF_INET,
+        IpAddr::V6(_) => libc::AF_INET6,
     };
-    let bytes = bytes(address);
-    let request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
-        .address(family as u8, prefix, found.index)
-        .with(netlink::IFA_LOCAL, &bytes)
-        .with(netlink::IFA_ADDRESS, &bytes);
-    let added = Netlink::open().and_then(|netlink| netlink.ask(request));
-    added.map_err(failed)
+    family as u8
 }
 
 fn bytes(address: IpAddr) -> Vec<u8> {

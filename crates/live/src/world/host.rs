@@ -377,6 +377,7 @@ impl<'a> Host<'a> {
             .map(|(reason, count)| (reason.into(), count))
             .collect();
         let trouble = self.desk.trouble.take();
+        super::parallel::close(std::mem::take(&mut self.ports));
         HostReport {
             outcome,
             received,

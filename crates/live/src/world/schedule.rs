@@ -170,6 +170,11 @@ impl Schedule {
         &self.lanes
     }
 
+    /// The ways out, of a schedule that is no more used.
+    pub fn into_lanes(self) -> Vec<Lane> {
+        self.lanes
+    }
+
     /// What each port has sent.
     pub fn counters(&self) -> Vec<TxCounters> {
         self.lanes

@@ -6,18 +6,19 @@
 //! from there to a node has one from the hub - unless the link is [plain](is_plain): then the node has
 //! the hub's end itself, and no thread stands between it and the real member.
 
-use super::WorldError;
 use super::real::{Absent, Outside, Real, Stack};
-use crate::netns::{self, Namespace, NetnsError, VethEnd};
+use super::{WorldError, parallel};
+use crate::netns::{self, Batch, Namespace, NetnsError, VethEnd};
 use crate::port::{self, Options, Port, Receive, Transmit};
 use crate::raw;
 use node::frame::LONGEST;
 use node::{End, Graph, Link, Probability, Time};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Threads that make namespaces and what is in them.
-const BUILDERS: usize = 4;
+/// The number of a namespace's first interface: behind the loopback, and the tunnels that some kernels put into each.
+const FIRST: u32 = 16;
 
 /// The wires of a graph; they go with this value, or with the process.
 pub struct Wires {
@@ -61,9 +62,9 @@ impl Wires {
     pub fn make(graph: &Graph, real: &BTreeMap<usize, Real>) -> Result<Wires, WorldError> {
         let hub = graph.members.len();
         let count = hub + usize::from(!real.is_empty());
-        let namespaces = in_parallel(count, |_| Namespace::new())?;
-        let mut pairs: Vec<Vec<Pair>> = (0..count).map(|_| Vec::new()).collect();
-        let mut put = |pair: Pair| pairs[pair.ends[0].0].push(pair);
+        let namespaces = parallel::each(count, |_| Namespace::new())?;
+        let mut pairs: Vec<Pair> = Vec::new();
+        let mut put = |pair: Pair| pairs.push(pair);
         for (index, link) in graph.links.iter().enumerate() {
             let inner = |end: End| (end.node.0, name(end), None);
             let sides = link.ends.map(|end| real.contains_key(&end.node.0));
@@ -106,56 +107,61 @@ impl Wires {
                 });
             }
         }
-        // Each in its own namespace, where pairs are made side by side with those of others.
-        in_parallel(count, |member| -> Result<(), NetnsError> {
-            namespaces[member].enter(|| {
-                for Pair { ends, mtu } in &pairs[member] {
-                    let ends = [0, 1].map(|side: usize| VethEnd {
-                        namespace: &namespaces[ends[side].0],
-                        name: &ends[side].1,
-                        mac: ends[side].2,
-                    });
-                    netns::lay(ends, *mtu)?;
-                }
-                Ok::<(), NetnsError>(())
-            })?
-        })?;
-        // Both ends of a pair are there only now.
-        let mut ends: Vec<Vec<&str>> = vec![Vec::new(); count];
-        for pair in pairs.iter().flatten() {
-            for (member, name, _) in &pair.ends {
-                ends[*member].push(name);
-            }
+        // Interfaces are given numbers, so that nobody has to ask for them.
+        let mut ends: Vec<Vec<(&str, u32)>> = vec![Vec::new(); count];
+        let mut batches: Vec<Batch> = (0..count).map(|_| Batch::default()).collect();
+        for Pair { ends: pair, mtu } in &pairs {
+            let numbers = [0, 1].map(|side: usize| {
+                let (member, name, _) = &pair[side];
+                let number = FIRST + ends[*member].len() as u32;
+                ends[*member].push((name, number));
+                number
+            });
+            let pair_ends = [0, 1].map(|side: usize| VethEnd {
+                namespace: &namespaces[pair[side].0],
+                name: &pair[side].1,
+                mac: pair[side].2,
+            });
+            // From the namespace of its first end, side by side with those of others.
+            batches[pair[0].0].pair(pair_ends, numbers, *mtu);
         }
-        in_parallel(count, |member| -> Result<(), NetnsError> {
-            let up = || {
-                ends[member]
-                    .iter()
-                    .try_for_each(|name| netns::raise_here(name))
-            };
-            namespaces[member].enter(up)?
-        })?;
-        // An end has a link when the other is up too.
-        in_parallel(count, |member| -> Result<(), NetnsError> {
-            namespaces[member].enter(|| {
-                ends[member]
-                    .iter()
-                    .try_for_each(|name| netns::wait_here(name))?;
-                match real.get(&member) {
-                    Some(Real::Stack(stack)) => settle(stack),
-                    _ => Ok(()),
-                }
-            })?
-        })?;
+        let within = |batches: &[Batch]| {
+            parallel::each(count, |member| -> Result<(), NetnsError> {
+                namespaces[member].enter(|| batches[member].send())?
+            })
+        };
+        within(&batches)?;
+        // Both ends of a pair are there only now.
+        let up = |ends: &Vec<(&str, u32)>| {
+            let mut batch = Batch::default();
+            for (name, number) in ends {
+                batch.raise(*number, name);
+            }
+            batch
+        };
+        within(&ends.iter().map(up).collect::<Vec<_>>())?;
+        let mut lines: Vec<Vec<(&str, IpAddr, u8)>> = vec![Vec::new(); count];
         for (&member, real) in real {
             let Real::Stack(stack) = real else { continue };
             for line in &stack.lines {
                 for (member, side) in [(member, 0), (line.to, 1)] {
                     let (name, address) = (&line.names[side], line.addresses[side]);
-                    namespaces[member].add_address(name, address, line.prefix)?;
+                    lines[member].push((name, address, line.prefix));
                 }
             }
         }
+        // An end has a link when the other is up too.
+        parallel::each(count, |member| -> Result<(), NetnsError> {
+            namespaces[member].enter(|| {
+                let (ends, lines) = (&ends[member], &lines[member]);
+                ends.iter()
+                    .try_for_each(|(name, _)| netns::wait_here(name))?;
+                match real.get(&member) {
+                    Some(Real::Stack(stack)) => settle(stack, ends, lines),
+                    _ => Ok(()),
+                }
+            })?
+        })?;
         Ok(Wires {
             namespaces: Arc::new(namespaces),
         })
@@ -167,9 +173,9 @@ impl Wires {
         graph: &Graph,
         real: &BTreeMap<usize, Real>,
     ) -> Result<Vec<[Opened; 2]>, WorldError> {
-        let hub = graph.members.len();
-        let mut opened = Vec::with_capacity(graph.links.len());
-        for (index, link) in graph.links.iter().enumerate() {
+        let (hub, links) = (graph.members.len(), &graph.links);
+        let open = |index: usize| -> Result<[Opened; 2], WorldError> {
+            let link = &links[index];
             let sides = link.ends.map(|end| real.get(&end.node.0));
             let from_real = |side: usize| -> Result<Port, WorldError> {
                 let End { node, port } = link.ends[side];
@@ -195,8 +201,7 @@ impl Wires {
                 if side == 1 {
                     pair.reverse();
                 }
-                opened.push(pair);
-                continue;
+                return Ok(pair);
             }
             let pair = [0, 1].map(|side: usize| -> Result<Opened, WorldError> {
                 let end = link.ends[side];
@@ -204,26 +209,45 @@ impl Wires {
                     // What the node sends goes into its own end of the pair.
                     (None, None) => opened_as(self.within(end.node.0, &name(end))?),
                     (None, Some(_)) => {
-                        let outer = self.within(hub, &hub_name(index, side))?;
-                        let own = self.within(end.node.0, &name(end))?;
-                        Opened {
-                            rx: own.rx,
-                            tx: outer.tx,
-                            info: own.info,
-                        }
+                        let (rx, info) = self.receiver(end.node.0, &name(end))?;
+                        let tx = self.sender(hub, &hub_name(index, side))?;
+                        Opened { rx, tx, info }
                     }
                     (Some(_), _) => opened_as(from_real(side)?),
                 })
             });
             let [a, b] = pair;
-            opened.push([a?, b?]);
-        }
-        Ok(opened)
+            Ok([a?, b?])
+        };
+        parallel::each(links.len(), open)
     }
 
+    /// A port of a member's namespace.
     fn within(&self, member: usize, name: &str) -> Result<Port, WorldError> {
         let port = self.namespaces[member].enter(|| raw::open(name, &Options::default()))?;
         Ok(port?)
+    }
+
+    /// The half that receives.
+    fn receiver(
+        &self,
+        member: usize,
+        name: &str,
+    ) -> Result<(Box<dyn Receive>, port::PortInfo), WorldError> {
+        let options = Options::default();
+        let opened = self.namespaces[member].enter(|| {
+            let interface = raw::usable(name)?;
+            let (rx, method) = raw::receiver(&interface, &options)?;
+            Ok((rx, raw::info(&interface, &options, method)))
+        })?;
+        opened.map_err(WorldError::Port)
+    }
+
+    /// The half that sends.
+    fn sender(&self, member: usize, name: &str) -> Result<Box<dyn Transmit>, WorldError> {
+        let opened = self.namespaces[member]
+            .enter(|| raw::sender(&raw::usable(name)?, &Options::default()))?;
+        Ok(opened?)
     }
 
     fn outside(&self, outside: &Outside) -> Result<Port, WorldError> {
@@ -241,54 +265,38 @@ fn opened_as(port: Port) -> Opened {
     Opened { rx, tx, info }
 }
 
-/// Gives the interfaces of this thread's namespace what they are to have.
-fn settle(stack: &Stack) -> Result<(), NetnsError> {
-    let addresses = |v6: bool| {
-        let all = stack.interfaces.iter();
-        all.flat_map(move |interface| {
-            let own = interface.addresses.iter();
-            own.filter(move |(address, _)| address.is_ipv6() == v6)
-                .map(|address| (&interface.name, *address))
-        })
+/// Gives the interfaces of this thread's namespace, each with its number, what they are to have.
+fn settle(
+    stack: &Stack,
+    ends: &[(&str, u32)],
+    lines: &[(&str, IpAddr, u8)],
+) -> Result<(), NetnsError> {
+    let number = |name: &str| {
+        let own = ends.iter().find(|(known, _)| *known == name);
+        // Not one of ours: that of a route to the loopback, say.
+        own.map_or_else(|| netns::number_here(name), |(_, number)| Ok(*number))
     };
-    if addresses(true).next().is_some() {
+    let own = stack.interfaces.iter().flat_map(|interface| {
+        let own = interface.addresses.iter();
+        own.map(|&(address, prefix)| (&interface.name[..], address, prefix))
+    });
+    let all: Vec<(&str, IpAddr, u8)> = own.chain(lines.iter().copied()).collect();
+    if all.iter().any(|(_, address, _)| address.is_ipv6()) {
         netns::quiet_ipv6(false);
     }
-    for (name, (address, prefix)) in addresses(false).chain(addresses(true)) {
-        netns::add_address_here(name, address, prefix)?;
+    let mut batch = Batch::default();
+    for &(name, address, prefix) in &all {
+        batch.address(number(name)?, name, address, prefix);
     }
-    stack.routes.iter().try_for_each(netns::add_route_here)?;
+    for route in &stack.routes {
+        let on = route.on.as_deref().map_or(Ok(0), number)?;
+        batch.route(route, on);
+    }
+    batch.send()?;
     if stack.forward {
         netns::forward_here();
     }
     Ok(())
-}
-
-/// Calls `body` with each number below `count`, on a few threads; the results in order.
-fn in_parallel<T: Send, E: Send>(
-    count: usize,
-    body: impl Fn(usize) -> Result<T, E> + Sync,
-) -> Result<Vec<T>, E> {
-    let body = &body;
-    let mut all: Vec<(usize, Result<T, E>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..BUILDERS.min(count))
-            .map(|first| {
-                let own = move || {
-                    let mine = (first..count).step_by(BUILDERS);
-                    mine.map(|index| (index, body(index))).collect::<Vec<_>>()
-                };
-                scope.spawn(own)
-            })
-            .collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, Result<T, E>)>>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().flat_map(join).collect()
-    });
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, result)| result).collect()
 }
 
 fn name(end: End) -> String {

@@ -7,21 +7,7 @@ use node::Time;
 use openflow::flops::{Report, Series};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Tests of the lab under way that have not reported. It ends with the last: switch and instrument would keep their
-/// channel up for ever.
-static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
-
-/// What else may end that lab.
-static OTHERWISE: Mutex<Option<fn() -> bool>> = Mutex::new(None);
-
-/// What ends a lab with instruments: all their tests are over, or what ends any lab. One such lab runs at a time.
-fn is_over() -> bool {
-    let otherwise = || *OTHERWISE.lock().unwrap_or_else(PoisonError::into_inner);
-    LEFT.load(Ordering::SeqCst) == 0 || otherwise().is_some_and(|stop| stop())
-}
 
 /// How many tests a node is to run.
 pub(crate) fn tests_of(plan: &NodePlan) -> usize {
@@ -35,16 +21,6 @@ pub(crate) fn tests_of(plan: &NodePlan) -> usize {
     }
 }
 
-/// A lab with so many tests begins; what ends it.
-pub(crate) fn begin(count: usize, stop: Option<fn() -> bool>) -> Option<fn() -> bool> {
-    if count == 0 {
-        return stop;
-    }
-    *OTHERWISE.lock().unwrap_or_else(PoisonError::into_inner) = stop;
-    LEFT.store(count, Ordering::SeqCst);
-    Some(is_over)
-}
-
 /// Reports of the measuring nodes of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured(Arc<Mutex<Vec<Report>>>);
@@ -56,8 +32,12 @@ impl Measured {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(report);
-        let less = |left: usize| Some(left.saturating_sub(1));
-        let _ = LEFT.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let reports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.len()
     }
 
     /// All so far.

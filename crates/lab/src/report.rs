@@ -272,9 +272,11 @@ impl fmt::Display for Report {
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
         }
-        writeln!(f)?;
-        write!(f, "{}", self.measured())?;
-        if let Some(timing) = &outcome.timing {
+        if !self.rows.is_empty() {
+            write!(f, "\n{}", self.measured())?;
+        }
+        // Where no node asked for a time there is no error of it.
+        if let Some(timing) = outcome.timing.as_ref().filter(|timing| timing.frames > 0) {
             writeln!(f)?;
             let line = |name: &str, spread: &Spread| {
                 let mut line = vec![name.to_string()];

@@ -165,11 +165,15 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             return Err(LabError::BlockLevel { first, second });
         }
     }
-    let tests = lab.nodes.iter().map(crate::flops::tests_of);
-    let stop = crate::flops::begin(tests.sum(), options.stop);
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed)?;
     let taps = stage.taps(lab);
+    // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
+    let tests: usize = lab.nodes.iter().map(crate::flops::tests_of).sum();
+    let (measured, asked) = (stage.measured.clone(), options.stop);
+    let stop = move || {
+        tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop())
+    };
     let mut jobs = Vec::new();
     let ran = match world {
         World::Sim => {
@@ -178,7 +182,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 until,
                 taps,
                 bits: stage.bit_taps(lab),
-                stop,
+                stop: Some(Box::new(stop)),
                 progress: options.progress,
                 ..sim::Options::default()
             };
@@ -190,7 +194,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 seed,
                 until,
                 taps,
-                stop,
+                stop: Some(Box::new(stop)),
                 real: plan.real,
             };
             let ran = live::world::run_with(graph, options, plan.staff);

@@ -57,7 +57,7 @@ pub struct Sim {
     /// Links that go down or up: when, at which node and port; the next is the last.
     changes: Vec<(Time, usize, Port, bool)>,
     until: Time,
-    stop: Option<fn() -> bool>,
+    stop: Option<Box<dyn Fn() -> bool + Send>>,
     progress: Option<fn(Time, Option<Time>)>,
     frames: u64,
     events: u64,
@@ -183,7 +183,7 @@ impl Sim {
                 break;
             }
             if self.events.is_multiple_of(LOOK) {
-                if self.stop.is_some_and(|stop| stop()) {
+                if self.stop.as_ref().is_some_and(|stop| stop()) {
                     self.finish = Finish::Stopped;
                     break;
                 }

@@ -64,7 +64,7 @@ pub struct Options {
     /// prove it with. Default no.
     pub every_block: bool,
     /// Asked every few thousand events whether the run shall end now; default none.
-    pub stop: Option<fn() -> bool>,
+    pub stop: Option<Box<dyn Fn() -> bool + Send>>,
     /// Told as often how far the run has come, and [`until`](Options::until) when it goes; default none.
     pub progress: Option<fn(Time, Option<Time>)>,
 }

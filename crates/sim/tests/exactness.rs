@@ -168,13 +168,12 @@ fn a_run_stops_when_asked_to() {
     graph.connect((a, 0), (hub, 0), Channel::default());
     // A loop: the frame goes round for ever.
     graph.connect((hub, 1), (hub, 2), Channel::default());
-    static LOOKS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let stop =
-        Some((|| LOOKS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 10) as fn() -> bool);
+    let looks = std::sync::atomic::AtomicU32::new(0);
+    let stop = move || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 10;
     let outcome = run(
         graph,
         Options {
-            stop,
+            stop: Some(Box::new(stop)),
             ..Options::default()
         },
     )

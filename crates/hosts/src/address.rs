@@ -168,6 +168,13 @@ impl fmt::Display for Peer {
     }
 }
 
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Peer {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Peer, D::Error> {
+        text::parse(input)
+    }
+}
+
 /// One network, or a list of them.
 #[cfg(feature = "serde")]
 pub(crate) mod text {

@@ -63,10 +63,6 @@ pub struct Config {
     /// Where connections are taken; `None`: nowhere.
     pub listen: Option<u16>,
     /// Where connections go that the channel opens; `None`: they are refused. Port 6653 unless it says otherwise.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse_some")
-    )]
     pub to: Option<Peer>,
 }
 

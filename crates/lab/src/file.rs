@@ -107,6 +107,7 @@ impl Reader {
         lab.notes = std::mem::take(&mut made.notes);
         let mut own = self.node_sections(sections.value("node"));
         own.retain(|(name, _, section)| !made.merge(name, section));
+        made.connect();
         let span = made.span.clone();
         let generated = made.nodes.into_iter();
         let generated = generated.map(|(name, section)| (name, span.clone(), section));

@@ -4,6 +4,7 @@
 //! Mininet know, and links between their ports. A `[node.h1]` in the file adds to the host that was made, and replaces what
 //! it says itself.
 
+mod controller;
 mod graphml;
 mod shapes;
 
@@ -29,6 +30,8 @@ pub(crate) struct Generated {
     /// For the report.
     pub notes: Vec<String>,
     pub span: Range<usize>,
+    /// What the switches' links to their controller are like, if the network has one.
+    control: Option<controller::Control>,
 }
 
 /// Reads the section; faults are noted, and then nothing is generated.
@@ -118,6 +121,7 @@ pub(crate) fn read(
         None => Some(Shape::default()),
     };
     let templates = Templates::read(&mut fields, faults);
+    let controller = controller::read(&mut fields, faults);
     fields.finish(faults);
     let Some(shape) = shape else {
         let fault = Fault::new(
@@ -134,7 +138,13 @@ pub(crate) fn read(
         span: section.span.clone(),
         ..Generated::default()
     };
+    let switches = shape.switches;
     templates.fill(shape, &mut generated, faults);
+    if let Some((node, control)) = controller {
+        generated.nodes.push((controller::NAME.into(), node));
+        generated.control = Some(control);
+        generated.name_datapaths(switches);
+    }
     generated
 }
 
@@ -152,25 +162,11 @@ struct Templates {
 
 impl Templates {
     fn read(fields: &mut Fields<'_>, faults: &mut Vec<Fault>) -> Templates {
-        let empty = Value {
-            span: 0..0,
-            what: What::Table(Vec::new()),
-        };
-        let mut table = |key, faults: &mut Vec<Fault>| match fields.value(key) {
-            Some(value) => match &value.what {
-                What::Table(_) => value.clone(),
-                _ => {
-                    let message = format!("`{key}` is a table");
-                    let fault = Fault::new(value.span.clone(), message);
-                    faults.push(fault.help(format!("write [topology.{key}]")));
-                    empty.clone()
-                }
-            },
-            None => empty.clone(),
-        };
-        let entries = |value: Value| match value.what {
-            What::Table(entries) => entries,
-            _ => Vec::new(),
+        let mut table = |key, faults: &mut Vec<Fault>| {
+            table(fields, key, faults).unwrap_or_else(|| Value {
+                span: 0..0,
+                what: What::Table(Vec::new()),
+            })
         };
         let host = table("host", faults);
         let switch = table("switch", faults);
@@ -291,12 +287,10 @@ impl Templates {
         let mut node = substitute(template, number as u64)?;
         node.span = self.span.clone();
         let [kind, other] = usual;
-        // An address is for hosts that have some; another kind says itself what it needs.
+        // An address is for those that take one; another kind says itself what it needs.
         let own = node.get("kind").and_then(|kind| kind.read::<String>().ok());
-        let same = own.is_none_or(|own| match &kind.1 {
-            What::Text(usual) => own == *usual || other.0 == "ports",
-            _ => false,
-        });
+        let same =
+            other.0 == "ports" || own.is_none_or(|own| ["host", "process"].contains(&own.as_str()));
         let missing = [Some(kind), same.then_some(other)];
         for (key, what) in missing.into_iter().flatten() {
             if node.get(key).is_none() {
@@ -323,6 +317,24 @@ impl Templates {
             link.put(entry.clone());
         }
         link
+    }
+}
+
+/// The table of a key, if it is there.
+fn table(fields: &mut Fields<'_>, key: &'static str, faults: &mut Vec<Fault>) -> Option<Value> {
+    let value = fields.value(key)?;
+    if let What::Table(_) = value.what {
+        return Some(value.clone());
+    }
+    let fault = Fault::new(value.span.clone(), format!("`{key}` is a table"));
+    faults.push(fault.help(format!("write [topology.{key}]")));
+    None
+}
+
+fn entries(table: Value) -> Vec<Entry> {
+    match table.what {
+        What::Table(entries) => entries,
+        _ => Vec::new(),
     }
 }
 

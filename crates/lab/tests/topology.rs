@@ -184,3 +184,64 @@ fn the_same_seed_gives_the_same_report() {
     "#;
     assert_eq!(run(text).json(), run(text).json());
 }
+
+/// Pings and a flow between two hosts of a network of OpenFlow switches, once these have their controller.
+fn all_reach_by(topology: &str, last: &str) -> Report {
+    let talk = TALK.replace("LAST", last);
+    let talk = talk.replace("run = \"ping\"", "start = '100 ms'\nrun = \"ping\"");
+    let talk = talk.replace("run = \"bulk\"", "start = '150 ms'\nrun = \"bulk\"");
+    let text = format!(
+        "[lab]\nseed = 3\nduration = '500 ms'\n[topology]\n{topology}\n\
+         [topology.switch]\nkind = 'openflow-switch'\n[topology.controller]\n{talk}"
+    );
+    let report = run(&text);
+    let flows = report.outcome.nodes.iter().flat_map(|node| &node.flows);
+    let talks: Vec<_> = flows.filter(|flow| flow.program != "tcp").collect();
+    assert_eq!(talks.len(), 3, "{report}");
+    for flow in talks {
+        assert!(
+            flow.done && flow.lost == 0,
+            "{topology}: {flow:?}\n{report}"
+        );
+    }
+    report
+}
+
+/// A counter of a node.
+fn counter(report: &Report, node: &str, name: &str) -> u64 {
+    let mut nodes = report.outcome.nodes.iter();
+    let node = nodes.find(|one| one.name == node).expect("there is one");
+    let mut counters = node.counters.iter();
+    counters.find(|(known, _)| known == name).map_or(0, |c| c.1)
+}
+
+#[test]
+fn openflow_switches_learn_from_their_controller_over_channels_with_a_delay() {
+    let delay = "control = { delay = '2 ms' }";
+    let report = all_reach_by(&format!("kind = 'linear'\nswitches = 3\n{delay}"), "h3");
+    assert_eq!(counter(&report, "c0", "switches"), 3);
+    assert!(counter(&report, "s2", "packet_ins") > 0, "{report}");
+    // To the controller and back for the first packet at each of three switches, both ways.
+    let nodes = report.outcome.nodes.iter();
+    let mut flows = nodes.flat_map(|node| &node.flows);
+    let ping = flows.find(|flow| flow.program == "ping").expect("one");
+    assert!(ping.round_trip.max >= node::Time::from_ms(12), "{ping:?}");
+}
+
+#[test]
+fn control_channels_in_band_are_tcp_among_the_frames_of_the_hosts() {
+    let band = "control = { in_band = true, delay = '1 ms' }";
+    let report = all_reach_by(&format!("kind = 'linear'\nswitches = 3\n{band}"), "h3");
+    assert_eq!(counter(&report, "c0", "switches"), 3);
+    assert_eq!(counter(&report, "t0", "open"), 3, "{report}");
+    // What the channel of the third switch is made of went through the first.
+    assert!(counter(&report, "s1", "packets") > 100, "{report}");
+}
+
+#[test]
+fn a_fat_tree_of_128_hosts_and_openflow_switches_runs() {
+    let link = "link = { rate = '1 Gb/s', delay = '5 us' }";
+    let report = all_reach_by(&format!("kind = 'fat-tree'\nk = 8\n{link}"), "h128");
+    assert_eq!(counter(&report, "c0", "switches"), 80);
+    assert_eq!(report.outcome.nodes.len(), 128 + 80 + 1);
+}

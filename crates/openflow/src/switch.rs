@@ -10,7 +10,8 @@
 //!   most entries of a table. `eviction`, false: whether a full table gives up the entry that would time out first. `buffers`,
 //!   256: packets kept for controllers, for `buffer_life`, 1 s, at least. `miss_send_len`, 128: bytes of a packet without an
 //!   entry that go to the controller. `fail_mode`, secure, or standalone: what the switch does without a controller - goes on
-//!   with the entries that it has, or forwards by learned addresses. `rate`, 1 Gb/s: of the data ports, as controllers are
+//!   with the entries that it has, or forwards by learned addresses. `entries`, none: those that are there from the start, in the
+//!   syntax of ovs-ofctl. `rate`, 1 Gb/s: of the data ports, as controllers are
 //!   told it. `queues`, none: of ports, each with `port`, `queue`, `min_rate` and `max_rate` in tenths of a percent of the
 //!   rate; the highest is kept to. `names`, `eth1` and so on. `idle`, 5 s: silence before a controller is asked for an echo.
 //!   `seed`, 0: of hashes.
@@ -46,8 +47,12 @@ pub use config::{Config, ConfigError, FailMode, QueueConfig};
 
 use crate::channel::{Batch, Channels, Event, Settings};
 use crate::handshake::Handshake;
-use crate::message::PortReason;
+use crate::message::{FlowCommand, PortReason};
 use crate::table::Flows;
+use crate::text::Flow;
+use crate::version::Version;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use buffers::Buffers;
 use datapath::Datapath;
@@ -126,6 +131,16 @@ impl Switch {
         );
         datapath.evicts = config.eviction;
         datapath.standalone = config.fail_mode == FailMode::Standalone;
+        for text in &config.entries {
+            let wrong = |reason: String| ConfigError {
+                key: "entries",
+                reason: format!("`{text}`: {reason}"),
+            };
+            let flow = Flow::parse(Version::V13, text).map_err(|error| wrong(error.to_string()))?;
+            let add = flow.message(FlowCommand::Add);
+            let added = datapath.flow_mod(Time::ZERO, Version::V13, &add);
+            added.map_err(|fault| wrong(fault.to_string()))?;
+        }
         let settings = Settings {
             limit: 1 << 30,
             idle: config.idle,

@@ -26,10 +26,6 @@ pub const PORT: u16 = 5001;
 )]
 pub struct Config {
     /// Who takes it; port 5001 unless it says otherwise.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse")
-    )]
     pub to: Peer,
     /// When the first flow begins.
     #[cfg_attr(

@@ -22,10 +22,6 @@ const WINDOW: usize = 32_768;
 )]
 pub struct Config {
     /// Who is asked.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse")
-    )]
     pub to: Peer,
     /// How many times; `None`: without end.
     #[cfg_attr(feature = "serde", serde(default))]

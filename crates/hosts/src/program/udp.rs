@@ -21,10 +21,6 @@ use nodes::probe::{self, Probe};
 )]
 pub struct Config {
     /// Who takes it; port 5001 unless it says otherwise.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse")
-    )]
     pub to: Peer,
     /// Bits of payload a second.
     #[cfg_attr(

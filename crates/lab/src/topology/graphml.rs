@@ -44,7 +44,7 @@ fn parse(text: &str, hosts: usize, most: usize) -> Result<Shape, String> {
         let mut data = node.children().filter(|child| named(child, "data"));
         let found = data.find(|data| {
             let key = data.attribute("key").and_then(|key| keys.get(key));
-            key.is_some_and(|key| *key == name)
+            key.is_some_and(|key| key.eq_ignore_ascii_case(name))
         })?;
         found
             .text()?

@@ -89,6 +89,9 @@ pub struct Config {
     pub miss_send_len: u16,
     /// What it does without a controller.
     pub fail_mode: FailMode,
+    /// Entries that are there from the start, as texts that ovs-ofctl reads: so that a switch forwards without a controller,
+    /// and what is for its controller finds its way in band. Those of OpenFlow 1.3.
+    pub entries: Vec<String>,
     /// Of the data ports, as controllers are told it, and queues reckon with.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
     pub rate: Rate,
@@ -125,6 +128,7 @@ impl Default for Config {
             buffer_life: Time::from_secs(1),
             miss_send_len: 128,
             fail_mode: FailMode::Secure,
+            entries: Vec::new(),
             rate: GIGABIT,
             queues: Vec::new(),
             names: Vec::new(),

@@ -26,10 +26,6 @@ const LEAST: Time = Time::from_us(1);
 )]
 pub struct Config {
     /// Who is asked; port 53 unless it says otherwise.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse")
-    )]
     pub to: Peer,
     /// What is asked for, in turn.
     pub names: Vec<String>,

@@ -25,10 +25,6 @@ const AGAIN: Time = Time::from_secs(1);
 )]
 pub struct Config {
     /// Who is asked; port 80 unless it says otherwise.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse")
-    )]
     pub to: Peer,
     /// When the first requests leave.
     #[cfg_attr(

@@ -171,9 +171,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
     let tests: usize = lab.nodes.iter().map(crate::flops::tests_of).sum();
     let (measured, asked) = (stage.measured.clone(), options.stop);
-    let stop = move || {
-        tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop())
-    };
+    let stop = move || tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop());
     let mut jobs = Vec::new();
     let ran = match world {
         World::Sim => {

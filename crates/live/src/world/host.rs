@@ -155,10 +155,13 @@ impl<'a> Host<'a> {
         attend();
         self.publish_wake();
         let mut polls: Vec<libc::pollfd> = Vec::with_capacity(self.ports.len());
+        let mut watch = Watch::new(self.may_watch());
         while !self.run.stop.load(Ordering::SeqCst) {
             let got = self.see_links() | self.wake_if_due() | self.receive();
             self.desk.flush(self.run, self.index);
-            if !got {
+            if got {
+                watch.came(now_ns);
+            } else if !watch.goes_on(now_ns) {
                 self.rest(&mut polls);
             }
         }
@@ -206,6 +209,13 @@ impl<'a> Host<'a> {
         let change = changes.map(|&(at, _)| at).min();
         let wish = self.node.next_wake().into_iter().chain(change).min();
         wish.filter(|&at| at <= self.run.until)
+    }
+
+    /// Whether it may look for frames without sleeping: alone on real wires, and not on the only processor there is.
+    fn may_watch(&self) -> bool {
+        let real = |port: &HostPort| port.from.is_none() && !port.real;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        self.ports.iter().all(real) && processors > 1
     }
 
     /// Wakes the node as often as it wants until shortly after now; whether it did.
@@ -390,6 +400,46 @@ impl<'a> Host<'a> {
     }
 }
 
+/// How long to look for the next frame before sleeping, ns: about what a sleep and its end cost.
+const WATCH_NS: u64 = 30_000;
+
+/// Whether to look for the next frame, or to sleep until it comes: looking pays when frames come one close after the other, so the
+/// last wait tells.
+struct Watch {
+    may: bool,
+    /// When this wait began, ns; `None` while there is something to do.
+    since: Option<u64>,
+    pays: bool,
+}
+
+impl Watch {
+    fn new(may: bool) -> Watch {
+        Watch {
+            may,
+            since: None,
+            pays: false,
+        }
+    }
+
+    /// There was something to do.
+    fn came(&mut self, clock: impl FnOnce() -> u64) {
+        if let Some(since) = self.since.take() {
+            self.pays = clock().saturating_sub(since) <= WATCH_NS;
+        }
+    }
+
+    /// There is nothing to do: whether to look again at once.
+    fn goes_on(&mut self, clock: impl FnOnce() -> u64) -> bool {
+        if !self.may {
+            return false;
+        }
+        let now = clock();
+        let since = *self.since.get_or_insert(now);
+        self.pays &= now.saturating_sub(since) <= WATCH_NS;
+        self.pays
+    }
+}
+
 /// From a frame's first bit to its last one.
 pub fn time_on(link: &Channel, len: usize) -> Time {
     let bits = 8 * (len.max(SHORTEST) + node::link::FCS) as u64;
@@ -401,5 +451,26 @@ fn readable(fd: RawFd) -> libc::pollfd {
         fd,
         events: libc::POLLIN,
         revents: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_watched_only_while_frames_come_close_together() {
+        let mut watch = Watch::new(true);
+        assert!(!watch.goes_on(|| 1_000), "nothing is known yet");
+        watch.came(|| 9_000);
+        assert!(watch.goes_on(|| 9_500), "the last wait was short");
+        assert!(watch.goes_on(|| 9_500 + WATCH_NS));
+        assert!(!watch.goes_on(|| 9_501 + WATCH_NS), "but not for ever");
+        watch.came(|| 9_500 + 2 * WATCH_NS);
+        assert!(!watch.goes_on(|| 200_000), "the last wait was long");
+        let mut never = Watch::new(false);
+        never.goes_on(|| 1);
+        never.came(|| 2);
+        assert!(!never.goes_on(|| 3));
     }
 }

@@ -224,8 +224,12 @@ fn changes(version: Version, shape: Shape, present: u32) {
         ("add", FlowCommand::Add, 2),
         ("delete", FlowCommand::Delete, 2),
     ];
-    let mut told = Vec::new();
+    let mut told: Vec<(&str, f64, u64)> = Vec::new();
     for (turn, (name, command, port)) in rounds.into_iter().enumerate() {
+        // What is not strict is about all entries within a match, of which prefixes have many: no rate of changes.
+        if shape == Shape::Mixed && (turn == 2 || turn > 3) {
+            continue;
+        }
         let groups: Vec<(Vec<u8>, [u8; 60])> = (0..CHANGES / GROUP)
             .map(|group| {
                 let mut bytes = Vec::new();
@@ -267,8 +271,17 @@ fn changes(version: Version, shape: Shape, present: u32) {
         Shape::Mixed => "20 masks",
     };
     print!("  {name:<4} {shape:<9} {present:>8}");
-    for (_, rate, _) in &told {
-        print!(" {:>15.0}", rate / 1e3);
+    for column in [
+        "add",
+        "modify, strict",
+        "modify",
+        "delete, strict",
+        "delete",
+    ] {
+        match told.iter().find(|row| row.0 == column) {
+            Some((_, rate, _)) => print!(" {:>15.0}", rate / 1e3),
+            None => print!(" {:>15}", "-"),
+        }
     }
     let wrong: u64 = told.iter().map(|row| row.2).sum();
     let met = told.iter().all(|row| row.1 >= 200_000.0);

@@ -61,6 +61,7 @@ impl AsRef<Key> for Packet {
 }
 
 impl Packet {
+    #[inline]
     pub fn new(frame: Frame, in_port: u32) -> Packet {
         let (key, layers) = extract(&frame, in_port);
         Packet {
@@ -220,11 +221,16 @@ impl Datapath {
     /// A frame has come in.
     #[inline]
     pub fn receive(&mut self, now: Time, index: usize, frame: Frame, out: &mut Out) {
-        if let Some(mut packet) = self.admit(index, frame, out) {
-            match self.standalone {
-                true => self.finish_with(now, &mut packet, PortNo::NORMAL, out),
-                false => self.pipeline(now, &mut packet, out),
-            }
+        let Some((frame, number)) = self.admit(index, frame, out) else {
+            return;
+        };
+        let mut packet = Packet::new(frame, number);
+        if self.drops_fragments && packet.layers.fragment {
+            return out.drop(packet.take_frame(), "a fragment");
+        }
+        match self.standalone {
+            true => self.finish_with(now, &mut packet, PortNo::NORMAL, out),
+            false => self.pipeline(now, &mut packet, out),
         }
     }
 
@@ -242,7 +248,18 @@ impl Datapath {
         }
         let mut arrived = core::mem::take(&mut self.arrived);
         arrived.clear();
-        arrived.extend(frames.filter_map(|frame| self.admit(index, frame, out)));
+        for frame in frames {
+            let Some((frame, number)) = self.admit(index, frame, out) else {
+                continue;
+            };
+            // Made where it stays: it is large.
+            arrived.push(Packet::new(frame, number));
+            if self.drops_fragments
+                && let Some(mut packet) = arrived.pop_if(|packet| packet.layers.fragment)
+            {
+                out.drop(packet.take_frame(), "a fragment");
+            }
+        }
         // No packet changes entries, so what is found now holds until the last of them is through.
         let mut found = core::mem::take(&mut self.found);
         let (flows, batch) = (&self.flows, &mut self.batch);
@@ -254,9 +271,9 @@ impl Datapath {
         (self.arrived, self.found) = (arrived, found);
     }
 
-    /// Reads a frame, if the port takes any.
+    /// Whether the port takes a frame, and the port's number.
     #[inline]
-    fn admit(&mut self, index: usize, frame: Frame, out: &mut Out) -> Option<Packet> {
+    fn admit(&mut self, index: usize, frame: Frame, out: &mut Out) -> Option<(Frame, u32)> {
         let port = &mut self.ports[index];
         if frame.len() < 14 {
             port.counters.rx_errors += 1;
@@ -270,12 +287,7 @@ impl Datapath {
         }
         port.counters.rx_packets += 1;
         port.counters.rx_bytes += frame.len() as u64;
-        let packet = Packet::new(frame, port.number);
-        if self.drops_fragments && packet.layers.fragment {
-            out.drop(packet.frame, "a fragment");
-            return None;
-        }
-        Some(packet)
+        Some((frame, port.number))
     }
 
     /// Sends a packet by one port, and is done with it.

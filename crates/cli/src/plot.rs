@@ -8,9 +8,10 @@ use crate::stream::name;
 use ::plot::{Axis, Bar, Figure, Panel, Series};
 use anyhow::{Context, ensure};
 use columns::Table;
+use lab::flops::{Device, figure};
 use serde_json::json;
 use std::fs::File;
-use std::io::{BufReader, stdin};
+use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 
 /// Draw columns of numbers as a PNG or SVG picture
@@ -29,7 +30,8 @@ pub struct Plot {
     /// The picture to write, .png or .svg
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// What is drawn: line, points, steps, bars, cdf or histogram
+    /// What is drawn: line, points, steps, bars, cdf or histogram; or flops: what `wire of flops --json` wrote, a file
+    /// for each switch
     #[arg(
         long,
         short,
@@ -90,6 +92,7 @@ enum Kind {
     Bars,
     Cdf,
     Histogram,
+    Flops,
 }
 
 fn axes(text: &str) -> Result<String, String> {
@@ -138,6 +141,9 @@ impl Plot {
             "the ending of {} tells no format; use .png or .svg",
             self.output.display()
         );
+        if self.kind == Kind::Flops {
+            return self.flops();
+        }
         let mut all = Vec::new();
         let (mut x_name, mut y_name) = (self.x_name.clone(), self.y_name.clone());
         for path in &self.files {
@@ -186,6 +192,45 @@ impl Plot {
             let line = json!({
                 "schema": 1, "type": "plot", "file": self.output.display().to_string(),
                 "series": drawn,
+            });
+            let mut stdout = Output::open(&Buffering::default())?;
+            stdout.write(format!("{line}\n").as_bytes())?;
+            stdout.finish()?;
+        }
+        Ok(Verdict::Good)
+    }
+
+    /// The figures of OFLOPS, with a curve for each file.
+    fn flops(&self) -> anyhow::Result<Verdict> {
+        let mut devices = Vec::new();
+        for path in &self.files {
+            let name = name(path);
+            let mut lines = Vec::new();
+            for (number, line) in open(path)?.lines().enumerate() {
+                let line = line.with_context(|| name.clone())?;
+                let line = serde_json::from_str(&line)
+                    .with_context(|| format!("{name}: line {}", number + 1))?;
+                lines.push(line);
+            }
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let label = self.label.get(devices.len()).cloned();
+            let name = label.unwrap_or_else(|| stem.into());
+            devices.push(Device { name, lines });
+        }
+        let title = match self.title.is_empty() {
+            true => "OFLOPS",
+            false => &self.title,
+        };
+        let figure = figure(title, &devices);
+        let mut figure =
+            figure.context("there is nothing of OFLOPS to draw; what actions take is a table")?;
+        figure.width = self.size.0;
+        figure.write(&self.output)?;
+        if self.json {
+            let labels = devices.iter().map(|device| &device.name);
+            let line = json!({
+                "schema": 1, "type": "plot", "file": self.output.display().to_string(),
+                "panels": figure.panels.len(), "switches": labels.collect::<Vec<_>>(),
             });
             let mut stdout = Output::open(&Buffering::default())?;
             stdout.write(format!("{line}\n").as_bytes())?;
@@ -246,7 +291,7 @@ impl Plot {
                 Kind::Steps => Series::steps(label, points),
                 Kind::Bars => bars(label, points.collect()),
                 Kind::Cdf => cdf(label, table.column(column)),
-                Kind::Histogram => self.histogram(label, table.column(column)),
+                Kind::Histogram | Kind::Flops => self.histogram(label, table.column(column)),
             }
         });
         let series: Vec<Series> = series.collect();
@@ -308,11 +353,15 @@ impl Plot {
 }
 
 fn read(path: &Path) -> anyhow::Result<Table> {
+    Table::read(&mut open(path)?, &name(path))
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
-        return Table::read(&mut stdin().lock(), &name(path));
+        return Ok(Box::new(stdin().lock()));
     }
     let file = File::open(path).with_context(|| format!("cannot open {}", name(path)))?;
-    Table::read(&mut BufReader::new(file), &name(path))
+    Ok(Box::new(BufReader::new(file)))
 }
 
 /// Bars round their x, as wide as the closest two are apart.

@@ -1,5 +1,9 @@
 //! What OFLOPS measured, for people and as JSON Lines.
 
+mod figure;
+
+pub use figure::{Device, figure};
+
 use crate::plan::NodePlan;
 use crate::table::{Table, cells, number, time};
 use crate::tree::What;
@@ -119,11 +123,11 @@ fn is_shown(series: &Series) -> bool {
 /// In the tests of the flow table most probes are meant to be dropped, and wrong are barriers behind which a probe
 /// still met the old table.
 fn is_update(report: &Report) -> bool {
-    matches!(report.test, "insert" | "modify" | "delete")
+    matches!(report.test, "insert" | "modify" | "delete" | "interaction")
 }
 
 /// A line of JSON for each row.
-pub(crate) fn lines(reports: &[Report]) -> Vec<Value> {
+pub fn lines(reports: &[Report]) -> Vec<Value> {
     let mut all = Vec::new();
     for report in reports {
         for row in &report.rows {
@@ -138,7 +142,8 @@ pub(crate) fn lines(reports: &[Report]) -> Vec<Value> {
             let series: Vec<Value> = row.series.iter().map(series).collect();
             all.push(json!({
                 "type": "flops", "test": report.test, "of": report.of, "name": row.name, "x": row.x,
-                "sent": row.sent, "received": row.received, "wrong": row.wrong, "series": series,
+                "sent": row.sent, "received": row.received, "wrong": row.wrong, "busy": row.busy,
+                "series": series,
             }));
         }
         for fault in &report.faults {

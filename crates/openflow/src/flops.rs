@@ -21,7 +21,7 @@
 //! | module | the paper's | what it measures |
 //! |---|---|---|
 //! | [`actions::Actions`] | table 3.2 | delay and loss of each action |
-//! | [`update::Update`] | figures 3.4, 3.5, 3.7 | insertion, modification, deletion: the barrier beside the data plane |
+//! | [`update::Update`] | figures 3.4, 3.5 and, with polls, 3.7 | insertion, modification, deletion: the barrier beside the data plane |
 //! | [`intercept::Intercept`] | figure 3.3 | latency of packet-in and packet-out |
 //! | [`monitor::Monitor`] | figure 3.6 | the delay of flow statistics |
 

@@ -152,6 +152,8 @@ pub struct Series {
     pub label: String,
     /// How it is drawn. What is not a finite number is left out.
     pub shape: Shape,
+    /// At an x, from where to where values spread: thin upright bars.
+    pub spread: Vec<(f64, f64, f64)>,
 }
 
 /// How a series is drawn. All but points are in the order of x.
@@ -188,6 +190,7 @@ impl Series {
         Series {
             label: label.into(),
             shape: Shape::Points(points.into_iter().collect()),
+            spread: Vec::new(),
         }
     }
 
@@ -196,6 +199,7 @@ impl Series {
         Series {
             label: label.into(),
             shape: Shape::Line(points.into_iter().collect()),
+            spread: Vec::new(),
         }
     }
 
@@ -204,6 +208,7 @@ impl Series {
         Series {
             label: label.into(),
             shape: Shape::Steps(points.into_iter().collect()),
+            spread: Vec::new(),
         }
     }
 
@@ -212,7 +217,14 @@ impl Series {
         Series {
             label: label.into(),
             shape: Shape::Bars(bars.into_iter().collect()),
+            spread: Vec::new(),
         }
+    }
+
+    /// With what values spread over: x, the least and the greatest.
+    pub fn with_spread(mut self, spread: impl IntoIterator<Item = (f64, f64, f64)>) -> Series {
+        self.spread = spread.into_iter().collect();
+        self
     }
 
     /// The cumulative distribution of a histogram: for each value, the share of all that do not

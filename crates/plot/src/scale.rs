@@ -71,6 +71,10 @@ impl Scale {
                     bars.iter().for_each(|bar| extent.add(bar.height));
                 }
             }
+            series.spread.iter().for_each(|&(_, low, high)| {
+                extent.add(low);
+                extent.add(high);
+            });
         }
         let marks = panel.marks.iter().filter(|mark| !mark.vertical);
         marks.for_each(|mark| extent.add(mark.at));

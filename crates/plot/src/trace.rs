@@ -143,6 +143,7 @@ impl<'a> Trace<'a> {
     }
 
     pub fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
+        self.spread(area, frame)?;
         match &self.series.shape {
             Shape::Points(points) => self.points(area, frame, points),
             Shape::Line(points) => {
@@ -163,6 +164,26 @@ impl<'a> Trace<'a> {
             }
             Shape::Bars(bars) => bars.iter().try_for_each(|bar| self.bar(area, frame, bar)),
         }
+    }
+
+    /// Draws how values spread: upright lines with feet.
+    fn spread<DB: DrawingBackend>(&self, area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
+        for &(x, low, high) in &self.series.spread {
+            let ends = (frame.pixel((x, low)), frame.pixel((x, high)));
+            let (Some(low), Some(high)) = ends else {
+                continue;
+            };
+            let foot = |(x, y): Pixel| ((x - 4.0, y), (x + 4.0, y));
+            for (from, to) in [(low, high), foot(low), foot(high)] {
+                let Some((from, to)) = frame.clip(from, to) else {
+                    continue;
+                };
+                let round = |(x, y): Pixel| (x.round() as i32, y.round() as i32);
+                let piece = [round(from), round(to)];
+                area.draw(&PathElement::new(piece, self.colour.stroke_width(1)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Draws the sample in the legend, from `(x, y)` to the right.

@@ -2,12 +2,14 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
+use lab::flops::{Device as Measured, figure};
 use lab::{Options, World};
+use std::path::PathBuf;
 
 /// Measure an OpenFlow switch: what it says beside what it does
 ///
 /// Tests: actions (delay and loss of each action), insert, modify, delete (the barrier beside the data plane, by the number of
-/// entries), packet-in, packet-out, statistics. Our own switch is measured in simulated time, as any user, or live; Open vSwitch
+/// entries), packet-in, packet-out, statistics (by rate), interaction (100 of 1024 entries modified while statistics are asked for). Our own switch is measured in simulated time, as any user, or live; Open vSwitch
 /// with its userspace datapath live, started for the test in a namespace of its own, as root.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
@@ -45,20 +47,18 @@ pub struct Flops {
     /// From one probe to the next, in the tests of entries
     #[arg(long, value_name = "TIME", default_value = "40 us")]
     gap: String,
-    /// Packets, or requests, a second
-    #[arg(
-        long,
-        value_name = "N,...",
-        value_delimiter = ',',
-        default_value = "100,500,1000,2000"
-    )]
+    /// Packets, or requests, a second [default: 100,500,1000,2000; of interaction 5,10,20,50]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
     rates: Vec<u64>,
-    /// Entries that are there beside those that change
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    others: u32,
+    /// Entries that are there beside those that change [default: 0; of interaction 924]
+    #[arg(long, value_name = "N")]
+    others: Option<u32>,
     /// Ask for the statistics of the whole table this often meanwhile
     #[arg(long, value_name = "TIME")]
     poll: Option<String>,
+    /// Draw what was measured, as .png or .svg; `wire plot --kind flops` draws several switches from their JSON Lines
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Report as JSON Lines
     #[arg(long)]
     json: bool,
@@ -109,6 +109,17 @@ impl Flops {
         };
         stdout.write(text.as_bytes())?;
         stdout.finish()?;
+        if let Some(path) = &self.plot {
+            let device = Measured {
+                name: self.device().into(),
+                lines: lab::flops::lines(&report.flops),
+            };
+            let title = format!("OFLOPS: {}", device.name);
+            match figure(&title, &[device]) {
+                Some(figure) => figure.write(path)?,
+                None => eprintln!("wire: no figure: what actions take is a table"),
+            }
+        }
         let done = report.flops.len();
         anyhow::ensure!(
             done == self.tests.len(),
@@ -118,6 +129,15 @@ impl Flops {
         match report.flops.iter().all(|one| one.faults.is_empty()) {
             true => Ok(Verdict::Good),
             false => Ok(Verdict::Failed),
+        }
+    }
+
+    /// What the switch is called.
+    fn device(&self) -> &'static str {
+        match (self.switch, self.world) {
+            (Device::Wire, Place::Sim) => "Wireline, simulated",
+            (Device::Wire, Place::Live) => "Wireline",
+            (Device::Openvswitch, _) => "Open vSwitch",
         }
     }
 
@@ -137,6 +157,12 @@ impl Flops {
         } = self;
         let poll = self.poll.as_ref().map(|poll| format!("poll = {poll:?}"));
         let poll = poll.unwrap_or_default();
+        let rates = match rates.is_empty() {
+            true => String::new(),
+            false => format!("rates = {rates:?}"),
+        };
+        let others = others.map(|others| format!("others = {others}"));
+        let others = others.unwrap_or_default();
         let switch = match self.switch {
             Device::Wire => "kind = \"openflow-switch\"",
             Device::Openvswitch => {
@@ -146,8 +172,8 @@ impl Flops {
         format!(
             "[lab]\nname = \"flops\"\n[default.link]\nrate = \"unlimited\"\n\
              [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = {protocol:?}\ncount = {count}\n\
-             rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\nrates = {rates:?}\n\
-             others = {others}\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
+             rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\n{rates}\n\
+             {others}\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
              [[link]]\nends = [\"flops.0\", \"s1.2\"]\n[[link]]\nends = [\"flops.1\", \"s1.0\"]\n\
              [[link]]\nends = [\"flops.2\", \"s1.1\"]\n[[link]]\nends = [\"flops.3\", \"flops.4\"]\n"
         )

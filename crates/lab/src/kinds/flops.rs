@@ -13,7 +13,7 @@ use openflow::flops::{Flops, Module, Setup};
 use openflow::version::Version;
 
 /// The tests there are.
-pub(crate) const TESTS: [&str; 7] = [
+pub(crate) const TESTS: [&str; 8] = [
     "actions",
     "insert",
     "modify",
@@ -21,6 +21,7 @@ pub(crate) const TESTS: [&str; 7] = [
     "packet-in",
     "packet-out",
     "statistics",
+    "interaction",
 ];
 
 /// The most tests of one node.
@@ -48,7 +49,7 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
     let round = fields.optional("round", &mut faults).unwrap_or(false);
     let rates = fields.optional::<OneOrMore<u64>>("rates", &mut faults);
     let time = fields.optional::<Text<Time>>("time", &mut faults);
-    let others = fields.optional::<u32>("others", &mut faults).unwrap_or(0);
+    let others = fields.optional::<u32>("others", &mut faults);
     let poll = fields.optional::<Text<Time>>("poll", &mut faults);
     fields.finish(&mut faults);
     let refuse = |key: &str, message: String| {
@@ -65,7 +66,10 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
         return Err(refuse("length", "a probe has 64 to 1514 bytes".into()));
     }
     let entries = entries.map_or(vec![1, 10, 100, 1000], OneOrMore::into_vec);
-    let rates = rates.map_or(vec![100, 500, 1000, 2000], OneOrMore::into_vec);
+    let rates = rates.map(OneOrMore::into_vec);
+    // All of a table of 1024 is much more to tell than one packet.
+    let polls = rates.clone().unwrap_or(vec![5, 10, 20, 50]);
+    let rates = rates.unwrap_or(vec![100, 500, 1000, 2000]);
     let time = time.map_or(Time::from_secs(2), |Text(time)| time);
     let whole = |key: &str, numbers: &[u64]| {
         let good = numbers.iter().all(|number| (1..=MOST).contains(number));
@@ -99,8 +103,24 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
             gap,
             round,
             length,
-            others,
+            others: others.unwrap_or(0),
             poll,
+            polls: Vec::new(),
+        }))
+    };
+    // As in the paper: 100 of 1024 entries change.
+    let interaction = || -> Box<dyn Module> {
+        let others = others.unwrap_or(1024 - 100);
+        Box::new(Update::new(update::Settings {
+            change: Change::Modify,
+            entries: vec![100],
+            repeats,
+            gap,
+            round,
+            length,
+            others,
+            poll: None,
+            polls: polls.clone(),
         }))
     };
     let intercept = |way| -> Box<dyn Module> {
@@ -129,6 +149,7 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
                 time,
                 idle: None,
             })),
+            "interaction" => interaction(),
             other => {
                 let fault = refuse("test", format!("there is no test `{other}`"));
                 return Err(fault.help(format!("the tests are {}", TESTS.join(", "))));

@@ -55,6 +55,9 @@ pub struct Settings {
     pub others: u32,
     /// The gap between requests for the statistics of the whole table meanwhile; `None` for none.
     pub poll: Option<Time>,
+    /// Figure 3.7: such requests a second, one rate after another, each at least 1, while the first number of
+    /// entries is changed. Empty for the test by number of entries.
+    pub polls: Vec<u64>,
 }
 
 impl Default for Settings {
@@ -69,6 +72,7 @@ impl Default for Settings {
             length: 100,
             others: 0,
             poll: None,
+            polls: Vec::new(),
         }
     }
 }
@@ -97,6 +101,8 @@ enum Stage {
 const CHANGE: u64 = 0;
 const OVER: u64 = 1;
 const POLL: u64 = 2;
+/// Requests for statistics under way, at most.
+const MOST_ASKED: usize = 100;
 /// How long a round may take at most.
 const PATIENCE: Time = Time::from_secs(10);
 /// How long nothing must come for a deletion to be over.
@@ -145,23 +151,41 @@ impl Update {
     }
 
     fn entries(&self) -> u32 {
-        self.settings
-            .entries
-            .get(self.at.0)
-            .copied()
-            .unwrap_or(1)
-            .max(1)
+        let at = match self.settings.polls.is_empty() {
+            true => self.at.0,
+            false => 0,
+        };
+        let entries = self.settings.entries.get(at);
+        entries.copied().unwrap_or(1).max(1)
+    }
+
+    /// The gap between requests for statistics.
+    fn poll(&self) -> Option<Time> {
+        match self.settings.polls.get(self.at.0) {
+            Some(rate) => Some(Time::from_ps(1_000_000_000_000 / (*rate).clamp(1, 100_000))),
+            None => self.settings.poll,
+        }
     }
 
     /// Makes the table ready for a round.
     fn prepare(&mut self, bench: &mut Bench<'_>) {
-        let Some(&entries) = self.settings.entries.get(self.at.0) else {
+        let entries = self.entries();
+        let row = match self.settings.polls.is_empty() {
+            true => self.settings.entries.get(self.at.0).map(|_| {
+                let name = format!("{} {}", self.settings.change.name(), entries);
+                Row::new(name, entries.into())
+            }),
+            false => {
+                let rate = self.settings.polls.get(self.at.0);
+                rate.map(|rate| Row::new(format!("{rate}/s"), *rate))
+            }
+        };
+        let Some(row) = row else {
             bench.finish();
             return;
         };
         if self.at.1 == 0 {
-            let name = format!("{} {}", self.settings.change.name(), entries);
-            self.rows.push(Row::new(name, entries.into()));
+            self.rows.push(row);
         }
         self.stage = Stage::Preparing;
         self.round += 1;
@@ -272,6 +296,7 @@ const OTHERS: u32 = 0x10_0000;
 impl Module for Update {
     fn name(&self) -> &'static str {
         match self.settings.change {
+            _ if !self.settings.polls.is_empty() => "interaction",
             Change::Insert => "insert",
             Change::Modify => "modify",
             Change::Delete => "delete",
@@ -280,7 +305,7 @@ impl Module for Update {
 
     fn start(&mut self, bench: &mut Bench<'_>) {
         self.prepare(bench);
-        if let Some(gap) = self.settings.poll {
+        if let Some(gap) = self.poll() {
             bench.timer(bench.now() + gap, POLL);
         }
     }
@@ -337,16 +362,14 @@ impl Module for Update {
 
     fn timer(&mut self, bench: &mut Bench<'_>, number: u64) {
         if number == POLL {
-            let body = Query::Flow(FlowQuery::default());
-            let xid = bench.send(&Message::MultipartRequest(MultipartRequest {
-                more: false,
-                body,
-            }));
-            // A switch that never answers must not make the list grow.
-            if self.asked.len() < 1024 {
+            // A switch that does not keep up is not asked more.
+            if self.asked.len() < MOST_ASKED {
+                let body = Query::Flow(FlowQuery::default());
+                let request = MultipartRequest { more: false, body };
+                let xid = bench.send(&Message::MultipartRequest(request));
                 self.asked.push((xid, bench.now()));
             }
-            if let Some(gap) = self.settings.poll {
+            if let Some(gap) = self.poll() {
                 bench.timer(bench.now() + gap, POLL);
             }
             return;
@@ -402,7 +425,10 @@ impl Module for Update {
 
     fn report(&mut self) -> Report {
         Report {
-            of: "entries",
+            of: match self.settings.polls.is_empty() {
+                true => "entries",
+                false => "requests a second",
+            },
             rows: core::mem::take(&mut self.rows),
             ..Report::default()
         }

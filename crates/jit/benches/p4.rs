@@ -2,7 +2,7 @@
 //! L2 switch in the same run; the microbenchmarks of paper 002; compile times; table updates while forwarding.
 //!
 //! `-- --json FOLDER` writes a file of JSON Lines for each, which `wire plot` draws; `-- forwarding parse` runs only these of `forwarding`,
-//! `parse`, `tables`, `writes`, `feed`, `compile` and `updates`.
+//! `parse`, `tables`, `writes`, `feed`, `compile` and `updates`. `-- profile` only forwards, for ten seconds, for a profiler to look at.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 #[path = "p4/programs.rs"]
@@ -13,6 +13,7 @@ use node::{Node, Out, Port, Time};
 use p4::ir::{ActionCall, KeyMatch, Program, TableId};
 use p4::value::Bits;
 use pipeline::architecture::{Config, Drop, Output, Pipeline};
+use pipeline::control::Control;
 use pipeline::engine::Engine;
 use pipeline::environment::{Environment, Options};
 use pipeline::interpreter::Interpreter;
@@ -30,6 +31,9 @@ const RUN: Duration = Duration::from_millis(400);
 /// How often a program is compiled; the best counts.
 const TRIES: usize = 3;
 const FLOWS: usize = 4096;
+/// So many entries are inserted at most, for so long.
+const MOST_INSERTS: u64 = 150_000;
+const INSERTING: Duration = Duration::from_secs(2);
 /// 64-byte frames at 10 Gb/s.
 const LINE_RATE: f64 = 14.88;
 
@@ -349,6 +353,18 @@ fn forwarding(report: &Report) {
     }
 }
 
+/// Forwards for long enough for a profiler.
+fn profile() {
+    let environment = environment(&compiled(&router(false)));
+    fill(&environment, 10_000, 0);
+    let mut pipeline = pipeline(&environment, true);
+    let packets = packets(10_000, 64);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(10) {
+        rate(&mut pipeline, &packets);
+    }
+}
+
 /// The paper's microbenchmarks: one thing grows, and each point is a program or a packet of its own.
 fn micro_benchmarks(report: &Report) {
     let one = |bench: &str, x: &str, at: usize, first: bool, text: &str, packets: &[Vec<u8>]| {
@@ -441,65 +457,139 @@ fn compile_times(report: &Report) {
     }
 }
 
+/// An entry of a table of [`programs::filled`].
+fn filling(kind: &str, number: u64) -> (Vec<KeyMatch>, u32) {
+    let bits = |width: u32, value: u64| Bits::new(width, value);
+    // Scattered as hashes are, so that nothing but the number of entries helps.
+    let address = number.wrapping_mul(0x9e37_79b1) & 0xFFFF_FFFF;
+    let all = bits(32, 0xFFFF_FFFF);
+    match kind {
+        "exact" => (vec![KeyMatch::Exact(bits(32, address))], 0),
+        "lpm" => (vec![KeyMatch::Prefix(bits(32, address), 32)], 0),
+        "ternary" => {
+            // The masks of a packet filter: prefixes of addresses, with or without a port.
+            let length = 20 + (number % 13) as u32;
+            let mask = (u64::from(u32::MAX) << (32 - length)) & 0xFFFF_FFFF;
+            let port = match number % 3 {
+                0 => KeyMatch::Any,
+                _ => KeyMatch::Mask(bits(16, number % 50_000), bits(16, 0xFFFF)),
+            };
+            let source = KeyMatch::Mask(bits(32, address & mask), bits(32, mask));
+            let destination = KeyMatch::Mask(bits(32, number), all);
+            (vec![source, destination, port], 1 + (address >> 12) as u32)
+        }
+        _ => {
+            let port = number % 60_000;
+            let ports = KeyMatch::Range(bits(16, port), bits(16, port + 7));
+            let others = KeyMatch::Range(bits(16, 1024), bits(16, 65_535));
+            let destination = KeyMatch::Mask(bits(32, address), all);
+            (vec![destination, others, ports], 1 + (address >> 12) as u32)
+        }
+    }
+}
+
 /// Inserts by one thread while another forwards; every packet must come out.
 fn updates(report: &Report) {
-    let program = compiled(&router(false));
-    let environment = environment(&program);
-    fill(&environment, 10_000, 0);
-    let mut pipeline = pipeline(&environment, true);
-    let packets = packets(10_000, 64);
-    let (stop, given, out) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let mut inserted = 0u64;
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut count = Count::default();
-            while !stop.load(Ordering::Relaxed) {
-                for batch in packets.chunks(32) {
-                    let batch = batch.iter().map(|packet| (0, packet.as_slice()));
-                    pipeline.process_all(Time::ZERO, batch, &mut count);
+    for (place, kind) in ["exact", "lpm", "ternary", "range"].into_iter().enumerate() {
+        let program = compiled(&programs::filled(kind));
+        let environment = environment(&program);
+        let id = table(&program, "filled");
+        let forward = call(&program, id, "forward", vec![Bits::new(9, 2u32)]);
+        let entries: Vec<Update> = (0..MOST_INSERTS)
+            .map(|number| {
+                let (keys, priority) = filling(kind, number);
+                Update::Insert(id, Entry::new(keys, forward.clone()).priority(priority))
+            })
+            .collect();
+        let mut pipeline = pipeline(&environment, true);
+        let packets = packets(10_000, 64);
+        let without = rate(&mut pipeline, &packets);
+        let (stop, given, out) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+        let mut inserted = 0;
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut count = Count::default();
+                while !stop.load(Ordering::Relaxed) {
+                    for batch in packets.chunks(32) {
+                        let batch = batch.iter().map(|packet| (0, packet.as_slice()));
+                        pipeline.process_all(Time::ZERO, batch, &mut count);
+                    }
+                    given.fetch_add(packets.len() as u64, Ordering::Relaxed);
                 }
-                given.fetch_add(packets.len() as u64, Ordering::Relaxed);
+                out.store(count.sent, Ordering::Relaxed);
+            });
+            for entry in &entries {
+                environment.tables.update(entry).expect("it fits");
+                inserted += 1;
+                if inserted % 64 == 0 && start.elapsed() > INSERTING {
+                    break;
+                }
             }
-            out.store(count.sent, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
         });
-        let id = table(&program, "routes");
-        while inserted < 150_000 && start.elapsed() < Duration::from_secs(10) {
-            let number = 20_000 + inserted;
-            let action = call(&program, id, "route", vec![Bits::new(16, number % 16)]);
-            let key = vec![KeyMatch::Prefix(
-                Bits::new(32, 0x2000_0000 + (number << 8)),
-                24,
-            )];
-            environment
-                .tables
-                .update(&Update::Insert(id, Entry::new(key, action)))
-                .expect("it fits");
-            inserted += 1;
+        let seconds = start.elapsed().as_secs_f64();
+        let (given, out) = (given.into_inner(), out.into_inner());
+        let inserts = f64::from(inserted) / seconds;
+        let (mpps, lost) = (given as f64 / seconds / 1e6, (given - out) as f64);
+        let what = format!("{kind} inserts one by one while forwarding");
+        report.row(
+            &what,
+            inserts / 1e3,
+            "k/s",
+            Some((inserts / 2e5, "200,000/s")),
+        );
+        report.row(
+            "  packets meanwhile",
+            mpps,
+            "Mpps",
+            Some((mpps / without, "without")),
+        );
+        report.row("  of them lost", lost, "packets", None);
+        // The same with nobody about, and in batches.
+        let mut apart = [0.0; 2];
+        for (batch, apart) in [1, 1000].into_iter().zip(&mut apart) {
+            let environment = self::environment(&program);
+            let start = Instant::now();
+            let mut done = 0;
+            for entries in entries.chunks(batch) {
+                environment.tables.batch(entries).expect("they fit");
+                done += entries.len();
+                if done % 64 == 0 && start.elapsed() > INSERTING {
+                    break;
+                }
+            }
+            *apart = done as f64 / start.elapsed().as_secs_f64();
         }
-        stop.store(true, Ordering::Relaxed);
-    });
-    let seconds = start.elapsed().as_secs_f64();
-    let (given, out) = (given.into_inner(), out.into_inner());
-    report.row(
-        "inserts one by one while forwarding",
-        inserted as f64 / seconds / 1e3,
-        "k/s",
-        None,
-    );
-    report.row(
-        "  packets meanwhile",
-        given as f64 / seconds / 1e6,
-        "Mpps",
-        None,
-    );
-    report.row("  of them lost", (given - out) as f64, "packets", None);
-    let values = [
-        ("inserts_per_s", inserted as f64 / seconds),
-        ("mpps", given as f64 / seconds / 1e6),
-        ("lost", (given - out) as f64),
-    ];
-    report.json("updates", true, "inserts while forwarding", &values);
+        report.row("  with no packets", apart[0] / 1e3, "k/s", None);
+        report.row(
+            "  with no packets, 1,000 at a time",
+            apart[1] / 1e3,
+            "k/s",
+            None,
+        );
+        if kind == "exact" {
+            let environment = self::environment(&program);
+            let control = Control::new(Arc::clone(&environment));
+            let (start, mut done) = (Instant::now(), 0u32);
+            while start.elapsed() < INSERTING / 4 {
+                let line = format!("table add filled {done:#x} do forward 2");
+                control.say(&line).expect("it fits");
+                done += 1;
+            }
+            let rate = f64::from(done) / start.elapsed().as_secs_f64();
+            report.row("  in words, a line each", rate / 1e3, "k/s", None);
+        }
+        let values = [
+            ("inserts_per_s", inserts),
+            ("mpps", mpps),
+            ("mpps_without", without),
+            ("lost", lost),
+            ("alone_per_s", apart[0]),
+            ("batches_per_s", apart[1]),
+        ];
+        report.json("updates", place == 0, kind, &values);
+    }
 }
 
 fn main() {
@@ -519,6 +609,9 @@ fn main() {
             }
             _ => report.wanted.push(argument),
         }
+    }
+    if report.wanted == ["profile"] {
+        return profile();
     }
     if report.wants("forwarding") {
         forwarding(&report);

@@ -1,5 +1,6 @@
 //! From a program to machine code.
 
+use crate::origin::{Clean, Origins};
 use crate::plan::Plan;
 use crate::unit::Unit;
 use crate::{Code, Compiled, Jit, Section, Shared, Way};
@@ -217,6 +218,12 @@ fn make(
         after: None,
         asks: false,
         reads_bytes: false,
+        origins: match what {
+            What::Section(_) => None,
+            What::Path(_) => Some(Origins::new(environment)),
+        },
+        clean: Clean::default(),
+        bases: BTreeMap::new(),
     };
     let config = module.target_config();
     let reads_bytes = match what {

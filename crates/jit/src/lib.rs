@@ -9,7 +9,7 @@
 //! - values are 64-bit limbs, up to eight of them; what is wider, and varbits, the code leaves to the interpreter, statement by
 //!   statement;
 //! - headers are read and written by wide loads and stores, after one comparison with the packet's length;
-//! - tables are looked up by one call, and the chosen action's code follows inline;
+//! - exact and longest-prefix matches are looked up by code, all others by a call, and the chosen action's code follows inline;
 //! - externs are called with their arguments in cells, as the interpreter does.
 //!
 //! A packet that is traced is run by the interpreter.
@@ -17,19 +17,25 @@
 //! | module | |
 //! |---|---|
 //! | `plan` | which slots live in registers, and what is left to the interpreter |
+//! | `origin` | which slots have what the packet has |
 //! | `path` | sections one behind the other, and what stands between them |
-//! | `unit` | blocks, terminators, tables, slots |
+//! | `unit` | blocks, terminators, slots |
+//! | `select`, `table`, `lookup` | where to go on by the values of keys |
 //! | `statement`, `packet`, `expression`, `arithmetic` | what they say |
 //! | `runtime` | what the code calls |
 
 mod arithmetic;
 mod compile;
 mod expression;
+mod lookup;
+mod origin;
 mod packet;
 mod path;
 mod plan;
 mod runtime;
+mod select;
 mod statement;
+mod table;
 mod unit;
 
 pub use compile::{Error, Options};
@@ -183,6 +189,7 @@ impl Engine for Jit {
             from: 0,
             port: 0,
             now: 0,
+            nanoseconds: 0,
         };
         // SAFETY: the code was made for this program's layout and tables, of which the lengths were just compared. It reads
         // the packet within `bits`, appends no more than `room`, and calls shims that see the same pointers.
@@ -235,7 +242,7 @@ impl Engine for Jit {
             "cells and tables are those of another program"
         );
         packet.emitted.clear();
-        packet.emitted.reserve(way.room);
+        packet.emitted.reserve(way.room + bytes.len());
         if way.reads_bytes {
             packet.bytes.clear();
             packet.bytes.extend_from_slice(bytes);
@@ -263,6 +270,7 @@ impl Engine for Jit {
             from: u64::from(port),
             port: 0,
             now: context.now.as_ns() / 1000,
+            nanoseconds: context.now.as_ns(),
         };
         // SAFETY: as in `run`.
         let result = unsafe { (way.code)(state.cells, &raw mut state) };
@@ -271,8 +279,48 @@ impl Engine for Jit {
         context.hit = None;
         let passed = path::passed(result, state.port);
         if matches!(passed, Passed::Sent(_)) {
-            packet.emit_rest(bytes);
+            emit_rest(packet, bytes);
         }
         passed
+    }
+}
+
+/// Appends what the parser has not read; of the usual packet, which is small and whose headers are whole bytes, without any call.
+#[inline]
+fn emit_rest(packet: &mut Packet, bytes: &[u8]) {
+    let emitted = packet.emitted.len();
+    let rest = bytes.get((packet.position / 8) as usize..);
+    match rest {
+        Some(rest)
+            if (16..=64).contains(&rest.len())
+                && (packet.position | packet.emitted_bits).is_multiple_of(8)
+                && packet.emitted.capacity() - emitted >= rest.len() =>
+        {
+            let from = rest.as_ptr();
+            // SAFETY: there is room for the rest behind what is emitted, and `copy` stays within it.
+            unsafe {
+                copy(from, packet.emitted.as_mut_ptr().add(emitted), rest.len());
+                packet.emitted.set_len(emitted + rest.len());
+            }
+            packet.emitted_bits += rest.len() as u64 * 8;
+        }
+        _ => packet.emit_rest(bytes),
+    }
+}
+
+/// Copies 16 to 64 bytes: some of them twice, instead of asking how many there are.
+///
+/// # Safety
+/// Both have so many bytes, and do not overlap.
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, count: usize) {
+    type Piece = [u8; 16];
+    let last = count - 16;
+    for at in [0, last.min(16), last.saturating_sub(16), last] {
+        // SAFETY: each piece ends at `count` or before.
+        unsafe {
+            let piece = from.add(at).cast::<Piece>().read_unaligned();
+            to.add(at).cast::<Piece>().write_unaligned(piece);
+        }
     }
 }

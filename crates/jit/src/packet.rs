@@ -7,6 +7,7 @@ use crate::unit::Unit;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, Switch};
 use p4::ir::*;
+use std::ops::Range;
 
 impl Unit<'_, '_> {
     pub(crate) fn extract(&mut self, id: HeaderId) {
@@ -30,6 +31,19 @@ impl Unit<'_, '_> {
             ty: Ty::Bool,
         };
         self.write(header.valid, &valid);
+        if self.aligned
+            && let Some(origins) = &self.origins
+            && let Some(base) = self.bases.get(&id)
+        {
+            origins.read(id, &mut self.clean);
+            self.b.def_var(*base, source);
+        }
+    }
+
+    /// A slot's header and its first bit there, if it has what the packet has there.
+    pub(crate) fn home_of(&self, slot: SlotId) -> Option<(HeaderId, u32)> {
+        let origins = self.origins.as_ref()?;
+        origins.home(slot).filter(|_| self.clean.has(slot))
     }
 
     pub(crate) fn extract_next(&mut self, id: StackId) {
@@ -146,12 +160,63 @@ impl Unit<'_, '_> {
         let on = self.b.create_block();
         self.b.ins().brif(valid, emit, &[], on, &[]);
         self.b.switch_to_block(emit);
-        let fields: Vec<Wide> = header.fields.iter().map(|slot| self.read(*slot)).collect();
-        let width = fields.iter().map(|field| field.ty.width()).sum();
-        self.append(&fields, width);
+        let width = native_header(id, program).unwrap_or(0);
+        let runs = self.runs(header);
+        if self.aligned && self.bounded && runs.iter().any(|run| run.clean) {
+            self.append_runs(id, &runs, width);
+        } else {
+            let fields: Vec<Wide> = header.fields.iter().map(|slot| self.read(*slot)).collect();
+            self.append(&fields, width);
+        }
         self.b.ins().jump(on, &[]);
         self.b.switch_to_block(on);
         self.known = known;
+    }
+
+    /// A header's fields in runs of whole bytes that are clean or not.
+    fn runs<'a>(&self, header: &'a Header) -> Vec<Run<'a>> {
+        let mut runs: Vec<Run<'a>> = Vec::new();
+        let (mut first, mut at, mut begin) = (0, 0, 0);
+        for (number, slot) in header.fields.iter().enumerate() {
+            at += self.program.slots[slot.index()].ty.width();
+            if at % 8 != 0 {
+                continue;
+            }
+            let clean = header.fields[first..=number]
+                .iter()
+                .all(|slot| self.home_of(*slot).is_some());
+            match runs.last_mut() {
+                Some(run) if run.clean == clean => {
+                    run.fields = &header.fields[first - run.fields.len()..=number];
+                    run.bytes.end = at / 8;
+                }
+                _ => runs.push(Run {
+                    clean,
+                    fields: &header.fields[first..=number],
+                    bytes: begin / 8..at / 8,
+                }),
+            }
+            (first, begin) = (number + 1, at);
+        }
+        runs
+    }
+
+    /// Appends a header of whole bytes; there is room.
+    fn append_runs(&mut self, id: HeaderId, runs: &[Run<'_>], width: u32) {
+        let before = self.b.use_var(self.emitted);
+        let target = self.target_at(before);
+        for run in runs {
+            if run.clean {
+                let base = self.b.use_var(self.bases[&id]);
+                copy_bytes(&mut self.b, base, target, run.bytes.clone());
+            } else {
+                let fields: Vec<Wide> = run.fields.iter().map(|slot| self.read(*slot)).collect();
+                let words = pack(&mut self.b, &fields);
+                store_words(&mut self.b, &words, target, run.bytes.start as i32);
+            }
+        }
+        let after = self.b.ins().iadd_imm_u(before, i64::from(width));
+        self.b.def_var(self.emitted, after);
     }
 
     /// Appends values, of `width` bits together, to what is emitted.
@@ -198,46 +263,104 @@ impl Unit<'_, '_> {
 
     /// There is room: the engine has made it.
     fn append_bytes(&mut self, words: &[(Value, u32)], width: u32, before: Value) {
+        let target = self.target_at(before);
+        let end = store_words(&mut self.b, words, target, 0);
+        debug_assert_eq!(end as u32 * 8, width);
+    }
+
+    /// The address of what is emitted next.
+    fn target_at(&mut self, before: Value) -> Value {
         let out = self.field(std::mem::offset_of!(State, out));
-        let three = constant(&mut self.b, 3);
-        let offset = self.b.ins().ushr(before, three);
-        let target = self.b.ins().iadd(out, offset);
-        let flags = MemFlagsData::new().with_notrap();
-        let b = &mut self.b;
-        let mut at = 0i32;
-        for (word, bits) in words {
-            let mut bytes = bits / 8;
-            if bytes == 8 {
-                let turned = b.ins().bswap(*word);
-                b.ins().store(flags, turned, target, at);
-                at += 8;
-                continue;
-            }
-            while bytes > 0 {
-                let (size, ty) = match bytes {
-                    4.. => (4, types::I32),
-                    2.. => (2, types::I16),
-                    _ => (1, types::I8),
-                };
-                let by = constant(b, u64::from((bytes - size) * 8));
-                let piece = b.ins().ushr(*word, by);
-                let piece = b.ins().ireduce(ty, piece);
-                let piece = if size > 1 {
-                    b.ins().bswap(piece)
-                } else {
-                    piece
-                };
-                b.ins().store(flags, piece, target, at);
-                at += size as i32;
-                bytes -= size;
-            }
+        let offset = self.b.ins().ushr_imm_u(before, 3);
+        self.b.ins().iadd(out, offset)
+    }
+}
+
+/// Neighbouring fields of a header, and the bytes that they have there.
+struct Run<'a> {
+    /// All of them have what the packet has.
+    clean: bool,
+    fields: &'a [SlotId],
+    bytes: Range<u32>,
+}
+
+/// Stores words of whole bytes; gives the place behind them.
+fn store_words(b: &mut FunctionBuilder<'_>, words: &[(Value, u32)], target: Value, at: i32) -> i32 {
+    let flags = MemFlagsData::new().with_notrap();
+    let mut at = at;
+    for (word, bits) in words {
+        let mut bytes = bits / 8;
+        if bytes == 8 {
+            let turned = b.ins().bswap(*word);
+            b.ins().store(flags, turned, target, at);
+            at += 8;
+            continue;
         }
-        debug_assert_eq!(at as u32 * 8, width);
+        while bytes > 0 {
+            let (size, ty) = match bytes {
+                4.. => (4, types::I32),
+                2.. => (2, types::I16),
+                _ => (1, types::I8),
+            };
+            let piece = b.ins().ushr_imm_u(*word, i64::from((bytes - size) * 8));
+            let piece = b.ins().ireduce(ty, piece);
+            let piece = if size > 1 {
+                b.ins().bswap(piece)
+            } else {
+                piece
+            };
+            b.ins().store(flags, piece, target, at);
+            at += size as i32;
+            bytes -= size;
+        }
+    }
+    at
+}
+
+/// Copies these bytes from one place to another, the last ones twice rather than one by one.
+fn copy_bytes(b: &mut FunctionBuilder<'_>, from: Value, to: Value, bytes: Range<u32>) {
+    let flags = MemFlagsData::new().with_notrap();
+    let mut at = bytes.start;
+    while at < bytes.end {
+        let left = bytes.end - at;
+        let (size, ty) = match left {
+            16.. => (16, types::I8X16),
+            8.. => (8, types::I64),
+            4.. => (4, types::I32),
+            2.. => (2, types::I16),
+            _ => (1, types::I8),
+        };
+        let wider = match left {
+            9..=15 => 16,
+            5..=7 => 8,
+            3 => 4,
+            _ => size,
+        };
+        // What was copied before is there to be copied again.
+        let (size, ty, start) = if wider > size && bytes.end - bytes.start >= wider {
+            let ty = match wider {
+                16 => types::I8X16,
+                8 => types::I64,
+                _ => types::I32,
+            };
+            (wider, ty, bytes.end - wider)
+        } else {
+            (size, ty, at)
+        };
+        let piece = b.ins().load(ty, flags, from, start as i32);
+        b.ins().store(flags, piece, to, start as i32);
+        at = start + size;
     }
 }
 
 /// `width` (at most 64) bits from bit `at` of `total` bytes at `source`.
-fn load_bits(b: &mut FunctionBuilder<'_>, source: Value, at: u32, width: u32, total: u32) -> Value {
+pub(crate) fn load_bits(
+    b: &mut FunctionBuilder<'_>,
+    source: Value,
+    at: u32,
+    width: u32,
+    total: u32,
+) -> Value {
     if width == 0 {
         return constant(b, 0);
     }

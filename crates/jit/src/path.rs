@@ -1,6 +1,8 @@
 //! A path as a function: section after section, with what the architecture does between them.
 
 use crate::arithmetic::{Wide, constant};
+use crate::origin::Clean;
+use crate::plan::MOST_HEADER;
 use crate::runtime::{Shim, State};
 use crate::unit::{End, Unit};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -15,6 +17,9 @@ use std::mem::offset_of;
 const SENT: u64 = 3;
 const DROPPED: u64 = 4;
 const LEFT: u64 = 5;
+
+/// What a header has that was never read.
+static ZEROS: [u8; MOST_HEADER as usize / 8] = [0; MOST_HEADER as usize / 8];
 
 /// So many cells are cleared one by one.
 const FEW_CELLS: usize = 40;
@@ -36,7 +41,12 @@ impl Unit<'_, '_> {
         self.begin_path();
         let leave = self.b.create_block();
         let result = self.b.append_block_param(leave, I64);
-        let mut leaves = false;
+        // What is clean wherever the path is left.
+        let mut leaves: Option<Clean> = None;
+        let mut leaving = |clean: &Clean| match &mut leaves {
+            Some(leaves) => drop(leaves.meet(clean)),
+            None => leaves = Some(clean.clone()),
+        };
         for (number, step) in path.steps.iter().enumerate() {
             let number = (number as u64) << 8;
             match *step {
@@ -71,13 +81,13 @@ impl Unit<'_, '_> {
                     if self.asks {
                         let asked = self.field(offset_of!(State, asked));
                         self.branch_out(asked, leave, LEFT | number);
-                        leaves = true;
+                        leaving(&self.clean);
                     }
                 }
                 Step::LeaveIf(slot) => {
                     let value = self.read(slot).limbs[0];
                     self.branch_out(value, leave, LEFT | number);
-                    leaves = true;
+                    leaving(&self.clean);
                 }
                 Step::DropIf(slot, value) => {
                     let is = self.read(slot).limbs[0];
@@ -103,7 +113,8 @@ impl Unit<'_, '_> {
         }
         self.b.switch_to_block(leave);
         self.b.set_cold_block(leave);
-        if leaves {
+        if let Some(clean) = leaves {
+            self.clean = clean;
             self.flush();
             self.save();
         }
@@ -121,6 +132,17 @@ impl Unit<'_, '_> {
             let variable = self.b.declare_var(I64);
             self.b.def_var(variable, zero);
             self.variables.insert(slot, variable);
+        }
+        if let Some(origins) = &self.origins {
+            self.clean = origins.all();
+            let zeros = constant(&mut self.b, ZEROS.as_ptr().addr() as u64);
+            for slot in 0..self.program.slots.len() as u32 {
+                if let Some((header, 0)) = origins.home(SlotId(slot)) {
+                    let base = self.b.declare_var(I64);
+                    self.b.def_var(base, zeros);
+                    self.bases.insert(header, base);
+                }
+            }
         }
         let ranges = self.plan.in_cells().map(|slot| self.layout.range(slot));
         let cells: Vec<usize> = ranges.flatten().collect();
@@ -151,6 +173,7 @@ impl Unit<'_, '_> {
                 self.b.ins().ushr(bits, three)
             }
             Source::Now => self.field(offset_of!(State, now)),
+            Source::Nanoseconds => self.field(offset_of!(State, nanoseconds)),
             Source::ChecksumError => self.field(offset_of!(State, checksum_error)),
         }
     }
@@ -169,7 +192,12 @@ impl Unit<'_, '_> {
         let visible = variables.filter(|(slot, _)| self.plan.visible(*slot));
         let visible: Vec<(SlotId, _)> = visible.collect();
         for (slot, variable) in visible {
-            let value = self.b.use_var(variable);
+            let width = self.program.slots[slot.index()].ty.width();
+            let value = match self.home_of(slot) {
+                // So that nothing need be kept for this.
+                Some((header, at)) if width > 0 => self.words_of(header, at, width)[0].0,
+                _ => self.b.use_var(variable),
+            };
             let at = self.layout.place(slot).0 as i32 * 8;
             let flags = ir::MemFlagsData::trusted();
             self.b.ins().store(flags, value, self.cells, at);

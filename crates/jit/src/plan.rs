@@ -11,7 +11,7 @@ const MOST_LIMBS: usize = 8;
 /// Lists of slots of more elements than these too.
 const MOST_ELEMENTS: usize = 64;
 /// And headers of more bits.
-const MOST_HEADER: u32 = 8192;
+pub(crate) const MOST_HEADER: u32 = 8192;
 
 /// So many slots times blocks may a path have for all its slots of at most 64 bits to be registers.
 const MOST_PLACES: usize = 200_000;
@@ -495,7 +495,8 @@ fn expression_slots(expression: &Expr, f: &mut impl FnMut(SlotId)) {
     }
 }
 
-fn place_slots(place: &Place, f: &mut impl FnMut(SlotId)) {
+/// All slots of a place, and of its index.
+pub(crate) fn place_slots(place: &Place, f: &mut impl FnMut(SlotId)) {
     match place {
         Place::Slot(slot) | Place::Slice { slot, .. } => f(*slot),
         Place::Element { slots, index, .. } => {

@@ -46,6 +46,7 @@ pub(crate) struct State {
     pub(crate) port: u64,
     /// In microseconds.
     pub(crate) now: u64,
+    pub(crate) nanoseconds: u64,
 }
 
 /// Nothing special.
@@ -80,25 +81,11 @@ pub(crate) enum Shim {
     ChecksumError,
 }
 
-/// Lookups, which give a [`Row`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Lookup {
-    /// `(address of the table, key)` of one cell.
-    One,
-    /// `(address of the table, address of the key)`.
-    Any,
-    /// `(state, number of the table, address of the key)`: counts the hit too.
-    Hit,
-}
-
-impl Lookup {
-    /// Where the code is.
-    pub(crate) fn address(self) -> usize {
-        match self {
-            Lookup::One => lookup_one as *const () as usize,
-            Lookup::Any => lookup as *const () as usize,
-            Lookup::Hit => hit as *const () as usize,
-        }
+/// Where the code of a lookup is, which gives a [`Row`].
+pub(crate) fn lookup_address(call: crate::lookup::Call) -> usize {
+    match call {
+        crate::lookup::Call::Any => lookup as *const () as usize,
+        crate::lookup::Call::Hit => hit as *const () as usize,
     }
 }
 
@@ -196,12 +183,6 @@ fn action(choice: Choice, hit: bool) -> u64 {
         Choice::Member(_) | Choice::Group(_) => u32::MAX,
     };
     u64::from(action) | u64::from(hit) << 32
-}
-
-unsafe extern "C" fn lookup_one(table: *const Table, key: u64) -> Row {
-    // SAFETY: one of the tables that the engine was given.
-    let table = unsafe { &*table };
-    Row::of(&table.lookup_cell(key))
 }
 
 unsafe extern "C" fn lookup(table: *const Table, key: *const u64) -> Row {

@@ -1,8 +1,8 @@
 //! Statements.
 
 use crate::arithmetic::{Wide, constant};
-use crate::packet::pack;
-use crate::plan::native_statement;
+use crate::packet::{load_bits, pack};
+use crate::plan::{native_header, native_statement, statement_slots};
 use crate::runtime::{FAILED, Shim, State};
 use crate::unit::{STOP, Unit};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -12,6 +12,14 @@ use p4::value::Bits;
 use pipeline::externs::hash::Algorithm;
 use pipeline::externs::{Call, Item, Operation};
 use pipeline::layout::limbs;
+
+/// Parts of what a checksum covers.
+enum Summand {
+    /// Inputs of the call.
+    Packed(Vec<usize>),
+    /// From this bit of a header so many bits, as they are in the packet.
+    Clean(HeaderId, u32, u32),
+}
 
 impl Unit<'_, '_> {
     pub(crate) fn statement(&mut self, statement: &Statement) {
@@ -63,6 +71,9 @@ impl Unit<'_, '_> {
         let call = constant(&mut self.b, call);
         let result = self.call(Shim::Statement, &[which, call]).unwrap_or(which);
         self.restore();
+        statement_slots(&statement.kind, self.program, &mut |slot| {
+            self.clean.remove(slot);
+        });
         self.go_on(result);
     }
 
@@ -281,26 +292,23 @@ impl Unit<'_, '_> {
         if call.items.len() > 64 || !call.items.iter().all(whole) {
             return None;
         }
-        let items = call.items.iter().map(|item| self.input(call, item.input));
-        let items: Vec<Wide> = items.collect();
-        let words = pack(&mut self.b, &items);
+        let mut sum = constant(&mut self.b, 0);
+        for part in self.summands(call) {
+            let words = match part {
+                Summand::Packed(items) => {
+                    let items: Vec<Wide> =
+                        items.iter().map(|item| self.input(call, *item)).collect();
+                    pack(&mut self.b, &items)
+                }
+                Summand::Clean(header, at, width) => self.words_of(header, at, width),
+            };
+            for (word, bits) in words {
+                sum = self.add_word(sum, word, bits);
+            }
+        }
         let b = &mut self.b;
         let low = constant(b, 0xFFFF_FFFF);
         let (thirty_two, sixteen) = (constant(b, 32), constant(b, 16));
-        let mut sum = constant(b, 0);
-        for (word, bits) in words {
-            // The last one is filled up with zeros.
-            let up = constant(b, u64::from(64 - bits));
-            let word = if bits < 64 {
-                b.ins().ishl(word, up)
-            } else {
-                word
-            };
-            let above = b.ins().ushr(word, thirty_two);
-            let below = b.ins().band(word, low);
-            let both = b.ins().iadd(above, below);
-            sum = b.ins().iadd(sum, both);
-        }
         // From at most 45 bits to 32 and a carry, and from there to 16.
         let sixteen_ones = constant(b, 0xFFFF);
         for (by, mask) in [
@@ -319,6 +327,88 @@ impl Unit<'_, '_> {
             sum = self.b.ins().select(valid, sum, zero);
         }
         Some(self.b.ins().bxor(sum, sixteen_ones))
+    }
+
+    /// A call's items in parts of whole 16 bits (but for the last): those that are clean, as far as they are neighbours in the
+    /// packet, and the others.
+    fn summands(&self, call: &Call) -> Vec<Summand> {
+        let mut parts: Vec<Summand> = Vec::new();
+        let mut group = Vec::new();
+        let mut total = 0;
+        for (number, item) in call.items.iter().enumerate() {
+            let input = &call.inputs[item.input];
+            let width = input.ty.width();
+            group.push(item.input);
+            total += width;
+            if total % 16 != 0 && number + 1 < call.items.len() {
+                continue;
+            }
+            let whole = total.is_multiple_of(16);
+            let group = std::mem::take(&mut group);
+            match (
+                self.clean_run(call, &group).filter(|_| whole),
+                parts.last_mut(),
+            ) {
+                (Some((header, at, width)), Some(Summand::Clean(of, from, so_far)))
+                    if header == *of && at == *from + *so_far =>
+                {
+                    *so_far += width;
+                }
+                (Some((header, at, width)), _) => parts.push(Summand::Clean(header, at, width)),
+                (None, Some(Summand::Packed(before))) => before.extend(group),
+                (None, _) => parts.push(Summand::Packed(group)),
+            }
+        }
+        parts
+    }
+
+    /// Where inputs are in the packet, if they are clean and stand there one behind the other.
+    fn clean_run(&self, call: &Call, inputs: &[usize]) -> Option<(HeaderId, u32, u32)> {
+        let mut run: Option<(HeaderId, u32, u32)> = None;
+        for input in inputs {
+            let part = &call.inputs[*input];
+            let Expr::Slot(slot) = &part.value else {
+                return None;
+            };
+            let width = self.program.slots[slot.index()].ty.width();
+            let (header, at) = self.home_of(*slot).filter(|_| width == part.ty.width())?;
+            run = Some(match run {
+                None => (header, at, width),
+                Some((of, from, so_far)) if of == header && from + so_far == at => {
+                    (of, from, so_far + width)
+                }
+                Some(_) => return None,
+            });
+        }
+        run
+    }
+
+    /// Bits of the packet in words of 64 bits; the last may have fewer.
+    pub(crate) fn words_of(&mut self, header: HeaderId, at: u32, width: u32) -> Vec<(Value, u32)> {
+        let base = self.b.use_var(self.bases[&header]);
+        let total = native_header(header, self.program).unwrap_or(0).div_ceil(8);
+        let mut words = Vec::new();
+        let mut done = 0;
+        while done < width {
+            let take = (width - done).min(64);
+            words.push((load_bits(&mut self.b, base, at + done, take, total), take));
+            done += take;
+        }
+        words
+    }
+
+    /// Adds the 16-bit numbers of a word of so many bits; what is missing in the last is zero.
+    fn add_word(&mut self, sum: Value, word: Value, bits: u32) -> Value {
+        let b = &mut self.b;
+        let missing = bits.next_multiple_of(16) - bits;
+        let word = b.ins().ishl_imm_u(word, i64::from(missing));
+        if bits <= 32 {
+            return b.ins().iadd(sum, word);
+        }
+        let above = b.ins().ushr_imm_u(word, 32);
+        let below = b.ins().band_imm_u(word, 0xFFFF_FFFF);
+        let both = b.ins().iadd(above, below);
+        b.ins().iadd(sum, both)
     }
 
     /// Ends the current block with an error of the parser.

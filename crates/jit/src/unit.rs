@@ -3,17 +3,16 @@
 use crate::Shared;
 use crate::arithmetic::{Wide, constant};
 use crate::compile::Target;
+use crate::origin::{Clean, Flow, Origins};
 use crate::plan::{Plan, native};
-use crate::runtime::{self, Lookup, Shim, State};
-use cranelift_codegen::ir::condcodes::IntCC;
+use crate::runtime::{self, Shim, State};
 use cranelift_codegen::ir::{
     self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types::I64,
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
-use cranelift_frontend::{FunctionBuilder, Switch, Variable};
+use cranelift_frontend::{FunctionBuilder, Variable};
 use p4::ir::*;
 use pipeline::layout::{Layout, limbs};
-use pipeline::table::Table;
 use std::collections::BTreeMap;
 
 /// What a section's function says at its end.
@@ -70,6 +69,10 @@ pub(crate) struct Unit<'a, 'b> {
     pub(crate) asks: bool,
     /// The interpreter reads the packet's bytes.
     pub(crate) reads_bytes: bool,
+    /// On a path: where slots are in headers, which are clean, and the bases of headers.
+    pub(crate) origins: Option<Origins<'a>>,
+    pub(crate) clean: Clean,
+    pub(crate) bases: BTreeMap<HeaderId, Variable>,
 }
 
 impl Unit<'_, '_> {
@@ -112,7 +115,12 @@ impl Unit<'_, '_> {
         let preds = predecessors(body);
         let mut ends: Vec<Option<Known>> = vec![None; count];
         let entry = std::mem::take(&mut self.known);
+        let origins = self.origins.as_ref();
+        let flow = origins.map(|origins| origins.flow(body, &self.clean, self.aligned));
         for (index, block) in body.blocks.iter().enumerate() {
+            if let Some(flow) = &flow {
+                self.clean = flow.entries[index].clone().unwrap_or_default();
+            }
             self.b.switch_to_block(blocks[index]);
             self.known = match preds[index].as_slice() {
                 [] if index == 0 => entry.clone(),
@@ -129,6 +137,7 @@ impl Unit<'_, '_> {
             self.terminator(&block.terminator, index, &blocks, end);
             ends[index] = Some(std::mem::take(&mut self.known));
         }
+        self.clean = flow.map(Flow::end).unwrap_or_default();
         self.fail = before;
     }
 
@@ -190,7 +199,7 @@ impl Unit<'_, '_> {
         }
     }
 
-    fn jump(&mut self, from: usize, to: BlockId, blocks: &[ir::Block]) {
+    pub(crate) fn jump(&mut self, from: usize, to: BlockId, blocks: &[ir::Block]) {
         let target = self.target(from, to, blocks);
         self.b.ins().jump(target, &[]);
     }
@@ -226,193 +235,6 @@ impl Unit<'_, '_> {
         }
     }
 
-    fn apply(&mut self, id: TableId, next: ir::Block, exit: ir::Block) {
-        let program = self.program;
-        let table = &program.tables[id.index()];
-        let chosen = table.implementation.is_some();
-        let direct = !table.direct.is_empty();
-        let number = constant(&mut self.b, u64::from(id.0));
-        let (arguments, found) = if chosen {
-            let key = self.table_key(id, false);
-            let selectors = self.table_key(id, true);
-            let found = self.call(Shim::Choose, &[number, key, selectors]);
-            // The shim puts the arguments into their slots.
-            (number, found.unwrap_or(number))
-        } else if direct || table.idle_timeout {
-            let key = self.table_key(id, false);
-            let state = self.state;
-            self.lookup(Lookup::Hit, &[state, number, key])
-        } else {
-            let tables = self.field(std::mem::offset_of!(State, tables));
-            let at = constant(&mut self.b, id.index() as u64 * size_of::<Table>() as u64);
-            let entries = self.b.ins().iadd(tables, at);
-            let values = self.key_values(id, false);
-            if let [one] = values.as_slice() {
-                self.lookup(Lookup::One, &[entries, *one])
-            } else {
-                let key = self.in_memory(values, false);
-                self.lookup(Lookup::Any, &[entries, key])
-            }
-        };
-        // The low half is the action, the bit above says whether it was a hit.
-        let low = constant(&mut self.b, 0xFFFF_FFFF);
-        let action = self.b.ins().band(found, low);
-        for (slot, shift) in [(table.hit, 32), (table.action_run, 0)] {
-            let Some(slot) = slot else { continue };
-            let value = if shift == 0 {
-                action
-            } else {
-                let by = constant(&mut self.b, shift);
-                self.b.ins().ushr(found, by)
-            };
-            let ty = program.slots[slot.index()].ty;
-            let limbs = vec![value];
-            self.write(slot, &Wide { limbs, ty });
-        }
-        let (next, exit) = if chosen || direct {
-            (self.without_hit(next), self.without_hit(exit))
-        } else {
-            (next, exit)
-        };
-        let mut known = std::mem::take(&mut self.known);
-        if chosen {
-            // The shim has written the arguments into their slots.
-            known.clear();
-        }
-        let mut switch = Switch::new();
-        let none = self.b.create_block();
-        let entries: Vec<ir::Block> = table
-            .actions
-            .iter()
-            .map(|_| self.b.create_block())
-            .collect();
-        for (index, block) in entries.iter().enumerate() {
-            switch.set_entry(index as u128, *block);
-        }
-        switch.emit(&mut self.b, action, none);
-        self.b.switch_to_block(none);
-        self.b.ins().jump(next, &[]);
-        for (choice, block) in table.actions.iter().zip(&entries) {
-            let action = &program.actions[choice.action.index()];
-            self.b.switch_to_block(*block);
-            self.known = known.clone();
-            if !chosen {
-                let mut at = 0;
-                for (_, slot, _) in &action.parameters {
-                    let ty = program.slots[slot.index()].ty;
-                    self.argument(*slot, ty, arguments, &mut at);
-                }
-            }
-            self.body(&action.body, End::Action { next, exit });
-        }
-        for choice in &table.actions {
-            let action = &program.actions[choice.action.index()];
-            action
-                .parameters
-                .iter()
-                .for_each(|(_, slot, _)| drop(known.remove(slot)));
-            for statement in action
-                .body
-                .blocks
-                .iter()
-                .flat_map(|block| &block.statements)
-            {
-                if matches!(statement.kind, StatementKind::Call { .. }) {
-                    known.clear();
-                }
-                crate::plan::statement_slots(&statement.kind, program, &mut |slot| {
-                    known.remove(&slot);
-                });
-            }
-        }
-        self.known = known;
-        for (block, to) in std::mem::take(&mut self.trampolines) {
-            self.b.switch_to_block(block);
-            let zero = constant(&mut self.b, 0);
-            self.set_field(std::mem::offset_of!(State, hit), zero);
-            self.b.ins().jump(to, &[]);
-        }
-    }
-
-    /// A block on the way that ends an entry's hold on direct objects.
-    fn without_hit(&mut self, to: ir::Block) -> ir::Block {
-        let block = self.b.create_block();
-        self.trampolines.push((block, to));
-        block
-    }
-
-    /// A parameter of an action from what the table has for it.
-    fn argument(&mut self, slot: SlotId, ty: Ty, arguments: Value, at: &mut i32) {
-        let count = limbs(ty.width());
-        let flags = MemFlagsData::trusted();
-        let values = (0..count as i32)
-            .map(|index| self.b.ins().load(I64, flags, arguments, (*at + index) * 8))
-            .collect();
-        *at += count as i32;
-        self.write(slot, &Wide { limbs: values, ty });
-        if matches!(ty, Ty::Varbit(_)) {
-            let length = self.b.ins().load(I64, flags, arguments, *at * 8);
-            let place = self.layout.place(slot).0 + count;
-            self.b
-                .ins()
-                .store(flags, length, self.cells, place as i32 * 8);
-            *at += 1;
-        }
-    }
-
-    /// A lookup, which gives where the arguments are, and the action with the hit.
-    fn lookup(&mut self, lookup: Lookup, arguments: &[Value]) -> (Value, Value) {
-        let mut signature = ir::Signature::new(self.target.convention);
-        let word = ir::AbiParam::new(I64);
-        signature.params.resize(arguments.len(), word);
-        signature.returns.resize(2, word);
-        let signature = self.b.import_signature(signature);
-        let callee = constant(&mut self.b, lookup.address() as u64);
-        let call = self.b.ins().call_indirect(signature, callee, arguments);
-        let results = self.b.inst_results(call);
-        (results[0], results[1])
-    }
-
-    /// The limbs of the keys that take part in the match, or of those that select a member.
-    fn key_values(&mut self, id: TableId, selectors: bool) -> Vec<Value> {
-        let program = self.program;
-        let table = &program.tables[id.index()];
-        let mut values: Vec<Value> = Vec::new();
-        for key in &table.keys {
-            if (&*key.match_kind == "selector") != selectors {
-                continue;
-            }
-            let value = self.any_expression(&key.value, key.ty);
-            values.extend(&value.limbs);
-        }
-        values
-    }
-
-    /// The same in memory.
-    fn table_key(&mut self, id: TableId, selectors: bool) -> Value {
-        let values = self.key_values(id, selectors);
-        self.in_memory(values, selectors)
-    }
-
-    fn in_memory(&mut self, values: Vec<Value>, selectors: bool) -> Value {
-        if values.is_empty() {
-            return self.cells;
-        }
-        let size = values.len() as u32 * 8;
-        // Both are needed at once.
-        let place = if selectors {
-            self.new_buffer(size)
-        } else {
-            self.buffer(size)
-        };
-        for (index, value) in values.into_iter().enumerate() {
-            self.b
-                .ins()
-                .stack_store(I64, value, place, index as i32 * 8);
-        }
-        self.b.ins().stack_addr(I64, place, 0)
-    }
-
     /// A piece of the stack of so many bytes, one for all.
     pub(crate) fn buffer(&mut self, size: u32) -> ir::StackSlot {
         match self.scratch {
@@ -428,118 +250,6 @@ impl Unit<'_, '_> {
     pub(crate) fn new_buffer(&mut self, size: u32) -> ir::StackSlot {
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size.max(8), 3);
         self.b.create_sized_stack_slot(data)
-    }
-
-    fn select(&mut self, terminator: &Terminator, from: usize, blocks: &[ir::Block]) {
-        let Terminator::Select {
-            keys,
-            cases,
-            default,
-        } = terminator
-        else {
-            return;
-        };
-        let default = *default;
-        let program = self.program;
-        if !crate::plan::native_select(keys, cases, program) {
-            self.select_by_shim(terminator, cases, default, from, blocks);
-            return;
-        }
-        let keys: Vec<Wide> = keys.iter().map(|key| self.expression(key)).collect();
-        if let [key] = keys.as_slice()
-            && key.limbs.len() == 1
-            && let Some(numbers) = plain_numbers(cases)
-        {
-            let mut switch = Switch::new();
-            let mut seen = std::collections::BTreeSet::new();
-            for (number, next) in numbers {
-                if seen.insert(number) {
-                    let target = self.target(from, next, blocks);
-                    switch.set_entry(u128::from(number), target);
-                }
-            }
-            // A case that fits all stands last, if there is one.
-            let rest = cases
-                .iter()
-                .find(|case| matches!(case.patterns[..], [Pattern::Any]));
-            let default = rest.map_or(default, |case| case.next);
-            let default = self.target(from, default, blocks);
-            switch.emit(&mut self.b, key.limbs[0], default);
-            return;
-        }
-        // What is read in a later comparison is not there after an earlier one.
-        let known = self.known.clone();
-        for case in cases {
-            let mut all: Option<Value> = None;
-            for (pattern, key) in case.patterns.iter().zip(&keys) {
-                let Some(fits) = self.fits(pattern, key) else {
-                    continue;
-                };
-                all = Some(match all {
-                    Some(before) => self.b.ins().band(before, fits),
-                    None => fits,
-                });
-            }
-            let target = self.target(from, case.next, blocks);
-            let Some(all) = all else {
-                self.b.ins().jump(target, &[]);
-                self.known = known;
-                return;
-            };
-            let rest = self.b.create_block();
-            self.b.ins().brif(all, target, &[], rest, &[]);
-            self.b.switch_to_block(rest);
-        }
-        self.jump(from, default, blocks);
-        self.known = known;
-    }
-
-    /// Whether a key is as a pattern says; `None` where any is.
-    fn fits(&mut self, pattern: &Pattern, key: &Wide) -> Option<Value> {
-        Some(match pattern {
-            Pattern::Any | Pattern::ValueSet(_) => return None,
-            Pattern::Equal(value) => {
-                let value = self.expression(value);
-                key.equal(&value, &mut self.b)
-            }
-            Pattern::Mask(value, mask) => {
-                let value = self.expression(value);
-                let mask = self.expression(mask);
-                let key = key.and(&mask, &mut self.b);
-                let value = value.and(&mask, &mut self.b);
-                key.equal(&value, &mut self.b)
-            }
-            Pattern::Range(from, to) => {
-                let from = self.expression(from);
-                let to = self.expression(to);
-                let below = key.less(&from, &mut self.b);
-                let above = to.less(key, &mut self.b);
-                let outside = self.b.ins().bor(below, above);
-                let zero = self.b.ins().iconst(ir::types::I8, 0);
-                self.b.ins().icmp(IntCC::Equal, outside, zero)
-            }
-        })
-    }
-
-    fn select_by_shim(
-        &mut self,
-        terminator: &Terminator,
-        cases: &[Case],
-        default: BlockId,
-        from: usize,
-        blocks: &[ir::Block],
-    ) {
-        self.name_section();
-        // The program stays where it is while its code lives.
-        let which = constant(&mut self.b, std::ptr::from_ref(terminator) as u64);
-        let chosen = self.call(Shim::Select, &[which]).unwrap_or(which);
-        let mut switch = Switch::new();
-        for (index, case) in cases.iter().enumerate() {
-            let target = self.target(from, case.next, blocks);
-            switch.set_entry(index as u128, target);
-        }
-        let default = self.target(from, default, blocks);
-        switch.emit(&mut self.b, chosen, default);
     }
 
     /// A condition as a value that is zero or not.
@@ -606,6 +316,7 @@ impl Unit<'_, '_> {
 
     /// Sets a slot to a value of its width.
     pub(crate) fn write(&mut self, slot: SlotId, value: &Wide) {
+        self.clean.remove(slot);
         if let Some(variable) = self.variables.get(&slot) {
             self.b.def_var(*variable, value.limbs[0]);
             return;
@@ -695,19 +406,4 @@ fn predecessors(body: &Body) -> Vec<Vec<usize>> {
         list.extend([usize::MAX, usize::MAX]);
     }
     preds
-}
-
-/// The cases' numbers, when all but the last are numbers and the last may be anything.
-fn plain_numbers(cases: &[Case]) -> Option<Vec<(u64, BlockId)>> {
-    let mut out = Vec::new();
-    for (index, case) in cases.iter().enumerate() {
-        match case.patterns.as_slice() {
-            [Pattern::Equal(Expr::Constant(value, ty))] if value.width() == ty.width() => {
-                out.push((value.to_u64()?, case.next));
-            }
-            [Pattern::Any] if index + 1 == cases.len() => {}
-            _ => return None,
-        }
-    }
-    Some(out)
 }

@@ -109,6 +109,8 @@ pub enum Source {
     Length,
     /// The time in microseconds.
     Now,
+    /// The time in nanoseconds.
+    Nanoseconds,
     /// Whether the program found a checksum wrong.
     ChecksumError,
 }

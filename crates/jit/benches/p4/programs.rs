@@ -100,6 +100,37 @@ control Emit(packet_out p, in headers h) {{ apply {{ p.emit(h.ethernet); p.emit(
     )
 }
 
+/// One table of IPv4 packets, whose keys are of this kind: addresses and, where there is more than one key, ports.
+pub fn filled(kind: &str) -> String {
+    let keys = match kind {
+        "exact" | "lpm" => format!("h.ipv4.dst: {kind};"),
+        "ternary" => "h.ipv4.src: ternary; h.ipv4.dst: ternary; h.udp.dst: ternary;".into(),
+        _ => "h.ipv4.dst: ternary; h.udp.src: range; h.udp.dst: range;".into(),
+    };
+    format!(
+        "{HEAD}
+header ethernet_t {{ bit<48> dst; bit<48> src; bit<16> type; }}
+header ipv4_t {{ bit<64> first; bit<8> ttl; bit<8> protocol; bit<16> checksum; bit<32> src; bit<32> dst; }}
+header udp_t {{ bit<16> src; bit<16> dst; bit<16> length; bit<16> checksum; }}
+struct headers {{ ethernet_t ethernet; ipv4_t ipv4; udp_t udp; }}
+struct metadata {{ }}
+parser Parse(packet_in p, out headers h, inout metadata m, inout standard_metadata_t sm) {{
+    state start {{ p.extract(h.ethernet); p.extract(h.ipv4); p.extract(h.udp); transition accept; }}
+}}
+control Check(inout headers h, inout metadata m) {{ apply {{ }} }}
+control Forward(inout headers h, inout metadata m, inout standard_metadata_t sm) {{
+    action forward(bit<9> port) {{ sm.egress_spec = port; }}
+    table filled {{ key = {{ {keys} }} actions = {{ forward; }} default_action = forward(1); size = 1000000; }}
+    apply {{ filled.apply(); }}
+}}
+control Leave(inout headers h, inout metadata m, inout standard_metadata_t sm) {{ apply {{ }} }}
+control Sum(inout headers h, inout metadata m) {{ apply {{ }} }}
+control Emit(packet_out p, in headers h) {{ apply {{ p.emit(h.ethernet); p.emit(h.ipv4); p.emit(h.udp); }} }}
+{}",
+        switch("Parse")
+    )
+}
+
 /// The paper's microbenchmarks: so many headers of 16 bytes to parse, tables to apply, fields to write.
 pub fn micro(headers: usize, tables: usize, writes: usize) -> String {
     let mut text = String::from(HEAD);

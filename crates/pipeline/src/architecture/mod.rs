@@ -133,8 +133,8 @@ pub struct Pipeline {
 enum Architecture {
     V1Model(Box<v1model::V1Model>),
     Psa(Box<psa::Psa>),
-    Switch(crossbar::Switch),
-    Bump(crossbar::Bump),
+    Switch(Box<crossbar::Switch>),
+    Bump(Box<crossbar::Bump>),
 }
 
 impl Pipeline {
@@ -158,12 +158,12 @@ impl Pipeline {
                 Architecture::Psa(Box::new(psa::Psa::new(environment)?))
             }
             "Switch" => {
-                machine.prepare(None)?;
-                Architecture::Switch(crossbar::Switch::new(environment)?)
+                let switch = crossbar::Switch::new(environment, &mut machine)?;
+                Architecture::Switch(Box::new(switch))
             }
             "Bump" => {
-                machine.prepare(None)?;
-                Architecture::Bump(crossbar::Bump::new(environment)?)
+                let bump = crossbar::Bump::new(environment, &mut machine)?;
+                Architecture::Bump(Box::new(bump))
             }
             other => {
                 return Err(Unsupported::new(format!(

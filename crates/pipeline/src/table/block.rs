@@ -2,10 +2,11 @@
 //!
 //! For each four bits of the key and each of their sixteen values a block has a row of bits, one for each entry: whether the entry takes that
 //! value there. The rows that a key selects, ANDed, have the entries that match. The bits are in the order of who wins, so the first
-//! one is the answer.
+//! one is the answer. Of ranges the rows tell only a part; the entries that are left are compared whole.
 
 use super::form::Form;
 use super::lookup::Rule;
+use super::pattern::Pattern;
 use super::rank::Rank;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -54,9 +55,27 @@ impl Nibble {
         usize::from(self.number) * 16 + self.of(cells)
     }
 
-    /// How many of its bits count in a pattern with these masks.
-    pub(super) fn weight(self, masks: &[u64]) -> u64 {
-        u64::from((self.of(masks) as u32).count_ones())
+    /// How many of its sixteen values a pattern does not take, as bits.
+    pub(super) fn weight(self, pattern: &Pattern) -> u64 {
+        u64::from(4 - self.taken(pattern).count_ones().ilog2())
+    }
+
+    /// Which of its sixteen values a pattern takes. Of a range that is only a part of the truth: what can be said of these four bits alone.
+    fn taken(self, pattern: &Pattern) -> u16 {
+        let mut ranges = pattern.ranges.iter();
+        if let Some(range) = ranges.find(|range| range.at == self.cell as usize)
+            && let ([low], [high]) = (&*range.low, &*range.high)
+        {
+            let above = |value: &u64| value.checked_shr(u32::from(self.shift) + 4).unwrap_or(0);
+            if above(low) != above(high) {
+                return u16::MAX;
+            }
+            let (low, high) = ((low >> self.shift) & 15, (high >> self.shift) & 15);
+            return (u16::MAX << low) & (u16::MAX >> (15 - high));
+        }
+        let (value, mask) = (self.of(&pattern.values), self.of(&pattern.masks));
+        let taken = (0..16).filter(|of| of & mask == value);
+        taken.fold(0, |taken, of| taken | 1 << of)
     }
 
     pub(super) fn number(self) -> usize {
@@ -153,13 +172,12 @@ impl Block {
         }
         for nibble in nibbles {
             let number = nibble.number();
-            let value = nibble.of(&rule.pattern.values);
-            let mask = nibble.of(&rule.pattern.masks);
+            let taken = nibble.taken(&rule.pattern);
             for (of, row) in self.rows[number * 16..number * 16 + 16]
                 .iter_mut()
                 .enumerate()
             {
-                if of & mask == value {
+                if taken >> of & 1 != 0 {
                     row[word] |= bit;
                 } else {
                     row[word] &= !bit;

@@ -16,17 +16,21 @@ pub(super) fn grow(cells: &mut Vec<AtomicU64>, count: usize) {
     }
 }
 
-/// Mixes one more cell into a hash: the two halves of a product with a constant that has no structure.
+/// What hashes are multiplied by: a number without structure.
+pub const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Mixes one more cell into a hash: the two halves of their product with [`HASH_FACTOR`].
 #[inline]
 pub(super) fn mix(hash: u64, cell: u64) -> u64 {
-    let product = u128::from(hash ^ cell) * 0x9e37_79b9_7f4a_7c15;
+    let product = u128::from(hash ^ cell) * u128::from(HASH_FACTOR);
     (product as u64) ^ ((product >> 64) as u64)
 }
 
 /// Where hashes begin.
-pub(super) const SEED: u64 = 0x2545_f491_4f6c_dd1d;
+pub const HASH_SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Slots of a row and so many bits of its hash; 0 is free. What the keys are, and how to compare them, the user knows.
+/// Slots of a row and the upper half of its hash, whose low bits say where the slot is; 0 is free. What the keys are, and how to
+/// compare them, the user knows.
 ///
 /// A row is added by one store, so that readers may be about meanwhile. Everything else wants the slots for itself.
 #[derive(Debug)]
@@ -43,6 +47,12 @@ const FILTER: usize = 4;
 
 const TAG: u64 = 0xffff_ffff_0000_0000;
 
+/// Where the search for a hash, or for a slot with its upper half, begins.
+#[inline]
+fn home(hash: u64, mask: usize) -> usize {
+    (hash >> 32) as usize & mask
+}
+
 impl Slots {
     pub(super) fn new() -> Self {
         Slots {
@@ -54,8 +64,7 @@ impl Slots {
 
     #[inline]
     fn filter_bit(&self, hash: u64) -> (usize, u64) {
-        // The middle of the hash: its low bits say where the slot is, and all of the filter's words are used.
-        let bit = (hash >> 24) as usize & (self.filter.len() * 64 - 1);
+        let bit = home(hash, self.filter.len() * 64 - 1);
         (bit / 64, 1 << (bit % 64))
     }
 
@@ -70,7 +79,7 @@ impl Slots {
     #[inline]
     pub(super) fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> u32 {
         let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
+        let mut at = home(hash, mask);
         loop {
             // What was written before the slot is seen with it.
             let slot = self.slots[at].load(Acquire);
@@ -96,14 +105,14 @@ impl Slots {
     }
 
     /// Adds a row, which is not there.
-    pub(super) fn insert(&mut self, hash: u64, row: u32, hash_of: impl Fn(u32) -> u64) {
+    pub(super) fn insert(&mut self, hash: u64, row: u32) {
         if !self.has_room() {
             let grown = zeros(self.slots.len() * 2);
             self.filter = zeros(grown.len() * FILTER / 64);
             for slot in core::mem::replace(&mut self.slots, grown) {
                 let slot = slot.into_inner();
                 if slot != 0 {
-                    self.put(hash_of(slot as u32), slot);
+                    self.put(slot, slot);
                 }
             }
         }
@@ -115,7 +124,7 @@ impl Slots {
         let bits = self.filter[word].load(Relaxed);
         self.filter[word].store(bits | bit, Release);
         let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
+        let mut at = home(hash, mask);
         while self.slots[at].load(Relaxed) != 0 {
             at = (at + 1) & mask;
         }
@@ -136,7 +145,7 @@ impl Slots {
     }
 
     /// Takes a row out, and moves those up that it kept from their places.
-    pub(super) fn remove(&mut self, hash: u64, row: u32, hash_of: impl Fn(u32) -> u64) {
+    pub(super) fn remove(&mut self, hash: u64, row: u32) {
         let Some(mut hole) = self.position(hash, row) else {
             return;
         };
@@ -151,7 +160,7 @@ impl Slots {
                 if slot == 0 {
                     return;
                 }
-                let home = hash_of(slot as u32) as usize & mask;
+                let home = home(slot, mask);
                 // It may move if its home is not between the hole and where it is.
                 if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                     *self.slots[hole].get_mut() = slot;
@@ -164,7 +173,7 @@ impl Slots {
 
     fn position(&self, hash: u64, row: u32) -> Option<usize> {
         let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
+        let mut at = home(hash, mask);
         loop {
             match self.slots[at].load(Relaxed) {
                 0 => return None,
@@ -208,9 +217,16 @@ impl Exact {
     /// The same where keys have one cell.
     #[inline]
     pub(super) fn find_cell(&self, cell: u64) -> u32 {
-        self.slots.find(mix(SEED, cell), |row| {
+        self.slots.find(mix(HASH_SEED, cell), |row| {
             self.keys[row as usize].load(Relaxed) == cell
         })
+    }
+
+    /// Words 1 to 4 of the table's probe.
+    pub(super) fn probe(&self) -> [usize; 4] {
+        let slots = &self.slots.slots;
+        let keys = self.keys.as_ptr().addr();
+        [slots.as_ptr().addr(), slots.len() - 1, keys, 0]
     }
 
     /// Adds a row while readers are about, if there is room.
@@ -232,15 +248,11 @@ impl Exact {
         for (cell, value) in self.keys[at..].iter_mut().zip(key) {
             *cell.get_mut() = *value;
         }
-        let (keys, cells) = (&self.keys, self.cells);
-        self.slots
-            .insert(hash_of(key), row, |row| hash_row(keys, cells, row));
+        self.slots.insert(hash_of(key), row);
     }
 
     pub(super) fn remove(&mut self, row: u32, key: &[u64]) {
-        let (keys, cells) = (&self.keys, self.cells);
-        self.slots
-            .remove(hash_of(key), row, |row| hash_row(keys, cells, row));
+        self.slots.remove(hash_of(key), row);
     }
 }
 
@@ -251,14 +263,8 @@ fn same(left: &[AtomicU64], right: &[u64]) -> bool {
     pairs.fold(0, |differ, (a, b)| differ | (a.load(Relaxed) ^ b)) == 0
 }
 
-/// The hash of a key: what a slot holds the upper half of, and whose lower bits say where to look.
+/// The hash of a key.
 #[inline]
 pub(super) fn hash_of(key: &[u64]) -> u64 {
-    key.iter().fold(SEED, |hash, cell| mix(hash, *cell))
-}
-
-fn hash_row(keys: &[AtomicU64], cells: usize, row: u32) -> u64 {
-    let key = &keys[row as usize * cells..(row as usize + 1) * cells];
-    key.iter()
-        .fold(SEED, |hash, cell| mix(hash, cell.load(Relaxed)))
+    key.iter().fold(HASH_SEED, |hash, cell| mix(hash, *cell))
 }

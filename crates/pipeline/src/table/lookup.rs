@@ -1,10 +1,12 @@
 //! The table as packets see it.
 
+use super::direct::Direct;
 use super::form::{Form, MatchKind};
 use super::hash::{Exact, grow, zeros};
 use super::linear::Linear;
 use super::pattern::Pattern;
 use super::prefix::Trie;
+use super::probe::{Lookup, Probe};
 use super::rank::Rank;
 use super::ternary::Ternary;
 use alloc::sync::Arc;
@@ -20,7 +22,7 @@ pub(super) const HITS: usize = 1024;
 /// What an entry matches, and who wins.
 #[derive(Debug)]
 pub(super) struct Rule {
-    pub(super) pattern: Arc<Pattern>,
+    pub(super) pattern: Pattern,
     /// The larger wins; of two equals the older.
     pub(super) priority: u32,
     pub(super) handle: u64,
@@ -126,6 +128,7 @@ impl PartialEq for Arguments<'_> {
 /// A table to look up in. While a [`super::View`] shows it single entries may come, and single arguments change, each by one store.
 #[derive(Debug)]
 pub struct Table {
+    pub(super) probe: Probe,
     matcher: Matcher,
     key_cells: usize,
     /// Cells of a row.
@@ -142,6 +145,7 @@ pub struct Table {
 enum Matcher {
     /// There is no key.
     Never,
+    Direct(Direct),
     Exact(Exact),
     /// One lpm key of at most 64 bits, and exact ones.
     Short(Trie<u64>),
@@ -158,6 +162,7 @@ impl Matcher {
             _ if form.keys.is_empty() => Matcher::Never,
             _ if linear => Matcher::Linear(Linear::new(form)),
             _ if form.has_priorities() => Matcher::Ternary(Ternary::new(form)),
+            None if form.lookup() == Lookup::Direct => Matcher::Direct(Direct::default()),
             None => Matcher::Exact(Exact::new(form.key_cells())),
             Some(0..=64) => Matcher::Short(Trie::new(form)),
             Some(65..=128) => Matcher::Long(Trie::new(form)),
@@ -170,6 +175,7 @@ impl Matcher {
     fn find(&self, key: &[u64]) -> u32 {
         match self {
             Matcher::Never => 0,
+            Matcher::Direct(direct) => direct.find(key[0]),
             Matcher::Exact(exact) => exact.find(key),
             Matcher::Short(trie) => trie.find(key),
             Matcher::Long(trie) => trie.find(key),
@@ -181,6 +187,7 @@ impl Matcher {
     fn insert(&mut self, row: u32, rule: &Arc<Rule>) {
         match self {
             Matcher::Never => {}
+            Matcher::Direct(direct) => direct.insert(row, rule.pattern.values[0]),
             Matcher::Exact(exact) => exact.insert(row, &rule.pattern.values),
             Matcher::Short(trie) => trie.insert(row, &rule.pattern),
             Matcher::Long(trie) => trie.insert(row, &rule.pattern),
@@ -193,6 +200,7 @@ impl Matcher {
     #[inline]
     fn find_cell(&self, key: u64) -> u32 {
         match self {
+            Matcher::Direct(direct) => direct.find(key),
             Matcher::Exact(exact) => exact.find_cell(key),
             Matcher::Short(trie) => trie.find_cell(key),
             _ => self.find(&[key]),
@@ -202,6 +210,7 @@ impl Matcher {
     /// Adds a row by one store while readers are about, if that can be done.
     fn add(&self, row: u32, rule: &Arc<Rule>) -> bool {
         match self {
+            Matcher::Direct(direct) => direct.add(row, rule.pattern.values[0]),
             Matcher::Exact(exact) => exact.add(row, &rule.pattern.values),
             Matcher::Short(trie) => trie.add(row, &rule.pattern),
             Matcher::Long(trie) => trie.add(row, &rule.pattern),
@@ -213,6 +222,7 @@ impl Matcher {
     fn remove(&mut self, row: u32, rule: &Arc<Rule>) {
         match self {
             Matcher::Never => {}
+            Matcher::Direct(direct) => direct.remove(rule.pattern.values[0]),
             Matcher::Exact(exact) => exact.remove(row, &rule.pattern.values),
             Matcher::Short(trie) => trie.remove(row, &rule.pattern),
             Matcher::Long(trie) => trie.remove(row, &rule.pattern),
@@ -220,19 +230,39 @@ impl Matcher {
             Matcher::Linear(linear) => linear.remove(row, rule),
         }
     }
+
+    /// Words 1 to 4 of the table's probe.
+    fn probe(&self) -> [usize; 4] {
+        match self {
+            Matcher::Direct(direct) => direct.probe(),
+            Matcher::Exact(exact) => exact.probe(),
+            Matcher::Short(trie) => trie.probe(),
+            _ => [0; 4],
+        }
+    }
 }
 
 impl Table {
     pub(super) fn new(form: &Form, linear: bool) -> Self {
         let stride = 1 + form.argument_cells();
-        Table {
+        let mut table = Table {
+            probe: Probe::default(),
             matcher: Matcher::new(form, linear),
             key_cells: form.key_cells(),
             stride,
             rows: zeros(stride),
             handles: Vec::new(),
             hits: Vec::new(),
-        }
+        };
+        table.settle();
+        table
+    }
+
+    /// Tells the probe where everything is, after anything may have moved.
+    fn settle(&mut self) {
+        let [one, two, three, four] = self.matcher.probe();
+        let rows = self.rows.as_ptr().addr();
+        self.probe.set([rows, one, two, three, four]);
     }
 
     /// Finds what is done with a packet. `key` has the keys of [`super::Form::keys`], each in whole cells, one behind the other; the bits
@@ -360,6 +390,7 @@ impl Table {
             ChangeKind::Remove { index, rule } => self.matcher.remove(*index + 1, rule),
             ChangeKind::Default { row } => self.store_row(0, row),
         }
+        self.settle();
     }
 
     fn store_row(&self, number: usize, row: &[u64]) {

@@ -2,13 +2,12 @@
 
 use super::entry::{Call, Done, Entry, Standing, TableError};
 use super::form::{Form, MatchKind, cells_of};
-use super::hash::{SEED, Slots, mix};
+use super::hash::{HASH_SEED, Slots, mix};
 use super::lookup::{Change, ChangeKind, HITS, Rule};
 use super::pattern::Pattern;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use node::Time;
@@ -45,16 +44,11 @@ fn hash(pattern: &Pattern, priority: u32) -> u64 {
     let ranges = pattern.ranges.iter();
     let ranges = ranges.flat_map(|range| range.low.iter().chain(&*range.high));
     let cells = cells.chain(ranges).copied();
-    cells.fold(mix(SEED, u64::from(priority)), mix)
+    cells.fold(mix(HASH_SEED, u64::from(priority)), mix)
 }
 
 fn rule_hash(rule: &Rule) -> u64 {
     hash(&rule.pattern, rule.priority)
-}
-
-fn hash_at(slots: &[Option<Slot>], index: u32) -> u64 {
-    let slot = slots[index as usize - 1].as_ref();
-    slot.map_or(0, |slot| rule_hash(&slot.rule))
 }
 
 /// How to take back what was done to a master.
@@ -368,7 +362,7 @@ impl Master {
     fn index_of(&self, pattern: &Pattern, priority: u32) -> Option<u32> {
         let found = self.by_rule.find(hash(pattern, priority), |index| {
             let rule = &self.slot(index - 1).rule;
-            rule.priority == priority && *rule.pattern == *pattern
+            rule.priority == priority && rule.pattern == *pattern
         });
         found.checked_sub(1)
     }
@@ -453,7 +447,9 @@ impl Master {
 
     /// What a hit gives: the choice, and the arguments in cells.
     fn row(&self, call: &Call) -> Arc<[u64]> {
-        let mut row = vec![0; 1 + self.form.argument_cells()];
+        let cells = 1 + self.form.argument_cells();
+        let mut made: Arc<[u64]> = core::iter::repeat_n(0, cells).collect();
+        let row = Arc::get_mut(&mut made).expect("nobody else has it yet");
         match call {
             Call::Action(ActionCall { action, arguments }) => {
                 row[0] = u64::from(*action);
@@ -481,7 +477,7 @@ impl Master {
                 row[1] = u64::from(*id);
             }
         }
-        row.into()
+        made
     }
 
     fn place(
@@ -508,7 +504,7 @@ impl Master {
         let handle = self.next_handle;
         self.next_handle += 1;
         let rule = Arc::new(Rule {
-            pattern: Arc::new(pattern),
+            pattern,
             priority: entry.priority,
             handle,
         });
@@ -539,9 +535,7 @@ impl Master {
         if self.slots.len() <= index as usize {
             self.slots.resize_with(index as usize + 1, || None);
         }
-        let slots = &self.slots;
-        self.by_rule
-            .insert(rule_hash(&rule), index + 1, |index| hash_at(slots, index));
+        self.by_rule.insert(rule_hash(&rule), index + 1);
         self.slots[index as usize] = Some(Slot {
             is_const,
             entry,
@@ -554,10 +548,7 @@ impl Master {
         let Some(slot) = self.slots[index as usize].take() else {
             return;
         };
-        let slots = &self.slots;
-        let hash = rule_hash(&slot.rule);
-        self.by_rule
-            .remove(hash, index + 1, |index| hash_at(slots, index));
+        self.by_rule.remove(rule_hash(&slot.rule), index + 1);
         self.by_handle.remove(&slot.rule.handle);
         self.free.push(index);
         let undo = Undo::Restore(index, slot.entry, slot.is_const, slot.rule.clone());

@@ -24,6 +24,7 @@
 
 mod block;
 mod boxes;
+mod direct;
 mod entry;
 mod fields;
 mod form;
@@ -33,13 +34,16 @@ mod lookup;
 mod master;
 mod pattern;
 mod prefix;
+mod probe;
 mod rank;
 mod ternary;
 mod tuple;
 
 pub use entry::{Call, Done, Entry, Idle, Standing, TableError, Update};
 pub use form::{ActionForm, DEFAULT_SIZE, Form, KeyForm, MatchKind};
+pub use hash::{HASH_FACTOR, HASH_SEED};
 pub use lookup::{Arguments, Choice, Found, Table};
+pub use probe::{ALONE, Lookup};
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -73,6 +77,8 @@ struct Writer {
     masters: Vec<Master>,
     /// What the side that nobody reads has not seen yet.
     behind: Vec<Change>,
+    /// Empty between updates.
+    journal: Journal,
 }
 
 /// All tables, with no part of any batch that came later. A writer may wait until views that are older than its last change but one are gone: hold
@@ -141,6 +147,7 @@ impl Tables {
             writer: Mutex::new(Writer {
                 masters,
                 behind: Vec::new(),
+                journal: Journal::default(),
             }),
             now: AtomicU64::new(0),
         }
@@ -204,7 +211,7 @@ impl Tables {
     ) -> Result<(), (usize, TableError)> {
         let now = Time::from_ps(self.now.load(Ordering::Relaxed));
         let mut writer = self.writer.lock();
-        let mut journal = Journal::default();
+        let mut journal = core::mem::take(&mut writer.journal);
         for (number, update) in updates.iter().enumerate() {
             match writer.apply(update, now, &mut journal) {
                 Ok(what) => done(what),
@@ -212,10 +219,13 @@ impl Tables {
                     while let Some((table, undo)) = journal.undo.pop() {
                         writer.masters[table.index()].undo(undo);
                     }
+                    journal.changes.clear();
+                    writer.journal = journal;
                     return Err((number, error));
                 }
             }
         }
+        journal.undo.clear();
         let active = self.active.load(Ordering::Relaxed);
         if let [change] = journal.changes.as_slice() {
             // Only the other side is ever locked for writing.
@@ -223,6 +233,7 @@ impl Tables {
             if shown[change.table.index()].try_apply(&change.kind) {
                 drop(shown);
                 writer.behind.append(&mut journal.changes);
+                writer.journal = journal;
                 self.catch_up(&mut writer.behind, 1 - active);
                 return Ok(());
             }
@@ -232,7 +243,9 @@ impl Tables {
         bring(&mut side, &journal.changes);
         drop(side);
         self.active.store(1 - active, Ordering::Release);
-        writer.behind = journal.changes;
+        writer.behind.clear();
+        writer.behind.append(&mut journal.changes);
+        writer.journal = journal;
         Ok(())
     }
 

@@ -12,6 +12,7 @@
 use super::form::Form;
 use super::hash::{Exact, grow, zeros};
 use super::pattern::Pattern;
+use super::probe::ALONE;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::array::from_fn;
@@ -84,8 +85,7 @@ impl Word for u128 {
 
 const STRIDE: u32 = 4;
 const FAN: usize = 1 << STRIDE;
-/// In the low half of a slot: what follows is the row of one prefix.
-const ALONE: u32 = 1 << 31;
+
 /// So many nodes at most does one prefix need.
 const DEEPEST: usize = 128 / STRIDE as usize + 2;
 
@@ -106,12 +106,13 @@ struct Root {
     entries: AtomicUsize,
 }
 
-/// Slots, and the rows of the prefixes that end in the node, as a heap.
+/// What packets read of a node: two cache lines, of which they read one.
 #[derive(Debug)]
-struct Node {
-    slots: [AtomicU64; FAN],
-    own: [AtomicU32; FAN],
-}
+#[repr(C, align(128))]
+struct Node([AtomicU64; FAN]);
+
+/// The rows of the prefixes that end in a node, as a heap: those of all its bits too, which so need not be compared.
+type Own = [AtomicU32; 2 * FAN];
 
 /// Nodes that are not in the trie. Only who writes looks here.
 #[derive(Debug, Default)]
@@ -135,6 +136,8 @@ pub(super) struct Trie<W> {
     /// By row: the value and the length.
     prefixes: Vec<AtomicU64>,
     nodes: Vec<Node>,
+    /// By node.
+    owns: Vec<Own>,
     spare: Mutex<Spare>,
     word: core::marker::PhantomData<W>,
 }
@@ -162,11 +165,12 @@ impl Root {
 
 impl Node {
     fn new() -> Self {
-        Node {
-            slots: from_fn(|_| AtomicU64::new(0)),
-            own: from_fn(|_| AtomicU32::new(0)),
-        }
+        Node(from_fn(|_| AtomicU64::new(0)))
     }
+}
+
+fn no_own() -> Own {
+    from_fn(|_| AtomicU32::new(0))
 }
 
 impl<W: Word> Trie<W> {
@@ -195,6 +199,7 @@ impl<W: Word> Trie<W> {
             prefixes: Vec::new(),
             // Node 0 is none.
             nodes: vec![Node::new()],
+            owns: vec![no_own()],
             spare: Mutex::default(),
             word: core::marker::PhantomData,
         }
@@ -216,6 +221,19 @@ impl<W: Word> Trie<W> {
     #[inline]
     pub(super) fn find_cell(&self, cell: u64) -> u32 {
         self.descend(0, W::read(&[cell], self.width))
+    }
+
+    /// Words 1 to 4 of the table's probe, of a trie without exact keys.
+    pub(super) fn probe(&self) -> [usize; 4] {
+        let Some(root) = self.roots.first() else {
+            return [0; 4];
+        };
+        [
+            root.slots.as_ptr().addr(),
+            (W::BITS - root.bits) as usize,
+            self.nodes.as_ptr().addr(),
+            self.prefixes.as_ptr().addr(),
+        ]
     }
 
     #[inline]
@@ -241,7 +259,7 @@ impl<W: Word> Trie<W> {
                 return if differ == W::default() { row } else { best };
             }
             let index = (rest >> (W::BITS - STRIDE)).index() & (FAN - 1);
-            slot = self.nodes[below as usize].slots[index].load(Acquire);
+            slot = self.nodes[below as usize].0[index].load(Acquire);
             rest = rest << STRIDE;
         }
     }
@@ -374,10 +392,11 @@ impl<W: Word> Trie<W> {
             if next & ALONE != 0 {
                 rows.push(next & !ALONE);
             } else if next != 0 {
-                let node = &self.nodes[next as usize];
-                let own = node.own.iter().map(|row| row.load(Relaxed));
+                let own = self.owns[next as usize].iter();
+                let own = own.map(|row| row.load(Relaxed));
                 rows.extend(own.filter(|row| *row != 0));
-                below.extend(node.slots.iter().map(|slot| slot.load(Relaxed) as u32));
+                let node = &self.nodes[next as usize];
+                below.extend(node.0.iter().map(|slot| slot.load(Relaxed) as u32));
                 self.spare.get_mut().left.push(next);
             }
         }
@@ -393,12 +412,14 @@ impl<W: Word> Trie<W> {
         let spare = self.spare.get_mut();
         for left in spare.left.drain(..) {
             self.nodes[left as usize] = Node::new();
+            self.owns[left as usize] = no_own();
             spare.free.push(left);
         }
         if spare.free.len() < DEEPEST {
             let first = self.nodes.len();
-            self.nodes
-                .resize_with(first + (first / 2).max(2 * DEEPEST), Node::new);
+            let count = first + (first / 2).max(2 * DEEPEST);
+            self.nodes.resize_with(count, Node::new);
+            self.owns.resize_with(count, no_own);
             spare
                 .free
                 .extend((first as u32..self.nodes.len() as u32).rev());
@@ -414,7 +435,7 @@ impl<W: Word> Trie<W> {
     fn slot(&self, place: Place) -> &AtomicU64 {
         match place {
             Place::Root(root, index) => &self.roots[root].slots[index],
-            Place::Node(node, index) => &self.nodes[node as usize].slots[index],
+            Place::Node(node, index) => &self.nodes[node as usize].0[index],
         }
     }
 
@@ -449,16 +470,17 @@ impl<W: Word> Trie<W> {
                 row | ALONE
             } else if below & ALONE != 0 {
                 self.both(depth, below & !ALONE, row)
-            } else if prefix.length >= depth + STRIDE {
+            } else if prefix.length > depth + STRIDE {
                 place = Place::Node(below, Self::index(prefix.value, depth));
                 depth += STRIDE;
                 continue;
-            } else if readers {
+            } else if readers && prefix.length < depth + STRIDE {
                 let copy = self.copy(below);
                 self.end_in(copy, depth, row);
                 self.spare.lock().left.push(below);
                 copy
             } else {
+                // Where all of the node's bits count that is one slot.
                 return self.end_in(below, depth, row);
             };
             self.slot(place)
@@ -470,10 +492,11 @@ impl<W: Word> Trie<W> {
     fn copy(&self, node: u32) -> u32 {
         let copy = self.new_node();
         let (from, to) = (&self.nodes[node as usize], &self.nodes[copy as usize]);
-        for (from, to) in from.slots.iter().zip(&to.slots) {
+        for (from, to) in from.0.iter().zip(&to.0) {
             to.store(from.load(Relaxed), Relaxed);
         }
-        for (from, to) in from.own.iter().zip(&to.own) {
+        let (from, to) = (&self.owns[node as usize], &self.owns[copy as usize]);
+        for (from, to) in from.iter().zip(to) {
             to.store(from.load(Relaxed), Relaxed);
         }
         copy
@@ -484,9 +507,9 @@ impl<W: Word> Trie<W> {
         let top = self.new_node();
         let (mut node, mut depth) = (top, depth);
         loop {
-            let deep = [first, second].map(|row| self.prefix(row).length >= depth + STRIDE);
+            let deep = [first, second].map(|row| self.prefix(row).length > depth + STRIDE);
             let index = [first, second].map(|row| Self::index(self.prefix(row).value, depth));
-            let slots = &self.nodes[node as usize].slots;
+            let slots = &self.nodes[node as usize].0;
             if deep == [true, true] && index[0] == index[1] {
                 let below = self.new_node();
                 slots[index[0]].store(u64::from(below), Relaxed);
@@ -514,18 +537,18 @@ impl<W: Word> Trie<W> {
         let length = prefix.length - depth;
         let index = Self::index(prefix.value, depth);
         let own = (index >> (STRIDE - length)) + (1 << length);
-        self.nodes[node as usize].own[own].store(row, Relaxed);
+        self.owns[node as usize][own].store(row, Relaxed);
         self.spread(node, index, length);
     }
 
     /// Finds again which of a node's own prefixes is the longest for each slot below one of `length` bits.
     fn spread(&self, node: u32, index: usize, length: u32) {
-        let Node { slots, own } = &self.nodes[node as usize];
+        let (Node(slots), own) = (&self.nodes[node as usize], &self.owns[node as usize]);
         let first = index & !((FAN - 1) >> length);
         for (index, slot) in slots.iter().enumerate().skip(first).take(FAN >> length) {
-            let best = longest(own, index, STRIDE, STRIDE);
+            let best = longest(own, index, STRIDE, STRIDE + 1);
             let below = slot.load(Relaxed) & LOW;
-            slot.store(below | u64::from(best) << 32, Relaxed);
+            slot.store(below | u64::from(best) << 32, Release);
         }
     }
 
@@ -561,10 +584,10 @@ impl<W: Word> Trie<W> {
             }
             path.push((place, below));
             let index = Self::index(prefix.value, depth);
-            if prefix.length < depth + STRIDE {
+            if prefix.length <= depth + STRIDE {
                 let length = prefix.length - depth;
                 let own = (index >> (STRIDE - length)) + (1 << length);
-                self.nodes[below as usize].own[own].store(0, Relaxed);
+                self.owns[below as usize][own].store(0, Relaxed);
                 self.spread(below, index, length);
                 break;
             }
@@ -573,7 +596,7 @@ impl<W: Word> Trie<W> {
         }
         // Nodes with nothing left go.
         while let Some((place, node)) = path.pop() {
-            let mut slots = self.nodes[node as usize].slots.iter();
+            let mut slots = self.nodes[node as usize].0.iter();
             if !slots.all(|slot| slot.load(Relaxed) == 0) {
                 return;
             }

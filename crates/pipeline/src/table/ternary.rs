@@ -3,7 +3,7 @@
 //! Entries that share their mask with many others are found by hashing the masked key, one *tuple* a mask; those of rare masks stand
 //! in *blocks* that compare 512 at once. Both are tried in the order of the best that they could give, and not at all once something
 //! better is found; tuples only where every cell of the key is among their entries' ([`super::fields`]). A mask gets its own tuple when
-//! as many entries have it as a block compares in the time of a hash. A range of one value is a mask of all bits; all others are left out of
+//! as many entries have it as a block compares in the time of a hash; with ranges, when there is more than one block. A range of one value is a mask of all bits; all others are left out of
 //! the mask, and tell the entries of a tuple that have the same value apart ([`super::boxes`]).
 
 use super::MatchKind;
@@ -148,7 +148,13 @@ impl Ternary {
         } else {
             let rare = self.rare.entry(masks.clone()).or_default();
             rare.insert(rule.rank());
-            if rare.len() >= WORTH {
+            // As long as one block has all there is, boxes cannot do better.
+            let boxed = self.wide
+                || self
+                    .sides
+                    .iter()
+                    .any(|(cell, _)| masks[*cell as usize] == 0);
+            if rare.len() >= WORTH && (!boxed || self.blocks.len() > 1) {
                 self.promote(masks, row, rule);
                 return;
             }
@@ -238,7 +244,7 @@ impl Ternary {
 
     fn insert_in_block(&mut self, row: u32, rule: &Arc<Rule>) {
         for nibble in &self.nibbles {
-            self.weights[nibble.number()] += nibble.weight(&rule.pattern.masks);
+            self.weights[nibble.number()] += nibble.weight(&rule.pattern);
         }
         self.inserted += 1;
         if self.inserted.is_power_of_two() {

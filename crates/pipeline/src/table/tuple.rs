@@ -1,7 +1,7 @@
 //! Entries of one mask, by hash.
 
 use super::boxes::{Boxed, Boxes};
-use super::hash::{SEED, Slots, grow, mix, zeros};
+use super::hash::{HASH_SEED, Slots, grow, mix, zeros};
 use super::lookup::Rule;
 use super::rank::{LAST, Rank};
 use alloc::boxed::Box;
@@ -258,9 +258,7 @@ impl Tuple {
                 if head != 0 {
                     self.slots.replace(hash, head, row);
                 } else {
-                    let active = &self.active;
-                    let hash_of = |row| self::hash(active, |cell| rows.value(row, cell));
-                    self.slots.insert(hash, row, hash_of);
+                    self.slots.insert(hash, row);
                 }
             }
         }
@@ -286,9 +284,7 @@ impl Tuple {
             for (number, (cell, mask)) in self.active.iter().enumerate() {
                 piles.values[at + number] = rule.pattern.values[*cell as usize] & mask;
             }
-            let (active, values) = (&self.active, &piles.values);
-            self.slots
-                .insert(hash, pile, |pile| hash_pile(active, values, pile));
+            self.slots.insert(hash, pile);
         }
         let boxed = piles.boxed(row, rule);
         piles.piles[pile as usize].insert(boxed);
@@ -302,7 +298,6 @@ impl Tuple {
         if head == 0 {
             return false;
         }
-        let active = &self.active;
         if let Some(piles) = &mut self.piles {
             let sides = piles.boxed(row, rule).sides;
             if !piles.piles[head as usize].remove(rule.rank(), &sides) {
@@ -310,9 +305,7 @@ impl Tuple {
             }
             if piles.piles[head as usize].len() == 0 {
                 piles.piles[head as usize] = Boxes::default();
-                let values = &piles.values;
-                self.slots
-                    .remove(hash, head, |pile| hash_pile(active, values, pile));
+                self.slots.remove(hash, head);
                 piles.free.push(head);
             }
         } else {
@@ -329,8 +322,7 @@ impl Tuple {
             } else if next != 0 {
                 self.slots.replace(hash, row, next);
             } else {
-                let hash_of = |row| self::hash(active, |cell| rows.value(row, cell));
-                self.slots.remove(hash, row, hash_of);
+                self.slots.remove(hash, row);
             }
         }
         *self.count.get_mut() -= 1;
@@ -371,19 +363,7 @@ fn hash(active: &[(u32, u64)], value: impl Fn(u32) -> u64) -> u64 {
         let multiplier = MULTIPLIERS[*cell as usize & 63];
         sum.wrapping_add((value(*cell) & mask).wrapping_mul(multiplier))
     });
-    mix(SEED, sum)
-}
-
-fn hash_pile(active: &[(u32, u64)], values: &[u64], pile: u32) -> u64 {
-    let values = &values[pile as usize * active.len()..];
-    let sum = active
-        .iter()
-        .zip(values)
-        .fold(0u64, |sum, ((cell, _), value)| {
-            let multiplier = MULTIPLIERS[*cell as usize & 63];
-            sum.wrapping_add(value.wrapping_mul(multiplier))
-        });
-    mix(SEED, sum)
+    mix(HASH_SEED, sum)
 }
 
 impl Piles {

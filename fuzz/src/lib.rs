@@ -18,6 +18,7 @@ mod nodes_alone;
 mod openflow_messages;
 mod p4_parse;
 mod p4_preprocess;
+mod p4runtime_messages;
 mod phy_decode;
 mod phy_file;
 mod phy_lock;
@@ -47,6 +48,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("openflow", openflow_messages::target),
     ("p4_parse", p4_parse::target),
     ("p4_preprocess", p4_preprocess::target),
+    ("p4runtime", p4runtime_messages::target),
     ("phy_decode", phy_decode::target),
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),

@@ -143,3 +143,62 @@ fn a_trace_tells_tables_actions_and_fields() {
         "{line}"
     );
 }
+
+/// A user's folder: a program, its test and entries, and the corpus beside them.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let example = root().join("examples/p4-l2l3");
+    for (from, to) in [
+        ("l2l3.p4", "router.p4"),
+        ("l2l3.stf", "router.stf"),
+        ("entries.txt", "entries.txt"),
+    ] {
+        std::fs::copy(example.join(from), folder.join(to)).unwrap();
+    }
+    for shared in ["testdata", "examples"] {
+        let shared = root().join(shared);
+        let place = folder.join(shared.file_name().unwrap());
+        std::os::unix::fs::symlink(shared, place).unwrap();
+    }
+    folder
+}
+
+/// Runs commands as they stand in a document, one by one.
+fn run_commands(commands: &[&str], place: &Path) {
+    let bin = Path::new(env!("CARGO_BIN_EXE_wire")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    for command in commands {
+        let ran = Command::new("sh")
+            .args(["-c", command])
+            .env("PATH", &path)
+            .current_dir(place)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let told = text(&ran.stdout) + &text(&ran.stderr);
+        assert!(ran.status.success(), "{command}\n{told}");
+    }
+}
+
+#[test]
+fn the_commands_of_the_book_s_chapter_run_as_they_stand() {
+    let book = include_str!("../../../docs/book/src/p4.md");
+    let lines = book.lines().filter_map(|line| line.strip_prefix("$ "));
+    // What needs ports is run on ports elsewhere, and `lsp` by an editor.
+    let commands: Vec<&str> = lines
+        .filter(|line| line.starts_with("wire p4 ") && !line.contains("--at "))
+        .collect();
+    assert!(commands.len() >= 8, "only {commands:?}");
+    run_commands(&commands, &folder("p4-book"));
+}
+
+#[test]
+fn the_commands_of_the_readme_run_as_they_stand() {
+    let readme = include_str!("../../../README.md");
+    let ports = |line: &&str| line.starts_with("wire p4 ") && !line.contains("--on ");
+    let commands: Vec<&str> = readme.lines().filter(ports).collect();
+    assert!(commands.len() >= 2, "only {commands:?}");
+    run_commands(&commands, &folder("p4-readme"));
+}

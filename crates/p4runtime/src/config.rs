@@ -410,63 +410,55 @@ fn types(info: &Info) -> pb::P4TypeInfo {
             .map(|(key, value)| (key.to_string(), to(value)))
             .collect()
     }
+    fn list<V, T>(from: &[V], to: impl Fn(&V) -> T) -> Vec<T> {
+        from.iter().map(to).collect()
+    }
     pb::P4TypeInfo {
         structs: map(&types.structs, |members| pb::P4StructTypeSpec {
-            members: members
-                .iter()
-                .map(|(name, ty)| pb::p4_struct_type_spec::Member {
-                    name: name.to_string(),
-                    type_spec: Some(data_type(ty)),
-                })
-                .collect(),
+            members: list(members, |(name, ty)| pb::p4_struct_type_spec::Member {
+                name: name.to_string(),
+                type_spec: Some(data_type(ty)),
+            }),
             ..Default::default()
         }),
         headers: map(&types.headers, |members| pb::P4HeaderTypeSpec {
-            members: members
-                .iter()
-                .map(|(name, ty)| pb::p4_header_type_spec::Member {
-                    name: name.to_string(),
-                    type_spec: Some(bit_string(ty)),
-                })
-                .collect(),
+            members: list(members, |(name, ty)| pb::p4_header_type_spec::Member {
+                name: name.to_string(),
+                type_spec: Some(bit_string(ty)),
+            }),
             ..Default::default()
         }),
         header_unions: map(&types.unions, |members| pb::P4HeaderUnionTypeSpec {
-            members: members
-                .iter()
-                .map(|(name, header)| pb::p4_header_union_type_spec::Member {
+            members: list(members, |(name, header)| {
+                pb::p4_header_union_type_spec::Member {
                     name: name.to_string(),
                     header: Some(named(header)),
-                })
-                .collect(),
+                }
+            }),
             ..Default::default()
         }),
         enums: map(&types.enums, |members| pb::P4EnumTypeSpec {
-            members: members
-                .iter()
-                .map(|name| pb::p4_enum_type_spec::Member {
-                    name: name.to_string(),
-                    ..Default::default()
-                })
-                .collect(),
+            members: list(members, |name| pb::p4_enum_type_spec::Member {
+                name: name.to_string(),
+                ..Default::default()
+            }),
             ..Default::default()
         }),
         error: types.error.as_ref().map(|members| pb::P4ErrorTypeSpec {
-            members: members.iter().map(ToString::to_string).collect(),
+            members: list(members, ToString::to_string),
         }),
         serializable_enums: map(&types.serializable_enums, |(width, members)| {
             pb::P4SerializableEnumTypeSpec {
                 underlying_type: Some(pb::P4BitTypeSpec {
                     bitwidth: *width as i32,
                 }),
-                members: members
-                    .iter()
-                    .map(|(name, value)| pb::p4_serializable_enum_type_spec::Member {
+                members: list(members, |(name, value)| {
+                    pb::p4_serializable_enum_type_spec::Member {
                         name: name.to_string(),
                         value: padded(value),
                         ..Default::default()
-                    })
-                    .collect(),
+                    }
+                }),
                 ..Default::default()
             }
         }),

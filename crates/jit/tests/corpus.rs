@@ -35,7 +35,11 @@ fn run(program: &Path) -> u64 {
     let script = std::fs::read_to_string(program.with_extension("stf")).expect(&name);
     let script = stf::parse(&script).unwrap_or_else(|_| panic!("{name}: its test has faults"));
     let outcome = stf::run(&script, &mut pipeline);
-    assert!(outcome.failures.is_empty(), "{name}: {:?}", outcome.failures);
+    assert!(
+        outcome.failures.is_empty(),
+        "{name}: {:?}",
+        outcome.failures
+    );
     outcome.met as u64
 }
 
@@ -57,5 +61,8 @@ fn the_corpus_passes_in_the_fast_engine() {
             programs += 1;
         }
     }
-    assert!(programs >= 20 && met >= 200, "{programs} programs, {met} expectations");
+    assert!(
+        programs >= 20 && met >= 200,
+        "{programs} programs, {met} expectations"
+    );
 }

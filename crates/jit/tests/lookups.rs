@@ -1,4 +1,4 @@
-//! Lookups that are code find what lookups that are called find, while entries come and go.
+//! Lookups that are code find what lookups that are called find, and these what trying one entry after the other finds, while entries come and go.
 
 use jit::Jit;
 use node::Time;
@@ -10,7 +10,7 @@ use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::engine::Engine;
 use pipeline::environment::Environment;
 use pipeline::interpreter::Interpreter;
-use pipeline::table::{Entry, Update};
+use pipeline::table::{Entry, Tables, Update};
 use std::sync::Arc;
 
 struct Library;
@@ -95,6 +95,7 @@ fn agree(keys: &[(u32, &str)], seed: u64) {
     let mut pipelines = engines.map(|engine| {
         Pipeline::new(&environment, engine, &Config::default()).expect("v1model is known")
     });
+    let linear = Tables::linear(&environment.program);
     let state = &mut { seed };
     let mut hits = 0;
     for _ in 0..40 {
@@ -103,6 +104,14 @@ fn agree(keys: &[(u32, &str)], seed: u64) {
                 let bits = Bits::new(*width, value(*width, state));
                 match *kind {
                     "lpm" => KeyMatch::Prefix(bits, (next(state) % u64::from(width + 1)) as u32),
+                    "ternary" => {
+                        let mask = value(*width, state) & value(*width, state);
+                        KeyMatch::Mask(bits, Bits::new(*width, mask))
+                    }
+                    "range" => {
+                        let other = Bits::new(*width, value(*width, state));
+                        KeyMatch::Range(bits.clone().min(other.clone()), bits.max(other))
+                    }
                     _ => KeyMatch::Exact(bits),
                 }
             });
@@ -113,17 +122,30 @@ fn agree(keys: &[(u32, &str)], seed: u64) {
                 _ => (1, vec![Bits::new(8, next(state) & 0xFF), port]),
             };
             let call = ActionCall { action, arguments };
+            let priority = match linear.forms()[0].has_priorities() {
+                true => 1 + (next(state) % 20) as u32,
+                false => 0,
+            };
             let update = match next(state) % 4 {
-                0 => Update::Delete(TableId(0), matches, 0),
-                _ => Update::Set(TableId(0), Entry::new(matches, call)),
+                0 => Update::Delete(TableId(0), matches, priority),
+                _ => {
+                    let entry = Entry::new(matches, call).priority(priority);
+                    Update::Set(TableId(0), entry)
+                }
             };
             // What is not there cannot go.
-            let _ = environment.tables.update(&update);
+            assert_eq!(environment.tables.update(&update), linear.update(&update));
         }
         let packets: Vec<_> = (0..60)
             .map(|_| {
                 let values = keys.iter().map(|(width, _)| (*width, value(*width, state)));
-                packet(&values.collect::<Vec<_>>())
+                let values: Vec<_> = values.collect();
+                let cells: Vec<u64> = values.iter().map(|(_, value)| *value).collect();
+                let (view, one_by_one) = (environment.tables.view(), linear.view());
+                let [found, right] =
+                    [&view, &one_by_one].map(|view| view.table(TableId(0)).lookup(&cells).entry);
+                assert_eq!(found, right, "{keys:?}, seed {seed}: {cells:x?}");
+                packet(&values)
             })
             .collect();
         let [fast, slow] = pipelines.each_mut().map(|pipeline| {
@@ -174,4 +196,12 @@ fn prefixes_are_found_in_the_trie() {
         agree(&[(width, "lpm")], seed as u64);
     }
     agree(&[(3, "exact"), (32, "lpm")], 20);
+}
+
+#[test]
+fn masks_and_ranges_are_called_for() {
+    agree(&[(16, "range"), (9, "range")], 30);
+    agree(&[(16, "ternary"), (16, "range")], 31);
+    agree(&[(32, "ternary"), (16, "range"), (16, "range")], 32);
+    agree(&[(20, "ternary"), (16, "ternary")], 33);
 }

@@ -41,6 +41,8 @@ const LOST: Time = Time::from_secs(1);
 const LOOK: Time = Time::from_ms(50);
 /// How long all switches may take to be ready.
 const PATIENCE: Time = Time::from_secs(20);
+/// How long a controller of 1.3 has to ask for a switch's ports, once it knows its features: not all do.
+const GRACE: Time = Time::from_secs(1);
 /// How long the stations' own packets may go without an answer.
 const SETTLING: Time = Time::from_secs(2);
 
@@ -135,6 +137,8 @@ struct Switch {
     peer: Option<Peer>,
     version: Option<Version>,
     ready: bool,
+    /// When it has said what it is.
+    introduced: Option<Time>,
     asked: Asked,
     /// The station that sends next.
     next: u32,
@@ -186,6 +190,7 @@ impl Cbench {
             peer: None,
             version: None,
             ready: false,
+            introduced: None,
             asked: Asked::new(),
             next: 0,
             answers: 0,
@@ -310,6 +315,8 @@ impl Cbench {
                     },
                 };
                 self.say(peer, version, xid, &Message::FeaturesReply(features));
+                let now = self.now;
+                self.switches[index].introduced.get_or_insert(now);
                 if version == Version::V10 {
                     self.switches[index].ready = true;
                 }
@@ -419,11 +426,13 @@ impl Cbench {
         let now = self.now;
         match self.phase {
             Phase::Connecting => {
-                if self.switches.iter().all(|switch| switch.ready) {
+                let waited = |since: Option<Time>| since.is_some_and(|at| at + GRACE <= now);
+                let known = |switch: &Switch| switch.ready || waited(switch.introduced);
+                if self.switches.iter().all(known) {
                     self.phase = Phase::Settling(now);
                     self.due = now;
                 } else if now >= PATIENCE {
-                    let ready = self.switches.iter().filter(|switch| switch.ready).count();
+                    let ready = self.switches.iter().filter(|switch| known(switch)).count();
                     let all = self.switches.len();
                     self.fail(format!(
                         "the controller has taken up {ready} of {all} switches within {PATIENCE}"

@@ -60,7 +60,4 @@ class Switch(OSKenApp):
 
 
 cfg.CONF(args=["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", sys.argv[1]], project="os_ken")
-# The loader takes a module's name: this file is one.
-sys.modules["os_ken_switch"] = sys.modules["__main__"]
-Switch.__module__ = "os_ken_switch"
-AppManager.run_apps(["os_ken_switch", "os_ken.controller.ofp_handler"])
+AppManager.run_apps(["__main__", "os_ken.controller.ofp_handler"])

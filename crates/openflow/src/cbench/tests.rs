@@ -6,12 +6,16 @@ use std::sync::{Arc, Mutex};
 
 /// Runs a benchmark against a controller with a delay between them; what was told, and the counters of both.
 fn run(config: Config) -> (Vec<Told>, [Vec<(String, u64)>; 2]) {
+    let learning = Learning::new(learning::Config::default());
+    let controller = Controller::new(Options::default(), vec![Box::new(learning)]);
+    run_with(config, Box::new(controller))
+}
+
+fn run_with(config: Config, controller: Box<dyn Node>) -> (Vec<Told>, [Vec<(String, u64)>; 2]) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let tell = told.clone();
     let cbench = Cbench::new(config, Box::new(move |one| tell.lock().unwrap().push(one)));
-    let learning = Learning::new(learning::Config::default());
-    let controller = Controller::new(Options::default(), vec![Box::new(learning)]);
-    let mut nodes: [Box<dyn Node>; 2] = [Box::new(cbench), Box::new(controller)];
+    let mut nodes: [Box<dyn Node>; 2] = [Box::new(cbench), controller];
     let mut outs = [Out::default(), Out::default()];
     let mut now = Time::ZERO;
     for _ in 0..200_000 {
@@ -90,6 +94,63 @@ fn every_packet_is_answered_once_in_both_modes_and_versions() {
             }
         }
     }
+}
+
+/// A controller that floods every packet and asks for features only.
+struct Plain(Channels);
+
+impl Node for Plain {
+    fn ports(&self) -> usize {
+        1
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        use crate::message::PacketOut;
+        let mut batch = self.0.frame(now, port, frame);
+        while let Some(event) = batch.next(&mut self.0) {
+            let mut answer = Vec::new();
+            let peer = match event {
+                Event::Opened(peer) => peer,
+                Event::Closed(..) => continue,
+                Event::Message(peer, bytes) => {
+                    let message = match decode(bytes).unwrap().1 {
+                        Message::Hello(_) => Message::FeaturesRequest,
+                        Message::PacketIn(packet) => Message::PacketOut(PacketOut {
+                            buffer: packet.buffer,
+                            in_port: packet.in_port(),
+                            actions: crate::list::List::EMPTY,
+                            data: &[],
+                        }),
+                        _ => continue,
+                    };
+                    message.encode(Version::V13, 0, &mut answer).unwrap();
+                    peer
+                }
+            };
+            if answer.is_empty() {
+                answer.extend([4, 0, 0, 8, 0, 0, 0, 0]);
+            }
+            self.0.send(peer, &answer);
+        }
+        self.0.finish(batch, out);
+    }
+}
+
+#[test]
+fn a_controller_that_does_not_ask_for_ports_is_measured_too() {
+    let config = Config {
+        version: Version::V13,
+        switches: 2,
+        macs: 5,
+        loops: 2,
+        round: Time::from_ms(4),
+        ..Config::default()
+    };
+    let plain = Plain(Channels::new(Settings::default()));
+    let (told, [bench, _]) = run_with(config, Box::new(plain));
+    assert!(matches!(told[0], Told::Ready(at) if at >= GRACE));
+    assert_eq!(told.last(), Some(&Told::Finished));
+    assert!(count(&bench, "answers") > 100);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod line;
 mod mount;
 mod nodes_alone;
 mod openflow_messages;
+mod openflow_switch;
 mod p4_parse;
 mod p4_preprocess;
 mod p4runtime_messages;
@@ -46,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
     ("openflow", openflow_messages::target),
+    ("openflow_switch", openflow_switch::target),
     ("p4_parse", p4_parse::target),
     ("p4_preprocess", p4_preprocess::target),
     ("p4runtime", p4runtime_messages::target),

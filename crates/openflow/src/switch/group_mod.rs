@@ -71,6 +71,10 @@ impl Datapath {
             if kind == Kind::FastFailover && port == PortNo::ANY && group == ANY {
                 return Err(Fault::InvalidGroup);
             }
+            // A field that this kind has not (1.3.5 section 6.7).
+            if kind != Kind::Select && bucket.weight != 0 {
+                return Err(Fault::InvalidGroup);
+            }
             if group == number {
                 return Err(Fault::GroupLoop);
             }
@@ -95,6 +99,10 @@ impl Datapath {
             buckets.push(own);
         }
         if kind == Kind::Indirect && buckets.len() != 1 {
+            return Err(Fault::InvalidGroup);
+        }
+        // A choice among buckets none of which can ever be chosen.
+        if kind == Kind::Select && !buckets.is_empty() && buckets.iter().all(|b| b.weight == 0) {
             return Err(Fault::InvalidGroup);
         }
         if self.groups.would_loop(number, &buckets) {

@@ -181,6 +181,19 @@ fn indirect_has_one_bucket_and_groups_lead_to_groups() {
     }
     lead(&mut pair, 9);
     assert_eq!(pair.ports(1, &frame(1)), [2]);
+    // Weights are for select alone.
+    let weighted = [Bucket {
+        weight: 1,
+        ..bucket(&two)
+    }];
+    let kinds = [GroupKind::All, GroupKind::Indirect, GroupKind::FastFailover];
+    for kind in kinds {
+        let refused = pair.fault(&add(kind, 20, &weighted));
+        assert_eq!(refused, Some(Fault::InvalidGroup));
+    }
+    let never = pair.fault(&add(GroupKind::Select, 20, &one));
+    assert_eq!(never, Some(Fault::InvalidGroup));
+    assert_eq!(pair.fault(&add(GroupKind::Select, 20, &weighted)), None);
 }
 
 #[test]

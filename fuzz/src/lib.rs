@@ -27,6 +27,7 @@ mod pipelines;
 mod probe;
 mod profile;
 mod record;
+mod snmp;
 mod word;
 
 /// A fuzz target: one input.
@@ -58,5 +59,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("probe", probe::target),
     ("profile", profile::target),
     ("record", record::target),
+    ("snmp", snmp::target),
     ("word", word::target),
 ];

@@ -1,5 +1,6 @@
 //! What OFLOPS measured, for people and as JSON Lines.
 
+pub mod agent;
 mod figure;
 
 pub use figure::{Device, figure};
@@ -61,6 +62,10 @@ pub fn text(reports: &[Report]) -> String {
             report.of, "what", "times", "median", "p10", "p90", "sd", "loss", "wrong",
         ];
         let mut lines = vec![cells(&head)];
+        let loaded = report.rows.iter().any(|row| row.busy.is_some());
+        if loaded {
+            lines[0].push("processor".into());
+        }
         for row in &report.rows {
             let mut name = row.name.clone();
             let mut loss = match row.sent {
@@ -105,6 +110,9 @@ pub fn text(reports: &[Report]) -> String {
                     std::mem::take(&mut loss),
                     std::mem::take(&mut wrong),
                 ]);
+                if let (true, Some(busy), Some(line)) = (loaded, row.busy, lines.last_mut()) {
+                    line.push(format!("{}.{}%", busy / 10, busy % 10));
+                }
             }
         }
         let _ = write!(text, "\nOFLOPS: {}\n\n{}", report.test, Table::new(lines));

@@ -29,6 +29,8 @@ pub(crate) struct Context<'a> {
     pub notes: Notes,
     /// Where a node that measures a switch puts its report.
     pub measured: crate::flops::Measured,
+    /// Whether the run is live, so that a node may be told of the machine.
+    pub live: bool,
     /// What the node draws by lot comes from this, unless its own `seed` says otherwise.
     pub seed: u64,
 }

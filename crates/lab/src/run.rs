@@ -166,7 +166,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         }
     }
     let stage = Stage::new(lab, out, options.dry, era)?;
-    let graph = stage.graph(lab, &options.folder, seed)?;
+    let graph = stage.graph(lab, &options.folder, seed, world)?;
     let taps = stage.taps(lab);
     // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
     let tests: usize = lab.nodes.iter().map(crate::flops::tests_of).sum();
@@ -271,7 +271,7 @@ impl Stage {
         })
     }
 
-    fn graph(&self, lab: &Lab, folder: &Path, seed: u64) -> Result<Graph, LabError> {
+    fn graph(&self, lab: &Lab, folder: &Path, seed: u64, world: World) -> Result<Graph, LabError> {
         let mut graph = Graph::default();
         for (index, plan) in lab.nodes.iter().enumerate() {
             let view = lab
@@ -290,6 +290,7 @@ impl Stage {
                     folder: Some(folder),
                     notes: self.notes.clone(),
                     measured: self.measured.clone(),
+                    live: world == World::Live,
                     // Nodes are numbered behind all links, so that no two share their luck.
                     seed: node::link::seed_of(seed, file::MOST + index, 0),
                 },

@@ -23,7 +23,80 @@
 //! | [`actions::Actions`] | table 3.2 | delay and loss of each action |
 //! | [`update::Update`] | figures 3.4, 3.5 and, with polls, 3.7 | insertion, modification, deletion: the barrier beside the data plane |
 //! | [`intercept::Intercept`] | figure 3.3 | latency of packet-in and packet-out |
-//! | [`monitor::Monitor`] | figure 3.6 | the delay of flow statistics |
+//! | [`monitor::Monitor`] | figure 3.6 | the delay of flow statistics, and what they cost the processor |
+//!
+//! A module of one's own is as good as these:
+//!
+//! ```
+//! use node::{Channel, Graph, Time};
+//! use openflow::flops::{Bench, Flops, Module, Report, Row, Setup};
+//! use openflow::message::Message;
+//! use openflow::switch::{Config, Switch};
+//! use std::sync::mpsc;
+//!
+//! /// How long an echo takes.
+//! struct Echo {
+//!     asked: Time,
+//!     row: Row,
+//! }
+//!
+//! impl Module for Echo {
+//!     fn name(&self) -> &'static str {
+//!         "echo"
+//!     }
+//!
+//!     fn start(&mut self, bench: &mut Bench<'_>) {
+//!         self.asked = bench.now();
+//!         bench.send(&Message::BarrierRequest);
+//!     }
+//!
+//!     fn message(&mut self, bench: &mut Bench<'_>, _xid: u32, message: &Message<'_>) {
+//!         if *message == Message::BarrierReply {
+//!             self.row.add("delay", bench.now() - self.asked);
+//!             bench.finish();
+//!         }
+//!     }
+//!
+//!     fn report(&mut self) -> Report {
+//!         Report {
+//!             of: "message",
+//!             rows: vec![std::mem::take(&mut self.row)],
+//!             ..Report::default()
+//!         }
+//!     }
+//! }
+//!
+//! let (sender, reports) = mpsc::channel();
+//! let echo: Box<dyn Module> = Box::new(Echo {
+//!     asked: Time::ZERO,
+//!     row: Row::new("barrier", 1),
+//! });
+//! let sink = Box::new(move |report| sender.send(report).unwrap());
+//! let mut graph = Graph::default();
+//! let flops = graph.add("flops", Box::new(Flops::new(Setup::default(), [echo], sink)));
+//! let config = Config {
+//!     ports: 2,
+//!     ..Config::default()
+//! };
+//! let switch = graph.add("s1", Box::new(Switch::new(config)?));
+//! // Port 2 of the switch is its control port.
+//! for (own, far, delay) in [(0, 2, 50), (1, 0, 0), (2, 1, 0)] {
+//!     let channel = Channel {
+//!         rate: None,
+//!         delay: Time::from_us(delay),
+//!         ..Channel::default()
+//!     };
+//!     graph.connect((flops, own), (switch, far), channel);
+//! }
+//! let options = sim::Options {
+//!     until: Some(Time::from_secs(5)),
+//!     ..sim::Options::default()
+//! };
+//! sim::run(graph, options)?;
+//! let report: Report = reports.recv()?;
+//! assert_eq!(report.rows[0].times("delay"), [Time::from_us(100)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod actions;
 mod bench;
@@ -35,7 +108,7 @@ mod report;
 mod rules;
 pub mod update;
 
-pub use bench::{Bench, Value};
+pub use bench::{Agent, Bench, Value};
 pub use node::{CABLE, CAPTURE, CONTROL, Flops, GENERATE, Sink};
 pub use report::{Report, Row, Series};
 

@@ -19,6 +19,7 @@
 //! | [`switch`] | a switch as a node |
 //! | [`rewrite`] | what actions do to the bytes of a frame |
 //! | [`flops`] | OFLOPS: measurements of a switch |
+//! | [`snmp`] | requests and answers of SNMP version 2c |
 //! | [`list`] | lists that are read from the bytes of a message, or written from a slice |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -43,6 +44,7 @@ pub mod message;
 pub mod oxm;
 pub mod port;
 pub mod rewrite;
+pub mod snmp;
 pub mod switch;
 pub mod table;
 pub mod text;

@@ -369,7 +369,7 @@ fn statistics_are_counted_and_timed() {
         entries: 40,
         rates: vec![10],
         time: Time::from_secs(1),
-        idle: None,
+        load: None,
     };
     let report = run(Version::V13, Time::ZERO, Box::new(Monitor::new(settings)));
     let row = &report.rows[0];

@@ -4,6 +4,7 @@ use crate::Verdict;
 use crate::output::{Buffering, Output};
 use lab::flops::{Device as Measured, figure};
 use lab::{Options, World};
+use node::Time;
 use std::path::PathBuf;
 
 /// Measure an OpenFlow switch: what it says beside what it does
@@ -50,12 +51,21 @@ pub struct Flops {
     /// Packets, or requests, a second [default: 100,500,1000,2000; of interaction 5,10,20,50]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     rates: Vec<u64>,
+    /// How long each rate; with --snmp 20 s or more, as agents look at their processor every 5 s or so
+    #[arg(long, value_name = "TIME", default_value = "2 s")]
+    time: Time,
     /// Entries that are there beside those that change [default: 0; of interaction 924]
     #[arg(long, value_name = "N")]
     others: Option<u32>,
     /// Ask for the statistics of the whole table this often meanwhile
     #[arg(long, value_name = "TIME")]
     poll: Option<String>,
+    /// The SNMP agent of the switch, HOST or HOST:PORT, that tells its processor's load; without one that of the process
+    #[arg(long, value_name = "HOST")]
+    snmp: Option<String>,
+    /// The community to ask it as
+    #[arg(long, value_name = "NAME", default_value = "public")]
+    community: String,
     /// Draw what was measured, as .png or .svg; `wire plot --kind flops` draws several switches from their JSON Lines
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -161,6 +171,9 @@ impl Flops {
             true => String::new(),
             false => format!("rates = {rates:?}"),
         };
+        let time = self.time.to_string();
+        let snmp = self.snmp.as_ref().map(|host| format!("snmp = {host:?}"));
+        let (snmp, community) = (snmp.unwrap_or_default(), &self.community);
         let others = others.map(|others| format!("others = {others}"));
         let others = others.unwrap_or_default();
         let switch = match self.switch {
@@ -172,8 +185,9 @@ impl Flops {
         format!(
             "[lab]\nname = \"flops\"\n[default.link]\nrate = \"unlimited\"\n\
              [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = {protocol:?}\ncount = {count}\n\
-             rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\n{rates}\n\
-             {others}\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
+             rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\n{rates}\ntime = {time:?}\n\
+             {others}\n{snmp}\ncommunity = {community:?}\n\
+             device = \"s1\"\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
              [[link]]\nends = [\"flops.0\", \"s1.2\"]\n[[link]]\nends = [\"flops.1\", \"s1.0\"]\n\
              [[link]]\nends = [\"flops.2\", \"s1.1\"]\n[[link]]\nends = [\"flops.3\", \"flops.4\"]\n"
         )

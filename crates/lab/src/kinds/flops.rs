@@ -3,6 +3,7 @@
 use super::Context;
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore, Text};
+use crate::flops::agent;
 use crate::tree::Value;
 use node::{Node, Rate, Time};
 use openflow::flops::actions::{self, Actions};
@@ -51,6 +52,9 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
     let time = fields.optional::<Text<Time>>("time", &mut faults);
     let others = fields.optional::<u32>("others", &mut faults);
     let poll = fields.optional::<Text<Time>>("poll", &mut faults);
+    let snmp = fields.optional::<String>("snmp", &mut faults);
+    let community = fields.optional::<String>("community", &mut faults);
+    let device = fields.optional::<String>("device", &mut faults);
     fields.finish(&mut faults);
     let refuse = |key: &str, message: String| {
         let span = config.get(key).unwrap_or(config).span.clone();
@@ -131,6 +135,18 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
             length,
         }))
     };
+    let counters = |(busy, idle): (&[&str], &[&str])| {
+        let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        monitor::Load {
+            busy: text(busy),
+            idle: text(idle),
+        }
+    };
+    let load = match (&snmp, &device) {
+        (Some(_), _) => Some(counters((&agent::TICKS.0, &agent::TICKS.1))),
+        (None, Some(_)) => Some(counters((&agent::PROCESS.0, &agent::PROCESS.1))),
+        (None, None) => None,
+    };
     let module = |test: &str| -> Result<Box<dyn Module>, Fault> {
         Ok(match test {
             "actions" => Box::new(Actions::new(actions::Settings {
@@ -147,7 +163,7 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
                 entries: entries[0],
                 rates: rates.clone(),
                 time,
-                idle: None,
+                load: load.clone(),
             })),
             "interaction" => interaction(),
             other => {
@@ -163,6 +179,7 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
     if modules.is_empty() || modules.len() > MOST_TESTS {
         return Err(refuse("test", "one test, or a list of up to 100".into()));
     }
+    let live = context.live;
     let measured = context.measured;
     let setup = Setup {
         version,
@@ -170,5 +187,15 @@ pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
         ..Setup::default()
     };
     let sink = Box::new(move |report| measured.add(report));
-    Ok(Box::new(Flops::new(setup, modules, sink)))
+    let flops = Flops::new(setup, modules, sink);
+    Ok(Box::new(match (snmp, device) {
+        (Some(to), _) if live => {
+            let community = community.as_deref().unwrap_or("public");
+            let agent = agent::Snmp::new(&to, community);
+            let agent = agent.map_err(|error| refuse("snmp", format!("{to}: {error}")))?;
+            flops.with_agent(Box::new(agent))
+        }
+        (None, Some(node)) if live => flops.with_agent(Box::new(agent::Process::new(node))),
+        _ => flops,
+    }))
 }

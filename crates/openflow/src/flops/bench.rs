@@ -17,6 +17,15 @@ pub struct Value {
     pub number: Option<i64>,
 }
 
+/// Who answers what a module [asks](Bench::ask): an SNMP agent's client, or whoever else knows. It never waits.
+pub trait Agent: Send {
+    /// Asks for a value.
+    fn ask(&mut self, name: &str);
+
+    /// An answer that has come. Every question gets one, if only that there is none.
+    fn take(&mut self) -> Option<Value>;
+}
+
 /// What a module acts through; and what it wants done when it returns.
 pub struct Bench<'a> {
     pub(super) now: Time,
@@ -89,8 +98,8 @@ impl Bench<'_> {
         self.desk.timers.insert(key, number);
     }
 
-    /// Asks for a value over the SNMP channel, by its object identifier: `1.3.6.1.4.1.2021.11.11.0`. Without such a
-    /// channel it is never answered.
+    /// Asks for a value over the SNMP channel, by its object identifier: `1.3.6.1.4.1.2021.11.53.0`. The node's
+    /// [`Agent`] answers; without one nobody does.
     pub fn ask(&mut self, name: impl Into<String>) {
         self.desk.questions.push_back(name.into());
     }

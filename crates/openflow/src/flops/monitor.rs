@@ -17,9 +17,25 @@ pub struct Settings {
     pub rates: Vec<u64>,
     /// How long each.
     pub time: Time,
-    /// The object that tells the processor's idle time in percent, such as ssCpuIdle of UCD-SNMP-MIB,
-    /// `1.3.6.1.4.1.2021.11.11.0`; asked at the end of each rate.
-    pub idle: Option<String>,
+    /// What tells of the processor; asked at the beginning and the end of each rate.
+    pub load: Option<Load>,
+}
+
+/// Counters of a processor's time, all in one unit, as the node's [`Agent`](super::Agent) knows them. The load is the
+/// share that the busy ones have in the growth of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Of the time at work, such as ssCpuRawUser, Nice and System of UCD-SNMP-MIB.
+    pub busy: Vec<String>,
+    /// Of the time without work, such as ssCpuRawIdle.
+    pub idle: Vec<String>,
+}
+
+/// A counter's first and last value of a rate.
+struct Sample {
+    name: String,
+    busy: bool,
+    values: Vec<Option<i64>>,
 }
 
 /// Measures flow statistics.
@@ -29,6 +45,7 @@ pub struct Monitor {
     next: Time,
     end: Time,
     asked: Vec<(u32, Time)>,
+    samples: Vec<Sample>,
     rows: Vec<Row>,
 }
 
@@ -48,6 +65,7 @@ impl Monitor {
             next: Time::ZERO,
             end: Time::ZERO,
             asked: Vec::new(),
+            samples: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -67,7 +85,38 @@ impl Monitor {
         self.next = bench.now() + SETTLE;
         self.end = self.next + self.settings.time;
         bench.timer(self.next, ASK);
-        bench.timer(self.end + SETTLE * 5, END);
+        bench.timer(self.end + SETTLE * 10, END);
+        self.samples.clear();
+        if let Some(Load { busy, idle }) = &self.settings.load {
+            let all = busy.iter().map(|name| (name, true));
+            let all = all.chain(idle.iter().map(|name| (name, false)));
+            self.samples.extend(all.map(|(name, busy)| Sample {
+                name: name.clone(),
+                busy,
+                values: Vec::new(),
+            }));
+        }
+        self.sample(bench);
+    }
+
+    fn sample(&self, bench: &mut Bench<'_>) {
+        for sample in &self.samples {
+            bench.ask(sample.name.clone());
+        }
+    }
+
+    /// The load in parts of a thousand, if all counters were told twice.
+    fn load(&self) -> Option<u64> {
+        let (mut busy, mut all) = (0u64, 0u64);
+        for sample in &self.samples {
+            let [Some(first), Some(last)] = sample.values[..] else {
+                return None;
+            };
+            let grown = u64::try_from(last.checked_sub(first)?).ok()?;
+            all = all.checked_add(grown)?;
+            busy += if sample.busy { grown } else { 0 };
+        }
+        busy.checked_mul(1000)?.checked_div(all)
     }
 }
 
@@ -125,17 +174,15 @@ impl Module for Monitor {
                 self.next += gap;
                 bench.timer(self.next, ASK);
             }
-            ASK => {
-                if let Some(idle) = &self.settings.idle {
-                    bench.ask(idle.clone());
-                }
-            }
+            ASK => self.sample(bench),
             _ => {
                 // What was counted on the way are entries: as many as there are, or some were not told.
                 let entries = u64::from(self.settings.entries);
+                let load = self.load();
                 if let Some(row) = self.rows.last_mut() {
                     let told = core::mem::take(&mut row.wrong);
                     row.wrong = (row.received * entries).abs_diff(told);
+                    row.busy = load;
                 }
                 self.at += 1;
                 self.begin(bench);
@@ -144,9 +191,12 @@ impl Module for Monitor {
     }
 
     fn value(&mut self, _bench: &mut Bench<'_>, value: Value) {
-        let idle = value.number.and_then(|idle| u64::try_from(idle).ok());
-        if let (Some(row), Some(idle)) = (self.rows.last_mut(), idle) {
-            row.busy = Some(10 * 100u64.saturating_sub(idle));
+        let found = self.samples.iter_mut();
+        let mut found = found.filter(|sample| sample.name == value.name);
+        if let Some(sample) = found.next()
+            && sample.values.len() < 2
+        {
+            sample.values.push(value.number);
         }
     }
 

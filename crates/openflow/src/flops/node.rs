@@ -1,6 +1,6 @@
 //! The node that runs a module.
 
-use super::bench::{Bench, Desk};
+use super::bench::{Agent, Bench, Desk, Value};
 use super::probe::{self, Arrival};
 use super::report::Report;
 use super::{Module, SETTLE, Setup, rules};
@@ -25,6 +25,8 @@ pub const CABLE: [u16; 2] = [3, 4];
 
 /// Probes written in one wake, at most.
 const BURST: usize = 256;
+/// Between two looks for answers of the agent.
+const LOOK: Time = Time::from_ms(1);
 /// How long the switch has to connect.
 const PATIENCE: Time = Time::from_secs(20);
 
@@ -56,6 +58,10 @@ pub struct Flops {
     deadline: Time,
     /// The barrier behind which the switch has no entries.
     cleared: u32,
+    agent: Option<Box<dyn Agent>>,
+    /// Questions without an answer, and when the agent is looked at again.
+    questions: usize,
+    look: Time,
     scratch: Vec<u8>,
     probes: [u64; 2],
 }
@@ -67,6 +73,7 @@ enum Told<'a> {
     Probe(&'a Arrival<'a>),
     Timer(u64),
     Taken,
+    Value(Value),
 }
 
 impl Flops {
@@ -90,9 +97,37 @@ impl Flops {
             desk: Desk::default(),
             deadline: PATIENCE,
             cleared: 0,
+            agent: None,
+            questions: 0,
+            look: Time::ZERO,
             scratch: Vec::new(),
             probes: [0; 2],
         }
+    }
+
+    /// With somebody who answers what modules ask.
+    pub fn with_agent(mut self, agent: Box<dyn Agent>) -> Flops {
+        self.agent = Some(agent);
+        self
+    }
+
+    /// Passes questions on, and what was answered.
+    fn consult(&mut self, now: Time) {
+        let Some(agent) = &mut self.agent else {
+            self.desk.questions.clear();
+            return;
+        };
+        for name in self.desk.questions.drain(..) {
+            agent.ask(&name);
+            self.questions += 1;
+        }
+        while let Some(value) = self.agent.as_mut().and_then(|agent| agent.take()) {
+            self.questions = self.questions.saturating_sub(1);
+            if self.stage == Stage::Running {
+                self.tell(now, Told::Value(value));
+            }
+        }
+        self.look = now + LOOK;
     }
 
     fn tell(&mut self, now: Time, told: Told<'_>) {
@@ -110,6 +145,7 @@ impl Flops {
             Told::Probe(arrival) => module.probe(&mut bench, arrival),
             Told::Timer(number) => module.timer(&mut bench, number),
             Told::Taken => module.taken(&mut bench),
+            Told::Value(value) => module.value(&mut bench, value),
         }
     }
 
@@ -342,6 +378,10 @@ impl Node for Flops {
             self.tell(now, told);
             self.settle(now, out);
         }
+        if !self.desk.questions.is_empty() || self.questions > 0 && self.look <= now {
+            self.consult(now);
+            self.settle(now, out);
+        }
         self.generate(now, out);
     }
 
@@ -356,7 +396,8 @@ impl Node for Flops {
             .map(|(stream, sent)| stream.start + stream.gap * *sent)
             .min();
         let deadline = (self.stage == Stage::Waiting).then_some(self.deadline);
-        let all = [timer, next, deadline, self.channels.next_wake()];
+        let look = (self.questions > 0).then_some(self.look);
+        let all = [timer, next, deadline, look, self.channels.next_wake()];
         all.into_iter().flatten().min()
     }
 

@@ -35,7 +35,7 @@ pub struct Row {
     pub received: u64,
     /// Probes that came unchanged, or changed wrongly.
     pub wrong: u64,
-    /// Processor time in parts of a thousand, where SNMP told.
+    /// The processor's load in parts of a thousand, where the node's agent told.
     pub busy: Option<u64>,
 }
 

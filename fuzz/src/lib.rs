@@ -11,6 +11,7 @@ mod covert;
 mod delay_spec;
 mod flow;
 mod headers;
+mod host;
 mod lab_file;
 mod line;
 mod mount;
@@ -43,6 +44,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("delay", delay_spec::target),
     ("flow", flow::target),
     ("headers", headers::target),
+    ("host", host::target),
     ("lab", lab_file::target),
     ("line", line::target),
     ("mount", mount::target),

@@ -1,6 +1,6 @@
 //! Answers of SNMP.
 
-use openflow::snmp::{Ask, request, response};
+use openflow::snmp::{Ask, Oid, request, response};
 
 /// What is read has values and names; names are written as they were read.
 pub fn target(data: &[u8]) {
@@ -9,7 +9,7 @@ pub fn target(data: &[u8]) {
     };
     let names: Vec<_> = answer.variables.into_iter().map(|(name, _)| name).collect();
     for name in &names {
-        assert_eq!(name.to_string().parse().as_ref(), Ok(name));
+        assert_eq!(name.to_string().parse::<Oid>(), Ok(name.clone()));
     }
     let mut out = Vec::new();
     request(Ask::GetNext, "public", answer.id, &names, &mut out);

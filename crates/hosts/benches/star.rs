@@ -31,7 +31,8 @@ fn add_host(graph: &mut Graph, number: usize, to: Option<usize>, takes: bool) ->
     if let Some(to) = to {
         programs.push(Program::Bulk(bulk::Config {
             to: format!("10.0.0.{}", to + 1).parse().expect("an address"),
-            start: Time::from_ms(number as u64),
+            // From when a switch has its controller.
+            start: Time::from_ms(100 + number as u64),
             duration: None,
             flows: None,
             bytes: None,

@@ -76,9 +76,12 @@ fn figures(report: &Report) -> Figures {
 
 /// The medians of a row of OFLOPS, and what was lost or wrong of its probes.
 fn of_row(report: &flops::Report, row: &flops::Row) -> Figures {
+    // A row of insertions is called after them.
+    let of = row.name.strip_prefix(report.test).unwrap_or(&row.name);
+    let of = of.trim_start();
     let name = |what: &str| match report.of {
-        "action" => format!("{} {}: {what}", report.test, row.name),
-        of => format!("{} {} {of}: {what}", report.test, row.name),
+        "action" => format!("{} {of}: {what}", report.test),
+        things => format!("{} {of} {things}: {what}", report.test),
     };
     let series = row.series.iter().filter_map(|series| {
         let median = series.percentile(50)?.as_ps() as f64;

@@ -195,3 +195,27 @@ fn addresses_of_two_versions_and_too_long_probes_are_refused() {
     };
     assert!(refused(config).contains("15958"));
 }
+
+#[test]
+fn an_answer_that_is_heard_late_is_not_for_a_request_that_left_after_it_came() {
+    let (mut ping, mut host) = pair(configs()[2].clone());
+    let mut out = Out::default();
+    let mut requests = Vec::new();
+    for _ in 0..2 {
+        let at = ping.next_wake().unwrap();
+        ping.wake(at, &mut out);
+        requests.extend(out.sends().map(|departure| (at, departure.frame.to_vec())));
+    }
+    for (left, request) in &requests {
+        host.frame(*left, Port(0), Frame::new(request), &mut out);
+        let answers: Vec<_> = out.sends().map(|sent| sent.frame.to_vec()).collect();
+        let mut answer = Frame::new(&answers[0]);
+        answer.set_arrived(*left + WAY + WAY);
+        ping.frame(requests[1].0 + Time::from_ms(1), Port(0), answer, &mut out);
+    }
+    let counters = counters(&ping);
+    let get = |name: &str| counters[name];
+    assert_eq!((get("answered"), get("duplicates")), (2, 0));
+    let trip = (WAY + WAY).as_ps();
+    assert_eq!((get("rtt_min_ps"), get("rtt_max_ps")), (trip, trip));
+}

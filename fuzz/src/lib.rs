@@ -29,6 +29,7 @@ mod probe;
 mod profile;
 mod record;
 mod snmp;
+mod stf;
 mod word;
 
 /// A fuzz target: one input.
@@ -62,5 +63,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("profile", profile::target),
     ("record", record::target),
     ("snmp", snmp::target),
+    ("stf", stf::target),
     ("word", word::target),
 ];

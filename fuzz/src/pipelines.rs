@@ -31,7 +31,7 @@ static COMPILED: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
     compiled.collect()
 });
 
-struct Library;
+pub(crate) struct Library;
 
 impl Includes for Library {
     fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {

@@ -23,15 +23,18 @@ const PROGRAMS: &[&str] = &[
     include_str!("../../testdata/p4/wire_bump.p4"),
 ];
 
-static COMPILED: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
-    let compiled = PROGRAMS.iter().map(|text| {
+static COMPILED: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| compiled(PROGRAMS));
+
+/// Programs of our own.
+pub(crate) fn compiled(texts: &[&str]) -> Vec<Arc<Program>> {
+    let compiled = texts.iter().map(|text| {
         let compiled = compile("fuzz.p4", text, &mut Library, &Options::default());
         Arc::new(compiled.program.expect("our own programs compile"))
     });
     compiled.collect()
-});
+}
 
-pub(crate) struct Library;
+struct Library;
 
 impl Includes for Library {
     fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {

@@ -1,7 +1,6 @@
 //! STF scripts: faults with their lines, or commands that run to their end on one of our own programs, whatever they say.
 
-use crate::pipelines::Library;
-use p4::compile::{Options, compile};
+use crate::pipelines::compiled;
 use p4::ir::Program;
 use pipeline::architecture::{Config, Pipeline};
 use pipeline::environment::Environment;
@@ -20,13 +19,7 @@ const PROGRAMS: &[&str] = &[
     include_str!("../../testdata/p4/value_sets.p4"),
 ];
 
-static COMPILED: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
-    let compiled = PROGRAMS.iter().map(|text| {
-        let compiled = compile("fuzz.p4", text, &mut Library, &Options::default());
-        Arc::new(compiled.program.expect("our own programs compile"))
-    });
-    compiled.collect()
-});
+static COMPILED: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| compiled(PROGRAMS));
 
 /// The first byte, a letter from `a`, chooses the program; the rest is the script.
 pub fn target(data: &[u8]) {

@@ -181,3 +181,20 @@ fn a_node_meets_a_real_host_on_a_plain_link_and_both_ways_are_counted() {
     assert!(there.sent >= 4 && back.sent >= 4, "{report}");
     assert!(report.rows.iter().all(|row| row.statistics.packets() >= 4));
 }
+
+#[test]
+fn a_link_that_is_down_lets_nothing_through_from_something_real_either() {
+    let down = PLAIN
+        .replace(
+            "run = 'sleep 0.3'",
+            "run = 'ping -c 3 -i 0.05 -W 0.1 10.0.0.1'",
+        )
+        .replace("'unlimited'", "'unlimited'\ndown = [['0 s', '10 s']]");
+    let Some(report) = live(&down, Options::default()) else {
+        return;
+    };
+    assert!(report.jobs[0].failed(), "{report}");
+    assert_eq!(report.outcome.frames, 0, "{report}");
+    let [there, back] = &report.outcome.links[0];
+    assert!(there.lost > 0 && back.lost > 0, "{report}");
+}

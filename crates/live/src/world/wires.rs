@@ -46,6 +46,7 @@ pub fn is_plain(link: &Link, real: &BTreeMap<usize, Real>) -> bool {
             && channel.delay == Time::ZERO
             && [channel.loss, channel.duplicate, channel.reorder] == [never; 3]
             && channel.bit_error == 0.0
+            && channel.down.is_empty()
     };
     sides[0] != sides[1] && link.channels.iter().all(plain)
 }

@@ -5,6 +5,10 @@
 //! `benches/peers/os-ken-switch.py` from `target/os-ken-venv` (see .ci/setup); ovs-testcontroller comes with Open vSwitch.
 //! `us` is what a packet-in took of the controller's processor. `BENCH_SECONDS` (default 3) is the time of each row.
 
+#[path = "bed/mod.rs"]
+mod bed;
+
+use bed::{pause, processor};
 use live::port::{self, Options};
 use node::Time;
 use openflow::cbench::{Cbench, Config, Fairness, Mode, Summary, Told};
@@ -157,25 +161,6 @@ const PEERS: [Peer; 3] = [
         },
     },
 ];
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark lasts its time")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
-}
-
-/// What a process has taken of the processor so far, ns.
-fn processor(process: u32) -> u64 {
-    let mut sum = 0;
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else {
-        return 0;
-    };
-    for task in tasks.flatten() {
-        let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        let ns = text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok());
-        sum += ns.unwrap_or(0);
-    }
-    sum
-}
 
 /// A TCP port that is free now.
 fn free_port() -> u16 {

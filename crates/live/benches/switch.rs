@@ -6,6 +6,8 @@
 //! and `p99` are of a closed loop: the next packet goes when the last has come through. `BENCH_SECONDS` (default 2) is the
 //! time of each flood. Needs root; makes namespaces of its own.
 
+#[path = "bed/mod.rs"]
+mod bed;
 #[path = "../../openflow/benches/switch/flows.rs"]
 #[allow(dead_code, reason = "the switch's benchmark in memory needs the rest")]
 mod flows;
@@ -13,9 +15,10 @@ mod flows;
 #[allow(dead_code, reason = "the switch's benchmark in memory needs the rest")]
 mod remote;
 
+use bed::{Bed, pause, processor};
 use flows::{Shape, Traffic, entry, fill, sequence, template};
 use live::clock::now_ns;
-use live::netns::{Namespace, VethEnd, veth};
+use live::netns::Namespace;
 use live::port::{self, Options, Port};
 use openflow::message::FlowCommand;
 use openflow::version::Version;
@@ -34,14 +37,6 @@ const BATCH: usize = 64;
 const FRAMES: usize = 4096;
 /// Packets of a closed loop.
 const LOOPS: usize = 3000;
-
-struct Bench {
-    a: Namespace,
-    b: Namespace,
-    c: Namespace,
-    place: PathBuf,
-    time: Duration,
-}
 
 /// What a switch has done.
 struct Row {
@@ -65,27 +60,8 @@ fn main() {
     {
         return switch(count.parse().expect("a number"), control);
     }
-    let seconds = std::env::var("BENCH_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(2.0);
-    let (Ok(a), Ok(b), Ok(c)) = (Namespace::new(), Namespace::new(), Namespace::new()) else {
-        println!("skipped: making network namespaces needs root");
+    let Some(bed) = Bed::new("switch", 2.0) else {
         return;
-    };
-    let end = |namespace, name| VethEnd {
-        namespace,
-        name,
-        mac: None,
-    };
-    veth([end(&a, "a"), end(&b, "b")], 1500).expect("a veth pair");
-    veth([end(&b, "out"), end(&c, "c")], 1500).expect("a veth pair");
-    let place = std::env::temp_dir().join(format!("wl-switch-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&place).expect("a place for sockets");
-    let bench = Bench {
-        a,
-        b,
-        c,
-        place,
-        time: Duration::from_secs_f64(seconds),
     };
     println!(
         "{:<34} {:>11} {:>13} {:>9} {:>9} {:>6}",
@@ -93,12 +69,12 @@ fn main() {
     );
     let mut bare = Row {
         name: "bare veth".into(),
-        ..bench.measure((&bench.b, "b"), 1, &|| 0)
+        ..bed.measure((&bed.b, "b"), 1, &|| 0)
     };
     bare.us = 0.0;
     show(&bare);
     for count in [1, 10_000] {
-        let ours = match bench.ours(count) {
+        let ours = match bed.ours(count) {
             Ok(row) => row,
             Err(reason) => {
                 println!("wire of switch: skipped: {reason}");
@@ -106,7 +82,7 @@ fn main() {
             }
         };
         show(&ours);
-        match bench.openvswitch(count) {
+        match bed.openvswitch(count) {
             Err(reason) => println!("Open vSwitch: skipped: {reason}"),
             Ok(theirs) => {
                 show(&theirs);
@@ -120,7 +96,6 @@ fn main() {
             }
         }
     }
-    let _ = std::fs::remove_dir_all(&bench.place);
 }
 
 fn show(row: &Row) {
@@ -135,40 +110,8 @@ fn show(row: &Row) {
     );
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark lasts its time")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
-}
-
-fn open(namespace: &Namespace, name: &str) -> Port {
-    let spec = name.parse().expect("a port's name");
-    let port = namespace.enter(|| port::open(&spec, &Options::default()));
-    port.expect("a namespace").expect("a port")
-}
-
-/// Packets that an interface has received, by the kernel's counter.
-fn counter(namespace: &Namespace, name: &str) -> u64 {
-    let text = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
-    let text = text.expect("a namespace").expect("/proc");
-    let row = text
-        .lines()
-        .find_map(|row| row.trim().strip_prefix(&format!("{name}:")));
-    let fields = row.unwrap_or_default().split_whitespace();
-    fields.skip(1).flat_map(str::parse).next().unwrap_or(0)
-}
-
-/// What a process has taken of the processor so far, ns.
-fn processor(process: u32) -> u64 {
-    let mut sum = 0;
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else {
-        return 0;
-    };
-    for task in tasks.flatten() {
-        let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        let ns = text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok());
-        sum += ns.unwrap_or(0);
-    }
-    sum
+fn port(namespace: &Namespace, name: &str) -> Port {
+    bed::open(namespace, name, &Options::default()).expect("a port")
 }
 
 /// Our switch, in a process of its own as `wire of switch` has it.
@@ -203,13 +146,13 @@ fn frames(count: u32) -> Vec<[u8; 60]> {
         .collect()
 }
 
-impl Bench {
+impl Bed {
     /// A flood and a closed loop from `a` to the far end.
     fn measure(&self, far: (&Namespace, &str), count: u32, spent: &dyn Fn() -> u64) -> Row {
         let frames = frames(count);
         let (p50, p99, lost) = self.closed_loop(far, &frames);
         let stop = AtomicBool::new(false);
-        let mut tx = open(&self.a, "a").tx;
+        let mut tx = port(&self.a, "a").tx;
         let (mut rate, mut us) = (0.0, 0.0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -222,10 +165,9 @@ impl Bench {
                 }
             });
             pause(Duration::from_millis(200));
-            let (packets, began, before) = (counter(far.0, far.1), now_ns(), spent());
-            pause(self.time);
-            let packets = counter(far.0, far.1) - packets;
-            rate = packets as f64 * 1e9 / (now_ns() - began) as f64;
+            let before = spent();
+            let (packets, each_second) = bed::rate(far.0, far.1, self.time);
+            rate = each_second;
             us = (spent() - before) as f64 / 1e3 / packets.max(1) as f64;
             stop.store(true, Ordering::Relaxed);
         });
@@ -242,8 +184,8 @@ impl Bench {
     }
 
     fn closed_loop(&self, far: (&Namespace, &str), frames: &[[u8; 60]]) -> (f64, f64, usize) {
-        let mut tx = open(&self.a, "a").tx;
-        let mut rx = open(far.0, far.1).rx;
+        let mut tx = port(&self.a, "a").tx;
+        let mut rx = port(far.0, far.1).rx;
         let (mut took, mut lost) = (Vec::with_capacity(LOOPS), 0);
         for frame in frames.iter().cycle().take(LOOPS) {
             let began = now_ns();

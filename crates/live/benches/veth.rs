@@ -5,10 +5,14 @@
 //! sending and forwarding, and by what they say they got out of the same flood for receiving. A peer
 //! that is not there is left out with a word. `BENCH_SECONDS` (default 1) is the time of each row.
 
+#[path = "bed/mod.rs"]
+mod bed;
+
+use bed::{Bed, counter, open, pause, rate};
 use live::clock::now_ns;
-use live::netns::{Namespace, VethEnd, veth};
+use live::netns::Namespace;
 use live::pace::Pacer;
-use live::port::{self, Options, Port, Received};
+use live::port::{Options, Port, Received};
 use node::{Frame, Node, Out};
 use packet::capture::PcapWriter;
 use packet::{Departure, Tick};
@@ -21,54 +25,20 @@ use std::time::Duration;
 /// Frames that a call sends.
 const BATCH: usize = 64;
 
-struct Bench {
-    a: Namespace,
-    b: Namespace,
-    c: Namespace,
-    /// Where captures and scripts for the peers are.
-    place: PathBuf,
-    time: Duration,
-}
-
 fn main() {
     // `cargo test` runs benches too, with `--test`: there is nothing to check here.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let seconds = std::env::var("BENCH_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let (Ok(a), Ok(b), Ok(c)) = (Namespace::new(), Namespace::new(), Namespace::new()) else {
-        println!("skipped: making network namespaces needs root");
+    let Some(bed) = Bed::new("live", 1.0) else {
         return;
     };
-    let end = |namespace, name| VethEnd {
-        namespace,
-        name,
-        mac: None,
-    };
-    veth([end(&a, "a"), end(&b, "b")], 1500).expect("a veth pair");
-    veth([end(&b, "out"), end(&c, "c")], 1500).expect("a veth pair");
-    let place = std::env::temp_dir().join(format!("wl-live-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&place).expect("a place for captures");
-    let bench = Bench {
-        a,
-        b,
-        c,
-        place,
-        time: Duration::from_secs_f64(seconds),
-    };
     for len in [60, 1514] {
-        bench.send(len);
-        bench.receive(len);
-        bench.forward(len);
+        bed.send(len);
+        bed.receive(len);
+        bed.forward(len);
     }
-    bench.pace();
-    let _ = std::fs::remove_dir_all(&bench.place);
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark lasts its time")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
+    bed.pace();
 }
 
 fn frame(len: usize) -> Vec<u8> {
@@ -82,32 +52,6 @@ fn options(latency: bool) -> Options {
         latency,
         ..Options::default()
     }
-}
-
-fn open(namespace: &Namespace, name: &str, options: &Options) -> Result<Port, String> {
-    let spec = name.parse().expect("a port's name");
-    let port = namespace.enter(|| port::open(&spec, options));
-    port.expect("a namespace")
-        .map_err(|error| error.to_string())
-}
-
-/// Packets that an interface has received, by the kernel's counter.
-fn counter(namespace: &Namespace, name: &str) -> u64 {
-    let text = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
-    let text = text.expect("a namespace").expect("/proc");
-    let row = text
-        .lines()
-        .find_map(|row| row.trim().strip_prefix(&format!("{name}:")));
-    let fields = row.unwrap_or_default().split_whitespace();
-    fields.skip(1).flat_map(str::parse).next().unwrap_or(0)
-}
-
-/// Packets a second at an interface, while something else makes them.
-fn rate(namespace: &Namespace, name: &str, time: Duration) -> f64 {
-    let (packets, began) = (counter(namespace, name), now_ns());
-    pause(time);
-    let packets = counter(namespace, name) - packets;
-    packets as f64 * 1e9 / (now_ns() - began) as f64
 }
 
 struct Row {
@@ -181,7 +125,7 @@ fn flood(port: &mut Port, len: usize, stop: &AtomicBool) -> u64 {
     port.tx.counters().sent
 }
 
-impl Bench {
+impl Bed {
     fn peer(&self, name: &str, at: &str, command: Command) -> Row {
         let row = |rate, note: String| Row {
             name: name.into(),
@@ -201,7 +145,7 @@ impl Bench {
                 break;
             }
         }
-        let rate = rate(place, at, self.time);
+        let (_, rate) = rate(place, at, self.time);
         let said = end(child);
         let note = match rate < 1.0 {
             true => format!("nothing sent: {}", said.lines().last().unwrap_or_default()),
@@ -226,7 +170,7 @@ impl Bench {
                 cpu.store(thread_cpu_ns(), Ordering::Relaxed);
             });
             pause(Duration::from_millis(50));
-            measured = rate(at.0, at.1, self.time);
+            (_, measured) = rate(at.0, at.1, self.time);
             stop.store(true, Ordering::Relaxed);
         });
         let cores = cpu.load(Ordering::Relaxed) as f64 / (now_ns() - began) as f64;
@@ -311,13 +255,9 @@ impl Bench {
     fn receive(&self, len: usize) {
         let mut rows = Vec::new();
         let methods: [(&str, Opener); 3] = [
-            ("wire, TPACKET_V3", |bench| {
-                open(&bench.b, "b", &options(false))
-            }),
-            ("wire, recvmmsg", |bench| {
-                open(&bench.b, "b", &options(true))
-            }),
-            ("wire, AF_XDP", |bench| open_xdp(&bench.b, "b")),
+            ("wire, TPACKET_V3", |bed| open(&bed.b, "b", &options(false))),
+            ("wire, recvmmsg", |bed| open(&bed.b, "b", &options(true))),
+            ("wire, AF_XDP", |bed| open_xdp(&bed.b, "b")),
         ];
         for (name, opener) in methods {
             rows.push(match opener(self) {
@@ -547,7 +487,7 @@ impl Bench {
     }
 }
 
-type Opener = fn(&Bench) -> Result<Port, String>;
+type Opener = fn(&Bed) -> Result<Port, String>;
 
 fn open_xdp(namespace: &Namespace, name: &str) -> Result<Port, String> {
     open(namespace, &format!("xdp:{name}"), &options(true))

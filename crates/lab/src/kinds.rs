@@ -86,6 +86,9 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
     plain("covert", covert),
     plain("p4", p4::make),
+    plain("through", |config, _| {
+        node(config, |config| Ok(relay::through::Through::new(config)))
+    }),
     real("process", Real::Process, |config, _| {
         let process = crate::real::process::Process::read(config)?;
         Ok(Box::new(Relay::new(process.interfaces.len())))

@@ -1,10 +1,16 @@
 //! One node by itself, for ports that are there already.
 
 use crate::fault::{Fault, Faults};
-use crate::kinds::{Context, Kind};
+use crate::kinds::{Context, KINDS, Kind};
 use crate::tree::{self, Value, What};
 use node::Node;
 use std::path::Path;
+
+/// The names of all kinds of nodes, but those that stand for something real.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    let nodes = KINDS.iter().filter(|kind| kind.real.is_none());
+    nodes.map(|kind| kind.name)
+}
 
 /// Makes the node that a lab file's section with the keys `kind` and those in `keys` (lines of TOML)
 /// would stand for, with `ports` ports where its kind leaves the number open and `keys` do not say.

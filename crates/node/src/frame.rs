@@ -11,15 +11,22 @@ pub const LONGEST: usize = 16_000;
 /// Frames kept by a [`Pool`] for later; more are freed. 16 Ki frames of 1.5 kB are 25 MB.
 const KEPT: usize = 16 * 1024;
 
+/// By what a world knows a frame that the system has given it and waits for an answer about: a packet at a hook of the
+/// kernel. Any number but zero, whose meaning is the world's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub core::num::NonZeroU64);
+
 /// An Ethernet frame, destination address first, without preamble and FCS.
 ///
 /// Dereferences to its bytes. Headers go on and come off at the front without moving what is
 /// behind them, as long as [`HEADROOM`] lasts.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
     start: usize,
     arrived: Time,
+    ticket: Option<Ticket>,
+    changed: bool,
 }
 
 impl Frame {
@@ -41,21 +48,47 @@ impl Frame {
         self.arrived = at;
     }
 
+    /// By what the world that delivered the frame waits for an answer about it: that it is sent, or is not. Most
+    /// worlds do not. Copies of the frame have none.
+    pub fn ticket(&self) -> Option<Ticket> {
+        self.ticket
+    }
+
+    /// Set by a world that waits for an answer; the frame counts as unchanged from here on.
+    pub fn set_ticket(&mut self, ticket: Ticket) {
+        self.ticket = Some(ticket);
+        self.changed = false;
+    }
+
+    /// Takes the ticket off: who has it owes the answer.
+    pub fn take_ticket(&mut self) -> Option<Ticket> {
+        self.ticket.take()
+    }
+
+    /// Whether anybody may have written into the frame since it got its ticket.
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
     /// Empties the frame and gives it its headroom again.
     fn reset(&mut self) {
         self.bytes.clear();
         self.bytes.resize(HEADROOM, 0);
         self.start = HEADROOM;
         self.arrived = Time::ZERO;
+        self.ticket = None;
+        self.changed = false;
     }
 
     /// Appends `bytes`.
     pub fn extend(&mut self, bytes: &[u8]) {
+        self.changed = true;
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Makes the frame `len` bytes long: cuts its end off, or appends zeros.
     pub fn resize(&mut self, len: usize) {
+        self.changed = true;
         self.bytes.resize(self.start + len, 0);
     }
 
@@ -65,6 +98,7 @@ impl Frame {
     /// # Panics
     /// When `at` is beyond the end.
     pub fn insert(&mut self, at: usize, len: usize) -> &mut [u8] {
+        self.changed = true;
         assert!(
             at <= self.len(),
             "insert at {at} of a frame of {} bytes",
@@ -87,6 +121,7 @@ impl Frame {
     /// # Panics
     /// When the bytes to be removed are not all there.
     pub fn remove(&mut self, at: usize, len: usize) {
+        self.changed = true;
         assert!(
             at + len <= self.len(),
             "remove {at}+{len} of a frame of {} bytes",
@@ -95,6 +130,19 @@ impl Frame {
         self.bytes
             .copy_within(self.start..self.start + at, self.start + len);
         self.start += len;
+    }
+}
+
+impl Clone for Frame {
+    /// Its bytes and time of arrival; there is one answer, so the copy has no ticket.
+    fn clone(&self) -> Frame {
+        Frame {
+            bytes: self.bytes.clone(),
+            start: self.start,
+            arrived: self.arrived,
+            ticket: None,
+            changed: false,
+        }
     }
 }
 
@@ -107,6 +155,7 @@ impl Deref for Frame {
 
 impl DerefMut for Frame {
     fn deref_mut(&mut self) -> &mut [u8] {
+        self.changed = true;
         &mut self.bytes[self.start..]
     }
 }
@@ -167,6 +216,29 @@ mod tests {
         }
         assert_eq!(frame.len(), 3 * HEADROOM + 1);
         assert_eq!((frame[0], frame[3 * HEADROOM]), (7, b'x'));
+    }
+
+    #[test]
+    fn a_frame_with_a_ticket_knows_whether_it_was_written_to() {
+        let ticket = Ticket(core::num::NonZeroU64::new(7).unwrap());
+        let mut frame = Frame::new(b"abc");
+        frame.set_ticket(ticket);
+        assert_eq!((&frame[..], frame.is_changed()), (&b"abc"[..], false));
+        assert_eq!(frame.clone().ticket(), None);
+        frame[0] = b'x';
+        assert!(frame.is_changed());
+        for change in [
+            (|frame: &mut Frame| frame.extend(b"d")) as fn(&mut Frame),
+            |frame| frame.resize(2),
+            |frame| frame.remove(0, 1),
+            |frame| frame.insert(0, 1).fill(0),
+        ] {
+            frame.set_ticket(ticket);
+            change(&mut frame);
+            assert!(frame.is_changed());
+        }
+        assert_eq!(frame.take_ticket(), Some(ticket));
+        assert_eq!(frame.ticket(), None);
     }
 
     #[test]

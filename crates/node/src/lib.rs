@@ -10,6 +10,7 @@
 //! | [`time`] | [`Time`], an integer count of picoseconds; [`Rate`] and exact serialisation times |
 //! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
 //! | [`out`] | [`Out`]: what a node asks the world to do |
+//! | [`fact`] | [`Fact`]: what a world tells a node of queues and interfaces |
 //! | [`graph`] | [`Graph`], its checks, and the errors they find |
 //! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
@@ -39,6 +40,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod fact;
 pub mod frame;
 pub mod graph;
 pub mod histogram;
@@ -48,7 +50,8 @@ pub mod out;
 pub mod outcome;
 pub mod time;
 
-pub use frame::{Frame, Pool};
+pub use fact::Fact;
+pub use frame::{Frame, Pool, Ticket};
 pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
 pub use histogram::Histogram;
 pub use link::{Channel, Clocks, Flight, Level, Probability, QueueLimit, Transmitter};
@@ -116,6 +119,30 @@ pub trait Node: Send {
     /// What is sent by a port without a link is lost.
     fn link(&mut self, now: Time, port: Port, up: bool, out: &mut Out) {
         let _ = (now, port, up, out);
+    }
+
+    /// How old the [facts](fact) may be that the node acts by; `None`, for most nodes, when it acts by none. Constant
+    /// over its life.
+    ///
+    /// With zero it is told anew before every other call.
+    fn wants_facts(&self) -> Option<Time> {
+        None
+    }
+
+    /// Something that the world knows. Before a call of [`frame`](Node::frame), [`frames`](Node::frames) or
+    /// [`wake`](Node::wake), if the facts that the node has are older than it [wants](Node::wants_facts), it is told
+    /// of each port's interface and queue; of routes and neighbours at the beginning and when they change, in worlds
+    /// that have any. Old ones may come late: [`Fact::taken`] says how old they are.
+    fn fact(&mut self, now: Time, fact: &Fact, out: &mut Out) {
+        let _ = (now, fact, out);
+    }
+
+    /// Whether frames may leave this node with other bytes than they came with. Constant over its life.
+    ///
+    /// A world gives a node that never changes any a whole chain of segments as one frame, where the system has it
+    /// so (generic segmentation offload): that may be up to 64 KiB long, and its checksums need not be complete.
+    fn changes_frames(&self) -> bool {
+        true
     }
 
     /// When the node wants to be woken; `None` for not until something arrives.

@@ -13,6 +13,7 @@ pub use luck::Luck;
 pub use transmitter::Transmitter;
 pub use waiting::Waiting;
 
+use crate::fact::{Counts, Interface, Queue};
 use crate::{Oscillator, Rate, Time};
 use alloc::vec::Vec;
 
@@ -131,6 +132,43 @@ impl Channel {
     /// Whether [`down`](Channel::down) is in order: each ends behind its beginning, and before the next.
     pub fn is_down_in_order(&self) -> bool {
         self.changes().is_sorted_by(|a, b| a.0 < b.0)
+    }
+}
+
+impl Channel {
+    /// What is to be told of this direction to who sends by it, when it has done this much and so much waits. What
+    /// came the other way is not in it.
+    pub fn facts(
+        &self,
+        now: Time,
+        counters: &LinkCounters,
+        waiting: &Waiting,
+    ) -> (Interface, Queue) {
+        let waits = waiting.count() as u64;
+        let queue = Queue {
+            class: 0,
+            packets: waits as u32,
+            bytes: waiting.bytes(),
+            rate: self.rate,
+            sent_packets: counters.sent - waits,
+            sent_bytes: counters.bytes - waiting.bytes(),
+            dropped: counters.queue_full,
+            overlimits: 0,
+        };
+        let sent = Counts {
+            packets: queue.sent_packets,
+            bytes: queue.sent_bytes,
+            dropped: queue.dropped,
+            errors: 0,
+        };
+        let interface = Interface {
+            up: !self.is_down(now, now),
+            rate: self.rate,
+            mtu: 0,
+            received: Counts::default(),
+            sent,
+        };
+        (interface, queue)
     }
 }
 

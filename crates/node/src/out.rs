@@ -1,6 +1,6 @@
 //! What a node asks the world to do.
 
-use crate::{Frame, Pool, Port, Time};
+use crate::{Frame, Pool, Port, Ticket, Time};
 use alloc::vec::{Drain, Vec};
 
 /// When a frame is to leave.
@@ -32,6 +32,8 @@ pub struct Out {
     pool: Pool,
     sends: Vec<Departure>,
     drops: Vec<(&'static str, u64)>,
+    ended: Vec<Ticket>,
+    stopwatch: Option<fn() -> Time>,
 }
 
 impl Out {
@@ -55,7 +57,7 @@ impl Out {
 
     /// Gives `frame` up, and counts it under `reason`: a short noun phrase such as `no such vlan`.
     pub fn drop(&mut self, frame: Frame, reason: &'static str) {
-        self.pool.give(frame);
+        self.done(frame);
         match self.drops.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, count)) => *count += 1,
             None => self.drops.push((reason, 1)),
@@ -64,6 +66,7 @@ impl Out {
 
     /// Gives back a frame that has served its purpose, such as one that a capture has recorded.
     pub fn done(&mut self, frame: Frame) {
+        self.ended.extend(frame.ticket());
         self.pool.give(frame);
     }
 
@@ -77,6 +80,22 @@ impl Out {
         let mut copy = self.pool.take_with(frame);
         copy.set_arrived(frame.arrived());
         copy
+    }
+
+    /// A reading of a stopwatch, for a node that learns what its own work costs; `None` in a world where work takes no
+    /// time, such as simulated time. Two readings in one call are worth their difference, and nothing else.
+    pub fn stopwatch(&self) -> Option<Time> {
+        self.stopwatch.map(|read| read())
+    }
+
+    /// Gives nodes a [stopwatch](Out::stopwatch): for the world, if work takes time there.
+    pub fn set_stopwatch(&mut self, read: fn() -> Time) {
+        self.stopwatch = Some(read);
+    }
+
+    /// Takes the tickets of frames that were given up, for a world that gave them any.
+    pub fn ended(&mut self) -> Drain<'_, Ticket> {
+        self.ended.drain(..)
     }
 
     /// Takes what was sent, in the order it was: for the world.

@@ -22,6 +22,7 @@ pub mod tape;
 use crate::lane::Passage;
 use clock::{Clock, Own};
 use elastic::{COLUMN, Elastic};
+use node::fact::{Interface, Queue};
 use node::link::{FCS, LineCounters, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
 use node::{Channel, Clocks, Flight, Frame, Time, When};
 use stream::{Fate, Stream};
@@ -160,6 +161,13 @@ impl BlockLink {
     pub fn show(&mut self, see: Box<tape::See>) {
         let fresh = || Box::new(Stream::new(0.0, 0, false));
         self.stream.get_or_insert_with(fresh).show(see);
+    }
+
+    /// What is to be told of it at `now` to who sends by it.
+    pub fn facts(&mut self, now: Time) -> (Interface, Queue) {
+        let column = self.sender.own(now.as_ps()) / COLUMN;
+        self.waiting.look(u64::try_from(column).unwrap_or(u64::MAX));
+        self.channel.facts(now, &self.counters, &self.waiting)
     }
 
     /// The direction's data.

@@ -4,6 +4,7 @@ use crate::agenda::{Agenda, Due};
 use crate::block::BlockLink;
 use crate::lane::{Arrival, Lane, Passage, Stray, Way};
 use crate::{Options, SimError};
+use node::fact::{Fact, What};
 use node::frame::LONGEST;
 use node::link::{SHORTEST, seed_of};
 use node::outcome::{Direction, Finish, NodeOutcome};
@@ -47,6 +48,8 @@ struct Host {
     /// The lane that each port sends by.
     lanes: Vec<usize>,
     refused: [u64; Refusal::ALL.len()],
+    /// How old the facts may be that it acts by, and when they are next.
+    facts: Option<(Time, Time)>,
 }
 
 /// A graph that is being run.
@@ -272,6 +275,7 @@ impl Sim {
     fn call(&mut self, index: usize, call: impl FnOnce(&mut dyn Node, Time, &mut Out)) {
         let host = &mut self.hosts[index];
         std::mem::swap(&mut self.air.pool, host.out.pool());
+        host.tell_facts(&mut self.air.lanes, self.air.now);
         call(host.node.as_mut(), self.air.now, &mut host.out);
         std::mem::swap(&mut self.air.pool, host.out.pool());
         for departure in host.out.sends() {
@@ -378,9 +382,31 @@ impl Host {
         Host {
             name: member.name,
             lanes: vec![usize::MAX; member.node.ports()],
+            facts: member.node.wants_facts().map(|age| (age, Time::ZERO)),
             node: member.node,
             out: Out::default(),
             refused: [0; Refusal::ALL.len()],
+        }
+    }
+
+    /// Tells it what it acts by, where that is too old.
+    fn tell_facts(&mut self, lanes: &mut [Lane], now: Time) {
+        let Some((age, _)) = self.facts.filter(|&(_, due)| now >= due) else {
+            return;
+        };
+        self.facts = Some((age, now + age));
+        for (port, &lane) in self.lanes.iter().enumerate() {
+            // A port without a link has nothing to be known of.
+            let Some((mut interface, queue)) = lanes.get_mut(lane).map(|lane| lane.facts(now))
+            else {
+                continue;
+            };
+            interface.received = lanes[lane ^ 1].delivered();
+            for what in [What::Interface(interface), What::Queue(queue)] {
+                let (taken, port) = (now, Port(port as u16));
+                self.node
+                    .fact(now, &Fact { taken, port, what }, &mut self.out);
+            }
         }
     }
 

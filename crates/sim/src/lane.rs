@@ -2,6 +2,7 @@
 
 use crate::agenda::Due;
 use crate::block::BlockLink;
+use node::fact::{Counts, Interface, Queue};
 use node::link::LinkCounters;
 use node::{Channel, Flight, Frame, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
@@ -66,6 +67,33 @@ impl Lane {
         match &self.way {
             Way::Frames(transmitter) => transmitter.channel(),
             Way::Blocks(link) => link.channel(),
+        }
+    }
+
+    /// What is to be told of it at `now` to who sends by it.
+    pub fn facts(&mut self, now: Time) -> (Interface, Queue) {
+        match &mut self.way {
+            Way::Frames(transmitter) => transmitter.facts(now),
+            Way::Blocks(link) => link.facts(now),
+        }
+    }
+
+    /// What has come out at its end by now.
+    pub fn delivered(&self) -> Counts {
+        let sent = self.counters();
+        let flying = self.flying.len() as u64;
+        let bytes: u64 = self
+            .flying
+            .iter()
+            .map(|flying| flying.frame.len() as u64)
+            .sum();
+        let gone = sent.lost + sent.bit_errors;
+        Counts {
+            packets: (sent.sent + sent.duplicated).saturating_sub(gone + flying),
+            // What was lost counts with its bytes: no more is known of it.
+            bytes: sent.bytes.saturating_sub(bytes),
+            dropped: 0,
+            errors: sent.bit_errors,
         }
     }
 

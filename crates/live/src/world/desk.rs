@@ -3,6 +3,7 @@
 use super::host::Run;
 use super::schedule::Item;
 use crate::port::PortError;
+use node::fact::{Interface, Queue};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
 use node::{Frame, Out, Time, Transmitter, When};
@@ -92,6 +93,11 @@ impl Desk {
     pub fn into_links(self) -> Vec<(usize, Option<Transmitter>)> {
         let ways = self.ways.into_iter();
         ways.map(|way| (way.lane, way.link)).collect()
+    }
+
+    /// What is to be told of a port's link to who sends by it; `None` for a port on a real wire.
+    pub fn facts(&mut self, port: usize, now: Time) -> Option<(Interface, Queue)> {
+        Some(self.ways[port].link.as_mut()?.facts(now))
     }
 
     /// Takes what the node has sent, at time `now`; the clock says `clock`.

@@ -5,6 +5,7 @@ use super::schedule::Schedule;
 use crate::clock::now_ns;
 use crate::pace::attend;
 use crate::port::{PortError, Receive, Received, RxCounters, Stamps};
+use node::fact::{Fact, What};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
 use node::{Channel, Frame, Node, Port, Tap, Time, Transmitter};
@@ -97,6 +98,8 @@ pub struct Host<'a> {
     told: Time,
     /// When real wires are looked at next.
     look: Time,
+    /// How old the facts may be that the node acts by, and when they are next.
+    facts: Option<(Time, Time)>,
     frames: u64,
     events: u64,
 }
@@ -131,6 +134,7 @@ impl<'a> Host<'a> {
         let ways = ports.iter_mut().map(|port| (port.lane, port.link.take()));
         let desk = Desk::new(ways);
         Host {
+            facts: node.wants_facts().map(|age| (age, Time::ZERO)),
             run,
             index,
             name,
@@ -157,6 +161,7 @@ impl<'a> Host<'a> {
         let mut polls: Vec<libc::pollfd> = Vec::with_capacity(self.ports.len());
         let mut watch = Watch::new(self.may_watch());
         while !self.run.stop.load(Ordering::SeqCst) {
+            self.tell_facts();
             let got = self.see_links() | self.wake_if_due() | self.receive();
             self.desk.flush(self.run, self.index);
             if got {
@@ -166,6 +171,34 @@ impl<'a> Host<'a> {
             }
         }
         self.report()
+    }
+
+    /// Tells the node what it acts by, where that is too old.
+    fn tell_facts(&mut self) {
+        let Some((age, due)) = self.facts else {
+            return;
+        };
+        let now = self.run.now();
+        if now < due {
+            return;
+        }
+        self.facts = Some((age, now + age));
+        for index in 0..self.ports.len() {
+            let Some((mut interface, queue)) = self.desk.facts(index, now) else {
+                continue;
+            };
+            let came = self.ports[index].rx.counters();
+            interface.received.packets = came.received;
+            interface.received.bytes = came.bytes;
+            interface.received.dropped = came.dropped;
+            for what in [What::Interface(interface), What::Queue(queue)] {
+                let (taken, port) = (now, Port(index as u16));
+                let fact = Fact { taken, port, what };
+                self.told = self.told.max(now);
+                self.node.fact(self.told, &fact, &mut self.desk.out);
+            }
+        }
+        self.desk.collect(self.run, self.told, now);
     }
 
     /// Tells the node which links have gone down or come up; whether any has.

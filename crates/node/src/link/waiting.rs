@@ -42,4 +42,9 @@ impl Waiting {
     pub fn count(&self) -> usize {
         self.frames.len()
     }
+
+    /// How many bytes wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
 }

@@ -1,0 +1,17 @@
+//! Relay nodes: what a router may do with packets beyond sending them on (paper 004).
+//!
+//! Each is a node with as many ports as the router has ways, so the same one runs between links in simulated time,
+//! on live ports, and at a hook of the kernel's own forwarding path, where each packet waits for the answer: sent on
+//! unchanged, sent on changed, or dropped (004 section 4.2, figure 7).
+//!
+//! | module | what it does with packets |
+//! |---|---|
+//! | [`through`] | nothing: they go on as they came |
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod through;

@@ -1,0 +1,88 @@
+//! What nodes are told of the queues that they send into.
+
+mod cast;
+
+use node::fact::{Fact, What};
+use node::{Channel, Frame, Graph, Node, Out, Port, Rate, Time};
+use sim::{Options, run};
+use std::sync::{Arc, Mutex};
+
+type Told = Arc<Mutex<Vec<Fact>>>;
+
+/// Sends on what comes, and takes down what it is told.
+struct Listener {
+    age: Time,
+    told: Told,
+}
+
+impl Node for Listener {
+    fn ports(&self) -> usize {
+        2
+    }
+    fn wants_facts(&self) -> Option<Time> {
+        Some(self.age)
+    }
+    fn fact(&mut self, now: Time, fact: &Fact, _: &mut Out) {
+        assert_eq!(fact.taken, now);
+        self.told.lock().unwrap().push(*fact);
+    }
+    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
+        out.send(Port(1), frame);
+    }
+}
+
+/// 1,000 frames of 1,000 bytes at 1 Gb/s (a slot of 8.192 us) into a link of 100 Mb/s.
+fn told(age: Time) -> Vec<Fact> {
+    let told = Told::default();
+    let mut graph = Graph::default();
+    let slot = Time::from_ns(8_192);
+    let source = graph.add("a", cast::source(1_000, 1_000, Time::from_us(1), slot));
+    let listener = Listener {
+        age,
+        told: told.clone(),
+    };
+    let listener = graph.add("r", Box::new(listener));
+    let sink = graph.add("b", cast::sink().0);
+    let rate = |bits| Channel {
+        rate: Rate::from_bits_per_second(bits),
+        ..Channel::default()
+    };
+    graph.connect((source, 0), (listener, 0), rate(1_000_000_000));
+    graph.connect((listener, 1), (sink, 0), rate(100_000_000));
+    run(graph, Options::default()).unwrap();
+    let told = told.lock().unwrap();
+    told.clone()
+}
+
+#[test]
+fn a_node_knows_how_long_its_queue_is_before_each_frame() {
+    let told = told(Time::ZERO);
+    // Two ports, an interface and a queue of each.
+    assert_eq!(told.len(), 1_000 * 4);
+    let queue = |fact: &Fact| match fact.what {
+        What::Queue(queue) if fact.port == Port(1) => Some(queue),
+        _ => None,
+    };
+    let queues: Vec<_> = told.iter().filter_map(queue).collect();
+    assert_eq!(queues[0].packets, 0);
+    // Ten frames come while one leaves: 999 have come, the 100th is leaving.
+    let last = queues[999];
+    assert_eq!((last.packets, last.bytes), (899, 899_000));
+    assert_eq!((last.sent_packets, last.sent_bytes), (100, 100_000));
+    assert_eq!(last.wait(), Some(Time::from_us(71_920)));
+    let Fact { what, .. } = told[told.len() - 4];
+    let What::Interface(left) = what else {
+        panic!("an interface comes first");
+    };
+    assert_eq!(left.received.packets, 1_000);
+    assert_eq!(left.received.bytes, 1_000_000);
+}
+
+#[test]
+fn facts_come_as_seldom_as_they_are_wanted() {
+    let told = told(Time::from_ms(1));
+    // The frames come within 8.2 ms.
+    assert_eq!(told.len(), 9 * 4);
+    let gaps = told.windows(5).map(|five| five[4].taken - five[0].taken);
+    assert!(gaps.into_iter().all(|gap| gap >= Time::from_ms(1)));
+}

@@ -69,7 +69,7 @@ impl Delay {
         })?;
         let options = Options {
             tick: self.tick,
-            ..Options::default()
+            ..Options::of_nodes(self.on.len())
         };
         let (mut ports, mut names) = (Vec::new(), Vec::new());
         for spec in &self.on {

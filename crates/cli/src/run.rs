@@ -83,7 +83,7 @@ pub fn drive(
 ) -> anyhow::Result<Verdict> {
     let options = Options {
         tick,
-        ..Options::default()
+        ..Options::of_nodes(on.len())
     };
     let mut ports = Vec::new();
     let mut names = Vec::new();

@@ -126,7 +126,7 @@ fn switch(count: u32, control: &str) {
     }
     let open = |name: &str| {
         let spec = name.parse().expect("a port's name");
-        port::open(&spec, &Options::default()).expect("a port")
+        port::open(&spec, &Options::of_nodes(2)).expect("a port")
     };
     live::signal::install();
     let ports = vec![open("b"), open("out"), open(control)];

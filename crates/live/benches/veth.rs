@@ -47,9 +47,9 @@ fn frame(len: usize) -> Vec<u8> {
     frame
 }
 
-fn options(latency: bool) -> Options {
+fn options(ring: bool) -> Options {
     Options {
-        latency,
+        ring,
         ..Options::default()
     }
 }
@@ -184,7 +184,7 @@ impl Bed {
     fn send(&self, len: usize) {
         let mut rows = Vec::new();
         let at = (&self.b, "b");
-        let mut port = open(&self.a, "a", &options(true)).expect("a port");
+        let mut port = open(&self.a, "a", &options(false)).expect("a port");
         rows.push(self.ours("wire, sendmmsg of 64", at, |stop| {
             flood(&mut port, len, stop);
         }));
@@ -241,7 +241,7 @@ impl Bed {
 
     /// Floods for the time of a row; how many were sent, and in how many ns.
     fn flood_for_a_while(&self, len: usize) -> (u64, u64) {
-        let mut port = open(&self.a, "a", &options(true)).expect("a port");
+        let mut port = open(&self.a, "a", &options(false)).expect("a port");
         let (stop, began) = (AtomicBool::new(false), now_ns());
         let sent = std::thread::scope(|scope| {
             let sender = scope.spawn(|| flood(&mut port, len, &stop));
@@ -255,8 +255,8 @@ impl Bed {
     fn receive(&self, len: usize) {
         let mut rows = Vec::new();
         let methods: [(&str, Opener); 3] = [
-            ("wire, TPACKET_V3", |bed| open(&bed.b, "b", &options(false))),
-            ("wire, recvmmsg", |bed| open(&bed.b, "b", &options(true))),
+            ("wire, ring", |bed| open(&bed.b, "b", &options(true))),
+            ("wire, recvmmsg", |bed| open(&bed.b, "b", &options(false))),
             ("wire, AF_XDP", |bed| open_xdp(&bed.b, "b")),
         ];
         for (name, opener) in methods {
@@ -374,9 +374,9 @@ impl Bed {
             }
         }
         let mut rows = Vec::new();
-        for latency in [true, false] {
+        for ring in [false, true] {
             let ports =
-                ["b", "out"].map(|name| open(&self.b, name, &options(latency)).expect("a port"));
+                ["b", "out"].map(|name| open(&self.b, name, &options(ring)).expect("a port"));
             let until = Some(node::Time::from_ns(
                 self.time.as_nanos() as u64 + 150_000_000,
             ));
@@ -393,7 +393,7 @@ impl Bed {
             });
             let offered = sent as f64 / self.time.as_secs_f64();
             rows.push(Row {
-                name: format!("wire, {}", if latency { "recvmmsg" } else { "TPACKET_V3" }),
+                name: format!("wire, {}", if ring { "ring" } else { "recvmmsg" }),
                 rate,
                 note: format!("offered {:.0} kpps", offered / 1e3),
             });
@@ -455,7 +455,7 @@ impl Bed {
                 us(spread.max)
             );
         };
-        let port = open(&self.a, "a", &options(true)).expect("a port");
+        let port = open(&self.a, "a", &options(false)).expect("a port");
         let pacer = Pacer::start(port.tx, Tick::EIGHT_NS);
         let start = now_ns() / 8 * 8 + 5_000_000;
         for n in 0..count {
@@ -465,7 +465,7 @@ impl Bed {
         let report = pacer.finish();
         show("wire, raw", report.timing.raw);
         show("wire, without pauses", report.timing.trimmed);
-        let mut port = open(&self.a, "a", &options(true)).expect("a port");
+        let mut port = open(&self.a, "a", &options(false)).expect("a port");
         let mut errors = live::pace::ErrorMeter::default();
         let start = now_ns() + 5_000_000;
         for n in 0..count {
@@ -490,7 +490,7 @@ impl Bed {
 type Opener = fn(&Bed) -> Result<Port, String>;
 
 fn open_xdp(namespace: &Namespace, name: &str) -> Result<Port, String> {
-    open(namespace, &format!("xdp:{name}"), &options(true))
+    open(namespace, &format!("xdp:{name}"), &options(false))
 }
 
 fn percent(part: u64, whole: u64) -> String {

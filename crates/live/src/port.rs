@@ -75,9 +75,9 @@ pub struct PortInfo {
 pub struct Options {
     /// The unit of the port's words. Default 8 ns.
     pub tick: Tick,
-    /// Frames one by one as they come (`true`, the default), or in blocks, at less cost a frame and up
-    /// to 10 ms later.
-    pub latency: bool,
+    /// Frames of an interface by memory that the kernel fills and we read, which takes half of the time for a frame: a
+    /// ring of `buffer` bytes, taken for as long as the port is open. Default no: by calls.
+    pub ring: bool,
     /// Frames for other stations too. Default yes.
     pub promiscuous: bool,
     /// Bytes that the kernel may keep for this port while nobody reads. Default 32 MiB.
@@ -111,11 +111,29 @@ impl Method {
     }
 }
 
+impl Options {
+    /// For so many ports of nodes, which see every frame that comes: each with a ring, all of them together with no more than
+    /// 128 MiB, and none with more than the usual buffer.
+    pub fn of_nodes(ports: usize) -> Options {
+        let usual = Options::default();
+        Options {
+            ring: true,
+            buffer: (RINGS / ports.max(1)).clamp(LEAST_RING, usual.buffer),
+            ..usual
+        }
+    }
+}
+
+/// Bytes that the rings of all ports of a node take together.
+const RINGS: usize = 128 << 20;
+/// Bytes of a ring at least: a thousand frames.
+const LEAST_RING: usize = 2 << 20;
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             tick: Tick::EIGHT_NS,
-            latency: true,
+            ring: false,
             promiscuous: true,
             buffer: 32 << 20,
             method: None,

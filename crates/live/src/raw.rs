@@ -4,8 +4,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | `socket` | makes and binds sockets, asks for drops and for what became of the interface |
-//! | `messages` | receives by recvmmsg: least latency |
-//! | `ring` | receives by a TPACKET_V3 ring: least cost |
+//! | `messages` | receives by recvmmsg: no memory before it is needed |
+//! | `ring` | receives by a TPACKET_V2 ring: neither a call nor a copy for a frame |
 //! | `deliver` | from what the kernel hands over to frames as they are on a wire |
 //! | `split` | takes super-frames apart |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
@@ -50,15 +50,12 @@ pub fn receiver(
     interface: &Interface,
     options: &Options,
 ) -> Result<(Box<dyn Receive>, &'static str), PortError> {
-    Ok(match options.latency {
-        true => {
+    Ok(match options.ring {
+        true => (Box::new(ring::Ring::open(interface, options)?), "ring"),
+        false => {
             let rx = messages::Receiver::open(interface, options)?;
             (Box::new(rx), "recvmmsg")
         }
-        false => (
-            Box::new(ring::Ring::open(interface, options)?),
-            "tpacket v3",
-        ),
     })
 }
 

@@ -45,17 +45,17 @@ fn nothing_is_allocated_for_a_packet_in_steady_state() {
         mac: None,
     };
     veth([end(&a, "a"), end(&b, "b")], 1500).unwrap();
-    let open = |namespace: &Namespace, name: &str, latency| {
+    let open = |namespace: &Namespace, name: &str, ring| {
         let options = Options {
-            latency,
+            ring,
             ..Options::default()
         };
         let port = namespace.enter(|| port::open(&name.parse().unwrap(), &options));
         port.unwrap()
     };
     let mut sender = open(&a, "a", true).unwrap();
-    for (name, latency) in [("b", true), ("b", false), ("xdp:b", true)] {
-        let mut receiver = match open(&b, name, latency) {
+    for (name, ring) in [("b", false), ("b", true), ("xdp:b", false)] {
+        let mut receiver = match open(&b, name, ring) {
             Ok(port) => port,
             Err(error) => {
                 println!("skipped: {error}");

@@ -43,9 +43,9 @@ impl Pair {
     }
 
     /// By messages, or by a ring.
-    fn open_by(&self, latency: bool) -> (Port, Port) {
+    fn open_by(&self, ring: bool) -> (Port, Port) {
         self.open_with(&Options {
-            latency,
+            ring,
             ..Options::default()
         })
     }
@@ -87,9 +87,9 @@ fn receive(port: &mut Port, count: usize) -> Vec<(u64, Vec<u8>)> {
 
 #[test]
 fn what_goes_in_at_one_end_comes_out_at_the_other_in_order_and_stamped() {
-    for latency in [true, false] {
+    for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };
-        let (mut a, mut b) = pair.open_by(latency);
+        let (mut a, mut b) = pair.open_by(ring);
         let frames: Vec<_> = (0..200).map(frame).collect();
         let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
         let before = live::clock::now_ns();
@@ -110,9 +110,9 @@ fn what_goes_in_at_one_end_comes_out_at_the_other_in_order_and_stamped() {
 
 #[test]
 fn what_this_machine_sends_is_not_received() {
-    for latency in [true, false] {
+    for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };
-        let (mut a, mut b) = pair.open_by(latency);
+        let (mut a, mut b) = pair.open_by(ring);
         a.tx.send(&[&frame(1)]).unwrap();
         b.tx.send(&[&frame(2)]).unwrap();
         assert_eq!(receive(&mut a, 1)[0].1, frame(2));
@@ -123,9 +123,9 @@ fn what_this_machine_sends_is_not_received() {
 
 #[test]
 fn a_tag_that_the_kernel_takes_off_is_put_back() {
-    for latency in [true, false] {
+    for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };
-        let (mut a, mut b) = pair.open_by(latency);
+        let (mut a, mut b) = pair.open_by(ring);
         for tags in [
             &b"\x81\x00\x20\x05"[..],
             b"\x88\xa8\x00\x07\x81\x00\x20\x05",
@@ -239,9 +239,9 @@ fn a_pair_of_ports_is_measured_there_and_back() {
 
 #[test]
 fn an_interface_that_vanishes_ends_the_port_after_what_it_had_received() {
-    for latency in [true, false] {
+    for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };
-        let (mut a, mut b) = pair.open_by(latency);
+        let (mut a, mut b) = pair.open_by(ring);
         a.tx.send(&[&frame(1), &frame(2)]).unwrap();
         pair.b.remove("b").unwrap();
         let mut frames = 0;
@@ -279,9 +279,9 @@ fn an_interface_that_is_set_down_ends_the_port() {
 
 #[test]
 fn a_checksum_that_the_sending_stack_left_open_is_completed() {
-    for latency in [true, false] {
+    for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };
-        let (_, mut b) = pair.open_by(latency);
+        let (_, mut b) = pair.open_by(ring);
         let address = "192.0.2.1".parse().unwrap();
         pair.a.add_address("a", address, 24).unwrap();
         pair.a
@@ -306,9 +306,9 @@ fn a_checksum_that_the_sending_stack_left_open_is_completed() {
 
 #[test]
 fn a_super_frame_is_given_as_the_frames_that_a_wire_would_carry() {
-    for latency in [true, false] {
+    for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };
-        let (_, mut b) = pair.open_by(latency);
+        let (_, mut b) = pair.open_by(ring);
         for (namespace, name, address) in [(&pair.a, "a", "192.0.2.1"), (&pair.b, "b", "192.0.2.2")]
         {
             let address = address.parse().unwrap();

@@ -1,5 +1,7 @@
-//! Receiving by a TPACKET_V3 ring: the kernel fills blocks of memory that both sides see, so that a
-//! frame costs no call and no copy. A block is handed over when it is full or 10 ms old.
+//! Receiving by a TPACKET_V2 ring: the kernel fills places in memory that both sides see, so that a frame costs
+//! neither a call nor a copy of ours, and is there as soon as it would be with a call.
+//!
+//! A frame too long for its place - a super-frame, mostly - comes by the socket's queue as well, whole.
 
 use super::deliver::{Delivery, OFFLOAD, Offload, Raw, tag};
 use super::mend;
@@ -13,20 +15,20 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Bytes of a block; a frame is never longer.
-const BLOCK: usize = 1 << 20;
-/// Blocks before the caller has its turn again.
-const CALL: usize = 4;
-/// How old a block gets, ms.
-const AGE: u32 = 10;
-/// What the kernel wants to know beside that, and makes no use of in this version.
-const FRAME: usize = 2048;
-/// Offsets in struct tpacket_block_desc.
-const STATUS: usize = 8;
-const COUNT: usize = 12;
-const FIRST: usize = 16;
-/// Bytes of struct tpacket3_hdr that are read.
-const HEADER: usize = 40;
+/// Bytes of a place: a frame of the usual MTU, and what stands before it.
+const PLACE: usize = 2048;
+/// Bytes of a block, which is what the kernel takes memory in: whole pages, few enough that it finds them side by side.
+const BLOCK: usize = 1 << 16;
+/// Frames before the caller has its turn again.
+const CALL: usize = 256;
+/// How often, of the times when nothing is there, the system is asked whether the interface is.
+const LOOK: u32 = 64;
+/// Bytes of struct tpacket2_hdr.
+const HEADER: usize = 32;
+/// The longest super-frame, with its offload header, behind room for a tag.
+const LONG: usize = mend::TAG + OFFLOAD + 65_536 + 14;
+/// What the kernel says of a place: the frame was too long for it, and is in the socket's queue too.
+const COPY: u32 = libc::TP_STATUS_COPY;
 
 /// A receiving half over a ring.
 pub struct Ring {
@@ -34,73 +36,73 @@ pub struct Ring {
     clock: Converter,
     delivery: Delivery,
     memory: Memory,
-    /// The block that is filled next, or being read.
-    block: usize,
+    /// The place that is filled next, or read.
+    next: usize,
+    /// For frames too long for their place.
+    long: Box<[u8]>,
+    /// Times in a row that nothing was there.
+    idle: u32,
     gone: bool,
 }
 
 /// The memory that is shared with the kernel.
 struct Memory {
     at: NonNull<u8>,
-    blocks: usize,
+    places: usize,
 }
 
-// SAFETY: the memory belongs to this value alone; the kernel keeps to the protocol of block states.
+// SAFETY: the memory belongs to this value alone; the kernel keeps to the protocol of the places' states.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    fn map(socket: &Socket, blocks: usize) -> io::Result<Memory> {
+    fn map(socket: &Socket, places: usize) -> io::Result<Memory> {
         // SAFETY: a new mapping of the socket's ring, whose length is the one that was asked for.
         let at = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                blocks * BLOCK,
+                places * PLACE,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
                 socket.raw(),
                 0,
             )
         };
         match NonNull::new(at.cast()) {
-            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, blocks }),
+            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, places }),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    fn status(&self, block: usize) -> &AtomicU32 {
-        // SAFETY: the block is within the mapping, and its status is an aligned word of its own.
-        unsafe {
-            &*self
-                .at
-                .as_ptr()
-                .add(block % self.blocks * BLOCK + STATUS)
-                .cast()
-        }
+    fn status(&self, place: usize) -> &AtomicU32 {
+        debug_assert!(place < self.places);
+        // SAFETY: the place is within the mapping, and its status is an aligned word of its own.
+        unsafe { &*self.at.as_ptr().add(place * PLACE).cast() }
     }
 
-    /// A block that the kernel has handed over; `None` while it has not.
-    fn take(&mut self, block: usize) -> Option<&mut [u8]> {
-        let status = self.status(block).load(Ordering::Acquire);
+    /// A place that the kernel has filled, and how; `None` while it has not.
+    fn take(&mut self, place: usize) -> Option<(u32, &mut [u8])> {
+        let status = self.status(place).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
         // SAFETY: within the mapping, and ours alone until its status is given back.
-        Some(unsafe {
-            let start = self.at.as_ptr().add(block % self.blocks * BLOCK);
-            std::slice::from_raw_parts_mut(start, BLOCK)
-        })
+        let bytes = unsafe {
+            let start = self.at.as_ptr().add(place * PLACE);
+            std::slice::from_raw_parts_mut(start, PLACE)
+        };
+        Some((status, bytes))
     }
 
-    fn give_back(&self, block: usize) {
+    fn give_back(&self, place: usize) {
         let kernel = libc::TP_STATUS_KERNEL;
-        self.status(block).store(kernel, Ordering::Release);
+        self.status(place).store(kernel, Ordering::Release);
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this length, and nothing points into it any more.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.blocks * BLOCK) };
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.places * PLACE) };
     }
 }
 
@@ -108,22 +110,27 @@ impl Ring {
     /// Opens the interface for receiving.
     pub fn open(interface: &Interface, options: &Options) -> Result<Ring, PortError> {
         let socket = Socket::new(interface)?;
-        let version = libc::tpacket_versions::TPACKET_V3 as i32;
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_VERSION);
         socket.set(level, option, version, "asking for a ring")?;
+        socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.buffer);
+        socket.set(
+            level,
+            libc::PACKET_COPY_THRESH,
+            1i32,
+            "asking for long frames",
+        )?;
         socket.ask_for_all(options)?;
-        let blocks = (options.buffer / BLOCK).clamp(4, 1024);
-        let request = libc::tpacket_req3 {
+        let blocks = (options.buffer / BLOCK).clamp(8, 4096);
+        let places = blocks * (BLOCK / PLACE);
+        let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
             tp_block_nr: blocks as u32,
-            tp_frame_size: FRAME as u32,
-            tp_frame_nr: (blocks * BLOCK / FRAME) as u32,
-            tp_retire_blk_tov: AGE,
-            tp_sizeof_priv: 0,
-            tp_feature_req_word: 0,
+            tp_frame_size: PLACE as u32,
+            tp_frame_nr: places as u32,
         };
         socket.set(level, libc::PACKET_RX_RING, request, "making a ring")?;
-        let memory = Memory::map(&socket, blocks)
+        let memory = Memory::map(&socket, places)
             .map_err(|error| socket.error("mapping the ring", error))?;
         socket.bind(libc::ETH_P_ALL as u16)?;
         Ok(Ring {
@@ -131,26 +138,96 @@ impl Ring {
             clock: Converter::new(),
             delivery: Delivery::default(),
             memory,
-            block: 0,
+            next: 0,
+            long: vec![0; LONG].into(),
+            idle: 0,
             gone: false,
         })
     }
 
-    /// Gives all blocks that are there.
+    /// Gives all frames that are there.
     fn drain(&mut self, sink: &mut dyn FnMut(Received<'_>)) -> usize {
-        let mut given = 0;
+        let (mut given, mut fresh) = (0, false);
         // Not for ever: in a flood there is always more, and the caller has other duties.
         for _ in 0..CALL {
-            let Some(block) = self.memory.take(self.block) else {
+            let Some((status, place)) = self.memory.take(self.next) else {
                 break;
             };
-            self.clock.refresh();
-            given += read_block(block, &mut self.clock, &mut self.delivery, sink);
-            self.memory.give_back(self.block);
-            self.block = (self.block + 1) % self.memory.blocks;
+            if !std::mem::replace(&mut fresh, true) {
+                self.clock.refresh();
+            }
+            let long = match status & COPY {
+                0 => None,
+                _ => receive_long(&self.socket, &mut self.long),
+            };
+            given += match read(place, status, long, &mut self.clock) {
+                Some(raw) => self.delivery.deliver(raw, sink),
+                None => {
+                    self.delivery.counters.refused += 1;
+                    0
+                }
+            };
+            self.memory.give_back(self.next);
+            self.next = (self.next + 1) % self.memory.places;
         }
         given
     }
+}
+
+/// Takes a frame that was too long for its place from the socket's queue, behind room for a tag.
+fn receive_long<'a>(socket: &Socket, long: &'a mut [u8]) -> Option<&'a mut [u8]> {
+    let room = &mut long[mend::TAG..];
+    // SAFETY: the room is valid for the length that is given.
+    let got = unsafe {
+        libc::recv(
+            socket.raw(),
+            room.as_mut_ptr().cast(),
+            room.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    let got = usize::try_from(got).ok().filter(|&got| got > OFFLOAD)?;
+    Some(&mut long[..mend::TAG + got])
+}
+
+/// The frame in a place, or the long one for which the place had no room; `None` when neither is whole.
+fn read<'a>(
+    place: &'a mut [u8],
+    status: u32,
+    long: Option<&'a mut [u8]>,
+    clock: &mut Converter,
+) -> Option<Raw<'a>> {
+    let word =
+        |at: usize| u32::from_ne_bytes([place[at], place[at + 1], place[at + 2], place[at + 3]]);
+    let half = |at: usize| u16::from_ne_bytes([place[at], place[at + 1]]);
+    let (len, captured) = (word(4) as usize, word(8) as usize);
+    let start = usize::from(half(12));
+    let wall = u64::from(word(16)) * 1_000_000_000 + u64::from(word(20));
+    let tag = tag(status, half(24), half(26));
+    let at_ns = clock.convert(wall);
+    if let Some(long) = long {
+        let offload = Offload::read(&long[mend::TAG..]);
+        // Its own header made way for the tag's room.
+        return Some(Raw {
+            room: &mut long[OFFLOAD..],
+            whole: true,
+            offload,
+            tag,
+            at_ns,
+        });
+    }
+    // The kernel keeps to its own structures; a check costs little where memory is shared.
+    if start < HEADER + OFFLOAD || start + captured > place.len() {
+        return None;
+    }
+    let offload = Offload::read(&place[start - OFFLOAD..start]);
+    Some(Raw {
+        room: &mut place[start - mend::TAG..start + captured],
+        whole: captured == len,
+        offload,
+        tag,
+        at_ns,
+    })
 }
 
 impl Receive for Ring {
@@ -160,24 +237,23 @@ impl Receive for Ring {
         sink: &mut dyn FnMut(Received<'_>),
     ) -> Result<usize, PortError> {
         let mut given = self.drain(sink);
-        if given == 0 && self.gone {
-            return Err(self.socket.gone());
-        }
-        if given == 0 && !wait.is_zero() {
+        if given == 0 && !wait.is_zero() && !self.gone {
             self.socket.wait(libc::POLLIN, wait)?;
             given = self.drain(sink);
         }
-        if given == 0 && self.socket.says_gone() {
+        self.idle = match given {
+            0 => self.idle.wrapping_add(1),
+            _ => 0,
+        };
+        // A call, so not each time for who looks again and again.
+        if self.idle % LOOK == 1 && !self.gone && self.socket.says_gone() {
             self.gone = true;
-            // The last block comes when it is old enough.
-            let age = Duration::from_millis(u64::from(3 * AGE));
-            self.socket.wait(libc::POLLIN, age)?;
             given = self.drain(sink);
-            if given == 0 {
-                return Err(self.socket.gone());
-            }
         }
-        Ok(given)
+        match given {
+            0 if self.gone => Err(self.socket.gone()),
+            _ => Ok(given),
+        }
     }
 
     fn counters(&self) -> RxCounters {
@@ -194,45 +270,4 @@ impl Receive for Ring {
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.socket.raw())
     }
-}
-
-/// Delivers the frames of a block.
-fn read_block(
-    block: &mut [u8],
-    clock: &mut Converter,
-    delivery: &mut Delivery,
-    sink: &mut dyn FnMut(Received<'_>),
-) -> usize {
-    let word = |block: &[u8], at: usize| {
-        u32::from_ne_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
-    };
-    let (count, mut at) = (word(block, COUNT), word(block, FIRST) as usize);
-    let mut given = 0;
-    for _ in 0..count {
-        // The kernel keeps to its own structures; a check costs little where memory is shared.
-        if at + HEADER > block.len() {
-            break;
-        }
-        let header = &block[at..at + HEADER];
-        let next = word(header, 0) as usize;
-        let wall = u64::from(word(header, 4)) * 1_000_000_000 + u64::from(word(header, 8));
-        let (captured, len) = (word(header, 12) as usize, word(header, 16) as usize);
-        let half = |offset: usize| u16::from_ne_bytes([header[offset], header[offset + 1]]);
-        let tag = tag(word(header, 20), half(32), half(36));
-        let start = at + usize::from(half(24));
-        if start < OFFLOAD || start + captured > block.len() {
-            break;
-        }
-        let offload = Offload::read(&block[start - OFFLOAD..start]);
-        let raw = Raw {
-            room: &mut block[start - mend::TAG..start + captured],
-            whole: captured == len,
-            offload,
-            tag,
-            at_ns: clock.convert(wall),
-        };
-        given += delivery.deliver(raw, sink);
-        at += next;
-    }
-    given
 }

@@ -89,6 +89,15 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("through", |config, _| {
         node(config, |config| Ok(relay::through::Through::new(config)))
     }),
+    plain("early-discard", |config, context| {
+        let own = config.get("seed").is_some();
+        node(config, |mut read: relay::early_discard::Config| {
+            if !own {
+                read.seed = context.seed;
+            }
+            relay::early_discard::EarlyDiscard::new(read)
+        })
+    }),
     real("process", Real::Process, |config, _| {
         let process = crate::real::process::Process::read(config)?;
         Ok(Box::new(Relay::new(process.interfaces.len())))

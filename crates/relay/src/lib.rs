@@ -6,7 +6,13 @@
 //!
 //! | module | what it does with packets |
 //! |---|---|
+//! | [`early_discard`] | drops those of delay-sensitive flows that would come too late |
 //! | [`through`] | nothing: they go on as they came |
+//!
+//! | shared by them | what it is |
+//! |---|---|
+//! | [`backlog`] | how long the queue is behind a port, from one fact to the next |
+//! | [`rule`] | which packets are meant |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,4 +20,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod backlog;
+pub mod early_discard;
+pub mod rule;
+#[cfg(feature = "serde")]
+mod text;
 pub mod through;

@@ -98,6 +98,7 @@ pub(crate) static KINDS: &[Kind] = &[
             relay::early_discard::EarlyDiscard::new(read)
         })
     }),
+    plain("paths", |config, _| node(config, relay::paths::Paths::new)),
     real("process", Real::Process, |config, _| {
         let process = crate::real::process::Process::read(config)?;
         Ok(Box::new(Relay::new(process.interfaces.len())))

@@ -7,12 +7,14 @@
 //! | module | what it does with packets |
 //! |---|---|
 //! | [`early_discard`] | drops those of delay-sensitive flows that would come too late |
+//! | [`paths`] | sends flows over several paths, by rule, share, or wait |
 //! | [`through`] | nothing: they go on as they came |
 //!
 //! | shared by them | what it is |
 //! |---|---|
 //! | [`backlog`] | how long the queue is behind a port, from one fact to the next |
 //! | [`rule`] | which packets are meant |
+//! | [`table`] | what is remembered of flows, in a fixed space |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -22,7 +24,9 @@ extern crate std;
 
 pub mod backlog;
 pub mod early_discard;
+pub mod paths;
 pub mod rule;
+pub mod table;
 #[cfg(feature = "serde")]
 mod text;
 pub mod through;

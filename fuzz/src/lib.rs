@@ -9,6 +9,7 @@ mod channel;
 mod checker;
 mod covert;
 mod delay_spec;
+mod facts;
 mod flow;
 mod headers;
 mod host;
@@ -43,6 +44,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("checker", checker::target),
     ("covert", covert::target),
     ("delay", delay_spec::target),
+    ("facts", facts::target),
     ("flow", flow::target),
     ("headers", headers::target),
     ("host", host::target),

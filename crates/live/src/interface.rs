@@ -12,6 +12,7 @@ const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GLINK: u32 = 0x0A;
 const ETHTOOL_GCHANNELS: u32 = 0x3C;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
+const ETHTOOL_GLINKSETTINGS: u32 = 0x4C;
 /// SOF_TIMESTAMPING_RX_HARDWARE and SOF_TIMESTAMPING_RAW_HARDWARE: both are needed for use.
 const RX_HARDWARE: u32 = 1 << 2 | 1 << 6;
 
@@ -310,6 +311,25 @@ impl Ask<'_> {
         let name = words[1..9].iter().flat_map(|word| word.to_ne_bytes());
         let name: Vec<u8> = name.take_while(|&byte| byte != 0).collect();
         Ok(String::from_utf8_lossy(&name).into())
+    }
+
+    /// What the driver calls its speed, bits a second; `None` where it does not say, or has no link.
+    pub(crate) fn speed(&self) -> Option<u64> {
+        // struct ethtool_link_settings: 48 bytes, the speed in the second word, the length of each of three masks behind it
+        // in byte 15. Asked with no such length, the kernel answers with the negative of the one it wants.
+        let mut words = [0u32; 12 + 3 * 127];
+        words[0] = ETHTOOL_GLINKSETTINGS;
+        self.ethtool(&mut words).ok()?;
+        let len = (words[3].to_ne_bytes()[3] as i8).unsigned_abs().min(127);
+        words = [0; 12 + 3 * 127];
+        words[0] = ETHTOOL_GLINKSETTINGS;
+        words[3] = u32::from_ne_bytes([0, 0, 0, len]);
+        self.ethtool(&mut words).ok()?;
+        // In Mb/s; SPEED_UNKNOWN is -1.
+        match words[1] {
+            0 | u32::MAX => None,
+            megabits => Some(u64::from(megabits) * 1_000_000),
+        }
     }
 
     fn hardware_stamps(&self) -> io::Result<bool> {

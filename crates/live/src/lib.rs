@@ -10,6 +10,7 @@
 //! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
+//! | [`facts`] | what the kernel tells nodes of interfaces and queues |
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`calibrate`] | what a pair of ports is worth, measured and kept |
@@ -39,6 +40,7 @@ pub mod calibrate;
 pub mod channel;
 pub mod clock;
 pub mod crew;
+pub mod facts;
 pub mod file;
 pub mod interface;
 pub mod mount;

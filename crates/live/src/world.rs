@@ -33,10 +33,11 @@ mod wires;
 pub use real::{Interface, Line, Outside, Real, Relay, Stack};
 
 use crate::crew::{Crew, CrewError, JobReport, Staff};
+use crate::facts::{FactsError, Feed};
 use crate::netns::NetnsError;
 use crate::port::{Port, PortError, RxCounters, Stamps, TxCounters};
-use crate::{clock, signal};
-use host::{Host, HostPort, HostReport, Run};
+use crate::{clock, interface, signal};
+use host::{Host, HostPort, HostReport, Run, Staffed};
 use node::link::{Level, seed_of};
 use node::outcome::Finish;
 use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
@@ -120,6 +121,9 @@ pub enum WorldError {
     /// A port cannot be opened.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// Nothing is known of an interface.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
     /// A node has not as many ports as it was given.
     #[error("the node has {node} port(s), but {given} were given; give it one for each")]
     Ports {
@@ -249,11 +253,12 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     }
     let nodes = graph.members.into_iter().zip(ports).map(|(member, ports)| {
         // The graph was checked: each port has its link.
-        (
-            member.name,
-            member.node,
-            ports.into_iter().flatten().collect(),
-        )
+        Staffed {
+            name: member.name,
+            node: member.node,
+            ports: ports.into_iter().flatten().collect(),
+            feed: None,
+        }
     });
     let company = Company {
         outside: endless,
@@ -304,6 +309,7 @@ pub fn on_ports(
             given,
         });
     }
+    let feed = feed(&*node, &ports)?;
     let (mut lanes, mut hosted) = (Vec::new(), Vec::new());
     for (index, port) in ports.into_iter().enumerate() {
         lanes.push(lane(port.tx, 0));
@@ -326,19 +332,35 @@ pub fn on_ports(
         crew: None,
         governed: false,
     };
-    let mut ended = conduct(
-        vec![(name.into(), node, hosted)],
-        lanes,
-        until,
-        None,
-        company,
-    );
+    let staffed = Staffed {
+        name: name.into(),
+        node,
+        ports: hosted,
+        feed,
+    };
+    let mut ended = conduct(vec![staffed], lanes, until, None, company);
     Ok(PortsOutcome {
         outcome: ended.outcome,
         received: ended.hosts.remove(0).received,
         sent: ended.sent,
         trouble: ended.trouble,
     })
+}
+
+/// What the kernel tells of the interfaces among these ports, if the node wants to know. Not of a TAP: what the kernel
+/// sends there comes to us.
+fn feed(node: &dyn Node, ports: &[Port]) -> Result<Option<Feed>, WorldError> {
+    let names = ports.iter().enumerate().filter_map(|(index, port)| {
+        let name = &port.info.name;
+        let name = name.strip_prefix("xdp:").unwrap_or(name);
+        let plain = !name.contains(':') && interface::find(name).is_ok_and(|it| it.is_some());
+        plain.then_some((node::Port(index as u16), name))
+    });
+    let names: Vec<_> = names.collect();
+    match node.wants_facts() {
+        Some(_) if !names.is_empty() => Ok(Some(Feed::open(&names)?)),
+        _ => Ok(None),
+    }
 }
 
 fn lane(tx: Box<dyn crate::port::Transmit>, owner: usize) -> Lane {
@@ -372,7 +394,7 @@ struct Ended {
 
 /// Runs nodes to the end.
 fn conduct(
-    nodes: Vec<(String, Box<dyn Node>, Vec<HostPort>)>,
+    nodes: Vec<Staffed>,
     lanes: Vec<Lane>,
     until: Option<Time>,
     stop: Option<Stop>,
@@ -380,13 +402,13 @@ fn conduct(
 ) -> Ended {
     let count = nodes.len();
     // A report is worth as much as the worst of its stamps.
-    let ports = nodes.iter().flat_map(|(_, _, ports)| ports);
+    let ports = nodes.iter().flat_map(|staffed| &staffed.ports);
     let stamps = ports.map(|port| port.stamps).max();
     let run = Run {
         open: AtomicU64::new(
             nodes
                 .iter()
-                .flat_map(|(_, _, ports)| ports)
+                .flat_map(|staffed| &staffed.ports)
                 .filter(|port| port.open)
                 .count() as u64,
         ),
@@ -411,9 +433,9 @@ fn conduct(
         let hosts: Vec<_> = nodes
             .into_iter()
             .enumerate()
-            .map(|(index, (name, node, ports))| {
-                let thread = format!("node {name}");
-                let host = Host::new(&run, index, name, node, ports);
+            .map(|(index, staffed)| {
+                let thread = format!("node {}", staffed.name);
+                let host = Host::new(&run, index, staffed);
                 spawn(scope, &thread, move || {
                     let guard = StopGuard(host.world());
                     let report = host.run();

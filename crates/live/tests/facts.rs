@@ -3,12 +3,15 @@
 
 use live::facts::{FactsError, Feed};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
+use live::port::{self, Options};
+use live::world;
 use node::fact::{Fact, Interface, Neighbour, Queue, Route, What};
-use node::{Port, Rate, Time};
+use node::{Frame, Node, Out, Port, Rate, Time};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, UdpSocket};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;
@@ -420,6 +423,52 @@ fn an_interface_that_goes_is_said_once_and_taken_again_when_it_is_back() {
     bed.run("ip link set v2 up");
     // It is still the same by another name.
     assert_eq!(look(&mut feed, 4000), (Ok(()), [Some(true), Some(true)], 0));
+}
+
+/// Keeps what it is told.
+struct Listener(Arc<Mutex<Vec<Fact>>>);
+
+impl Node for Listener {
+    fn ports(&self) -> usize {
+        1
+    }
+    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
+        out.done(frame);
+    }
+    fn wants_facts(&self) -> Option<Time> {
+        Some(Time::from_ms(5))
+    }
+    fn fact(&mut self, now: Time, fact: &Fact, _: &mut Out) {
+        assert!(fact.taken <= now);
+        self.0.lock().unwrap().push(*fact);
+    }
+}
+
+#[test]
+fn a_node_on_an_interface_is_told_of_it() {
+    let Some(bed) = Bed::new() else { return };
+    bed.run("tc qdisc add dev v0 root handle 7: tbf rate 8kbit burst 1100 limit 5000");
+    bed.send(20);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let node = Box::new(Listener(told.clone()));
+    let run = || {
+        let port = port::open(&"v0".parse().unwrap(), &Options::default()).unwrap();
+        let until = Some(Time::from_ms(200));
+        world::on_ports("listener", node, vec![port], until).unwrap()
+    };
+    let ended = bed.near.enter(run).unwrap();
+    assert!(ended.trouble.is_none());
+    let told = told.lock().unwrap();
+    let queues = told.iter().filter_map(|fact| match fact.what {
+        What::Queue(queue) => Some(queue),
+        _ => None,
+    });
+    let queues: Vec<Queue> = queues.collect();
+    assert!(queues.len() > 2, "{told:?}");
+    let waits = |queue: &Queue| queue.bytes > 0 && queue.rate == bits(8_000);
+    assert!(queues.iter().all(waits), "{queues:?}");
+    let route = |fact: &&Fact| matches!(fact.what, What::Route(_));
+    assert_eq!(told.iter().filter(route).count(), 1);
 }
 
 #[test]

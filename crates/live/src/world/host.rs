@@ -3,6 +3,7 @@
 use super::desk::{Desk, Refusal};
 use super::schedule::Schedule;
 use crate::clock::now_ns;
+use crate::facts::Feed;
 use crate::pace::attend;
 use crate::port::{PortError, Receive, Received, RxCounters, Stamps};
 use node::fact::{Fact, What};
@@ -84,6 +85,18 @@ impl Run {
     }
 }
 
+/// A node, and what it is to work with.
+pub struct Staffed {
+    /// Its name.
+    pub name: String,
+    /// Itself.
+    pub node: Box<dyn Node>,
+    /// Its ports.
+    pub ports: Vec<HostPort>,
+    /// What the kernel tells of those on real wires, where the node wants to know and there are any.
+    pub feed: Option<Feed>,
+}
+
 /// A node at work.
 pub struct Host<'a> {
     run: &'a Run,
@@ -100,6 +113,7 @@ pub struct Host<'a> {
     look: Time,
     /// How old the facts may be that the node acts by, and when they are next.
     facts: Option<(Time, Time)>,
+    feed: Option<Feed>,
     frames: u64,
     events: u64,
 }
@@ -124,17 +138,18 @@ pub struct HostReport {
 
 impl<'a> Host<'a> {
     /// A node, not yet called.
-    pub fn new(
-        run: &'a Run,
-        index: usize,
-        name: String,
-        node: Box<dyn Node>,
-        mut ports: Vec<HostPort>,
-    ) -> Host<'a> {
+    pub fn new(run: &'a Run, index: usize, staffed: Staffed) -> Host<'a> {
+        let Staffed {
+            name,
+            node,
+            mut ports,
+            feed,
+        } = staffed;
         let ways = ports.iter_mut().map(|port| (port.lane, port.link.take()));
         let desk = Desk::new(ways);
         Host {
             facts: node.wants_facts().map(|age| (age, Time::ZERO)),
+            feed,
             run,
             index,
             name,
@@ -197,6 +212,12 @@ impl<'a> Host<'a> {
                 self.told = self.told.max(now);
                 self.node.fact(self.told, &fact, &mut self.desk.out);
             }
+        }
+        if let Some(feed) = &mut self.feed {
+            self.told = self.told.max(now);
+            let (told, node, out) = (self.told, &mut self.node, &mut self.desk.out);
+            // An interface that has gone ends the run by its port, which says so.
+            let _ = feed.read(now, &mut |fact| node.fact(told, &fact, out));
         }
         self.desk.collect(self.run, self.told, now);
     }

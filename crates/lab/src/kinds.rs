@@ -89,6 +89,7 @@ pub(crate) static KINDS: &[Kind] = &[
     plain("through", |config, _| {
         node(config, |config| Ok(relay::through::Through::new(config)))
     }),
+    plain("compress", compress),
     plain("early-discard", |config, context| {
         let own = config.get("seed").is_some();
         node(config, |mut read: relay::early_discard::Config| {
@@ -236,19 +237,44 @@ fn delay(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
     }
 }
 
+/// A compressing node, whose dictionary is in a file.
+fn compress(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let read: relay::compress::Config = config.read()?;
+    let dictionary = match (&read.dictionary, context.folder) {
+        (None, _) => Vec::new(),
+        // What serves for any file.
+        (Some(_), None) => b"dictionary".to_vec(),
+        (Some(name), Some(folder)) => {
+            let longest = relay::codec::LONGEST_DICTIONARY as u64;
+            let (key, name) = ("dictionary", folder.join(name));
+            let bytes = bytes_of(&name, longest);
+            bytes.map_err(|reason| at_key(config, ConfigError { key, reason }))?
+        }
+    };
+    match relay::compress::Compress::new(read, &dictionary) {
+        Ok(node) => Ok(Box::new(node)),
+        Err(refused) => Err(at_key(config, refused)),
+    }
+}
+
 /// The longest list in a file, bytes.
 const LONGEST_LIST: u64 = 64 << 20;
 
 /// A file's text, if it is not too long.
 pub(crate) fn text_of(path: &Path) -> Result<String, String> {
+    String::from_utf8(bytes_of(path, LONGEST_LIST)?).map_err(|error| error.to_string())
+}
+
+/// A file's bytes, if there are not too many.
+fn bytes_of(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    let read = file.take(LONGEST_LIST + 1).read_to_string(&mut text);
+    let mut bytes = Vec::new();
+    let read = file.take(longest + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
-    match text.len() as u64 > LONGEST_LIST {
-        true => Err(format!("longer than {LONGEST_LIST} bytes")),
-        false => Ok(text),
+    match bytes.len() as u64 > longest {
+        true => Err(format!("longer than {longest} bytes")),
+        false => Ok(bytes),
     }
 }
 

@@ -1,16 +1,37 @@
 //! How long what leaves by a port waits, between one fact and the next.
 
-use node::fact::{Fact, What};
+use node::fact::{Fact, Queue, What};
 use node::{Rate, Time};
+
+/// Frames that are remembered until a fact is younger: a fact that takes longer than these misses the others.
+const REMEMBERED: usize = 128;
 
 /// What waits to leave by a port, as far as it is known: what the last [fact](node::fact) told, less what has left
 /// since at the queue's rate, and what the node itself has sent since.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Backlog {
     class: u32,
     rate: Option<Rate>,
+    /// The rate, whatever facts tell.
+    given: Option<Rate>,
     /// When what waits will have left.
     until: Time,
+    /// What was sent last: when, when it was to leave, and how long it takes to. The oldest is at `next`.
+    sent: [(Time, Time, Time); REMEMBERED],
+    next: usize,
+}
+
+impl Default for Backlog {
+    fn default() -> Backlog {
+        Backlog {
+            class: 0,
+            rate: None,
+            given: None,
+            until: Time::ZERO,
+            sent: [(Time::ZERO, Time::ZERO, Time::ZERO); REMEMBERED],
+            next: 0,
+        }
+    }
 }
 
 impl Backlog {
@@ -22,14 +43,40 @@ impl Backlog {
         }
     }
 
+    /// With this rate, if it is some, in place of what facts tell: that of a bottleneck behind the port, or of a queue
+    /// of which none is told.
+    #[must_use]
+    pub fn with_rate(self, given: Option<Rate>) -> Backlog {
+        let rate = given.or(self.rate);
+        Backlog {
+            given,
+            rate,
+            ..self
+        }
+    }
+
     /// Hears a fact about this port; others than those of its queue change nothing.
     pub fn hear(&mut self, fact: &Fact) {
         let What::Queue(queue) = &fact.what else {
             return;
         };
-        if queue.class == self.class {
-            self.rate = queue.rate;
-            self.until = fact.taken + queue.wait().unwrap_or_default();
+        if queue.class != self.class {
+            return;
+        }
+        self.rate = self.given.or(queue.rate);
+        let queue = Queue {
+            rate: self.rate,
+            ..*queue
+        };
+        self.until = fact.taken + queue.wait().unwrap_or_default();
+        // The fact may be older than what was sent last, which then is not in it.
+        let (newer, older) = self.sent.split_at(self.next);
+        for &(_, leaves, takes) in older
+            .iter()
+            .chain(newer)
+            .filter(|(sent, ..)| *sent > fact.taken)
+        {
+            self.until = self.until.max(leaves) + takes;
         }
     }
 
@@ -40,8 +87,16 @@ impl Backlog {
 
     /// Counts a frame of so many bytes that is sent now.
     pub fn send(&mut self, now: Time, bytes: usize) {
+        self.send_at(now, now, bytes);
+    }
+
+    /// Counts a frame of so many bytes that is sent now, to leave at a time that is not before that of the frame sent last.
+    pub fn send_at(&mut self, now: Time, leaves: Time, bytes: usize) {
         if let Some(rate) = self.rate {
-            self.until = self.until.max(now) + rate.time_of(bytes as u64 * 8, 0).0;
+            let takes = rate.time_of(bytes as u64 * 8, 0).0;
+            self.until = self.until.max(leaves) + takes;
+            self.sent[self.next] = (now, leaves, takes);
+            self.next = (self.next + 1) % REMEMBERED;
         }
     }
 
@@ -82,7 +137,6 @@ pub(crate) fn read_class<'de, D: serde::Deserializer<'de>>(input: D) -> Result<u
 mod tests {
     use super::*;
     use node::Port;
-    use node::fact::Queue;
 
     #[test]
     fn what_waits_leaves_at_its_rate_and_what_is_sent_joins_it() {
@@ -110,6 +164,23 @@ mod tests {
         queue.class = 0x1_0010;
         backlog.hear(&fact(queue));
         assert_eq!(backlog.wait(Time::from_ms(30)), Some(Time::from_ms(1)));
+    }
+
+    #[test]
+    fn what_was_sent_after_a_fact_was_taken_joins_it() {
+        let rate = Rate::from_bits_per_second(10_000_000);
+        let mut backlog = Backlog::default().with_rate(rate);
+        for ms in 0..300 {
+            backlog.send(Time::from_ms(ms), 1_250);
+        }
+        // Nothing waited at 297 ms; of the frames of 1 ms each, those of 298 and 299 ms are not in that.
+        backlog.hear(&Fact {
+            taken: Time::from_ms(297),
+            port: Port(0),
+            what: What::Queue(Queue::default()),
+        });
+        assert_eq!(backlog.rate(), rate);
+        assert_eq!(backlog.wait(Time::from_ms(299)), Some(Time::from_ms(1)));
     }
 
     #[test]

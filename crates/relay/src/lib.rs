@@ -6,6 +6,7 @@
 //!
 //! | module | what it does with packets |
 //! |---|---|
+//! | [`compress`] | compresses them while they would wait anyway, and restores them |
 //! | [`early_discard`] | drops those of delay-sensitive flows that would come too late |
 //! | [`paths`] | sends flows over several paths, by rule, share, or wait |
 //! | [`through`] | nothing: they go on as they came |
@@ -13,6 +14,8 @@
 //! | shared by them | what it is |
 //! |---|---|
 //! | [`backlog`] | how long the queue is behind a port, from one fact to the next |
+//! | [`codec`] | the compressors |
+//! | [`encapsulation`] | compressed packets that ordinary routers forward |
 //! | [`rule`] | which packets are meant |
 //! | [`table`] | what is remembered of flows, in a fixed space |
 #![no_std]
@@ -23,7 +26,10 @@ extern crate alloc;
 extern crate std;
 
 pub mod backlog;
+pub mod codec;
+pub mod compress;
 pub mod early_discard;
+pub mod encapsulation;
 pub mod paths;
 pub mod rule;
 pub mod table;

@@ -1,6 +1,9 @@
 //! The nodes that the tests play with.
 #![allow(dead_code)]
 
+pub mod packets;
+pub mod payload;
+
 use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Rate, Time};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, protocol};

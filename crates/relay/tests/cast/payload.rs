@@ -1,0 +1,37 @@
+//! What packets carry.
+
+/// Text as a web service gives it, from a seed.
+pub fn json(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut text = String::from("[");
+    while text.len() < len {
+        text += &format!(
+            "{{\"id\":{},\"name\":\"user-{}\",\"active\":{},\"score\":{}.{},\"tags\":[\"alpha\",\"beta\"]}},",
+            draw() % 1_000_000,
+            draw() % 10_000,
+            draw().is_multiple_of(2),
+            draw() % 100,
+            draw() % 1000,
+        );
+    }
+    text.truncate(len);
+    text.into_bytes()
+}
+
+/// Bytes that nothing makes shorter, from a seed.
+pub fn random(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}

@@ -15,6 +15,7 @@
 //! | [`pace`] | scheduled departures, and what they were worth |
 //! | [`calibrate`] | what a pair of ports is worth, measured and kept |
 //! | [`crew`] | programs in namespaces |
+//! | [`callback`] | programs in any language as nodes |
 //! | [`world`] | graphs over veth pairs, and nodes on ports |
 //! | [`mount`] | ports as files |
 //! | [`xdp`] | ports over AF_XDP, on request |
@@ -37,6 +38,7 @@
 
 pub mod bpf;
 pub mod calibrate;
+pub mod callback;
 pub mod channel;
 pub mod clock;
 pub mod crew;

@@ -1,0 +1,330 @@
+//! A program in any language as a node: packets on its standard input, answers on its standard output (the callbacks of paper 004
+//! section 4.2).
+//!
+//! Each packet is a line ([`packet::line`], without timestamp: the first field is the destination) or, with [`Config::raw`], a record
+//! ([`packet::record`]). For each the program gives one answer, in the order of the packets; it may read many before it does:
+//!
+//! | answer | as a line | as a record |
+//! |---|---|---|
+//! | THROUGH: the packet goes on as it came | the same line, or `through` | the same frame |
+//! | MODIFY: it goes on like this | another line | another frame |
+//! | DROP | `drop`, or an empty line | a header of length 0 |
+//! | another packet, ahead of the answer to the next | `+` and its line | a record whose timestamp word is 0 |
+//!
+//! A line that begins with `#` is no answer. What came by port 0 leaves by port 1, and the other way round; so does what is sent beside it.
+//!
+//! What the program writes must get out: `fflush()` in awk, `flush=True` in Python, `sed -u`, `stdbuf -oL` for others.
+//!
+//! **When there is no answer.** A packet that has waited for [`Config::patience`], that finds 4,096 packets or 4 MiB ahead of it,
+//! or no program, goes on unchanged or is dropped, as [`Config::open`] says. An answer that comes later than that is read and
+//! forgotten, so that the others still fit their packets. A program that ends is started again, a second after its last
+//! start at the soonest; so is one whose records are out of step.
+
+mod answer;
+mod program;
+
+use answer::{Answer, Answers};
+use node::{Frame, Node, Out, Port, Time};
+use packet::line::Form;
+use packet::{Packet, Tick, line, record};
+use program::Program;
+use std::collections::VecDeque;
+
+/// Packets that the program may owe an answer for.
+const MOST: usize = 4096;
+/// Bytes that may wait for it to read them.
+const ROOM: usize = 4 << 20;
+/// How soon a program is started again.
+const AGAIN: Time = Time::from_secs(1);
+/// How often it is looked at when it owes nothing.
+const IDLE: Time = Time::from_ms(10);
+
+/// What program, and how it is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The command line, for `sh -c`.
+    pub command: String,
+    /// Records instead of lines.
+    pub raw: bool,
+    /// Whether packets without an answer go on as they came; else they are dropped.
+    pub open: bool,
+    /// How long an answer may take. Default 1 s.
+    pub patience: Time,
+}
+
+impl Config {
+    /// A command that speaks lines.
+    pub fn new(command: &str) -> Config {
+        Config {
+            command: command.into(),
+            raw: false,
+            open: false,
+            patience: Time::from_secs(1),
+        }
+    }
+}
+
+/// The node. See the [module](self).
+pub struct Callback {
+    config: Config,
+    program: Option<Program>,
+    /// When the program may be started next.
+    start: Time,
+    /// Packets that it owes an answer for.
+    asked: VecDeque<Asked>,
+    answers: Answers,
+    /// The latest time that was told.
+    now: Time,
+    /// When it is looked for answers next.
+    look: Time,
+    /// Room for a single packet, used again.
+    one: Vec<Frame>,
+    counts: Counts,
+}
+
+/// A packet, until it is answered.
+struct Asked {
+    /// `None` once it has been given up.
+    frame: Option<Frame>,
+    port: Port,
+    since: Time,
+}
+
+#[derive(Default)]
+struct Counts {
+    packets: u64,
+    through: u64,
+    modified: u64,
+    injected: u64,
+    unanswered: u64,
+    late: u64,
+    unasked: u64,
+    starts: u64,
+}
+
+const ENDED: &str = "the program has ended";
+const STALLED: &str = "no answer in time";
+const FULL: &str = "too many wait for an answer";
+const WRONG: &str = "an answer that is no packet";
+
+impl Callback {
+    /// A node whose program is started with the first call.
+    pub fn new(config: Config) -> Callback {
+        Callback {
+            answers: Answers::new(config.raw),
+            config,
+            program: None,
+            start: Time::ZERO,
+            asked: VecDeque::new(),
+            now: Time::ZERO,
+            look: Time::ZERO,
+            one: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// What becomes of a packet without an answer.
+    fn give_up(&mut self, frame: Frame, port: Port, reason: &'static str, out: &mut Out) {
+        self.counts.unanswered += 1;
+        match self.config.open {
+            true => out.send(Port(1 - port.0.min(1)), frame),
+            false => out.drop(frame, reason),
+        }
+    }
+
+    /// Has the program running, if it may be.
+    fn attend(&mut self, now: Time, out: &mut Out) {
+        if self.program.is_none() && now >= self.start {
+            self.start = now + AGAIN;
+            self.counts.starts += 1;
+            match Program::start(&self.config.command) {
+                Ok(program) => self.program = Some(program),
+                Err(error) => eprintln!("wire: {}: {error}", self.config.command),
+            }
+        }
+        let Some(program) = &mut self.program else {
+            return;
+        };
+        program.write();
+        let alive = program.read(&mut self.answers);
+        let fits = self.take_answers(out);
+        if alive && fits {
+            return;
+        }
+        let how = match fits {
+            true => self.program.take().map(Program::end),
+            false => {
+                drop(self.program.take());
+                Some("its records are out of step".into())
+            }
+        };
+        eprintln!(
+            "wire: {}: {}; packets {} until it runs again",
+            self.config.command,
+            how.unwrap_or_default(),
+            match self.config.open {
+                true => "pass",
+                false => "are dropped",
+            }
+        );
+        self.answers = Answers::new(self.config.raw);
+        while let Some(asked) = self.asked.pop_front() {
+            if let Some(frame) = asked.frame {
+                self.give_up(frame, asked.port, ENDED, out);
+            }
+        }
+    }
+
+    /// Does what the answers say; whether they are in step.
+    fn take_answers(&mut self, out: &mut Out) -> bool {
+        loop {
+            let answer = match self.answers.next() {
+                Answer::None => return true,
+                Answer::OutOfStep => return false,
+                Answer::Beside => {
+                    // Beside the packet that is answered next, or away from here if nobody waits.
+                    let port = self.asked.front().map_or(Port(0), |asked| asked.port);
+                    let mut frame = out.frame();
+                    frame.extend(self.answers.packet());
+                    frame.set_arrived(self.now);
+                    self.counts.injected += 1;
+                    out.send(Port(1 - port.0.min(1)), frame);
+                    continue;
+                }
+                answer => answer,
+            };
+            let Some(Asked { frame, port, .. }) = self.asked.pop_front() else {
+                self.counts.unasked += 1;
+                continue;
+            };
+            let Some(mut frame) = frame else {
+                self.counts.late += 1;
+                continue;
+            };
+            let far = Port(1 - port.0.min(1));
+            match answer {
+                Answer::Drop => out.drop(frame, "dropped by the program"),
+                Answer::Wrong => self.give_up(frame, port, WRONG, out),
+                Answer::Packet if *self.answers.packet() != *frame => {
+                    let packet = self.answers.packet();
+                    frame.resize(packet.len());
+                    frame.copy_from_slice(packet);
+                    self.counts.modified += 1;
+                    out.send(far, frame);
+                }
+                _ => {
+                    self.counts.through += 1;
+                    out.send(far, frame);
+                }
+            }
+        }
+    }
+
+    /// Gives up what has waited too long.
+    fn lose_patience(&mut self, now: Time, out: &mut Out) {
+        let limit = now - self.config.patience.min(now);
+        let old = |asked: &Asked| asked.since < limit && now >= self.config.patience;
+        let first = self.asked.iter().position(|asked| asked.frame.is_some());
+        let Some(first) = first.filter(|&first| old(&self.asked[first])) else {
+            return;
+        };
+        for place in first..self.asked.len() {
+            let asked = &mut self.asked[place];
+            if asked.since >= limit {
+                break;
+            }
+            let port = asked.port;
+            if let Some(frame) = asked.frame.take() {
+                self.give_up(frame, port, STALLED, out);
+            }
+        }
+    }
+
+    /// When to look next: soon after a question, and the later the longer it stands.
+    fn plan(&mut self, now: Time) {
+        let waiting = self.asked.iter().find(|asked| asked.frame.is_some());
+        self.look = match waiting {
+            Some(asked) => {
+                let pause = (now - asked.since.min(now)).as_ns() / 8;
+                now + Time::from_ns(pause.clamp(20_000, 1_000_000))
+            }
+            None => now + IDLE,
+        };
+    }
+}
+
+impl Node for Callback {
+    fn ports(&self) -> usize {
+        2
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        let mut one = std::mem::take(&mut self.one);
+        one.push(frame);
+        self.frames(now, port, &mut one, out);
+        self.one = one;
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        self.now = now;
+        self.attend(now, out);
+        for frame in frames.drain(..) {
+            self.counts.packets += 1;
+            let Some(program) = &mut self.program else {
+                self.give_up(frame, port, ENDED, out);
+                continue;
+            };
+            let unread = program.unread();
+            if self.asked.len() >= MOST || unread.len() >= ROOM {
+                self.give_up(frame, port, FULL, out);
+                continue;
+            }
+            let packet = Packet {
+                // Never zero, by which the program would tell its own.
+                word: Some(Tick::EIGHT_NS.count(now.as_ps().into()).max(1)),
+                hash: None,
+                bytes: &frame,
+            };
+            let form = Form {
+                time: false,
+                hash: false,
+            };
+            let written = match self.config.raw {
+                true => record::encode(&packet, unread),
+                false => line::encode(&packet, form, unread),
+            };
+            match written {
+                Ok(()) => self.asked.push_back(Asked {
+                    frame: Some(frame),
+                    port,
+                    since: now,
+                }),
+                Err(_) => self.give_up(frame, port, "too long for the program", out),
+            }
+        }
+        self.attend(now, out);
+        self.plan(now);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.now = now;
+        self.attend(now, out);
+        self.lose_patience(now, out);
+        self.plan(now);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        Some(self.look)
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("packets", self.counts.packets);
+        visit("through", self.counts.through);
+        visit("modified", self.counts.modified);
+        visit("injected", self.counts.injected);
+        visit("unanswered", self.counts.unanswered);
+        visit("late_answers", self.counts.late);
+        visit("answers_to_nothing", self.counts.unasked);
+        visit("starts", self.counts.starts);
+    }
+}

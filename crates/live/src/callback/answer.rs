@@ -1,0 +1,214 @@
+//! What a program says, cut into answers.
+
+use packet::{LONGEST, SHORTEST, line, record};
+
+/// The longest line that can be a packet: timestamp, hash, and three characters a byte, with blanks to spare.
+const LINE: usize = 4 * LONGEST;
+
+/// What a program says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing yet.
+    None,
+    /// It goes on as it came.
+    Through,
+    /// It goes on as [`Answers::packet`].
+    Packet,
+    /// It ends.
+    Drop,
+    /// [`Answers::packet`] is sent beside it. This answers nothing.
+    Beside,
+    /// This is no answer.
+    Wrong,
+    /// Where a record should begin none does.
+    OutOfStep,
+}
+
+/// What has been said and not been looked at.
+pub struct Answers {
+    raw: bool,
+    said: Vec<u8>,
+    /// What was looked at.
+    used: usize,
+    /// How far no end of a line is.
+    seen: usize,
+    /// Whether a line that is too long goes on.
+    too_long: bool,
+    packet: Vec<u8>,
+}
+
+impl Answers {
+    /// Of a program that has said nothing yet.
+    pub fn new(raw: bool) -> Answers {
+        Answers {
+            raw,
+            said: Vec::new(),
+            used: 0,
+            seen: 0,
+            too_long: false,
+            packet: Vec::new(),
+        }
+    }
+
+    /// Whether more should be read before some is looked at.
+    pub fn has_room(&self) -> bool {
+        self.said.len() - self.used < super::ROOM
+    }
+
+    /// It has said this.
+    pub fn add(&mut self, bytes: &[u8]) {
+        if self.used > 0 {
+            self.said.drain(..self.used);
+            self.seen -= self.used;
+            self.used = 0;
+        }
+        self.said.extend_from_slice(bytes);
+    }
+
+    /// The packet that was said last.
+    pub fn packet(&self) -> &[u8] {
+        &self.packet
+    }
+
+    /// The next answer.
+    pub fn next(&mut self) -> Answer {
+        match self.raw {
+            true => self.next_record(),
+            false => self.next_line(),
+        }
+    }
+
+    fn next_line(&mut self) -> Answer {
+        loop {
+            let Some(len) = self.said[self.seen..]
+                .iter()
+                .position(|&byte| byte == b'\n')
+            else {
+                self.seen = self.said.len();
+                if self.seen - self.used > LINE {
+                    // It has answered, if with nonsense: the rest of the line is passed over.
+                    self.used = self.seen;
+                    self.too_long = true;
+                }
+                return Answer::None;
+            };
+            let end = self.seen + len;
+            let start = std::mem::replace(&mut self.used, end + 1);
+            self.seen = end + 1;
+            if std::mem::take(&mut self.too_long) || end - start > LINE {
+                return Answer::Wrong;
+            }
+            let text = &self.said[start..end];
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let decode = |text: &[u8], packet: &mut Vec<u8>| {
+                matches!(line::decode(text, packet), Ok(Some(_)))
+            };
+            return match text {
+                [b'#', ..] => continue,
+                b"" | b"drop" => Answer::Drop,
+                b"through" => Answer::Through,
+                [b'+', rest @ ..] => match decode(rest, &mut self.packet) {
+                    true => Answer::Beside,
+                    // Nothing is answered by it, and nothing is sent.
+                    false => continue,
+                },
+                text => match decode(text, &mut self.packet) {
+                    true => Answer::Packet,
+                    false => Answer::Wrong,
+                },
+            };
+        }
+    }
+
+    fn next_record(&mut self) -> Answer {
+        let rest = &self.said[self.used..];
+        // Nobody looks for ends of lines here.
+        self.seen = self.used;
+        let Some((header, rest)) = rest.split_at_checked(record::HEADER) else {
+            return Answer::None;
+        };
+        let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let fits = len == 0 || (SHORTEST..=LONGEST).contains(&len);
+        if header[..2] != record::MAGIC.to_be_bytes() || !fits {
+            return Answer::OutOfStep;
+        }
+        let Some(bytes) = rest.get(..len) else {
+            return Answer::None;
+        };
+        let beside = header[4..12] == [0; 8];
+        self.packet.clear();
+        self.packet.extend_from_slice(bytes);
+        self.used += record::HEADER + len;
+        self.seen = self.used;
+        match (len, beside) {
+            (0, _) => Answer::Drop,
+            (_, true) => Answer::Beside,
+            (_, false) => Answer::Packet,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "001122334455 66778899AABB 0800 45 00";
+
+    /// All answers to what is said in pieces of this length.
+    fn all(raw: bool, said: &[u8], piece: usize) -> Vec<Answer> {
+        let mut answers = Answers::new(raw);
+        let mut all = Vec::new();
+        for piece in said.chunks(piece) {
+            answers.add(piece);
+            loop {
+                match answers.next() {
+                    Answer::None => break,
+                    Answer::OutOfStep => {
+                        all.push(Answer::OutOfStep);
+                        return all;
+                    }
+                    answer => all.push(answer),
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn lines_are_answers_however_they_are_cut() {
+        let long = "x".repeat(LINE + 100_000);
+        let said = format!(
+            "{A}\nthrough\r\n\ndrop\n# a remark\n+{A}\n+nonsense\nwhat?\n{long}\n{}\n00",
+            A.to_lowercase()
+        );
+        use Answer::{Beside, Drop, Packet, Through, Wrong};
+        let wanted = [Packet, Through, Drop, Drop, Beside, Wrong, Wrong, Packet];
+        for piece in [1, 7, 4096, 1 << 20] {
+            assert_eq!(all(false, said.as_bytes(), piece), wanted, "{piece}");
+        }
+    }
+
+    #[test]
+    fn records_are_answers_however_they_are_cut() {
+        let mut said = Vec::new();
+        for word in [5, 0] {
+            let packet = packet::Packet {
+                word: Some(word),
+                hash: None,
+                bytes: &[7; 20],
+            };
+            record::encode(&packet, &mut said).unwrap();
+        }
+        said.extend_from_slice(&[0x37, 0x76, 0, 0]);
+        said.extend_from_slice(&[0; 12]);
+        said.extend_from_slice(&[1; 16]);
+        use Answer::{Beside, Drop, OutOfStep, Packet};
+        for piece in [1, 7, 4096] {
+            assert_eq!(
+                all(true, &said, piece),
+                [Packet, Beside, Drop, OutOfStep],
+                "{piece}"
+            );
+        }
+    }
+}

@@ -33,6 +33,7 @@ mod ping;
 mod plot;
 mod ports;
 mod profile;
+mod relay;
 mod report;
 mod run;
 mod send;
@@ -80,6 +81,7 @@ enum Command {
     Covert(covert::Covert),
     Of(of::Of),
     P4(p4::P4),
+    Relay(relay::Relay),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -108,6 +110,7 @@ impl Command {
             Command::Covert(command) => command.run(),
             Command::Of(command) => command.run(),
             Command::P4(command) => command.run(),
+            Command::Relay(command) => command.run(),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

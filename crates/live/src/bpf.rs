@@ -2,7 +2,7 @@
 //!
 //! The language of `tcpdump` is libpcap's: no other compiler understands quite the same. So libpcap
 //! itself compiles, loaded when the first expression comes up; a machine without it can do all else.
-//! It is asked for Ethernet and opens no device. A host name in an expression makes it ask the
+//! It is asked for Ethernet, or for packets without it, and opens no device. A host name in an expression makes it ask the
 //! machine's resolver. Why not another way: docs/decisions/0006-bpf.md.
 
 use libloading::{Library, Symbol};
@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 const NAMES: [&str; 3] = ["libpcap.so.0.8", "libpcap.so.1", "libpcap.so"];
 /// `DLT_EN10MB`.
 const ETHERNET: c_int = 1;
+/// `DLT_RAW` on Linux: packets that begin with their IP header, of either version.
+const RAW: c_int = 12;
 /// `PCAP_NETMASK_UNKNOWN`: only `ip broadcast` needs to know better, and says so.
 const NETMASK_UNKNOWN: c_uint = 0xFFFF_FFFF;
 /// The longest expression. libpcap's optimiser takes more than quadratic time: 0.4 s for 250 ports
@@ -74,6 +76,18 @@ type Close = unsafe extern "C" fn(*mut c_void);
 /// # Errors
 /// When libpcap is missing, or refuses the expression.
 pub fn compile(expression: &str, snaplen: u32) -> Result<Vec<Instruction>, BpfError> {
+    compile_for(ETHERNET, expression, snaplen)
+}
+
+/// As [`compile`], for packets that begin with their IP header, of either version.
+///
+/// # Errors
+/// When libpcap is missing, or refuses the expression: one about Ethernet addresses, for example.
+pub fn compile_ip(expression: &str, snaplen: u32) -> Result<Vec<Instruction>, BpfError> {
+    compile_for(RAW, expression, snaplen)
+}
+
+fn compile_for(link: c_int, expression: &str, snaplen: u32) -> Result<Vec<Instruction>, BpfError> {
     // Up to libpcap 1.7 the compiler has global state.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +104,7 @@ pub fn compile(expression: &str, snaplen: u32) -> Result<Vec<Instruction>, BpfEr
     let pcap = Pcap::new(&library)?;
     let snaplen = c_int::try_from(snaplen.max(1)).unwrap_or(c_int::MAX);
     // SAFETY: the signature is libpcap's; it takes plain numbers and returns a handle or null.
-    let handle = unsafe { (pcap.open_dead)(ETHERNET, snaplen) };
+    let handle = unsafe { (pcap.open_dead)(link, snaplen) };
     if handle.is_null() {
         return Err(BpfError::Memory);
     }
@@ -191,6 +205,24 @@ mod tests {
         let Some(result) = compiled("") else { return };
         let program = Program::new(result.unwrap()).unwrap();
         assert_eq!(program.run(&[0; 14]), 65_535);
+    }
+
+    #[test]
+    fn without_ethernet_the_first_byte_is_that_of_the_ip_header() {
+        let program = match compile_ip("udp port 53", 65_535) {
+            Err(BpfError::NoLibrary(error)) => {
+                return println!("skipped: libpcap is not installed: {error}");
+            }
+            result => Program::new(result.unwrap()).unwrap(),
+        };
+        let mut packet = [0; 28];
+        packet[0] = 0x45;
+        packet[9] = 17;
+        packet[22..24].copy_from_slice(&53u16.to_be_bytes());
+        assert_ne!(program.run(&packet), 0);
+        packet[23] = 54;
+        assert_eq!(program.run(&packet), 0);
+        assert!(compile_ip("ether host 2:0:0:0:0:1", 65_535).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`port`] | what a port is, how it is named, and opening one |
 //! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
+//! | [`hook`] | nodes at the hooks of the kernel's own path |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
 //! | [`facts`] | what the kernel tells nodes of interfaces and queues |
@@ -44,6 +45,7 @@ pub mod clock;
 pub mod crew;
 pub mod facts;
 pub mod file;
+pub mod hook;
 pub mod interface;
 pub mod mount;
 pub mod netns;

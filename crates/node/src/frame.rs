@@ -38,6 +38,29 @@ impl Frame {
         frame
     }
 
+    /// The frame that begins at `start` of a buffer which something else has filled, and ends with it. What is before
+    /// it is its headroom.
+    ///
+    /// # Panics
+    /// When the buffer ends before `start`.
+    pub fn in_buffer(bytes: Vec<u8>, start: usize) -> Frame {
+        assert!(
+            start <= bytes.len(),
+            "a frame at {start} of {} bytes",
+            bytes.len()
+        );
+        Frame {
+            bytes,
+            start,
+            ..Frame::default()
+        }
+    }
+
+    /// Its buffer, with whatever is in it, for something else to fill.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// When the first bit of this frame arrived: its SFD, where the port knows it.
     pub fn arrived(&self) -> Time {
         self.arrived
@@ -206,6 +229,15 @@ mod tests {
         assert_eq!(&frame[..], b"dddddd.sssss8100sTTpayload");
         frame.remove(12, 4);
         assert_eq!(&frame[..], b"dddddd.ssssssTTpayload");
+    }
+
+    #[test]
+    fn a_buffer_goes_in_and_comes_out_as_it_is() {
+        let mut frame = Frame::in_buffer(b"headroom and frame".to_vec(), 13);
+        assert_eq!(&frame[..], b"frame");
+        frame.insert(0, 4).copy_from_slice(b"the ");
+        assert_eq!(&frame[..], b"the frame");
+        assert_eq!(frame.into_buffer(), b"headroom the frame");
     }
 
     #[test]

@@ -1,0 +1,33 @@
+//! `wire relay`: nodes in the kernel's own path.
+
+mod run;
+
+use crate::Verdict;
+
+/// Nodes in the kernel's own path: packets out of it, and back as the node answers
+#[derive(clap::Args)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  wire relay run through --hook forward --on eth1 --on eth2
+  wire relay run delay --set 'delay=20 ms' --match 'icmp' --on eth1 --on eth2"
+)]
+pub struct Relay {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    Run(run::Run),
+}
+
+impl Relay {
+    /// Does what was asked for.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        match self.action {
+            Action::Run(command) => command.run(),
+        }
+    }
+}

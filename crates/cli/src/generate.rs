@@ -13,7 +13,7 @@ use live::clock;
 use live::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Node, Out, Rate, Time};
-use nodes::generator::{Config, Generator, Pattern, Schedule, Sizes};
+use nodes::generator::{Config, Generator, Pattern, Payload, Schedule, Sizes};
 use packet::{Departure, Packet, Tick, word::Timer};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -116,6 +116,14 @@ pub struct Generate {
     /// VLAN identifier of an 802.1Q tag
     #[arg(long, value_name = "ID")]
     vlan: Option<u16>,
+    /// What is behind the probe: zeros, random, random(SHARE) with zeros behind, text
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "zeros",
+        hide_default_value = true
+    )]
+    payload: Payload,
     /// The stream's number, 0 to 65535
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u16,
@@ -294,6 +302,7 @@ impl Generate {
             flows: self.flows.unwrap_or(defaults.flows),
             vlan: self.vlan,
             stream: self.stream,
+            payload: self.payload,
             ..defaults
         }
     }

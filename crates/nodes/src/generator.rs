@@ -10,8 +10,8 @@
 //!   turn, or drawn from a log-normal distribution. `seed`, 0: what is drawn comes from it. `source` and `destination`, 02:00:00:00:00:01 and :02; `ip_source` and `ip_destination`,
 //!   198.18.0.1 and 198.18.0.2 (either version); `udp_source` and `udp_destination`, 49152 and 9;
 //!   `flows`, 1: how many UDP source ports are used in turn; `ttl`, 64; `vlan` and `priority`, none;
-//!   `stream`, 0, and `probe`, true: whether each frame carries a [`probe`](crate::probe). Or `frame`:
-//!   these bytes, unchanged.
+//!   `stream`, 0, and `probe`, true: whether each frame carries a [`probe`](crate::probe); `payload`, zeros: what is behind
+//!   that, [`Payload`]. Or `frame`: these bytes, unchanged.
 //! - **Replay:** frames and times from a [`Source`]; `speed`, 1: how many times as fast as they were
 //!   taken, unless one of `gap`, `rate`, `packets_per_second`, `idles` says otherwise; `loops`, 1, 0 for ever;
 //!   `pause`, 1 us: from the last departure to the first of the next loop.
@@ -28,6 +28,7 @@
 mod config;
 mod pace;
 mod pattern;
+mod payload;
 mod replay;
 mod schedule;
 mod size;
@@ -35,6 +36,7 @@ mod template;
 
 pub use config::Config;
 pub use pattern::{Pattern, Pause};
+pub use payload::Payload;
 pub use replay::{Frames, Source};
 pub use schedule::Schedule;
 pub use size::{IMIX, LogNormal, Sizes, V_SIZE};

@@ -1,6 +1,6 @@
 //! What a generator is made from.
 
-use super::{Pattern, Sizes};
+use super::{Pattern, Payload, Sizes};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use node::{Rate, Time};
@@ -100,6 +100,12 @@ pub struct Config {
     pub stream: u16,
     /// Whether frames carry a probe.
     pub probe: bool,
+    /// What fills made frames up.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::config::text::parse")
+    )]
+    pub payload: Payload,
     /// One frame to be sent as it is, 14 to 16,000 bytes without FCS, instead of a made one.
     #[cfg_attr(
         feature = "serde",
@@ -154,6 +160,7 @@ impl Default for Config {
             priority: 0,
             stream: 0,
             probe: true,
+            payload: Payload::Zeros,
             frame: None,
             speed: 1.0,
             loops: 1,

@@ -1,6 +1,6 @@
 //! The headers of made frames, built once; per frame only what differs is written.
 
-use super::Config;
+use super::{Config, Payload};
 use crate::probe::{self, Probe};
 use crate::{ConfigError, wire};
 use alloc::vec::Vec;
@@ -23,6 +23,8 @@ pub(super) struct Template {
     flows: u16,
     stream: u16,
     probe: bool,
+    payload: Payload,
+    seed: u64,
 }
 
 impl Template {
@@ -96,6 +98,8 @@ impl Template {
             flows: config.flows,
             stream: config.stream,
             probe: config.probe,
+            payload: config.payload.checked()?,
+            seed: config.seed,
         })
     }
 
@@ -140,8 +144,17 @@ impl Template {
             place.copy_from_slice(&value.to_be_bytes());
         }
         rest[6..].copy_from_slice(&payload);
-        let sum = self.udp_sum.plus(&rest);
-        write(self.udp + 6, sum.udp_checksum());
+        let mut sum = self.udp_sum.plus(&rest);
+        if self.payload != Payload::Zeros {
+            let behind = self.headers.len() + if self.probe { probe::LEN } else { 0 };
+            let zeros = &mut frame[behind..];
+            self.payload.fill(zeros, self.seed, index);
+            sum = sum.plus(zeros);
+        }
+        frame[self.udp + 6..self.udp + 8].copy_from_slice(&sum.udp_checksum().to_be_bytes());
+        let mut write = |at: usize, value: u16| {
+            frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+        };
         if self.is_v4 {
             let ip_len = (len - self.ip) as u16;
             write(self.ip + 2, ip_len);

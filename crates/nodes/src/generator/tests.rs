@@ -89,7 +89,9 @@ fn sizes_come_in_turn_and_imix_is_seven_to_four_to_one() {
 
 #[test]
 fn a_frame_carries_its_probe_and_right_checksums() {
-    for (version, ends) in [(4, ["10.0.0.1", "10.0.0.2"]), (6, ["fd00::1", "fd00::2"])] {
+    let versions = [(4, ["10.0.0.1", "10.0.0.2"]), (6, ["fd00::1", "fd00::2"])];
+    let payloads = ["zeros", "text", "random(0.5)", "random"];
+    for ((version, ends), payload) in versions.into_iter().flat_map(|v| payloads.map(|p| (v, p))) {
         let config = Config {
             ip_source: ends[0].parse().unwrap(),
             ip_destination: ends[1].parse().unwrap(),
@@ -98,6 +100,7 @@ fn a_frame_carries_its_probe_and_right_checksums() {
             flows: 3,
             count: Some(5),
             stream: 9,
+            payload: payload.parse().unwrap(),
             ..Config::default()
         };
         let template = Template::new(&config).unwrap();
@@ -117,6 +120,41 @@ fn a_frame_carries_its_probe_and_right_checksums() {
             assert!(sum.plus(&frame[addresses..]).is_valid(), "IPv{version}");
         }
     }
+}
+
+#[test]
+fn a_payload_is_drawn_for_each_frame_and_the_same_for_a_seed() {
+    let sent = |payload: &str, seed| {
+        let config = Config {
+            size: Sizes::One(1_018),
+            count: Some(20),
+            payload: payload.parse().unwrap(),
+            seed,
+            ..Config::default()
+        };
+        run(&mut Generator::new(config).unwrap(), Time::from_secs(1))
+    };
+    for payload in ["random", "text"] {
+        let frames = sent(payload, 1);
+        assert_eq!(frames, sent(payload, 1));
+        assert_ne!(frames, sent(payload, 2));
+        assert_ne!(frames[0].1[200..], frames[1].1[200..], "{payload}");
+    }
+    // 42 bytes of headers, 18 of the probe; of the other 954 a quarter is 239.
+    let (_, frame) = &sent("random(0.25)", 1)[7];
+    let zeros = frame.iter().rev().take_while(|byte| **byte == 0).count();
+    assert!((715..718).contains(&zeros), "{zeros}");
+    let (_, frame) = &sent("text", 1)[7];
+    assert!(frame[60..].starts_with(b"{\"items\":[{\"id\":"));
+    assert!(frame[60..].iter().all(|byte| (0x20..0x7F).contains(byte)));
+    for wrong in ["", "noise", "random(x)", "random(1.5", "text(1)"] {
+        assert!(wrong.parse::<Payload>().is_err(), "{wrong}");
+    }
+    let wrong = Config {
+        payload: Payload::Random(1.5),
+        ..Config::default()
+    };
+    assert!(Generator::new(wrong).is_err());
 }
 
 #[test]

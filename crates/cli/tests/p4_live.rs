@@ -135,3 +135,36 @@ fn real_hosts_ping_through_a_router_in_p4_and_its_routes_change_meanwhile() {
         assert!(sent >= 30, "{report}");
     });
 }
+
+#[test]
+fn ptf_programs_the_pipeline_and_sees_its_packets() {
+    let test = "PTF against wire p4 run";
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let ptf = format!("{root}/target/p4runtime-venv/bin/ptf");
+    if !is_root(test) || !has(&ptf, test) {
+        return;
+    }
+    let machine = Namespace::new().expect("root may make namespaces");
+    let place = Place::new("ptf");
+    for [near, far] in [["x0", "y0"], ["x1", "y1"]] {
+        let end = |name| VethEnd {
+            namespace: &machine,
+            name,
+            mac: None,
+        };
+        veth([end(near), end(far)], 1500).expect("a cable");
+    }
+    let script = format!(
+        "wire p4 run {root}/crates/p4runtime/tests/router.p4 --p4runtime 127.0.0.1:9559 --cpu-port 510 --device-id 1 \
+             --on x0 --on x1 2> router.txt & router=$!
+         trap 'kill -TERM $router' EXIT
+         for i in $(seq 200); do grep -q ' 0100007F:2557 ' /proc/self/net/tcp && break; sleep 0.05; done
+         {ptf} --test-dir {root}/crates/cli/tests/ptf --interface 0@y0 --interface 1@y1 \
+             --test-params \"grpcaddr='127.0.0.1:9559'\" --log-file ptf.log 2>&1"
+    );
+    let said = place.run_by(machine.command("timeout"), &script).good();
+    assert!(
+        said.contains("Ran 3 tests") && said.trim_end().ends_with("OK"),
+        "{said}"
+    );
+}

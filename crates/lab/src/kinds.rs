@@ -90,6 +90,15 @@ pub(crate) static KINDS: &[Kind] = &[
         node(config, |config| Ok(relay::through::Through::new(config)))
     }),
     plain("compress", compress),
+    plain("duplicate", |config, context| {
+        let own = config.get("seed").is_some();
+        node(config, |mut read: relay::duplicate::Config| {
+            if !own {
+                read.seed = context.seed;
+            }
+            relay::duplicate::Duplicate::new(read)
+        })
+    }),
     plain("early-discard", |config, context| {
         let own = config.get("seed").is_some();
         node(config, |mut read: relay::early_discard::Config| {

@@ -230,7 +230,7 @@ impl Place {
 
     /// Puts another protocol and another end into the headers in front, and mends IPv4's checksum by what has changed, so that a
     /// wrong one stays wrong.
-    fn mend(&self, frame: &mut Frame, protocol: u8, end: usize) {
+    pub(crate) fn mend(&self, frame: &mut Frame, protocol: u8, end: usize) {
         let length = (end - self.counted_from()) as u16;
         let at = self.ip + if self.is_v4 { 2 } else { 4 };
         let (old_length, old_protocol) = ([frame[at], frame[at + 1]], frame[self.next]);

@@ -7,6 +7,7 @@
 //! | module | what it does with packets |
 //! |---|---|
 //! | [`compress`] | compresses them while they would wait anyway, and restores them |
+//! | [`duplicate`] | sends them over several paths at once, and takes what comes first |
 //! | [`early_discard`] | drops those of delay-sensitive flows that would come too late |
 //! | [`paths`] | sends flows over several paths, by rule, share, or wait |
 //! | [`through`] | nothing: they go on as they came |
@@ -28,6 +29,7 @@ extern crate std;
 pub mod backlog;
 pub mod codec;
 pub mod compress;
+pub mod duplicate;
 pub mod early_discard;
 pub mod encapsulation;
 pub mod paths;

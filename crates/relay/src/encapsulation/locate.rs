@@ -31,6 +31,21 @@ impl Place {
         self.protocol
     }
 
+    /// Where the IP header begins, counted from the frame's first byte.
+    pub fn ip(&self) -> usize {
+        self.ip
+    }
+
+    /// Where what may be compressed begins, counted likewise.
+    pub fn body(&self) -> usize {
+        self.body
+    }
+
+    /// Where it, and the packet, ends.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
     /// How many bytes may be compressed.
     pub fn len(&self) -> usize {
         self.end - self.body

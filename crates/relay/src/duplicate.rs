@@ -1,0 +1,255 @@
+//! Sends packets over two paths at once, and takes what comes first: a loss on one of them costs nothing.
+//!
+//! - **Ports:** 1 + n: port 0 is the near side, port i leads to path i. The same node stands at the far side.
+//! - **Parameters:** `match`, every IP packet: [rules](crate::rule), of which one must match; `paths`, 2, at most 16; `window`, 4096: how many
+//!   packets of a stream one path may be behind the other; `streams`, 64: from how many senders packets are taken together; `hold`, 1 s: after how long
+//!   without news from a sender its old numbers are taken for new ones; `stream`: the sender's own name, an odd number made from the seed
+//!   unless it is given, which must differ between nodes that send to the same one; `protocol`, 253, one of RFC 3692's numbers for experiments; `mtu`: the longest packet that paths carry;
+//!   left out, as the interfaces say.
+//! - **Counters:** `packets`; `bytes`, without FCS; `duplicated`; `too_long`: matched, but with a header too long for a path, and sent by the first one only;
+//!   `plain`: as little, for other reasons (fragments; packets for the next router; not matched); `first`: restored and sent on;
+//!   `copies`: those that came once more; `streams`, `restarts`: senders that are known, and that began anew.
+//! - **Drops:** `copy`; `stale copy`: so far behind that nobody knows; `header of a copy cut off`, `copy of another version`, `damaged copy`.
+//!
+//! Behind the IP header, whose protocol becomes `protocol`, stand 16 bytes, numbers in network order:
+//!
+//! | octets | what |
+//! |---|---|
+//! | 0, 1 | the mark `57 44` |
+//! | 2 | version (4 bits, 1) and 4 bits of 0 |
+//! | 3 | the protocol that was replaced |
+//! | 4-7 | check: Ethernet's CRC-32 over octets 2, 3, 8 to 15, and the packet's bytes behind them |
+//! | 8-11 | stream |
+//! | 12-15 | number in the stream |
+//!
+//! Routers forward such packets as any others, and the far side restores them bit for bit. Nothing is kept back to put packets in order.
+
+mod header;
+mod window;
+
+pub use header::{Fault, HEADER, MARK, Number, VERSION, is_marked, number, restore};
+pub use window::{Verdict, Windows};
+
+use crate::encapsulation::{PROTOCOL, Place, locate};
+use crate::rule::{Headers, Rule, any_matches};
+use alloc::format;
+use alloc::vec::Vec;
+use node::fact::{Fact, What};
+use node::{Frame, Node, Out, Port, Time};
+use nodes::ConfigError;
+use nodes::distribution::Random;
+
+/// The most paths.
+pub const MOST_PATHS: usize = 16;
+/// The largest window, packets.
+pub const MOST_WINDOW: usize = 1 << 20;
+/// The most senders.
+pub const MOST_STREAMS: usize = 1024;
+const NEAR: Port = Port(0);
+/// Interfaces' MTUs seldom change.
+const AGE: Time = Time::from_secs(1);
+
+/// What it is made from.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Which packets are duplicated; empty: all IP packets.
+    #[cfg_attr(feature = "serde", serde(rename = "match"))]
+    pub matching: Vec<Rule>,
+    /// How many paths, 2 to [`MOST_PATHS`].
+    pub paths: u16,
+    /// Packets, 64 to [`MOST_WINDOW`].
+    pub window: usize,
+    /// Senders, 1 to [`MOST_STREAMS`].
+    pub streams: usize,
+    /// When a sender that counts from the beginning again is believed.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
+    pub hold: Time,
+    /// The sender's name; `None`: made from `seed`.
+    pub stream: Option<u32>,
+    /// The number in the IP header.
+    pub protocol: u8,
+    /// The longest packet, bytes behind the Ethernet header; `None`: as the interfaces say.
+    pub mtu: Option<usize>,
+    /// Where the name comes from.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            matching: Vec::new(),
+            paths: 2,
+            window: 4096,
+            streams: 64,
+            hold: Time::from_secs(1),
+            stream: None,
+            protocol: PROTOCOL,
+            mtu: None,
+            seed: 0,
+        }
+    }
+}
+
+/// The node. See the [module](self).
+#[derive(Debug)]
+pub struct Duplicate {
+    config: Config,
+    stream: u32,
+    sequence: u32,
+    windows: Windows,
+    /// Of each path, as far as it is known.
+    mtus: Vec<Option<usize>>,
+    packets: u64,
+    bytes: u64,
+    duplicated: u64,
+    too_long: u64,
+    plain: u64,
+    first: u64,
+    copies: u64,
+}
+
+impl Duplicate {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When a number is out of its range.
+    pub fn new(config: Config) -> Result<Duplicate, ConfigError> {
+        let wrong = |key, reason| Err(ConfigError { key, reason });
+        let paths = usize::from(config.paths);
+        if !(2..=MOST_PATHS).contains(&paths) {
+            return wrong("paths", format!("from 2 to {MOST_PATHS}"));
+        }
+        if !(64..=MOST_WINDOW).contains(&config.window) {
+            return wrong("window", format!("from 64 to {MOST_WINDOW} packets"));
+        }
+        if !(1..=MOST_STREAMS).contains(&config.streams) {
+            return wrong("streams", format!("from 1 to {MOST_STREAMS}"));
+        }
+        let drawn = Random::new(config.seed).bits() as u32 | 1;
+        Ok(Duplicate {
+            stream: config.stream.unwrap_or(drawn),
+            sequence: 0,
+            windows: Windows::new(config.streams, config.window, config.hold),
+            mtus: alloc::vec![config.mtu; paths],
+            config,
+            packets: 0,
+            bytes: 0,
+            duplicated: 0,
+            too_long: 0,
+            plain: 0,
+            first: 0,
+            copies: 0,
+        })
+    }
+
+    /// Where the packet is that is to be duplicated, if it is one; else it is counted why not.
+    fn matched(&mut self, frame: &Frame) -> Option<Place> {
+        let place = locate(frame).ok().filter(|place| {
+            // A numbered one from somebody else would be restored too early.
+            place.protocol() != self.config.protocol
+                && !place.stays()
+                && any_matches(&self.config.matching, Headers::read(frame).as_ref())
+        });
+        let Some(place) = place else {
+            self.plain += 1;
+            return None;
+        };
+        let longest = self.mtus.iter().flatten().min().copied();
+        let longest = longest.unwrap_or(packet::LONGEST).min(packet::LONGEST);
+        if place.end() - place.ip() + HEADER > longest {
+            self.too_long += 1;
+            return None;
+        }
+        Some(place)
+    }
+
+    /// From the near side.
+    fn forth(&mut self, mut frame: Frame, out: &mut Out) {
+        let Some(place) = self.matched(&frame) else {
+            return out.send(Port(1), frame);
+        };
+        let own = Number {
+            stream: self.stream,
+            sequence: self.sequence,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        self.duplicated += 1;
+        number(&mut frame, &place, self.config.protocol, own);
+        for path in 2..=self.config.paths {
+            let copy = out.copy(&frame);
+            out.send(Port(path), copy);
+        }
+        out.send(Port(1), frame);
+    }
+
+    /// From a path.
+    fn back(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
+        let place = locate(&frame).ok();
+        let marked = place
+            .filter(|place| place.protocol() == self.config.protocol && is_marked(&frame, place));
+        let Some(place) = marked else {
+            return out.send(NEAR, frame);
+        };
+        let number = match restore(&mut frame, &place) {
+            Ok(number) => number,
+            Err(fault) => return out.drop(frame, fault.reason()),
+        };
+        match self.windows.hear(now, number.stream, number.sequence) {
+            Verdict::New => {
+                self.first += 1;
+                out.send(NEAR, frame);
+            }
+            Verdict::Copy => {
+                self.copies += 1;
+                out.drop(frame, "copy");
+            }
+            Verdict::Stale => out.drop(frame, "stale copy"),
+        }
+    }
+}
+
+impl Node for Duplicate {
+    fn ports(&self) -> usize {
+        1 + usize::from(self.config.paths)
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        self.packets += 1;
+        self.bytes += frame.len() as u64;
+        match port {
+            NEAR => self.forth(frame, out),
+            _ => self.back(now, frame, out),
+        }
+    }
+
+    fn wants_facts(&self) -> Option<Time> {
+        self.config.mtu.is_none().then_some(AGE)
+    }
+
+    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+        let index = fact.port.index().checked_sub(1);
+        let mtu = index.and_then(|index| self.mtus.get_mut(index));
+        if let (Some(mtu), What::Interface(interface)) = (mtu, &fact.what)
+            && self.config.mtu.is_none()
+        {
+            *mtu = (interface.mtu != 0).then_some(interface.mtu as usize);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("packets", self.packets);
+        visit("bytes", self.bytes);
+        visit("duplicated", self.duplicated);
+        visit("too_long", self.too_long);
+        visit("plain", self.plain);
+        visit("first", self.first);
+        visit("copies", self.copies);
+        visit("streams", self.windows.count() as u64);
+        visit("restarts", self.windows.restarts());
+    }
+}

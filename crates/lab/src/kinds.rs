@@ -108,6 +108,7 @@ pub(crate) static KINDS: &[Kind] = &[
             relay::early_discard::EarlyDiscard::new(read)
         })
     }),
+    plain("xor", |config, _| node(config, relay::xor::Xor::new)),
     plain("paths", |config, _| node(config, relay::paths::Paths::new)),
     real("process", Real::Process, |config, _| {
         let process = crate::real::process::Process::read(config)?;

@@ -11,6 +11,7 @@
 //! | [`early_discard`] | drops those of delay-sensitive flows that would come too late |
 //! | [`paths`] | sends flows over several paths, by rule, share, or wait |
 //! | [`through`] | nothing: they go on as they came |
+//! | [`xor`] | sends two that go opposite ways as one, where both sides hear it |
 //!
 //! | shared by them | what it is |
 //! |---|---|
@@ -38,3 +39,4 @@ pub mod table;
 #[cfg(feature = "serde")]
 mod text;
 pub mod through;
+pub mod xor;

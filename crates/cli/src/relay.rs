@@ -1,6 +1,7 @@
 //! `wire relay`: nodes in the kernel's own path.
 
-mod run;
+mod bench;
+pub mod run;
 
 use crate::Verdict;
 
@@ -10,7 +11,8 @@ use crate::Verdict;
     disable_help_subcommand = true,
     after_help = "Examples:
   wire relay run through --hook forward --on eth1 --on eth2
-  wire relay run delay --set 'delay=20 ms' --match 'icmp' --on eth1 --on eth2"
+  wire relay run delay --set 'delay=20 ms' --match 'icmp' --on eth1 --on eth2
+  wire relay bench"
 )]
 pub struct Relay {
     #[command(subcommand)]
@@ -20,6 +22,7 @@ pub struct Relay {
 #[derive(clap::Subcommand)]
 enum Action {
     Run(run::Run),
+    Bench(bench::Bench),
 }
 
 impl Relay {
@@ -28,6 +31,7 @@ impl Relay {
         live::signal::install();
         match self.action {
             Action::Run(command) => command.run(),
+            Action::Bench(command) => command.run(),
         }
     }
 }

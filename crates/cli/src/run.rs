@@ -4,22 +4,26 @@ use crate::Verdict;
 use crate::cat::tick;
 use crate::output::{Buffering, Output};
 use crate::report::{put_departures, put_timing};
+use live::hook::{Config, Relay};
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOutcome};
 use node::Time;
 use packet::Tick;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
+use std::time::Duration;
 
 /// Run one node on live ports until Ctrl-C
 ///
 /// NODE is a kind of node as lab files have it: switch, delay, generator, mirror, filter, vlan, sink,
 /// echo, capture, meter, covert, p4. Its ports are those of --on, in order; its keys are set by --set. Its
-/// counters are reported at the end.
+/// counters are reported at the end. Packets of queues of netfilter (nfqueue:NUMBER, filled by rules of yours) wait until the node has
+/// sent them on, changed or not, or dropped them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire run switch --on eth1 --on eth2 --on tap:lan0
-  wire run delay --set 'delay=20 ms' --on eth1 --on eth2")]
+  wire run delay --set 'delay=20 ms' --on eth1 --on eth2
+  wire run through --on nfqueue:0 --on nfqueue:1")]
 pub struct Run {
     /// The kind of node
     node: String,
@@ -58,6 +62,13 @@ impl Run {
         live::signal::install();
         let node = lab::single::node(&self.node, &self.set.join("\n"), self.on.len());
         let node = node.map_err(|faults| anyhow::anyhow!("{faults}"))?;
+        let queue = |port: &PortSpec| match port {
+            PortSpec::Queue(number) => Some(*number),
+            _ => None,
+        };
+        if let Some(queues) = self.on.iter().map(queue).collect::<Option<Vec<u16>>>() {
+            return self.at_queues(node, &queues);
+        }
         drive(
             &self.node,
             node,
@@ -66,6 +77,20 @@ impl Run {
             self.duration,
             self.json,
         )
+    }
+}
+
+impl Run {
+    /// At queues of netfilter the packets wait until the node has answered.
+    fn at_queues(&self, node: Box<dyn node::Node>, queues: &[u16]) -> anyhow::Result<Verdict> {
+        let relay = Relay::on_queues(queues, &Config::default(), node)?;
+        let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
+        let ended = relay.wait(duration);
+        crate::relay::run::report(&self.node, &ended, self.json)?;
+        match ended.trouble {
+            Some(error) => Err(error.into()),
+            None => Ok(Verdict::Good),
+        }
     }
 }
 

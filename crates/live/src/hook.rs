@@ -24,21 +24,26 @@ mod inject;
 pub mod message;
 mod packets;
 mod pending;
+pub(crate) mod port;
 mod queue;
 mod rules;
 mod socket;
+pub mod trial;
 mod verdicts;
 mod ways;
 mod worker;
 
 pub use counters::{Counters, Monitor, Snapshot};
+pub use rules::Rules;
 
 use crate::bpf::{self, BpfError};
 use crate::clock::now_ns;
+use crate::facts::FactsError;
 use crate::signal;
 use node::Node;
+use packet::bpf::Instruction;
 use queue::{Manner, Queue};
-use rules::{Plan, Rules};
+use rules::Plan;
 use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -173,6 +178,16 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// The filter's program; `None` for all packets.
+    fn program(&self) -> Result<Option<Vec<Instruction>>, BpfError> {
+        match self.filter.trim() {
+            "" => Ok(None),
+            expression => bpf::compile_ip(expression, 65_535).map(Some),
+        }
+    }
+}
+
 /// What is wrong with a hook, and the mend.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
@@ -219,6 +234,9 @@ pub enum HookError {
     /// The kernel lacks something.
     #[error("this kernel lacks {0}; a kernel with it is needed to take packets from its path")]
     Lacking(&'static str),
+    /// Nothing is known of an interface.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
     /// No filter.
     #[error(transparent)]
     Filter(#[from] BpfError),
@@ -252,6 +270,25 @@ impl HookError {
             _ => HookError::Io { doing, source },
         }
     }
+}
+
+/// Leads packets to queues that another program answers, `threads` from the number in `config` on, for a node with so many
+/// ports; as long as the value lives.
+///
+/// # Errors
+/// What is missing, and the mend.
+pub fn lead(config: &Config, ports: usize, threads: u16) -> Result<Rules, HookError> {
+    let ways = Ways::find(&config.on, ports)?;
+    let filter = config.program()?;
+    Rules::install(&Plan {
+        hook: config.hook,
+        priority: config.priority,
+        ways: &ways,
+        filter: filter.as_deref(),
+        queues: (config.queue.unwrap_or_default(), threads.max(1)),
+        fail: config.fail,
+        mark: MARK | u32::from(config.queue.unwrap_or_default()),
+    })
 }
 
 /// What came of a run.
@@ -296,10 +333,7 @@ impl Relay {
             ));
         }
         let ways = Ways::find(&config.on, ports)?;
-        let filter = match config.filter.trim() {
-            "" => None,
-            expression => Some(bpf::compile_ip(expression, 65_535)?),
-        };
+        let filter = config.program()?;
         let changes = nodes.iter().any(|node| node.changes_frames());
         let manner = Manner {
             length: config.length,

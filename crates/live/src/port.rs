@@ -8,7 +8,7 @@ mod spec;
 pub use error::PortError;
 pub use spec::{PortSpec, SpecError};
 
-use crate::{calibrate, channel, raw, stream, tap, udp, xdp};
+use crate::{calibrate, channel, hook, raw, stream, tap, udp, xdp};
 use packet::Tick;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -301,6 +301,7 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         PortSpec::Path(path) => stream::open_path(path, options),
         PortSpec::Standard => stream::open_path("-".as_ref(), options),
         PortSpec::Xdp(name) => xdp::open(name, options),
+        PortSpec::Queue(number) => hook::port::open(*number, options),
         PortSpec::Channel(spec) => channel::open(spec, options),
     }
 }

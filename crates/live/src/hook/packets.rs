@@ -17,6 +17,13 @@ const LONG: usize = 40;
 const DF: u16 = 1 << 14;
 const MF: u16 = 1 << 13;
 
+/// Writes an Ethernet header before a packet: to and from whom as far as that is known.
+pub fn dress(frame: &mut [u8], to: [u8; 6], from: Option<[u8; 6]>, protocol: u16) {
+    frame[..6].copy_from_slice(&to);
+    frame[6..12].copy_from_slice(&from.unwrap_or_default());
+    frame[12..14].copy_from_slice(&protocol.to_be_bytes());
+}
+
 /// The packet in a frame: its EtherType, and its length by its own header. `None` when the frame is no Ethernet frame
 /// with an IP packet that is all there.
 pub fn packet_of(frame: &[u8]) -> Option<(u16, usize)> {

@@ -244,6 +244,11 @@ impl Inbox {
         &self.buffers[index]
     }
 
+    /// A message, to write into.
+    pub fn message_mut(&mut self, index: usize) -> &mut [u8] {
+        &mut self.buffers[index]
+    }
+
     /// Makes a frame of the bytes from `start` to `end` of a message.
     pub fn frame(&mut self, index: usize, start: usize, end: usize) -> Frame {
         let mut buffer = std::mem::take(&mut self.buffers[index]);

@@ -11,6 +11,7 @@ use super::verdicts::{Answer, Verdicts};
 use super::ways::Ways;
 use super::{Fail, HookError};
 use crate::clock::now_ns;
+use crate::facts::Feed;
 use node::{Departure, Frame, Node, Out, Port, Time, When};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +64,8 @@ pub struct Worker<'a> {
     room: usize,
     start: u64,
     told: Time,
+    /// What the node acts by: how old it may be, when it is read next, and from where.
+    facts: Option<(Time, Time, Feed)>,
     show: u64,
     look: u64,
 }
@@ -95,6 +98,14 @@ impl<'a> Worker<'a> {
         let ports = parts.node.ports();
         let injector = Injector::open(&parts.ways, ports, parts.mark)
             .map_err(|error| HookError::from_io("opening sockets to send by", error))?;
+        let names = parts.ways.names().enumerate();
+        let names: Vec<_> = names
+            .map(|(place, name)| (Port(place as u16), name))
+            .collect();
+        let facts = match parts.node.wants_facts() {
+            Some(age) if !names.is_empty() => Some((age, Time::ZERO, Feed::open(&names)?)),
+            _ => None,
+        };
         let mut out = Out::default();
         out.set_stopwatch(|| Time::from_ns(now_ns()));
         let ends = parts.queues.into_iter().enumerate();
@@ -124,6 +135,7 @@ impl<'a> Worker<'a> {
             room: parts.length as usize,
             start: parts.start,
             told: Time::ZERO,
+            facts,
             show: 0,
             look: 0,
         })
@@ -235,16 +247,33 @@ impl<'a> Worker<'a> {
         let start = packet.start - ETHERNET;
         let mut frame = self.inbox.frame(place, start, packet.end);
         let way = self.ways.of(entered);
-        frame[..6].copy_from_slice(&way.map_or([0; 6], |way| way.mac));
-        frame[6..12].copy_from_slice(&packet.source.unwrap_or_default());
-        frame[12..14].copy_from_slice(&packet.protocol.to_be_bytes());
+        let mac = way.map_or([0; 6], |way| way.mac);
+        packets::dress(&mut frame, mac, packet.source, packet.protocol);
         frame.set_arrived(Time::from_ns(now.saturating_sub(self.start)));
         frame.set_ticket(ticket);
         self.arrived[entered.index()].push(frame);
     }
 
+    /// Tells the node what it acts by, where that is too old.
+    fn tell_facts(&mut self) {
+        let now = self.now();
+        let Some((age, due, feed)) = &mut self.facts else {
+            return;
+        };
+        if now < *due {
+            return;
+        }
+        *due = now + *age;
+        self.told = self.told.max(now);
+        let (told, node, out) = (self.told, &mut self.node, &mut self.out);
+        // Of an interface that has gone there is nothing to tell until there is one again.
+        let _ = feed.read(now, &mut |fact| node.fact(told, &fact, out));
+        self.collect();
+    }
+
     /// Tells the node of what has arrived.
     fn tell(&mut self) {
+        self.tell_facts();
         self.told = self.told.max(self.now());
         for port in 0..self.arrived.len() {
             if self.arrived[port].is_empty() {
@@ -264,6 +293,7 @@ impl<'a> Worker<'a> {
             if self.node.next_wake().is_none_or(|at| at > now) {
                 return wake > 0;
             }
+            self.tell_facts();
             self.told = self.told.max(now);
             self.node.wake(self.told, &mut self.out);
             self.collect();

@@ -1,5 +1,6 @@
 //! What can go wrong with a port.
 
+use crate::hook::HookError;
 use std::io;
 
 /// What is wrong with a port, where, and the mend.
@@ -99,6 +100,20 @@ pub enum PortError {
         /// What is wrong.
         why: String,
     },
+    /// A queue of netfilter that cannot be had.
+    #[error("`{name}`: {error}")]
+    Queue {
+        /// The port.
+        name: String,
+        /// What is wrong with it.
+        error: Box<HookError>,
+    },
+    /// A frame without an IP packet, for a port that takes nothing else.
+    #[error("`{name}` takes IP packets only, each whole and behind an Ethernet header")]
+    NoPacket {
+        /// The port.
+        name: String,
+    },
     /// Any other refusal of the system.
     #[error("`{name}`: {doing}: {source}")]
     Io {
@@ -114,7 +129,10 @@ pub enum PortError {
 impl PortError {
     /// Whether the port is of no more use: no later call will do better.
     pub fn is_end(&self) -> bool {
-        !matches!(self, PortError::TooLong { .. } | PortError::TooShort { .. })
+        !matches!(
+            self,
+            PortError::TooLong { .. } | PortError::TooShort { .. } | PortError::NoPacket { .. }
+        )
     }
 
     /// What the system said, as an error that names the place; a lack of rights is told apart.

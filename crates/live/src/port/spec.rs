@@ -19,6 +19,8 @@ pub enum PortSpec {
     Capture(PathBuf),
     /// `xdp:IFACE`: an interface over AF_XDP; it takes the traffic from the stack.
     Xdp(String),
+    /// `nfqueue:NUMBER`: a queue of netfilter, which somebody's rules fill; packets are accepted once they have been read.
+    Queue(u16),
     /// `udp:HOST:PORT`: a frame a datagram, to that address.
     Udp {
         /// Name or address; empty with `listen` means all addresses.
@@ -52,6 +54,11 @@ pub enum SpecError {
     /// No name that the kernel would accept.
     #[error("`{0}` cannot be an interface: names have 1 to 15 bytes without blanks, `/` and `:`")]
     Name(String),
+    /// No number of a queue.
+    #[error(
+        "`{0}` is no queue; write `nfqueue:NUMBER`, 0 to 65535, as the rules that fill it have it"
+    )]
+    Queue(String),
     /// No address and port.
     #[error(
         "`{0}` is no address for frames; write `udp:HOST:PORT`, such as `udp:127.0.0.1:7000`, or `udp:@HOST:PORT` to wait there"
@@ -65,7 +72,7 @@ pub enum SpecError {
     Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `udp:HOST:PORT`, a path, `-`, or for control \
+const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl FromStr for PortSpec {
@@ -87,6 +94,11 @@ impl FromStr for PortSpec {
                 ("tap", name) => Ok(PortSpec::Tap(interface_name(name)?)),
                 ("xdp", "") => Err(lacking("xdp:eth0")),
                 ("xdp", name) => Ok(PortSpec::Xdp(interface_name(name)?)),
+                ("nfqueue", "") => Err(lacking("nfqueue:0")),
+                ("nfqueue", number) => {
+                    let number = number.parse().map_err(|_| SpecError::Queue(text.into()));
+                    number.map(PortSpec::Queue)
+                }
                 ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
                 ("pcap", file) => Ok(PortSpec::Capture(file.into())),
                 ("udp", rest) => udp(rest).ok_or_else(|| SpecError::Address(text.into())),
@@ -144,6 +156,7 @@ impl fmt::Display for PortSpec {
             PortSpec::Tap(name) => write!(f, "tap:{name}"),
             PortSpec::Capture(file) => write!(f, "pcap:{}", file.display()),
             PortSpec::Xdp(name) => write!(f, "xdp:{name}"),
+            PortSpec::Queue(number) => write!(f, "nfqueue:{number}"),
             PortSpec::Udp { host, port, listen } => {
                 let at = if *listen { "@" } else { "" };
                 match host.contains(':') {
@@ -168,6 +181,7 @@ mod tests {
             "eth0",
             "tap:wire0",
             "xdp:eth0",
+            "nfqueue:5",
             "pcap:a b.pcapng",
             "pcap:/tmp/x:y.pcap",
             "udp:localhost:7000",
@@ -195,6 +209,8 @@ mod tests {
         for (text, said) in [
             ("", "interface name"),
             ("tap:", "tap:wire0"),
+            ("nfqueue:", "nfqueue:0"),
+            ("nfqueue:65536", "0 to 65535"),
             ("tun:x", "`tun` is no kind"),
             ("udp:7000", "udp:HOST:PORT"),
             ("udp:host:0", "udp:HOST:PORT"),

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | [`backlog`] | how long the queue is behind a port, from one fact to the next |
 //! | [`codec`] | the compressors |
+//! | [`dictionary`] | dictionaries for zstd, trained on packets |
 //! | [`encapsulation`] | compressed packets that ordinary routers forward |
 //! | [`rule`] | which packets are meant |
 //! | [`table`] | what is remembered of flows, in a fixed space |
@@ -30,6 +31,7 @@ extern crate std;
 pub mod backlog;
 pub mod codec;
 pub mod compress;
+pub mod dictionary;
 pub mod duplicate;
 pub mod early_discard;
 pub mod encapsulation;

@@ -46,6 +46,11 @@ impl Place {
         self.end
     }
 
+    /// The bytes that may be compressed, in the frame in which they were found; none in a shorter one.
+    pub fn bytes<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
+        frame.get(self.body..self.end).unwrap_or_default()
+    }
+
     /// How many bytes may be compressed.
     pub fn len(&self) -> usize {
         self.end - self.body

@@ -1,0 +1,116 @@
+//! Dictionaries for zstd, trained on packets.
+
+use crate::codec::LONGEST_DICTIONARY;
+use crate::encapsulation::{CLEAR, locate};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Samples beyond so many bytes are passed over: a dictionary does not get better by them, and training takes longer.
+pub const MOST: usize = 64 << 20;
+/// Shorter ones teach nothing.
+const SHORTEST: usize = 16;
+
+/// Packets to train on: of each what would be compressed.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    bytes: Vec<u8>,
+    sizes: Vec<usize>,
+}
+
+impl Samples {
+    /// Adds the packet in an Ethernet frame; `false` if there is none that would be compressed, or there are samples enough.
+    pub fn add(&mut self, frame: &[u8]) -> bool {
+        let Ok(place) = locate(frame) else {
+            return false;
+        };
+        let bytes = place.bytes(frame).get(CLEAR..).unwrap_or_default();
+        if bytes.len() < SHORTEST || self.bytes.len() + bytes.len() > MOST {
+            return false;
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.sizes.push(bytes.len());
+        true
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
+    /// Bytes of them all.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// A dictionary of at most `longest` bytes: what the samples have in common.
+    ///
+    /// # Errors
+    /// When `longest` is not 256 bytes to 1 MiB, or the samples are too few or have nothing in common.
+    pub fn train(&self, longest: usize) -> Result<Vec<u8>, String> {
+        if !(256..=LONGEST_DICTIONARY).contains(&longest) {
+            return Err("a dictionary has 256 bytes to 1 MiB".into());
+        }
+        let mut dictionary = vec![0; longest];
+        let trained = zstd_safe::train_from_buffer(&mut dictionary[..], &self.bytes, &self.sizes);
+        match trained {
+            Ok(len) => {
+                dictionary.truncate(len);
+                Ok(dictionary)
+            }
+            Err(code) => Err(alloc::format!(
+                "{}; {} packets with {} bytes are too few or have nothing in common: give more of them, or a smaller size",
+                zstd_safe::get_error_name(code),
+                self.len(),
+                self.bytes(),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_packets_have_in_common_makes_a_dictionary_and_too_few_make_none() {
+        let mut samples = Samples::default();
+        assert!(samples.train(4_096).is_err());
+        for n in 0..2_000u32 {
+            let mut frame = vec![0; 42];
+            let text = alloc::format!(
+                "POST /orders/{} HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n\r\n{{\"order\":{},\"state\":\"new\"}}",
+                n * 7,
+                n * 31,
+            );
+            frame.extend_from_slice(text.as_bytes());
+            let total = (frame.len() - 14) as u16;
+            frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, (total >> 8) as u8, total as u8]);
+            frame[22..24].copy_from_slice(&[64, 17]);
+            assert!(samples.add(&frame));
+        }
+        assert!(!samples.add(&[0; 60]));
+        assert_eq!(samples.len(), 2_000);
+        let dictionary = samples.train(4_096).unwrap();
+        assert!((256..=4_096).contains(&dictionary.len()));
+        let mut codec = crate::codec::Codec::new(1, &dictionary).unwrap();
+        let text = b"POST /orders/4711 HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n\r\n{\"order\":99,\"state\":\"new\"}";
+        let mut len = |algorithm| {
+            codec.compress(algorithm, text, 1_000).unwrap();
+            codec.compressed().len()
+        };
+        let (with, without) = (
+            len(crate::codec::Algorithm::ZstdDictionary),
+            len(crate::codec::Algorithm::Zstd),
+        );
+        assert!(with * 2 < without, "{with} {without}");
+        for wrong in [0, 255, LONGEST_DICTIONARY + 1] {
+            assert!(samples.train(wrong).is_err());
+        }
+    }
+}

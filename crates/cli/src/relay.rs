@@ -2,6 +2,7 @@
 
 mod bench;
 pub mod run;
+mod train;
 
 use crate::Verdict;
 
@@ -12,7 +13,8 @@ use crate::Verdict;
     after_help = "Examples:
   wire relay run through --hook forward --on eth1 --on eth2
   wire relay run delay --set 'delay=20 ms' --match 'icmp' --on eth1 --on eth2
-  wire relay bench"
+  wire relay bench
+  wire relay train monday.pcapng -o web.dict"
 )]
 pub struct Relay {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ pub struct Relay {
 enum Action {
     Run(run::Run),
     Bench(bench::Bench),
+    Train(train::Train),
 }
 
 impl Relay {
@@ -32,6 +35,7 @@ impl Relay {
         match self.action {
             Action::Run(command) => command.run(),
             Action::Bench(command) => command.run(),
+            Action::Train(command) => command.run(),
         }
     }
 }

@@ -48,6 +48,16 @@ impl Samples {
         self.bytes.len()
     }
 
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.bytes[..];
+        self.sizes.iter().map(move |&size| {
+            let (sample, behind) = rest.split_at(size);
+            rest = behind;
+            sample
+        })
+    }
+
     /// A dictionary of at most `longest` bytes: what the samples have in common.
     ///
     /// # Errors

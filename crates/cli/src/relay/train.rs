@@ -1,0 +1,124 @@
+//! `wire relay train`: a dictionary for zstd, from captures.
+
+use crate::Verdict;
+use crate::complaints::Strictness;
+use crate::packets::{Consumer, Packets};
+use anyhow::Context;
+use live::file::Item;
+use relay::codec::{Algorithm, Codec};
+use relay::dictionary::Samples;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Make a dictionary for compressing packets, from captures
+///
+/// Every IP packet in them that would be compressed is a sample, but every fifth, by which is measured what the dictionary is worth. Both
+/// compressing nodes need the file: `dictionary = "DICT"`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire relay train monday.pcapng tuesday.pcapng -o web.dict")]
+pub struct Train {
+    /// Captures, lines or records; `-` for standard input
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(long, short, value_name = "DICT")]
+    output: PathBuf,
+    /// The most bytes that the dictionary may have, 256 to 1048576
+    #[arg(long, value_name = "BYTES", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(256..=1 << 20))]
+    size: u32,
+    /// The level of zstd by which it is measured, -7 to 19
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true
+    )]
+    level: i32,
+    /// The report as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    strictness: Strictness,
+}
+
+/// Packets to learn from, and some to try it on.
+#[derive(Default)]
+struct Sorted {
+    learned: Samples,
+    tried: Samples,
+    packets: u64,
+}
+
+impl Consumer for Sorted {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        self.packets += 1;
+        let samples = match self.packets % 5 {
+            0 => &mut self.tried,
+            _ => &mut self.learned,
+        };
+        samples.add(item.bytes);
+        Ok(true)
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+impl Train {
+    /// Makes it.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let complaints = self.strictness.complaints();
+        let mut sorted = Sorted::default();
+        for path in &self.files {
+            Packets::open(path, &complaints)?.copy(&mut sorted)?;
+        }
+        complaints.finish();
+        let trained = sorted.learned.train(self.size as usize);
+        let dictionary = trained.map_err(|reason| anyhow::anyhow!("no dictionary: {reason}"))?;
+        let mut codec = Codec::new(self.level, &dictionary).map_err(anyhow::Error::msg)?;
+        std::fs::write(&self.output, &dictionary)
+            .with_context(|| format!("cannot write {}", self.output.display()))?;
+        let before = sorted.tried.bytes();
+        let mut after = |algorithm| -> usize {
+            let compressed = sorted.tried.iter().map(|bytes| {
+                let shorter = codec.compress(algorithm, bytes, bytes.len());
+                shorter.map_or(bytes.len(), |()| codec.compressed().len())
+            });
+            compressed.sum()
+        };
+        let sizes = Algorithm::ALL.map(|algorithm| (algorithm, after(algorithm)));
+        let ratio = |size: usize| size as f64 / before.max(1) as f64;
+        if self.json {
+            let ratios = sizes.map(|(algorithm, size)| (algorithm.name(), json!(ratio(size))));
+            let line = json!({
+                "schema": "wireline.relay.train/1",
+                "file": self.output.display().to_string(),
+                "bytes": dictionary.len(),
+                "number": codec.dictionary(),
+                "packets": sorted.packets,
+                "samples": sorted.learned.len(),
+                "tried": sorted.tried.len(),
+                "ratio": ratios.into_iter().map(|(name, ratio)| (name.to_owned(), ratio)).collect::<serde_json::Map<_, _>>(),
+            });
+            println!("{line}");
+            return Ok(Verdict::Good);
+        }
+        println!(
+            "{}: {} bytes, from {} of {} packets",
+            self.output.display(),
+            dictionary.len(),
+            sorted.learned.len(),
+            sorted.packets
+        );
+        println!(
+            "of {} other packets, without headers, it leaves",
+            sorted.tried.len()
+        );
+        for (algorithm, size) in sizes {
+            println!("  {:<16} {:>6.1} %", algorithm.name(), 100.0 * ratio(size));
+        }
+        Ok(Verdict::Good)
+    }
+}

@@ -274,24 +274,8 @@ impl<'a> Lowerer<'a> {
                 Storage::Scalar(slot)
             }
             Shape::Struct => {
-                let fields = self.fields(ty);
-                // A whole struct in a field list means all that is in it.
-                let inherited: Vec<Annotation> = annotations
-                    .iter()
-                    .filter(|a| &*a.name == "field_list")
-                    .cloned()
-                    .collect();
-                let list: Vec<Storage> = fields
-                    .iter()
-                    .enumerate()
-                    .map(|(at, field)| {
-                        let name = part(name, &field.name, at);
-                        let mut own = self.annotations(field.annotations);
-                        own.extend(inherited.iter().cloned());
-                        self.allocate_at(&name, &field.ty, &own, depth + 1)
-                    })
-                    .collect();
-                Storage::Struct(list.into())
+                let fields = self.allocate_fields(name, ty, annotations, depth);
+                Storage::Struct(fields.into())
             }
             Shape::Header => self.allocate_header(name, ty, annotations, depth, None),
             Shape::Union => self.allocate_union(name, ty, annotations, depth),
@@ -395,6 +379,26 @@ impl<'a> Lowerer<'a> {
         Storage::Union(members.into())
     }
 
+    /// Room for each field of a struct or a header.
+    fn allocate_fields(
+        &mut self,
+        name: &Arc<str>,
+        ty: &Type,
+        annotations: &[Annotation],
+        depth: u32,
+    ) -> Vec<Storage> {
+        // All of one in a field list means all that is in it.
+        let inherited = annotations.iter().filter(|a| &*a.name == "field_list");
+        let fields = self.fields(ty);
+        let fields = fields.iter().enumerate().map(|(at, field)| {
+            let name = part(name, &field.name, at);
+            let mut own = self.annotations(field.annotations);
+            own.extend(inherited.clone().cloned());
+            self.allocate_at(&name, &field.ty, &own, depth + 1)
+        });
+        fields.collect()
+    }
+
     fn allocate_header(
         &mut self,
         name: &Arc<str>,
@@ -407,22 +411,7 @@ impl<'a> Lowerer<'a> {
             let valid = self.slot(&format!("{name}.$valid"), Ty::Bool);
             (valid, Vec::new())
         });
-        let inherited: Vec<Annotation> = annotations
-            .iter()
-            .filter(|a| &*a.name == "field_list")
-            .cloned()
-            .collect();
-        let fields = self.fields(ty);
-        let fields: Vec<Storage> = fields
-            .iter()
-            .enumerate()
-            .map(|(at, field)| {
-                let name = part(name, &field.name, at);
-                let mut own = self.annotations(field.annotations);
-                own.extend(inherited.iter().cloned());
-                self.allocate_at(&name, &field.ty, &own, depth + 1)
-            })
-            .collect();
+        let fields = self.allocate_fields(name, ty, annotations, depth);
         let mut slots = Vec::new();
         fields.iter().for_each(|s| s.slots(&mut slots));
         let ty = self.type_name(ty);

@@ -29,6 +29,7 @@ mod pipelines;
 mod probe;
 mod profile;
 mod record;
+mod relays;
 mod snmp;
 mod stf;
 mod word;
@@ -64,6 +65,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("probe", probe::target),
     ("profile", profile::target),
     ("record", record::target),
+    ("relays", relays::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
     ("word", word::target),

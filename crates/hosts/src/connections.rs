@@ -4,31 +4,25 @@
 //! in a map, makes a packet cost the same however many connections there are. Checksums are computed
 //! and checked here, by the vectors of [`packet::checksum`]; nothing is taken on trust.
 
-mod device;
-mod sender;
-
-pub(crate) use sender::Sender;
+pub(crate) use crate::endpoint::Sender;
+pub use crate::endpoint::{Congestion, Manner};
 
 use crate::address::Network;
+use crate::endpoint::{Endpoint, Stack, Way};
 use crate::ip::Packet;
-use crate::neighbours::Neighbours;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-use device::Device;
 use node::{Frame, Out, Time};
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
-use smoltcp::socket::tcp::{self, Socket, State};
-use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{HardwareAddress, IpCidr, IpListenEndpoint};
+use smoltcp::iface::SocketSet;
+use smoltcp::socket::tcp::Socket;
+use smoltcp::wire::IpCidr;
 
 /// Connections that one host may have at once.
 pub(crate) const MOST: usize = 16_384;
 /// Where a client's ports come from (RFC 6335), as many as Linux takes.
 const EPHEMERAL: core::ops::Range<u16> = 32_768..61_000;
-const PS_PER_US: u64 = 1_000_000;
 /// A SYN among the flags of a segment.
 const SYN: u8 = 0x02;
 const ACK_AND_RST: u8 = 0x14;
@@ -37,40 +31,11 @@ const ACK_AND_RST: u8 = 0x14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id(u32);
 
-/// Which congestion control a sender has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize),
-    serde(rename_all = "lowercase")
-)]
-pub enum Congestion {
-    /// RFC 9438.
-    #[default]
-    Cubic,
-    /// RFC 5681.
-    Reno,
-    /// None: as much as the receiver takes.
-    None,
-}
-
-/// What a connection is like.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    /// Bytes of the buffer in each direction; the window is never more.
-    pub buffer: usize,
-    pub congestion: Congestion,
-    /// After how long without a sign of the other side it is given up.
-    pub timeout: Option<Time>,
-}
-
 /// One connection, or a listener that waits for its first segment.
 struct Connection {
-    sockets: SocketSet<'static>,
-    handle: SocketHandle,
+    end: Endpoint,
     key: Key,
     owner: usize,
-    sender: Sender,
 }
 
 /// Own port, and who is at the other end.
@@ -91,7 +56,7 @@ pub(crate) enum Came {
 }
 
 pub(crate) struct Connections {
-    interface: Interface,
+    stack: Stack,
     all: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
     /// When each is to be looked at again; [`Time::MAX`] for not until something comes.
@@ -101,30 +66,13 @@ pub(crate) struct Connections {
     last: Option<(Key, Id)>,
     listeners: BTreeMap<u16, Listener>,
     nobody: SocketSet<'static>,
-    mtu: usize,
     port: u16,
-}
-
-/// Whether one sequence number is behind another, that is, greater.
-fn behind(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
-}
-
-/// The stack counts whole microseconds, and is told the last that has begun: no timer is early.
-fn instant(now: Time) -> Instant {
-    Instant::from_micros((now.as_ps() / PS_PER_US) as i64)
-}
-
-fn duration(time: Time) -> Duration {
-    Duration::from_micros(time.as_ps().div_ceil(PS_PER_US))
 }
 
 impl Connections {
     pub fn new(networks: &[Network], mtu: usize, seed: u64) -> Connections {
-        let mut config = Config::new(HardwareAddress::Ip);
-        config.random_seed = seed;
-        let mut interface = Interface::new(config, &mut device::Nothing(mtu), Instant::ZERO);
-        interface.update_ip_addrs(|addresses| {
+        let mut stack = Stack::new(mtu, seed);
+        stack.interface.update_ip_addrs(|addresses| {
             for network in networks {
                 // As many as there is room for; the configuration has been checked.
                 let _ = addresses.push(IpCidr::new(network.address.into(), network.prefix));
@@ -132,7 +80,7 @@ impl Connections {
         });
         let spread = u64::from(EPHEMERAL.end - EPHEMERAL.start);
         Connections {
-            interface,
+            stack,
             all: Vec::new(),
             free: Vec::new(),
             due: Vec::new(),
@@ -140,7 +88,6 @@ impl Connections {
             last: None,
             listeners: BTreeMap::new(),
             nobody: SocketSet::new(Vec::new()),
-            mtu,
             port: EPHEMERAL.start + (seed % spread) as u16,
         }
     }
@@ -179,13 +126,8 @@ impl Connections {
         })?;
         let id = self.put(owner, key, manner)?;
         let connection = self.all[id.0 as usize].as_mut().expect("just put in");
-        let socket = connection.sockets.get_mut::<Socket<'_>>(connection.handle);
-        let asked = socket.connect(
-            self.interface.context(),
-            (smoltcp::wire::IpAddress::from(to.ip()), to.port()),
-            (smoltcp::wire::IpAddress::from(from), key.0),
-        );
-        if asked.is_err() {
+        let own = SocketAddr::new(from, key.0);
+        if !connection.end.connect(&mut self.stack, own, to) {
             self.remove(id, out);
             return None;
         }
@@ -196,21 +138,10 @@ impl Connections {
         if self.all.len() - self.free.len() >= MOST {
             return None;
         }
-        let mss = self.mtu - crate::ip::header(key.2) - 20;
-        let buffer = || tcp::SocketBuffer::new(vec![0; manner.buffer]);
-        let mut socket = Socket::new(buffer(), buffer());
-        socket.set_nagle_enabled(false);
-        socket.set_timeout(manner.timeout.map(duration));
-        // Congestion is the sender's matter, see there.
-        socket.set_congestion_control(tcp::CongestionControl::None);
-        let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY]);
-        let handle = sockets.add(socket);
         let connection = Some(Box::new(Connection {
-            sockets,
-            handle,
+            end: Endpoint::new(self.stack.mtu, key.2, manner),
             key,
             owner,
-            sender: Sender::new(manner.congestion, mss),
         }));
         let index = match self.free.pop() {
             Some(index) => {
@@ -230,7 +161,7 @@ impl Connections {
     /// Forgets a connection, whatever its state.
     pub fn remove(&mut self, id: Id, out: &mut Out) {
         if let Some(mut connection) = self.all[id.0 as usize].take() {
-            connection.sender.clear(out);
+            connection.end.clear(out);
             self.index.remove(&connection.key);
             self.due[id.0 as usize] = Time::MAX;
             self.free.push(id.0);
@@ -246,13 +177,13 @@ impl Connections {
 
     pub fn socket(&mut self, id: Id) -> Option<&mut Socket<'static>> {
         let connection = self.all.get_mut(id.0 as usize)?.as_mut()?;
-        Some(connection.sockets.get_mut(connection.handle))
+        Some(connection.end.socket_mut())
     }
 
     /// What was measured of it.
     pub fn sender(&self, id: Id) -> Option<&Sender> {
         let connection = self.all.get(id.0 as usize)?.as_ref()?;
-        Some(&connection.sender)
+        Some(connection.end.sender())
     }
 
     /// Whether it is over, but for the time that a closed port is to rest.
@@ -260,8 +191,7 @@ impl Connections {
         let Some(Some(connection)) = self.all.get(id.0 as usize) else {
             return true;
         };
-        let socket = connection.sockets.get::<Socket<'_>>(connection.handle);
-        matches!(socket.state(), State::Closed | State::TimeWait)
+        connection.end.is_over()
     }
 
     /// The ends of a connection: the own port, and who is there.
@@ -276,7 +206,7 @@ impl Connections {
         now: Time,
         frame: &Frame,
         packet: &Packet,
-        neighbours: &mut Neighbours,
+        way: &mut dyn Way,
         out: &mut Out,
     ) -> Came {
         let bytes = &frame[packet.payload..packet.end];
@@ -295,24 +225,17 @@ impl Connections {
             None if flags & (SYN | ACK_AND_RST) == SYN => (self.accept(key), true),
             None => (None, false),
         };
-        let (sockets, mut sender) = match id.and_then(|id| self.all[id.0 as usize].as_deref_mut()) {
-            Some(connection) => (&mut connection.sockets, Some(&mut connection.sender)),
-            None => (&mut self.nobody, None),
-        };
-        if let Some(sender) = &mut sender {
-            sender.comes(now, bytes, out);
-            sender.resend(now, neighbours, out);
+        let frame = &frame[..packet.end];
+        match id.and_then(|id| self.all[id.0 as usize].as_deref_mut()) {
+            Some(connection) => {
+                let end = &mut connection.end;
+                end.take(&mut self.stack, now, frame, packet.payload, way, out);
+            }
+            None => {
+                let (packet, nobody) = (&frame[crate::ip::ETHERNET..], &mut self.nobody);
+                self.stack.take(now, packet, nobody, None, way, out);
+            }
         }
-        let mut device = Device {
-            incoming: Some(&frame[crate::ip::ETHERNET..packet.end]),
-            mtu: self.mtu,
-            now,
-            neighbours,
-            sender,
-            out,
-        };
-        self.interface
-            .poll_ingress_single(instant(now), &mut device, sockets);
         let Some(id) = id else { return Came::Nobody };
         self.last = Some((key, id));
         if new && !self.socket(id).is_some_and(|socket| socket.is_active()) {
@@ -327,43 +250,17 @@ impl Connections {
         let listener = self.listeners.get(&key.0)?;
         let (owner, manner) = (listener.owner, listener.manner);
         let id = self.put(owner, key, manner)?;
-        let end = IpListenEndpoint {
-            addr: None,
-            port: key.0,
-        };
         // It is neither open nor is its port 0.
-        self.socket(id)?.listen(end).ok()?;
-        Some(id)
+        let connection = self.all[id.0 as usize].as_mut()?;
+        connection.end.listen(None, key.0).then_some(id)
     }
 
     /// Sends what a connection has to send by now, and notes when it is due again.
-    pub fn drive(&mut self, now: Time, id: Id, neighbours: &mut Neighbours, out: &mut Out) {
-        let Some(Some(connection)) = self.all.get_mut(id.0 as usize) else {
-            return;
-        };
-        let at = instant(now);
-        connection.sender.expire(now);
-        connection.sender.resend(now, neighbours, out);
-        let mut device = Device {
-            incoming: None,
-            mtu: self.mtu,
-            now,
-            neighbours,
-            sender: Some(&mut connection.sender),
-            out,
-        };
-        let sockets = &mut connection.sockets;
-        while self.interface.poll_egress(at, &mut device, sockets) == PollResult::SocketStateChanged
-        {
+    pub fn drive(&mut self, now: Time, id: Id, way: &mut dyn Way, out: &mut Out) {
+        if let Some(Some(connection)) = self.all.get_mut(id.0 as usize) {
+            let end = &mut connection.end;
+            self.due[id.0 as usize] = end.drive(&mut self.stack, now, way, out);
         }
-        let next = self.interface.poll_at(at, sockets);
-        let next = next.map_or(Time::MAX, |next| {
-            // What is due at once has just been done; were it not, the next microsecond is for it.
-            let us = next.total_micros().max(at.total_micros() + 1);
-            Time::from_us(us as u64)
-        });
-        let expires = connection.sender.expires().unwrap_or(Time::MAX);
-        self.due[id.0 as usize] = next.min(expires);
     }
 
     /// When the first of them is due.

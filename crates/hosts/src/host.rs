@@ -12,6 +12,7 @@
 
 use crate::address::Network;
 use crate::connections::{Came, Connections, Id, Manner, Sender};
+use crate::endpoint::Way;
 use crate::ip::{self, ETHERNET, Packet};
 use crate::neighbours::Neighbours;
 use crate::program::{Claim, Program, Programs};

@@ -11,6 +11,7 @@ extern crate std;
 pub mod address;
 mod connections;
 pub mod control;
+pub mod endpoint;
 pub mod host;
 mod ip;
 mod neighbours;

@@ -4,6 +4,7 @@
 //! begins to speak to many at once; this one asks for each by itself, at once.
 
 use crate::address::Network;
+use crate::endpoint::Way;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -44,6 +45,38 @@ struct Asked {
     waiting: Vec<(When, Frame)>,
 }
 
+impl Way for Neighbours {
+    /// Sends it when it is known where to.
+    fn send(&mut self, now: Time, to: IpAddr, when: When, mut frame: Frame, out: &mut Out) {
+        // Who is on the link, and known, is by far the usual case.
+        let hop = match self.known.get(&to) {
+            Some(mac) => return self.depart(*mac, when, frame, out),
+            None => self.hop(to),
+        };
+        let Some(hop) = hop else {
+            return out.drop(frame, "no route");
+        };
+        if let Some(&mac) = self.known.get(&hop) {
+            return self.depart(mac, when, frame, out);
+        }
+        if !self.asked.contains_key(&hop) {
+            self.ask(hop, out);
+            let asked = Asked {
+                questions: 1,
+                again: now + ANSWER,
+                waiting: Vec::new(),
+            };
+            self.asked.insert(hop, asked);
+            self.reckon();
+        }
+        let asked = self.asked.get_mut(&hop).expect("just put in");
+        match asked.waiting.len() < WAITING {
+            true => asked.waiting.push((when, core::mem::take(&mut frame))),
+            false => out.drop(frame, "waits for an address"),
+        }
+    }
+}
+
 impl Neighbours {
     pub fn new(mac: [u8; 6], networks: Vec<Network>, gateways: Vec<IpAddr>) -> Neighbours {
         Neighbours {
@@ -75,36 +108,6 @@ impl Neighbours {
                 let same = |gateway: &&IpAddr| gateway.is_ipv4() == to.is_ipv4();
                 self.gateways.iter().find(same).copied()
             }
-        }
-    }
-
-    /// Sends a packet, with everything but the MAC addresses in place, when it is known where to.
-    pub fn send(&mut self, now: Time, to: IpAddr, when: When, mut frame: Frame, out: &mut Out) {
-        // Who is on the link, and known, is by far the usual case.
-        let hop = match self.known.get(&to) {
-            Some(mac) => return self.depart(*mac, when, frame, out),
-            None => self.hop(to),
-        };
-        let Some(hop) = hop else {
-            return out.drop(frame, "no route");
-        };
-        if let Some(&mac) = self.known.get(&hop) {
-            return self.depart(mac, when, frame, out);
-        }
-        if !self.asked.contains_key(&hop) {
-            self.ask(hop, out);
-            let asked = Asked {
-                questions: 1,
-                again: now + ANSWER,
-                waiting: Vec::new(),
-            };
-            self.asked.insert(hop, asked);
-            self.reckon();
-        }
-        let asked = self.asked.get_mut(&hop).expect("just put in");
-        match asked.waiting.len() < WAITING {
-            true => asked.waiting.push((when, core::mem::take(&mut frame))),
-            false => out.drop(frame, "waits for an address"),
         }
     }
 

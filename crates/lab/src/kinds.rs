@@ -108,6 +108,15 @@ pub(crate) static KINDS: &[Kind] = &[
             relay::early_discard::EarlyDiscard::new(read)
         })
     }),
+    plain("split", |config, context| {
+        let own = config.get("seed").is_some();
+        node(config, |mut read: relay::split::Config| {
+            if !own {
+                read.seed = context.seed;
+            }
+            relay::split::Split::new(read)
+        })
+    }),
     plain("xor", |config, _| node(config, relay::xor::Xor::new)),
     plain("paths", |config, _| node(config, relay::paths::Paths::new)),
     real("process", Real::Process, |config, _| {

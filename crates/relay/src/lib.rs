@@ -10,6 +10,7 @@
 //! | [`duplicate`] | sends them over several paths at once, and takes what comes first |
 //! | [`early_discard`] | drops those of delay-sensitive flows that would come too late |
 //! | [`paths`] | sends flows over several paths, by rule, share, or wait |
+//! | [`split`] | splits TCP connections in two while a queue is long |
 //! | [`through`] | nothing: they go on as they came |
 //! | [`xor`] | sends two that go opposite ways as one, where both sides hear it |
 //!
@@ -37,6 +38,7 @@ pub mod early_discard;
 pub mod encapsulation;
 pub mod paths;
 pub mod rule;
+pub mod split;
 pub mod table;
 #[cfg(feature = "serde")]
 mod text;

@@ -5,9 +5,8 @@
 //! 6675), those before one that was sent later and has arrived (RFC 8985), and, after a timeout (RFC 6298, at least 200 ms as Linux has
 //! it), all. How much may be under way: slow start, left when delays grow (RFC 9406), then Cubic (RFC 9438) or Reno (RFC 5681).
 
-use super::{Congestion, behind};
+use super::{Congestion, Way, behind};
 use crate::ip;
-use crate::neighbours::Neighbours;
 use alloc::collections::VecDeque;
 use core::net::IpAddr;
 use node::outcome::Times;
@@ -46,6 +45,22 @@ struct Segment {
 impl Segment {
     fn length(&self) -> u64 {
         self.end.wrapping_sub(self.sequence).into()
+    }
+
+    /// Takes the data before a sequence number out of it; tells how many bytes.
+    fn cut_before(&mut self, number: u32) -> u64 {
+        let frame = &mut self.frame;
+        let Some(packet) = ip::read(frame) else {
+            return 0;
+        };
+        let data = packet.payload + usize::from(frame[packet.payload + 12] >> 4) * 4;
+        let cut = number.wrapping_sub(self.sequence) as usize;
+        let cut = cut.min(packet.end.saturating_sub(data));
+        frame.remove(data, cut);
+        ip::shorten(frame, cut);
+        self.sequence = self.sequence.wrapping_add(cut as u32);
+        frame[packet.payload + 4..packet.payload + 8].copy_from_slice(&self.sequence.to_be_bytes());
+        cut as u64
     }
 }
 
@@ -232,6 +247,15 @@ impl Sender {
                 self.newest = self.newest.max(segment.sent);
             }
             out.done(segment.frame);
+        }
+        if let Some(front) = self.segments.front_mut()
+            && behind(number, front.sequence)
+        {
+            // The rest is sent without what has arrived, should it be lost: not every receiver finds the end of a stream behind
+            // bytes that it has.
+            let cut = front.cut_before(number);
+            bytes += cut;
+            self.pipe -= if front.counted { cut } else { 0 };
         }
         let before = self.sacked;
         self.score(segment);
@@ -469,7 +493,7 @@ impl Sender {
     }
 
     /// Sends again what is lost, as far as the window goes.
-    pub fn resend(&mut self, now: Time, neighbours: &mut Neighbours, out: &mut Out) {
+    pub fn resend(&mut self, now: Time, way: &mut dyn Way, out: &mut Out) {
         if self.recover.is_none() {
             return;
         }
@@ -491,7 +515,7 @@ impl Sender {
             let mut frame = out.copy(&segment.frame);
             let to = refresh(&mut frame, self.told, self.told_window);
             if let Some(to) = to {
-                neighbours.send(now, to, When::Now, frame, out);
+                way.send(now, to, When::Now, frame, out);
             } else {
                 out.done(frame);
             }

@@ -1,8 +1,8 @@
 //! Where smoltcp's packets come from and go to: the world's frames.
 
+use super::Way;
 use super::sender::{Sender, fill_checksum};
 use crate::ip::{self, ETHERNET};
-use crate::neighbours::Neighbours;
 use node::{Out, Time, When};
 use smoltcp::phy::{self, Checksum, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
@@ -13,7 +13,7 @@ pub(super) struct Device<'a> {
     pub incoming: Option<&'a [u8]>,
     pub mtu: usize,
     pub now: Time,
-    pub neighbours: &'a mut Neighbours,
+    pub way: &'a mut dyn Way,
     /// Of the connection that is looked after.
     pub sender: Option<&'a mut Sender>,
     pub out: &'a mut Out,
@@ -57,7 +57,7 @@ impl Device<'_> {
     fn outgoing(&mut self) -> Outgoing<'_> {
         Outgoing {
             now: self.now,
-            neighbours: self.neighbours,
+            way: self.way,
             sender: self.sender.as_deref_mut(),
             out: self.out,
         }
@@ -74,7 +74,7 @@ impl phy::RxToken for Incoming<'_> {
 
 pub(super) struct Outgoing<'a> {
     now: Time,
-    neighbours: &'a mut Neighbours,
+    way: &'a mut dyn Way,
     sender: Option<&'a mut Sender>,
     out: &'a mut Out,
 }
@@ -108,8 +108,7 @@ impl phy::TxToken for Outgoing<'_> {
             }
         }
         let to = packet.destination;
-        self.neighbours
-            .send(self.now, to, When::Now, frame, self.out);
+        self.way.send(self.now, to, When::Now, frame, self.out);
         result
     }
 }

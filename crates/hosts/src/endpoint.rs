@@ -1,0 +1,353 @@
+//! One end of a TCP connection, by itself: for a host's connections, and for whoever takes somebody else's place in one.
+//!
+//! An [`Endpoint`] is a socket of smoltcp with this crate's [sender](crate::host); it is given the segments that are for it, and sends by a
+//! [`Way`]. A [`Stack`] is what all endpoints of a node share. Which address is its own an endpoint is told when it is made: it need not
+//! be one of the node's.
+
+mod device;
+mod sender;
+
+pub(crate) use sender::Sender;
+
+use crate::ip::{self, ETHERNET};
+use alloc::vec;
+use core::net::{IpAddr, SocketAddr};
+use device::{Device, Nothing};
+use node::{Flow, Frame, Out, Time, When};
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
+use smoltcp::socket::tcp::{self, Socket, State};
+use smoltcp::time::{Duration, Instant};
+use smoltcp::wire::{HardwareAddress, IpCidr, IpListenEndpoint};
+
+const PS_PER_US: u64 = 1_000_000;
+/// Bytes of a TCP header without options.
+const HEADER: usize = 20;
+
+/// Which congestion control a sender has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
+pub enum Congestion {
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// RFC 5681.
+    Reno,
+    /// None: as much as the receiver takes.
+    None,
+}
+
+/// What a connection is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Bytes of the buffer in each direction; the window is never more.
+    pub buffer: usize,
+    /// How its sender meets congestion.
+    pub congestion: Congestion,
+    /// After how long without a sign of the other side it is given up.
+    pub timeout: Option<Time>,
+}
+
+/// Whether one sequence number is behind another, that is, greater.
+fn behind(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// Where packets go that a stack has made.
+pub trait Way {
+    /// Sends a packet in a frame whose addresses on the link are yet to be filled in.
+    fn send(&mut self, now: Time, to: IpAddr, when: When, frame: Frame, out: &mut Out);
+}
+
+/// The stack counts whole microseconds, and is told the last that has begun: no timer is early.
+fn instant(now: Time) -> Instant {
+    Instant::from_micros((now.as_ps() / PS_PER_US) as i64)
+}
+
+fn duration(time: Time) -> Duration {
+    Duration::from_micros(time.as_ps().div_ceil(PS_PER_US))
+}
+
+/// What the endpoints of a node share.
+pub struct Stack {
+    pub(crate) interface: Interface,
+    pub(crate) mtu: usize,
+    /// Whose the stack is taken to be, when that changes from call to call.
+    own: Option<IpAddr>,
+}
+
+impl Stack {
+    /// For packets of at most `mtu` bytes; initial sequence numbers come from the seed.
+    pub fn new(mtu: usize, seed: u64) -> Stack {
+        let mut config = Config::new(HardwareAddress::Ip);
+        config.random_seed = seed;
+        Stack {
+            interface: Interface::new(config, &mut Nothing(mtu), Instant::ZERO),
+            mtu,
+            own: None,
+        }
+    }
+
+    /// Takes somebody's place.
+    fn be(&mut self, own: IpAddr) {
+        if self.own != Some(own) {
+            self.own = Some(own);
+            let prefix = if own.is_ipv4() { 32 } else { 128 };
+            self.interface.update_ip_addrs(|addresses| {
+                addresses.clear();
+                // There is room for several.
+                let _ = addresses.push(IpCidr::new(own.into(), prefix));
+            });
+        }
+    }
+
+    /// Gives the stack a packet: for the only socket of the set, if there is one, whose sender this is.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        packet: &[u8],
+        sockets: &mut SocketSet<'static>,
+        sender: Option<&mut Sender>,
+        way: &mut dyn Way,
+        out: &mut Out,
+    ) {
+        let mut device = Device {
+            incoming: Some(packet),
+            mtu: self.mtu,
+            now,
+            way,
+            sender,
+            out,
+        };
+        self.interface
+            .poll_ingress_single(instant(now), &mut device, sockets);
+    }
+}
+
+/// One end of a connection. See the [module](self).
+pub struct Endpoint {
+    sockets: SocketSet<'static>,
+    handle: SocketHandle,
+    sender: Sender,
+    /// Whose it is, where the stack is not told otherwise.
+    own: Option<IpAddr>,
+}
+
+impl Endpoint {
+    /// One that is neither open nor waits, towards somebody with an address of that version.
+    pub(crate) fn new(mtu: usize, far: IpAddr, manner: Manner) -> Endpoint {
+        let mss = mtu - ip::header(far) - HEADER;
+        let buffer = || tcp::SocketBuffer::new(vec![0; manner.buffer]);
+        let mut socket = Socket::new(buffer(), buffer());
+        socket.set_nagle_enabled(false);
+        socket.set_timeout(manner.timeout.map(duration));
+        // Congestion is the sender's matter, see there.
+        socket.set_congestion_control(tcp::CongestionControl::None);
+        let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY]);
+        let handle = sockets.add(socket);
+        Endpoint {
+            sockets,
+            handle,
+            sender: Sender::new(manner.congestion, mss),
+            own: None,
+        }
+    }
+
+    /// One that waits at `own` for the far end's first segment.
+    pub fn waiting(stack: &Stack, own: SocketAddr, manner: Manner) -> Endpoint {
+        let mut end = Endpoint::new(stack.mtu, own.ip(), manner);
+        end.own = Some(own.ip());
+        // It is neither open nor is its port 0; if that is wrong, it stays closed.
+        end.listen(Some(own.ip()), own.port());
+        end
+    }
+
+    /// One that opens a connection from `own`; its first segment leaves when it is [driven](Endpoint::drive). `None` when such addresses
+    /// cannot have one.
+    pub fn opening(
+        stack: &mut Stack,
+        own: SocketAddr,
+        far: SocketAddr,
+        manner: Manner,
+    ) -> Option<Endpoint> {
+        let mut end = Endpoint::new(stack.mtu, far.ip(), manner);
+        end.own = Some(own.ip());
+        stack.be(own.ip());
+        end.connect(stack, own, far).then_some(end)
+    }
+
+    pub(crate) fn listen(&mut self, own: Option<IpAddr>, port: u16) -> bool {
+        let end = IpListenEndpoint {
+            addr: own.map(Into::into),
+            port,
+        };
+        self.socket_mut().listen(end).is_ok()
+    }
+
+    pub(crate) fn connect(&mut self, stack: &mut Stack, own: SocketAddr, far: SocketAddr) -> bool {
+        use smoltcp::wire::IpAddress;
+        let context = stack.interface.context();
+        let (far, own) = (
+            (IpAddress::from(far.ip()), far.port()),
+            (IpAddress::from(own.ip()), own.port()),
+        );
+        self.socket_mut().connect(context, far, own).is_ok()
+    }
+
+    pub(crate) fn socket_mut(&mut self) -> &mut Socket<'static> {
+        self.sockets.get_mut(self.handle)
+    }
+
+    pub(crate) fn socket(&self) -> &Socket<'static> {
+        self.sockets.get(self.handle)
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// Gives back what is kept.
+    pub fn clear(&mut self, out: &mut Out) {
+        self.sender.clear(out);
+    }
+
+    /// Takes a frame with a segment for this end; `false` when it is broken.
+    pub fn segment(
+        &mut self,
+        stack: &mut Stack,
+        now: Time,
+        frame: &Frame,
+        way: &mut dyn Way,
+        out: &mut Out,
+    ) -> bool {
+        let packet = ip::read(frame).filter(|packet| {
+            let room = packet.end >= packet.payload + HEADER;
+            packet.protocol == ip::TCP && room && ip::is_valid(frame, packet)
+        });
+        if let Some(packet) = packet {
+            self.take(stack, now, &frame[..packet.end], packet.payload, way, out);
+        }
+        packet.is_some()
+    }
+
+    /// Takes a segment, which is right, and begins at `at` of a frame that ends with it.
+    pub(crate) fn take(
+        &mut self,
+        stack: &mut Stack,
+        now: Time,
+        frame: &[u8],
+        at: usize,
+        way: &mut dyn Way,
+        out: &mut Out,
+    ) {
+        if let Some(own) = self.own {
+            stack.be(own);
+        }
+        self.sender.comes(now, &frame[at..], out);
+        self.sender.resend(now, way, out);
+        let sender = Some(&mut self.sender);
+        stack.take(now, &frame[ETHERNET..], &mut self.sockets, sender, way, out);
+    }
+
+    /// Sends what it has to send by now; tells when it is due again, [`Time::MAX`] for not until something comes.
+    pub fn drive(
+        &mut self,
+        stack: &mut Stack,
+        now: Time,
+        way: &mut dyn Way,
+        out: &mut Out,
+    ) -> Time {
+        if let Some(own) = self.own {
+            stack.be(own);
+        }
+        let at = instant(now);
+        self.sender.expire(now);
+        self.sender.resend(now, way, out);
+        let mut device = Device {
+            incoming: None,
+            mtu: stack.mtu,
+            now,
+            way,
+            sender: Some(&mut self.sender),
+            out,
+        };
+        let (interface, sockets) = (&mut stack.interface, &mut self.sockets);
+        while interface.poll_egress(at, &mut device, sockets) == PollResult::SocketStateChanged {}
+        let next = interface.poll_at(at, sockets);
+        let next = next.map_or(Time::MAX, |next| {
+            // What is due at once has just been done; were it not, the next microsecond is for it.
+            let us = next.total_micros().max(at.total_micros() + 1);
+            Time::from_us(us as u64)
+        });
+        next.min(self.sender.expires().unwrap_or(Time::MAX))
+    }
+
+    /// How many of the bytes that are left may be given to it now.
+    pub(crate) fn room(&self, left: u64) -> usize {
+        self.sender.room(self.socket().send_queue(), left)
+    }
+
+    /// Whether both ends have agreed on a connection, and this one may still send.
+    pub fn is_open(&self) -> bool {
+        self.socket().may_send()
+    }
+
+    /// Whether there is no connection: not yet, or no more.
+    pub fn is_closed(&self) -> bool {
+        self.socket().state() == State::Closed
+    }
+
+    /// Whether nothing is to be said any more, but for the time that a closed port is to rest.
+    pub fn is_over(&self) -> bool {
+        matches!(self.socket().state(), State::Closed | State::TimeWait)
+    }
+
+    /// Whether the far end has said that it is done, and everything before that has been taken.
+    pub fn has_heard_all(&self) -> bool {
+        let socket = self.socket();
+        let said = matches!(
+            socket.state(),
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
+        );
+        said && !socket.can_recv()
+    }
+
+    /// Says that it is done, behind everything that it was given.
+    pub fn finish(&mut self) {
+        self.socket_mut().close();
+    }
+
+    /// Resets the connection.
+    pub fn abort(&mut self) {
+        self.socket_mut().abort();
+    }
+
+    /// Gives another one as much of what has come as that can take now; tells how many bytes.
+    pub fn pass_to(&mut self, other: &mut Endpoint) -> usize {
+        let mut passed = 0;
+        // What has come lies in two pieces where the buffer's end is.
+        for _ in 0..2 {
+            let left = self.socket().recv_queue();
+            let most = other.room(left as u64).min(left);
+            if most == 0 || !other.socket().can_send() {
+                break;
+            }
+            let socket = other.socket_mut();
+            let taken = self.socket_mut().recv(|bytes| {
+                let bytes = &bytes[..bytes.len().min(most)];
+                let sent = socket.send_slice(bytes).unwrap_or(0);
+                (sent, sent)
+            });
+            passed += taken.unwrap_or(0);
+        }
+        passed
+    }
+
+    /// Puts what was measured of its sending into a conversation's record.
+    pub fn tell(&self, flow: &mut Flow) {
+        self.sender.tell(flow);
+    }
+}

@@ -1,0 +1,405 @@
+//! Splits TCP connections in two while a queue is long (004 section 3.2, after its reference 38): a proxy that neither end sees.
+//!
+//! - **Ports:** 2; what comes in by one goes out by the other.
+//! - **Parameters:** `match`, every TCP connection: [rules](crate::rule), of which one must match its first segment; `bound`, 10 ms: a connection is split when
+//!   the wait in one of the two output queues is at least that when its first segment comes; with 0 all are; `connections`, 1024: so many are split at once; `buffer`, 262,144 bytes
+//!   in each direction of each half; `congestion`, `cubic`, `reno` or `none`; `mtu`, 1500; `timeout`, 60 s: after how long without a sign of an end it
+//!   is given up; `idle`, 7440 s (RFC 5382): how long nothing need be said; `class`, 0: the class of the queueing discipline; `age`, 1 ms: how old
+//!   may be what is known of the queues; `seed`.
+//! - **Counters:** `packets`; `bytes`, without FCS; `split`: connections; `unsplit`: those that were not, as the wait was short; `no_room`: those for which there was none;
+//!   `open`: split ones at the end; `refused`: whose far end did not take them; `reset`: ended by a reset, or given up; `forth`, `back`: bytes passed on.
+//! - **Drops:** `broken segment`; `waits for the far end`: a first segment that came once more meanwhile.
+//!
+//! A short round trip makes TCP quick: to grow, and to mend a loss. So each half has a congestion control and a memory of what may be
+//! lost of its own, and a bounded buffer between them: what one end does not take is not acknowledged to the other for longer than
+//! that, as its window closes. The node speaks to each end with the other's address. It first opens the connection to the far end, and
+//! answers the near one when that has taken it. A half that ends, ends half of the other one; a reset resets it.
+//!
+//! A connection keeps its way for its life: what was not split when it began passes untouched, and so does all that is not TCP. An end
+//! that acknowledges does so to this node: what the node has taken, and the far end has not, is lost if the node is.
+
+mod pair;
+
+use crate::backlog::Backlog;
+use crate::rule::{Headers, Rule};
+use crate::table::Table;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+use hosts::endpoint::{Congestion, Manner, Stack};
+use node::fact::Fact;
+use node::{Flow, Frame, Node, Out, Port, Time};
+use nodes::ConfigError;
+use packet::flow::FiveTuple;
+use pair::Pair;
+
+/// The most connections that can be split at once.
+pub const MOST: usize = 16_384;
+const TCP: u8 = 6;
+/// Among the flags of a segment.
+const SYN: u8 = 0x02;
+const SYN_ACK_RST_FIN: u8 = 0x17;
+/// First segments that were let through are remembered so long, and so many: one that is sent again has its way already.
+const REMEMBERED: (usize, Time) = (65_536, Time::from_secs(120));
+
+/// What it is made from.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Which connections may be split; empty: all.
+    #[cfg_attr(feature = "serde", serde(rename = "match"))]
+    pub matching: Vec<Rule>,
+    /// From which wait on they are; 0: always.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
+    pub bound: Time,
+    /// How many at once, at most [`MOST`].
+    pub connections: usize,
+    /// Bytes of each of the four buffers of a connection, 4,096 to 16 MiB.
+    pub buffer: usize,
+    /// What both halves do about congestion.
+    pub congestion: Congestion,
+    /// The longest packet that is sent, 1280 to 9000 bytes.
+    pub mtu: usize,
+    /// After how long without an answer an end is given up.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
+    pub timeout: Time,
+    /// After how long without any segment a connection is given up.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
+    pub idle: Time,
+    /// The class of the queueing discipline, see [`node::fact::Queue::class`].
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::backlog::read_class")
+    )]
+    pub class: u32,
+    /// How old facts may be.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
+    pub age: Time,
+    /// Where initial sequence numbers come from.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            matching: Vec::new(),
+            bound: Time::from_ms(10),
+            connections: 1024,
+            buffer: 262_144,
+            congestion: Congestion::Cubic,
+            mtu: 1500,
+            timeout: Time::from_secs(60),
+            idle: Time::from_secs(7440),
+            class: 0,
+            age: Time::from_ms(1),
+            seed: 0,
+        }
+    }
+}
+
+/// The node. See the [module](self).
+pub struct Split {
+    config: Config,
+    stack: Stack,
+    backlogs: [Backlog; 2],
+    /// By the place of each, which may be used again when it has ended.
+    pairs: Vec<Option<Box<Pair>>>,
+    free: Vec<usize>,
+    /// By the tuple of what the near end sends.
+    index: BTreeMap<FiveTuple, usize>,
+    due: BTreeSet<(Time, usize)>,
+    unsplit: Table<()>,
+    packets: u64,
+    bytes: u64,
+    count: Counts,
+}
+
+/// What became of connections.
+#[derive(Default)]
+struct Counts {
+    split: u64,
+    unsplit: u64,
+    no_room: u64,
+    refused: u64,
+    reset: u64,
+    passed: [u64; 2],
+}
+
+impl Split {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When a number is out of its range.
+    pub fn new(config: Config) -> Result<Split, ConfigError> {
+        let wrong = |key, reason| Err(ConfigError { key, reason });
+        if config.connections > MOST {
+            return wrong("connections", format!("at most {MOST}"));
+        }
+        if !(4096..=16 << 20).contains(&config.buffer) {
+            return wrong("buffer", "from 4096 bytes to 16 MiB".into());
+        }
+        if !(1280..=9000).contains(&config.mtu) {
+            return wrong("mtu", "from 1280 to 9000 bytes".into());
+        }
+        Ok(Split {
+            stack: Stack::new(config.mtu, config.seed),
+            backlogs: [Backlog::of_class(config.class); 2],
+            pairs: Vec::new(),
+            free: Vec::new(),
+            index: BTreeMap::new(),
+            due: BTreeSet::new(),
+            unsplit: Table::new(REMEMBERED.0, REMEMBERED.1),
+            config,
+            packets: 0,
+            bytes: 0,
+            count: Counts::default(),
+        })
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            buffer: self.config.buffer,
+            congestion: self.config.congestion,
+            timeout: Some(self.config.timeout),
+        }
+    }
+
+    /// Whether a connection that begins now is to be split.
+    fn pays(&self, now: Time) -> bool {
+        let mut waits = self.backlogs.iter().filter_map(|backlog| backlog.wait(now));
+        self.config.bound == Time::ZERO || waits.any(|wait| wait >= self.config.bound)
+    }
+
+    /// The first segment of a connection that is none yet; `false` when it is to pass.
+    fn begin(
+        &mut self,
+        now: Time,
+        port: Port,
+        tuple: FiveTuple,
+        frame: &Frame,
+        out: &mut Out,
+    ) -> bool {
+        if self.unsplit.get(now, &tuple).is_some() {
+            return false;
+        }
+        let room = self.index.len() < self.config.connections;
+        let split = self.pays(now) && room;
+        if !split {
+            self.count.unsplit += u64::from(room);
+            self.count.no_room += u64::from(!room);
+            self.unsplit.put(now, tuple, ());
+            return false;
+        }
+        let manner = self.manner();
+        let Some(pair) = Pair::begin(&mut self.stack, now, port, tuple, frame, manner) else {
+            return false;
+        };
+        self.count.split += 1;
+        let pair = Some(Box::new(pair));
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.pairs[place] = pair;
+                place
+            }
+            None => {
+                self.pairs.push(pair);
+                self.pairs.len() - 1
+            }
+        };
+        self.index.insert(tuple, place);
+        self.attend(now, place, out);
+        true
+    }
+
+    /// Does what is to be done for a connection, notes when it is due again, and forgets it when it is over.
+    fn attend(&mut self, now: Time, place: usize, out: &mut Out) {
+        let Some(pair) = self.pairs[place].as_mut() else {
+            return;
+        };
+        self.due.remove(&(pair.due, place));
+        let manner = Manner {
+            buffer: self.config.buffer,
+            congestion: self.config.congestion,
+            timeout: Some(self.config.timeout),
+        };
+        let passed = pair.drive(&mut self.stack, now, manner, &mut self.backlogs, out);
+        for (sum, bytes) in self.count.passed.iter_mut().zip(passed) {
+            *sum += bytes as u64;
+        }
+        if pair.is_over() {
+            return self.forget(place, out);
+        }
+        pair.due = pair.due.min(pair.heard + self.config.idle);
+        self.due.insert((pair.due, place));
+    }
+
+    fn forget(&mut self, place: usize, out: &mut Out) {
+        if let Some(mut pair) = self.pairs[place].take() {
+            self.due.remove(&(pair.due, place));
+            self.index.remove(&pair.tuple);
+            self.count.refused += u64::from(pair.is_refused());
+            self.count.reset += u64::from(pair.is_reset());
+            pair.clear(out);
+            self.free.push(place);
+        }
+    }
+
+    /// The connection of a segment, and whether the near end sent it.
+    fn find(&self, port: Port, tuple: &FiveTuple) -> Option<(usize, bool)> {
+        if let Some(place) = self.index.get(tuple) {
+            let pair = self.pairs[*place].as_ref()?;
+            return (pair.near == port).then_some((*place, true));
+        }
+        let reverse = FiveTuple {
+            source: tuple.destination,
+            destination: tuple.source,
+            protocol: tuple.protocol,
+            source_port: tuple.destination_port,
+            destination_port: tuple.source_port,
+        };
+        let place = *self.index.get(&reverse)?;
+        let pair = self.pairs[place].as_ref()?;
+        (pair.near != port).then_some((place, false))
+    }
+
+    /// A segment; `Some` when it is to pass.
+    fn segment(
+        &mut self,
+        now: Time,
+        port: Port,
+        headers: Headers,
+        flags: u8,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let tuple = headers.tuple;
+        let first = flags & SYN_ACK_RST_FIN == SYN;
+        let mut found = self.find(port, &tuple);
+        if let Some((place, true)) = found
+            && first
+            && self.pairs[place]
+                .as_ref()
+                .is_some_and(|pair| pair.is_resting())
+        {
+            // The same ports for a new connection.
+            self.forget(place, out);
+            found = None;
+        }
+        let Some((place, from_near)) = found else {
+            let matching = &self.config.matching;
+            let meant = matching.is_empty() || matching.iter().any(|rule| rule.matches(&headers));
+            if first && meant && self.begin(now, port, tuple, &frame, out) {
+                out.done(frame);
+                return None;
+            }
+            return Some(frame);
+        };
+        let pair = self.pairs[place].as_mut()?;
+        pair.heard = now;
+        match pair.segment(
+            &mut self.stack,
+            now,
+            from_near,
+            &frame,
+            &mut self.backlogs,
+            out,
+        ) {
+            Ok(()) => {
+                self.attend(now, place, out);
+                out.done(frame);
+            }
+            Err(reason) => out.drop(frame, reason),
+        }
+        None
+    }
+}
+
+/// The flags of the segment in an untagged frame that is not a fragment.
+fn flags_of(frame: &[u8]) -> Option<u8> {
+    let payload = match frame.get(12..15)? {
+        [0x08, 0x00, first] => 14 + usize::from(first & 15) * 4,
+        [0x86, 0xDD, _] if *frame.get(20)? == TCP => 54,
+        _ => return None,
+    };
+    frame.get(payload + 13).copied()
+}
+
+impl Node for Split {
+    fn ports(&self) -> usize {
+        2
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        self.packets += 1;
+        self.bytes += frame.len() as u64;
+        let headers = Headers::read(&frame).filter(|headers| {
+            let ports = (headers.tuple.source_port, headers.tuple.destination_port);
+            headers.tuple.protocol == TCP && ports.0 != 0 && ports.1 != 0
+        });
+        let passes = match (headers, flags_of(&frame)) {
+            (Some(headers), Some(flags)) => self.segment(now, port, headers, flags, frame, out),
+            _ => Some(frame),
+        };
+        if let Some(frame) = passes {
+            let leaves = Port(1 - port.0);
+            self.backlogs[leaves.index()].send(now, frame.len());
+            out.send(leaves, frame);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        while let Some(&(due, place)) = self.due.first()
+            && due <= now
+        {
+            let idle = self.config.idle;
+            if let Some(pair) = self.pairs[place].as_mut()
+                && now >= pair.heard + idle
+            {
+                pair.abort();
+            }
+            self.attend(now, place, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.due
+            .first()
+            .map(|(due, _)| *due)
+            .filter(|due| *due < Time::MAX)
+    }
+
+    fn wants_facts(&self) -> Option<Time> {
+        Some(self.config.age)
+    }
+
+    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+        if let Some(backlog) = self.backlogs.get_mut(fact.port.index()) {
+            backlog.hear(fact);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let count = &self.count;
+        visit("packets", self.packets);
+        visit("bytes", self.bytes);
+        visit("split", count.split);
+        visit("unsplit", count.unsplit);
+        visit("no_room", count.no_room);
+        visit("open", self.index.len() as u64);
+        visit("refused", count.refused);
+        visit("reset", count.reset);
+        visit("forth", count.passed[0]);
+        visit("back", count.passed[1]);
+    }
+
+    fn flows(&self, visit: &mut dyn FnMut(Flow)) {
+        for pair in self.pairs.iter().flatten() {
+            pair.flows(visit);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! TCP connections through a relay that splits them.
+
+mod cast;
+
+use cast::{counter, link};
+use hosts::host::{self, make};
+use hosts::program::{Config as Program, Congestion, bulk, http, sink};
+use node::{Channel, Flow, Graph, NodeId, Outcome, Probability, QueueLimit, Time};
+use nodes::distribution::Distribution;
+use relay::split::{Config, Split};
+
+fn host(graph: &mut Graph, number: u8, programs: Vec<Program>) -> NodeId {
+    let config = host::Config {
+        address: vec![
+            format!("10.0.0.{number}/24").parse().unwrap(),
+            format!("fd00::{number}/64").parse().unwrap(),
+        ],
+        ..host::Config::default()
+    };
+    let made = make(config, programs, number.into()).unwrap();
+    graph.add(format!("h{number}"), made)
+}
+
+fn bulk(to: &str, bytes: u64, count: u64) -> bulk::Config {
+    bulk::Config {
+        to: to.parse().unwrap(),
+        start: Time::ZERO,
+        duration: None,
+        flows: None,
+        bytes: Some(Distribution::Constant(bytes)),
+        count: Some(count),
+        every: None,
+        pause: None,
+        buffer: 1 << 20,
+        congestion: Congestion::Cubic,
+    }
+}
+
+fn sink() -> Program {
+    Program::Sink(sink::Config::default())
+}
+
+fn always() -> Config {
+    Config {
+        bound: Time::ZERO,
+        ..Config::default()
+    }
+}
+
+/// A host, the relay, and another host.
+fn between(
+    programs: [Vec<Program>; 2],
+    config: Config,
+    links: [Channel; 2],
+    seconds: u64,
+) -> (Outcome, NodeId) {
+    let mut graph = Graph::default();
+    let [first, second] = programs;
+    let a = host(&mut graph, 1, first);
+    let b = host(&mut graph, 2, second);
+    let split = graph.add("split", Box::new(Split::new(config).unwrap()));
+    let [near, far] = links;
+    graph.connect((a, 0), (split, 0), near);
+    graph.connect((split, 1), (b, 0), far);
+    let until = Some(Time::from_secs(seconds));
+    let options = sim::Options {
+        seed: 4,
+        until,
+        ..sim::Options::default()
+    };
+    (sim::run(graph, options).unwrap(), split)
+}
+
+fn flows<'a>(outcome: &'a Outcome, node: usize, program: &str) -> Vec<&'a Flow> {
+    let flows = outcome.nodes[node].flows.iter();
+    flows.filter(|flow| flow.program == program).collect()
+}
+
+fn delay(channel: Channel, ms: u64) -> Channel {
+    Channel {
+        delay: Time::from_ms(ms),
+        ..channel
+    }
+}
+
+fn lossy(channel: Channel, loss: f64) -> Channel {
+    Channel {
+        loss: Probability::new(loss).unwrap(),
+        ..channel
+    }
+}
+
+#[test]
+fn every_byte_arrives_whatever_is_lost_on_either_half() {
+    for to in ["10.0.0.2", "fd00::2"] {
+        let programs = [vec![Program::Bulk(bulk(to, 1_000_000, 3))], vec![sink()]];
+        let links = [lossy(link(100), 0.02), lossy(delay(link(20), 5), 0.02)];
+        let (outcome, split) = between(programs, always(), links, 300);
+        let came = flows(&outcome, 1, "sink");
+        assert_eq!(came.len(), 3);
+        assert!(
+            came.iter().all(|flow| flow.bytes == 1_000_000 && flow.done),
+            "{came:?}"
+        );
+        assert!(flows(&outcome, 0, "bulk").iter().all(|flow| flow.done));
+        assert_eq!(counter(&outcome, split, "split"), 3);
+        assert_eq!(counter(&outcome, split, "forth"), 3_000_000);
+        // Nothing is left once closed ports have rested.
+        assert_eq!(counter(&outcome, split, "open"), 0);
+        assert_eq!(counter(&outcome, split, "reset"), 0);
+    }
+}
+
+#[test]
+fn a_long_way_with_a_lossy_hop_at_its_end_carries_more() {
+    let run = |config| {
+        let programs = [
+            vec![Program::Bulk(bulk("10.0.0.2", 1 << 40, 1))],
+            vec![sink()],
+        ];
+        let links = [delay(link(20), 45), lossy(delay(link(20), 2), 0.01)];
+        let (outcome, split) = between(programs, config, links, 30);
+        (
+            flows(&outcome, 1, "sink")[0].goodput(),
+            counter(&outcome, split, "split"),
+        )
+    };
+    let (apart, one) = run(always());
+    let (whole, none) = run(Config {
+        bound: Time::from_secs(100),
+        ..Config::default()
+    });
+    assert_eq!((one, none), (1, 0));
+    assert!(apart > 4.0 * whole, "{apart} and {whole}");
+}
+
+#[test]
+fn questions_and_answers_go_both_ways() {
+    let ask = http::Config {
+        to: "10.0.0.2".parse().unwrap(),
+        start: Time::ZERO,
+        duration: None,
+        count: Some(20),
+        users: 2,
+        path: "/".into(),
+        size: Some(Distribution::Constant(50_000)),
+        think: None,
+        keep_alive: true,
+        buffer: 65_536,
+    };
+    let programs = [
+        vec![Program::Http(ask)],
+        vec![Program::HttpServer(http::ServerConfig::default())],
+    ];
+    let (outcome, split) = between(programs, always(), [link(100), delay(link(20), 5)], 60);
+    let answered: u64 = outcome.nodes[0].flows.iter().map(|flow| flow.bytes).sum();
+    assert!(answered >= 20 * 50_000, "{:?}", outcome.nodes[0].flows);
+    assert_eq!(counter(&outcome, split, "split"), 2);
+    assert!(counter(&outcome, split, "back") > 1_000_000);
+    assert!(counter(&outcome, split, "forth") > 100);
+}
+
+#[test]
+fn who_is_refused_by_the_far_end_is_told() {
+    let programs = [
+        vec![Program::Bulk(bulk("10.0.0.2:99", 1_000, 1))],
+        vec![sink()],
+    ];
+    let (outcome, split) = between(programs, always(), [link(100), link(20)], 30);
+    assert!(counter(&outcome, split, "refused") >= 1);
+    assert_eq!(counter(&outcome, split, "open"), 0);
+    let tried = flows(&outcome, 0, "bulk");
+    assert!(tried.iter().all(|flow| flow.bytes == 0), "{tried:?}");
+}
+
+#[test]
+fn what_one_end_does_not_take_the_other_is_not_asked_for() {
+    // The far half is a hundred times slower.
+    let programs = [
+        vec![Program::Bulk(bulk("10.0.0.2", 1 << 40, 1))],
+        vec![sink()],
+    ];
+    let config = Config {
+        buffer: 65_536,
+        ..always()
+    };
+    let (outcome, _) = between(programs, config, [link(100), link(1)], 20);
+    let sent = flows(&outcome, 0, "bulk")[0].bytes;
+    let came = flows(&outcome, 1, "sink")[0].bytes;
+    assert!(came > 2_000_000, "{came}");
+    // One buffer that receives and one that sends.
+    assert!(sent - came <= 2 * 65_536, "{sent} and {came}");
+}
+
+#[test]
+fn a_connection_keeps_the_way_that_it_began_with() {
+    // One flow fills the queue of 100 kB; those that begin later find it long, and are split.
+    let late = bulk::Config {
+        start: Time::from_secs(5),
+        ..bulk("10.0.0.2", 100_000, 2)
+    };
+    let programs = [
+        vec![
+            Program::Bulk(bulk("10.0.0.2", 1 << 40, 1)),
+            Program::Bulk(late),
+        ],
+        vec![sink()],
+    ];
+    let narrow = Channel {
+        queue: QueueLimit::Bytes(200_000),
+        ..delay(link(10), 5)
+    };
+    let config = Config {
+        bound: Time::from_ms(20),
+        ..Config::default()
+    };
+    let (outcome, split) = between(programs, config, [link(100), narrow], 20);
+    assert_eq!(counter(&outcome, split, "unsplit"), 1);
+    assert_eq!(counter(&outcome, split, "split"), 2);
+    assert_eq!(counter(&outcome, split, "forth"), 200_000);
+    let came = flows(&outcome, 1, "sink");
+    assert!(came.iter().all(|flow| flow.bytes >= 100_000), "{came:?}");
+}
+
+#[test]
+fn more_connections_than_there_is_room_for_pass_untouched() {
+    let many = bulk::Config {
+        flows: Some(10),
+        ..bulk("10.0.0.2", 200_000, 10)
+    };
+    let config = Config {
+        connections: 4,
+        ..always()
+    };
+    let programs = [vec![Program::Bulk(many)], vec![sink()]];
+    let (outcome, split) = between(programs, config, [link(100), delay(link(20), 5)], 60);
+    let came = flows(&outcome, 1, "sink");
+    assert_eq!(came.len(), 10);
+    assert!(came.iter().all(|flow| flow.bytes == 200_000 && flow.done));
+    assert_eq!(counter(&outcome, split, "split"), 4);
+    assert_eq!(counter(&outcome, split, "no_room"), 6);
+}
+
+#[test]
+fn an_end_that_is_gone_is_given_up_and_the_other_told() {
+    let gone = Channel {
+        down: vec![[Time::from_secs(2), Time::from_secs(900)]],
+        ..link(20)
+    };
+    let config = Config {
+        timeout: Time::from_secs(5),
+        ..always()
+    };
+    let programs = [
+        vec![Program::Bulk(bulk("10.0.0.2", 1 << 40, 1))],
+        vec![sink()],
+    ];
+    let (outcome, split) = between(programs, config, [link(100), gone], 60);
+    assert_eq!(counter(&outcome, split, "reset"), 1);
+    assert_eq!(counter(&outcome, split, "open"), 0);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_is_refused_with_its_key() {
+    let wrong = |config: Config| Split::new(config).err().unwrap().key;
+    let base = Config::default;
+    assert_eq!(
+        wrong(Config {
+            connections: 1 << 20,
+            ..base()
+        }),
+        "connections"
+    );
+    assert_eq!(
+        wrong(Config {
+            buffer: 100,
+            ..base()
+        }),
+        "buffer"
+    );
+    assert_eq!(wrong(Config { mtu: 576, ..base() }), "mtu");
+}

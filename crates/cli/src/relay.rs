@@ -1,7 +1,9 @@
 //! `wire relay`: nodes in the kernel's own path.
 
 mod bench;
+mod offer;
 pub mod run;
+mod stats;
 mod train;
 
 use crate::Verdict;
@@ -14,7 +16,8 @@ use crate::Verdict;
   wire relay run through --hook forward --on eth1 --on eth2
   wire relay run delay --set 'delay=20 ms' --match 'icmp' --on eth1 --on eth2
   wire relay bench
-  wire relay train monday.pcapng -o web.dict"
+  wire relay train monday.pcapng -o web.dict
+  wire relay stats --once"
 )]
 pub struct Relay {
     #[command(subcommand)]
@@ -26,6 +29,7 @@ enum Action {
     Run(run::Run),
     Bench(bench::Bench),
     Train(train::Train),
+    Stats(stats::Stats),
 }
 
 impl Relay {
@@ -36,6 +40,7 @@ impl Relay {
             Action::Run(command) => command.run(),
             Action::Bench(command) => command.run(),
             Action::Train(command) => command.run(),
+            Action::Stats(command) => command.run(),
         }
     }
 }

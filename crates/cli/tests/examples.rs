@@ -52,7 +52,14 @@ fn every_example_in_the_help_runs() {
     for command in commands() {
         for example in examples(&command) {
             // What serves for ever, shows a page, or speaks to somebody else, is for its own tests.
-            let others = ["of ctl", "of switch", "of controller", "of cbench"];
+            let others = [
+                "of ctl",
+                "of switch",
+                "of controller",
+                "of cbench",
+                "relay run",
+                "relay bench",
+            ];
             let is_other = others.iter().any(|other| example.contains(other));
             if is_other || matches!(command.as_str(), "mount" | "lab") {
                 continue;

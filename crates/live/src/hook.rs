@@ -30,6 +30,7 @@ mod rules;
 mod socket;
 pub mod trial;
 mod verdicts;
+pub mod waits;
 mod ways;
 mod worker;
 

@@ -1,8 +1,10 @@
 //! `wire relay run`: a node at a hook of the kernel.
 
+use super::offer;
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use crate::run::setting;
+use live::callback::{self, Callback};
 use live::hook::{Config, Fail, Hook, MOST_THREADS, Relay, Report, Snapshot};
 use node::{Node, Time};
 use serde_json::{Map, Value, json};
@@ -11,7 +13,8 @@ use std::time::Duration;
 
 /// Run a node at a hook of the kernel until Ctrl-C
 ///
-/// NODE is a kind of node as lab files have it; its keys are set by --set. Port i of it is the interface of the i-th --on; with
+/// NODE is a kind of node as lab files have it; its keys are set by --set. Or --command is one: a program that is given each
+/// packet as a line, and answers with `through`, `drop`, or a line in its place. Port i of it is the interface of the i-th --on; with
 /// one --on less than it has ports, its last port is everything else. Packets that --match names wait until the node has
 /// answered: they go on as they came or changed, or end. The rules go with this command, however it ends. What happened
 /// is reported at the end.
@@ -19,10 +22,24 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   wire relay run through --hook forward --on eth1 --on eth2
   wire relay run delay --set 'delay=20 ms' --match 'host 10.0.0.7 and udp' --on eth1 --on eth2
-  wire relay run filter --set 'expression=not port 53' --hook input --on eth1")]
+  wire relay run filter --set 'expression=not port 53' --hook input --on eth1
+  wire relay run --command \"awk '{ print (\\$13 == 11) ? \\\"drop\\\" : \\\"through\\\"; fflush() }'\" --on eth1 --on eth2")]
 pub struct Run {
     /// The kind of node
-    node: String,
+    #[arg(required_unless_present = "command")]
+    node: Option<String>,
+    /// A program that answers for each packet, run by `sh -c`
+    ///
+    /// It reads lines without timestamps and writes one answer for each, in order: the line as it was, or `through`; another line; `drop`, or an
+    /// empty line. A line with `+` before it is sent beside. What it writes must be flushed.
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["node", "set"])]
+    command: Option<String>,
+    /// Records instead of lines, there and back; a header of length 0 drops, timestamp 0 sends beside
+    #[arg(long, requires = "command")]
+    raw: bool,
+    /// How long an answer of the program may take
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "command")]
+    patience: Time,
     /// Where in a packet's way: prerouting, input, forward, output, postrouting
     #[arg(long, value_name = "HOOK", default_value = "forward")]
     hook: Hook,
@@ -61,12 +78,14 @@ pub struct Run {
 impl Run {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        let keys = self.set.join("\n");
         let mut nodes: Vec<Box<dyn Node>> = Vec::new();
         for _ in 0..self.threads {
-            let made = lab::single::node(&self.node, &keys, self.on.len());
-            nodes.push(made.map_err(|faults| anyhow::anyhow!("{faults}"))?);
+            nodes.push(self.node()?);
         }
+        let node = match (&self.node, &self.command) {
+            (Some(node), _) => node.clone(),
+            (None, command) => command.clone().unwrap_or_default(),
+        };
         let config = Config {
             hook: self.hook,
             on: self.on,
@@ -79,18 +98,46 @@ impl Run {
         let relay = Relay::start(&config, nodes)?;
         eprintln!(
             "wire: {} at {} of {}, {}",
-            self.node,
+            node,
             config.hook.name(),
             config.on.join(", "),
             queues(relay.queues()),
         );
+        let about = offer::About {
+            node: node.clone(),
+            hook: config.hook.name(),
+            on: config.on.clone(),
+            queues: relay.queues().to_vec(),
+        };
+        let offered = offer::Offer::start(about, relay.monitor());
+        if let Err(error) = &offered {
+            eprintln!("wire: `wire relay stats` will not show this: {error:#}");
+        }
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
-        report(&self.node, &ended, self.json)?;
+        drop(offered);
+        report(&node, &ended, self.json)?;
         match ended.trouble {
             Some(error) => Err(error.into()),
             None => Ok(Verdict::Good),
         }
+    }
+}
+
+impl Run {
+    /// One more of the nodes.
+    fn node(&self) -> anyhow::Result<Box<dyn Node>> {
+        if let Some(command) = &self.command {
+            return Ok(Box::new(Callback::new(callback::Config {
+                raw: self.raw,
+                open: self.fail == Fail::Open,
+                patience: self.patience,
+                ..callback::Config::new(command)
+            })));
+        }
+        let kind = self.node.as_deref().unwrap_or_default();
+        let made = lab::single::node(kind, &self.set.join("\n"), self.on.len());
+        made.map_err(|faults| anyhow::anyhow!("{faults}"))
     }
 }
 

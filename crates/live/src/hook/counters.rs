@@ -1,5 +1,6 @@
 //! What happens at a hook, counted where others may look while it runs.
 
+use super::waits::Waits;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,6 +49,8 @@ pub struct Counters {
     pub waited_ns: AtomicU64,
     /// The longest of those, ns.
     pub longest_ns: AtomicU64,
+    /// How many waited for how long.
+    pub waits: Waits,
     /// Processor time of the thread, ns.
     pub processor_ns: AtomicU64,
 }
@@ -91,6 +94,8 @@ pub struct Snapshot {
     pub no_room: u64,
     pub waited_ns: u64,
     pub longest_ns: u64,
+    /// How many waited for how long: see [`waits::percentile`](super::waits::percentile).
+    pub waits: Vec<u64>,
     pub processor_ns: u64,
     /// The counters of the nodes, by name, added up over the threads; up to a tenth of a second old.
     pub node: Vec<(String, u64)>,
@@ -172,6 +177,7 @@ impl Monitor {
             sum.no_room += get(&counters.no_room);
             sum.waited_ns += get(&counters.waited_ns);
             sum.longest_ns = sum.longest_ns.max(get(&counters.longest_ns));
+            counters.waits.add_to(&mut sum.waits);
             sum.processor_ns += get(&counters.processor_ns);
             let said = place.said.lock().unwrap_or_else(PoisonError::into_inner);
             merge(&mut sum.node, &said.node);

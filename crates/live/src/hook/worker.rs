@@ -475,7 +475,10 @@ impl<'a> Worker<'a> {
                     queue.number,
                     pending,
                     self.out.pool(),
-                    |waiting, answer| sum.add(waiting, answer, now),
+                    |waiting, answer| {
+                        let waited = sum.add(waiting, answer, now);
+                        counters.waits.add(waited);
+                    },
                 );
                 sum.count(counters);
                 if sent.is_err() {
@@ -592,7 +595,8 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, waiting: &Waiting, answer: &Answer, now: u64) {
+    /// Counts an answer; how long it took, ns.
+    fn add(&mut self, waiting: &Waiting, answer: &Answer, now: u64) -> u64 {
         let (count, bytes) = match answer {
             Answer::Accept => (&mut self.accepted, u64::from(waiting.len)),
             Answer::Change(frame) => (&mut self.changed, (frame.len() - ETHERNET) as u64),
@@ -606,6 +610,7 @@ impl Sum {
         let waited = now.saturating_sub(waiting.read_ns);
         self.waited += waited;
         self.longest = self.longest.max(waited);
+        waited
     }
 
     fn count(&self, counters: &Counters) {

@@ -29,6 +29,8 @@ mod pipelines;
 mod probe;
 mod profile;
 mod record;
+mod relay_compress;
+mod relay_encapsulation;
 mod relays;
 mod snmp;
 mod stf;
@@ -65,6 +67,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("probe", probe::target),
     ("profile", profile::target),
     ("record", record::target),
+    ("relay_compress", relay_compress::target),
+    ("relay_encapsulation", relay_encapsulation::target),
     ("relays", relays::target),
     ("snmp", snmp::target),
     ("stf", stf::target),

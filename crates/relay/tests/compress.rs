@@ -3,7 +3,7 @@
 mod cast;
 
 use cast::packets::{packets, routed};
-use cast::payload::json;
+use cast::payload::{json, random};
 use cast::{counter, link, run, sink, source, udp, wide};
 use node::{
     Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Probability, QueueLimit, Time,
@@ -305,4 +305,119 @@ fn no_more_is_compressed_than_the_link_lacks() {
     assert!(compressed > came * 9 / 10, "{compressed} of {came}");
     let (packets, came, _) = offered(105, config(Mode::Never, Choice::Auto));
     assert!(came + 100 < packets, "{came} of {packets}");
+}
+
+/// Sends packets one every 100 us through a node that has a long queue of 100 Mb/s behind it; how many were compressed by each algorithm, and how many
+/// were only tried.
+fn congested(node: &mut Compress, packets: impl Iterator<Item = Vec<u8>>) -> [u64; 4] {
+    let names = ["lz4", "zstd", "zstd_dictionary", "tried"];
+    let before = names.map(|name| count(node, name));
+    let mut out = Out::default();
+    let began = Time::from_us(100) * count(node, "packets");
+    for (n, packet) in packets.enumerate() {
+        let now = began + Time::from_us(100) * n as u64;
+        let queue = node::fact::Queue {
+            bytes: 1_000_000,
+            rate: node::Rate::from_bits_per_second(100_000_000),
+            ..Default::default()
+        };
+        let fact = node::Fact {
+            taken: now,
+            port: Port(1),
+            what: node::fact::What::Queue(queue),
+        };
+        node.fact(now, &fact, &mut out);
+        node.frame(now, Port(0), Frame::new(&packet), &mut out);
+        assert_eq!(out.sends().count(), 1);
+    }
+    let after = names.map(|name| count(node, name));
+    std::array::from_fn(|n| after[n] - before[n])
+}
+
+#[test]
+fn each_flow_gets_what_pays_and_a_flow_that_changes_is_found_out() {
+    let mut node = compress(config(Mode::Adaptive, Choice::Auto));
+    let text = |seed: u64| (0..3_000u64).map(move |n| udp((1, 2), &json(seed + n, 1_000)));
+    let noise = |seed: u64| (0..3_000u64).map(move |n| udp((1, 2), &random(seed + n, 1_000)));
+    // The dictionary is best by far; the others are tried now and then.
+    let [lz4, zstd, dictionary, _] = congested(&mut node, text(0));
+    assert!(dictionary > 2_900, "{lz4} {zstd} {dictionary}");
+    assert!(lz4 + zstd < 100 && lz4 > 0 && zstd > 0, "{lz4} {zstd}");
+    // What stops to pay is left, with a few tries ever more seldom.
+    let [_, _, compressed, tried] = congested(&mut node, noise(10_000));
+    assert!(compressed == 0 && (4..30).contains(&tried), "{tried}");
+    // What pays again is found.
+    let [.., compressed, _] = congested(&mut node, text(20_000));
+    assert!(compressed > 500, "{compressed}");
+    // Other flows learned nothing from it.
+    let other = (0..100u64).map(|n| udp((7, 2), &json(n, 1_000)));
+    assert_eq!(congested(&mut node, other).iter().sum::<u64>(), 100);
+}
+
+#[test]
+fn more_flows_than_there_is_room_for_take_each_others_places() {
+    let few = Config {
+        flows: 16,
+        ..config(Mode::Adaptive, Choice::Auto)
+    };
+    let mut node = compress(few);
+    let packets = (0..5_000u64).map(|n| udp((n as u16 % 1_000, 2), &json(n, 600)));
+    let by = congested(&mut node, packets);
+    assert_eq!(by[..3].iter().sum::<u64>(), 5_000);
+    assert!(count(&node, "evicted") > 900);
+}
+
+#[test]
+fn what_is_for_the_next_router_and_what_is_no_packet_is_left_as_it_is() {
+    let good = udp((1, 2), &json(1, 1_000));
+    let change = |at: usize, bytes: &[u8]| {
+        let mut frame = good.clone();
+        frame[at..at + bytes.len()].copy_from_slice(bytes);
+        frame
+    };
+    let mut node = always(Algorithm::Lz4);
+    for frame in [
+        change(12, &[0x08, 0x06]),
+        change(14, &[0x44]),
+        change(16, &[0xFF, 0xFF]),
+        change(20, &[0x20]),
+        change(21, &[0x01]),
+        change(22, &[1]),
+        change(23, &[253]),
+        change(24, &[0xFF, 0xFF]),
+        change(26, &[169, 254]),
+        change(30, &[224, 0, 0, 5]),
+        [&good[..], &[0; 4]].concat(),
+        good[..13].to_vec(),
+        Vec::new(),
+    ] {
+        assert_eq!(pass(&mut node, 0, &frame).unwrap(), frame);
+        assert_eq!(pass(&mut node, 1, &frame).unwrap(), frame);
+    }
+    assert_eq!(count(&node, "compressed"), 0);
+    assert!(pass(&mut node, 0, &good).unwrap().len() < good.len());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 3_000, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn whatever_comes_by_either_port_leaves_or_is_dropped(packet in packets(), port in 0..2u16, from in 0..120usize, bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..20)) {
+        let mut node = always(Algorithm::Zstd);
+        let mut frame = pass(&mut always(Algorithm::ZstdDictionary), 0, &packet.frame()).unwrap();
+        let from = from.min(frame.len());
+        let to = (from + bytes.len()).min(frame.len());
+        frame[from..to].copy_from_slice(&bytes[..to - from]);
+        if let Ok(came) = pass(&mut node, port, &frame) {
+            assert!(came.len() <= 16_000);
+            if port == 0 {
+                assert!(came.len() <= frame.len());
+                let mut again = pass(&mut node, 1, &came);
+                // Something like ours before us stays ours behind us.
+                if came != frame {
+                    again.as_mut().unwrap().resize(frame.len(), 0);
+                    assert_eq!(again.unwrap(), frame);
+                }
+            }
+        }
+    }
 }

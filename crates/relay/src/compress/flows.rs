@@ -114,6 +114,16 @@ impl Known {
         let ratio = after as u64 * u64::from(WHOLE) / before.max(1) as u64;
         self.shown[algorithm as usize].add(ratio as u32, cost);
         if after < before {
+            if self.failed > 0 {
+                // The flow is another than it was: the others have shown nothing of it.
+                for other in Algorithm::ALL
+                    .into_iter()
+                    .filter(|other| *other != algorithm)
+                {
+                    self.shown[other as usize].seen = false;
+                }
+                self.shown[algorithm as usize].ratio = ratio as u16;
+            }
             (self.misses, self.failed) = (0, 0);
             return;
         }

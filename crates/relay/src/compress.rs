@@ -9,7 +9,8 @@
 //! - **Counters:** `packets` and `bytes`, without FCS, by port 0; `compressed`; `compressed_bytes`, of those before, and `saved_bytes`;
 //!   `not_worth`: the wait was too short; `overload`: the processor was 10 ms behind; `incompressible`: they would not have become shorter, and `tried`, how many of those were tried;
 //!   `untouched`, see [`encapsulation`](crate::encapsulation); for each algorithm how many it compressed; `evicted`, flows that others
-//!   took the place of; `returned`, packets by port 1; `restored`, and `restored_bytes`, of those, restored.
+//!   took the place of; `returned`, packets by port 1; `restored`, and `restored_bytes`, of those, restored;
+//!   `mended`, ICMP errors that quoted a compressed packet, and now quote it as it was.
 //! - **Drops:** packets from port 1: see [`Fault`].
 //! - **Paper:** 004 section 5.2.
 //!
@@ -32,7 +33,7 @@ pub use config::{Choice, Config, Mode};
 use crate::backlog::Backlog;
 use crate::codec::{Algorithm, Codec};
 use crate::encapsulation::{
-    self, Fault, Place, Untouched, encapsulate, is_marked, locate, restore,
+    self, Fault, Place, Untouched, encapsulate, is_marked, locate, mend_quote, restore,
 };
 use flows::{Flows, Known};
 use node::fact::Fact;
@@ -77,6 +78,7 @@ struct Counts {
     returned: u64,
     restored: u64,
     restored_bytes: u64,
+    mended: u64,
 }
 
 /// What is to be done with a packet.
@@ -263,7 +265,12 @@ impl Compress {
                 out.drop(frame, Fault::Fragment.reason());
                 return;
             }
-            _ => {
+            found => {
+                if let Ok(place) = found
+                    && mend_quote(&mut frame, &place, self.config.protocol)
+                {
+                    self.counts.mended += 1;
+                }
                 out.send(PLAIN, frame);
                 return;
             }
@@ -327,5 +334,6 @@ impl Node for Compress {
         visit("returned", counts.returned);
         visit("restored", counts.restored);
         visit("restored_bytes", counts.restored_bytes);
+        visit("mended", counts.mended);
     }
 }

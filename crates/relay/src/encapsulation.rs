@@ -29,8 +29,10 @@
 //! Nothing is kept from one packet to the next, so lost, reordered and duplicated packets harm no others.
 
 mod locate;
+mod quote;
 
 pub use locate::{Place, Untouched, locate};
+pub use quote::mend_quote;
 
 use crate::codec::{Algorithm, Codec, DecodeError};
 use core::fmt;

@@ -2,7 +2,7 @@
 
 mod cast;
 
-use cast::packets::{packets, routed};
+use cast::packets::{Packet, packets, routed};
 use cast::payload::{json, random};
 use cast::{counter, link, run, sink, source, udp, wide};
 use node::{
@@ -396,6 +396,81 @@ fn what_is_for_the_next_router_and_what_is_no_packet_is_left_as_it_is() {
     }
     assert_eq!(count(&node, "compressed"), 0);
     assert!(pass(&mut node, 0, &good).unwrap().len() < good.len());
+}
+
+/// What a router says of a packet that is too big: ICMP with so many bytes of it, and extensions behind those if they are told of.
+fn too_big(packet: &[u8], v6: bool, quoted: usize, extended: bool) -> Vec<u8> {
+    let mut quote = packet[14..][..quoted.min(packet.len() - 14)].to_vec();
+    let mut icmp = match v6 {
+        false => vec![3, 4, 0, 0, 0, 0, 0x05, 0x78],
+        true => vec![2, 0, 0, 0, 0, 0, 0x05, 0x78],
+    };
+    if extended {
+        icmp[5] = 32;
+        quote.resize(128, 0);
+        quote.extend([0x20, 0, 0xDF, 0xFF]);
+    }
+    icmp.extend(quote);
+    let (router, host) = match v6 {
+        false => ("192.0.2.1", "10.0.0.1"),
+        true => ("2001:db8:9::1", "2001:db8::1"),
+    };
+    let mut frame = packet[..14].to_vec();
+    match v6 {
+        false => {
+            let ip = packet::ipv4::Ipv4::new(router.parse().unwrap(), host.parse().unwrap(), 1);
+            let sum = packet::checksum::checksum(&icmp);
+            icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+            ip.build(&mut frame, |out| out.extend(icmp));
+        }
+        true => {
+            let ip = packet::ipv6::Ipv6::new(router.parse().unwrap(), host.parse().unwrap(), 58);
+            let sum = ip.pseudo().sum(icmp.len()).plus(&icmp).checksum();
+            icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+            ip.build(&mut frame, |out| out.extend(icmp));
+        }
+    }
+    frame
+}
+
+#[test]
+fn an_icmp_error_about_a_compressed_packet_quotes_it_as_it_was() {
+    let v4 = udp((1, 2), &json(1, 1_200));
+    let v6 = Packet {
+        v6: true,
+        transport: 1,
+        hop_limit: 64,
+        payload: json(1, 1_200),
+        ..Packet::default()
+    };
+    for (original, v6) in [(v4, false), (v6.frame(), true)] {
+        let header = if v6 { 40 } else { 20 };
+        for (algorithm, extended) in Algorithm::ALL.into_iter().zip([false, true, false]) {
+            let mut node = always(algorithm);
+            let sent = pass(&mut node, 0, &original).unwrap();
+            let extended = extended && !v6;
+            let came = pass(&mut node, 1, &too_big(&sent, v6, 548, extended)).unwrap();
+            let mut expected = too_big(&original, v6, header + 8, false);
+            if extended {
+                // The same, with zeros behind what is known.
+                let mut quote = original[..14 + header + 8].to_vec();
+                quote.resize(14 + 128, 0);
+                expected = too_big(&quote, v6, 128, true);
+            }
+            assert_eq!(came, expected, "{algorithm:?} {extended} {v6}");
+            assert_eq!(count(&node, "mended"), 1);
+            // Too little of it, another's, or a wrong checksum: left as it is.
+            let short = too_big(&sent, v6, header + 8, false);
+            assert_eq!(pass(&mut node, 1, &short).unwrap(), short);
+            let plain = too_big(&original, v6, 548, false);
+            assert_eq!(pass(&mut node, 1, &plain).unwrap(), plain);
+            let mut wrong = too_big(&sent, v6, 548, false);
+            let last = wrong.len() - 1;
+            wrong[last] ^= 1;
+            assert_eq!(pass(&mut node, 1, &wrong).unwrap(), wrong);
+            assert_eq!(count(&node, "mended"), 1);
+        }
+    }
 }
 
 proptest::proptest! {

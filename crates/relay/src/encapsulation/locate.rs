@@ -22,7 +22,7 @@ pub struct Place {
     pub(super) body: usize,
     /// Behind the packet's last byte.
     pub(super) end: usize,
-    stays: bool,
+    pub(super) stays: bool,
 }
 
 impl Place {

@@ -9,7 +9,7 @@ use packet::udp::Udp;
 use packet::vlan::Tag;
 use proptest::prelude::*;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Packet {
     pub v6: bool,
     pub tags: usize,

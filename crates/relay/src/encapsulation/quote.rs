@@ -1,0 +1,126 @@
+//! ICMP errors about encapsulated packets, from routers on their way.
+
+use super::{CLEAR, MARK, Place, SHORT, VERSION, header_len};
+use crate::codec::Algorithm;
+use node::Frame;
+use packet::checksum::{Pseudo, Sum, update_bytes};
+use packet::ipv4::protocol as ip;
+
+/// Bytes of an ICMP header.
+const ICMP: usize = 8;
+
+/// What a quoted packet was.
+struct Quoted {
+    /// Its IP header's length.
+    header: usize,
+    /// Our header's.
+    ours: usize,
+    protocol: u8,
+    /// What its length field says of the packet as it was.
+    length: u16,
+}
+
+/// Mends an ICMP error, whose packet [`locate`](super::locate) has found, if it quotes a packet encapsulated with this protocol
+/// number: from then on it quotes the packet as it was, as far as that is known, its IP header and 8 bytes. So its sender knows which of its
+/// packets the error is about: path MTU discovery and traceroute work. `false`, and an unchanged frame, for all others.
+pub fn mend_quote(frame: &mut Frame, place: &Place, protocol: u8) -> bool {
+    let bytes = place.bytes(frame);
+    let is_error = match (place.is_v4, bytes.first()) {
+        (true, Some(3 | 4 | 5 | 11 | 12)) => place.protocol == ip::ICMP,
+        (false, Some(1..=4)) => place.protocol == ip::ICMPV6,
+        _ => false,
+    };
+    let Some(quote) = bytes.get(ICMP..).filter(|_| is_error) else {
+        return false;
+    };
+    // A wrong checksum must stay wrong, and padding may be anything.
+    if place.end != frame.len() || !icmp_sum(frame, place).is_valid() {
+        return false;
+    }
+    let Some(quoted) = read(quote, place.is_v4, protocol) else {
+        return false;
+    };
+    let at = place.body + ICMP;
+    let (behind, ours) = (at + quoted.header, quoted.ours);
+    frame.copy_within(behind + ours..behind + ours + CLEAR, behind);
+    let known = behind + CLEAR;
+    // The length of the quote is told where extensions are behind it (RFC 4884): there it stays, and ends with zeros.
+    let (field, unit) = match place.is_v4 {
+        true => (place.body + 5, 4),
+        false => (place.body + 4, 8),
+    };
+    let may_tell = match place.is_v4 {
+        true => matches!(frame[place.body], 3 | 11 | 12),
+        false => matches!(frame[place.body], 1 | 3),
+    };
+    if may_tell && frame[field] != 0 {
+        let end = (at + usize::from(frame[field]) * unit).min(place.end);
+        frame.get_mut(known..end).unwrap_or_default().fill(0);
+    } else {
+        frame.resize(known);
+    }
+    if place.is_v4 {
+        let old = [frame[at + 2], frame[at + 3], 0, frame[at + 9]];
+        let [high, low] = quoted.length.to_be_bytes();
+        let sum = u16::from_be_bytes([frame[at + 10], frame[at + 11]]);
+        let sum = update_bytes(sum, &old, &[high, low, 0, quoted.protocol]);
+        frame[at + 2..at + 4].copy_from_slice(&[high, low]);
+        frame[at + 9] = quoted.protocol;
+        frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        frame[at + 4..at + 6].copy_from_slice(&quoted.length.to_be_bytes());
+        frame[at + 6] = quoted.protocol;
+    }
+    let place = Place {
+        end: frame.len(),
+        ..*place
+    };
+    place.mend(frame, place.protocol, place.end);
+    frame[place.body + 2..place.body + 4].fill(0);
+    let sum = icmp_sum(frame, &place).checksum();
+    frame[place.body + 2..place.body + 4].copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
+/// The sum over an ICMP message, with IPv6's pseudo header.
+fn icmp_sum(frame: &[u8], place: &Place) -> Sum {
+    let bytes = place.bytes(frame);
+    let addresses = (
+        frame.get(place.ip + 8..).and_then(<[u8]>::first_chunk),
+        frame.get(place.ip + 24..).and_then(<[u8]>::first_chunk),
+    );
+    match addresses {
+        (Some(source), Some(destination)) if !place.is_v4 => {
+            let pseudo = Pseudo::ipv6(*source, *destination, place.protocol);
+            pseudo.sum(bytes.len()).plus(bytes)
+        }
+        _ => Sum::default().plus(bytes),
+    }
+}
+
+/// Reads a quote, which may end early, if our header and the bytes in clear are in it.
+fn read(quote: &[u8], is_v4: bool, protocol: u8) -> Option<Quoted> {
+    let (header, next) = match is_v4 {
+        true => (usize::from(quote.first()? & 0x0F) * 4, *quote.get(9)?),
+        // Of a packet with extension headers in front it is not told.
+        false => (40, *quote.get(6)?),
+    };
+    let ours = quote.get(header..)?;
+    let head = ours.first_chunk::<SHORT>()?;
+    let [a, b, kind, was, high, low, ..] = *head;
+    let version = quote.first()? >> 4;
+    let is_ours = version == if is_v4 { 4 } else { 6 }
+        && header >= 20
+        && next == protocol
+        && [a, b] == MARK
+        && kind >> 4 == VERSION;
+    let len = header_len(Algorithm::of_number(kind & 0x0F).filter(|_| is_ours)?);
+    ours.get(len..len + CLEAR)?;
+    let counted = if is_v4 { header as u16 } else { 0 };
+    Some(Quoted {
+        header,
+        ours: len,
+        protocol: was,
+        length: u16::from_be_bytes([high, low]).checked_add(counted)?,
+    })
+}

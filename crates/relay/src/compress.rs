@@ -8,7 +8,7 @@
 //!   facts may be.
 //! - **Counters:** `packets` and `bytes`, without FCS, by port 0; `compressed`; `compressed_bytes`, of those before, and `saved_bytes`;
 //!   `not_worth`: the wait was too short; `overload`: the processor was 10 ms behind; `incompressible`: they would not have become shorter, and `tried`, how many of those were tried;
-//!   `untouched`, see [`encapsulation`](crate::encapsulation); for each algorithm how many it compressed; `evicted`, flows that others
+//!   `untouched`, see [`encapsulation`]; for each algorithm how many it compressed; `evicted`, flows that others
 //!   took the place of; `returned`, packets by port 1; `restored`, and `restored_bytes`, of those, restored;
 //!   `mended`, ICMP errors that quoted a compressed packet, and now quote it as it was.
 //! - **Drops:** packets from port 1: see [`Fault`].

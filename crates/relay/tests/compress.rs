@@ -398,6 +398,47 @@ fn what_is_for_the_next_router_and_what_is_no_packet_is_left_as_it_is() {
     assert!(pass(&mut node, 0, &good).unwrap().len() < good.len());
 }
 
+/// A stopwatch by which everything takes 30 us.
+fn slow() -> Time {
+    static READ: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    Time::from_us(30) * READ.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+#[test]
+fn what_compressing_takes_is_learned_and_weighed_against_the_wait() {
+    let mut node = compress(config(Mode::Adaptive, Choice::One(Algorithm::Lz4)));
+    let mut out = Out::default();
+    out.set_stopwatch(slow);
+    let mut send = |n: u64, waiting: u64| {
+        let now = Time::from_ms(n);
+        let queue = node::fact::Queue {
+            bytes: waiting,
+            rate: node::Rate::from_bits_per_second(1_000_000_000),
+            ..Default::default()
+        };
+        let fact = node::Fact {
+            taken: now,
+            port: Port(1),
+            what: node::fact::What::Queue(queue),
+        };
+        node.fact(now, &fact, &mut out);
+        let packet = udp((n as u16 / 100, 2), &json(n, 1_000));
+        node.frame(now, Port(0), Frame::new(&packet), &mut out);
+        assert_eq!(out.sends().next().unwrap().when, node::When::Now);
+        count(&node, "compressed")
+    };
+    // Nobody knows what it takes before it was tried once. 1,000 bytes take 8 us: on an idle link it never pays.
+    let idle: Vec<u64> = (0..200).map(|n| send(n, 0)).collect();
+    assert_eq!(
+        idle.last(),
+        Some(&1),
+        "another flow is expected to take as long"
+    );
+    // 24 us of waiting and some 4 us saved are too little, 32 us are enough.
+    assert_eq!((200..300).map(|n| send(n, 3_000)).last(), Some(1));
+    assert_eq!((300..400).map(|n| send(n, 4_000)).last(), Some(101));
+}
+
 /// What a router says of a packet that is too big: ICMP with so many bytes of it, and extensions behind those if they are told of.
 fn too_big(packet: &[u8], v6: bool, quoted: usize, extended: bool) -> Vec<u8> {
     let mut quote = packet[14..][..quoted.min(packet.len() - 14)].to_vec();

@@ -48,7 +48,7 @@ impl FromStr for Choice {
             .into_iter()
             .find(|algorithm| algorithm.name() == text)
             .map(Choice::One)
-            .ok_or("auto, lz4, zstd or zstd-dictionary")
+            .ok_or("an algorithm is auto, lz4, zstd or zstd-dictionary")
     }
 }
 

@@ -1,0 +1,864 @@
+//! Nodes at the kernel's own hooks: two hosts and a router in namespaces, with the hosts' real stacks. Without the rights to make
+//! them each test says that it was skipped.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests wait for other programs"
+)]
+
+use live::hook::{Config, Fail, Hook, HookError, Relay, Report, Snapshot, lead};
+use live::netns::{Namespace, NetnsError, Route, VethEnd, veth};
+use live::port::{self, Options};
+use node::{Frame, Node, Out, Port, Time};
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;
+
+/// Hosts `a` and `b`, and the router `r` between them: its `r0` leads to `a`, its `r1` to `b`, its `r2` to `c`, which has b's addresses.
+struct Bed {
+    a: Namespace,
+    r: Namespace,
+    b: Namespace,
+    c: Namespace,
+}
+
+const A: [&str; 2] = ["10.0.0.1", "fd00::1"];
+const B: [&str; 2] = ["10.0.1.1", "fd00:1::1"];
+const ROUTER: [[&str; 2]; 2] = [["10.0.0.254", "fd00::fe"], ["10.0.1.254", "fd00:1::fe"]];
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+impl Bed {
+    fn new() -> Option<Bed> {
+        match Bed::make() {
+            Ok(bed) => Some(bed),
+            Err(NetnsError::Permission { doing }) => {
+                println!("skipped: {doing} is not allowed here");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn make() -> Result<Bed, NetnsError> {
+        let (a, r) = (Namespace::new()?, Namespace::new()?);
+        let (b, c) = (Namespace::new()?, Namespace::new()?);
+        let end = |namespace, name| VethEnd {
+            namespace,
+            name,
+            mac: None,
+        };
+        veth([end(&a, "eth0"), end(&r, "r0")], 1500)?;
+        veth([end(&r, "r1"), end(&b, "eth0")], 1500)?;
+        veth([end(&r, "r2"), end(&c, "eth0")], 1500)?;
+        for namespace in [&a, &r, &b, &c] {
+            // Without the second in which an address is not used yet.
+            namespace.enter(|| {
+                for folder in std::fs::read_dir("/proc/sys/net/ipv6/conf").unwrap() {
+                    std::fs::write(folder.unwrap().path().join("accept_dad"), "0").unwrap();
+                }
+            })?;
+        }
+        let bits = |address: IpAddr| if address.is_ipv4() { 24 } else { 64 };
+        for (host, own, side) in [(&a, A, 0), (&b, B, 1), (&c, B, 1)] {
+            for family in 0..2 {
+                let (own, via) = (ip(own[family]), ip(ROUTER[side][family]));
+                host.add_address("eth0", own, bits(own))?;
+                if !std::ptr::eq(host, &c) {
+                    r.add_address(["r0", "r1"][side], via, bits(via))?;
+                }
+                host.add_route(&Route {
+                    to: (
+                        if own.is_ipv4() {
+                            ip("0.0.0.0")
+                        } else {
+                            ip("::")
+                        },
+                        0,
+                    ),
+                    via: Some(via),
+                    on: None,
+                })?;
+            }
+        }
+        r.enter(|| {
+            for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+                std::fs::write(format!("/proc/sys/net/{switch}"), "1").unwrap();
+            }
+        })?;
+        Ok(Bed { a, r, b, c })
+    }
+
+    fn relay(&self, config: &Config, nodes: Vec<Box<dyn Node>>) -> Relay {
+        let started = self.r.enter(|| Relay::start(config, nodes)).unwrap();
+        started.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A socket at host `b`.
+    fn sink(&self, family: usize, port: u16) -> UdpSocket {
+        sink(&self.b, family, port)
+    }
+
+    /// A socket at host `a` that sends to `b`.
+    fn source(&self, family: usize, port: u16) -> UdpSocket {
+        let socket = self.a.enter(|| {
+            let socket = UdpSocket::bind((ip(A[family]), 0)).unwrap();
+            socket.connect((ip(B[family]), port)).unwrap();
+            socket
+        });
+        socket.unwrap()
+    }
+
+    /// Round trips from `a` to `b`, ms; `None` for those that did not come back.
+    fn ping(&self, family: usize, count: u32) -> Vec<f64> {
+        ping(&self.a, B[family], count)
+    }
+}
+
+fn ping(from: &Namespace, to: &str, count: u32) -> Vec<f64> {
+    let output = from
+        .command("ping")
+        .args(["-n", "-i0.05", "-W1", "-c", &count.to_string(), to])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let times = text
+        .lines()
+        .filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok());
+    times.collect()
+}
+
+fn sink(host: &Namespace, family: usize, port: u16) -> UdpSocket {
+    let bound = host.enter(|| UdpSocket::bind((ip(B[family]), port)));
+    let socket = bound.unwrap().unwrap();
+    let wait = Some(Duration::from_millis(700));
+    socket.set_read_timeout(wait).unwrap();
+    socket
+}
+
+/// What comes next, if anything comes.
+fn next(socket: &UdpSocket) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; 65_536];
+    let len = socket.recv(&mut bytes).ok()?;
+    bytes.truncate(len);
+    Some(bytes)
+}
+
+fn config() -> Config {
+    Config {
+        on: vec!["r0".into(), "r1".into()],
+        ..Config::default()
+    }
+}
+
+fn matching(filter: &str) -> Config {
+    Config {
+        filter: filter.into(),
+        ..config()
+    }
+}
+
+fn end(relay: Relay) -> Snapshot {
+    let Report {
+        counts, trouble, ..
+    } = relay.wait(Some(Duration::ZERO));
+    assert!(trouble.is_none(), "{trouble:?}");
+    counts
+}
+
+/// A node of so many ports that does this with each frame.
+struct Each<F> {
+    ports: usize,
+    changes: bool,
+    act: F,
+}
+
+impl<F: FnMut(Time, Port, Frame, &mut Out) + Send> Node for Each<F> {
+    fn ports(&self) -> usize {
+        self.ports
+    }
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        (self.act)(now, port, frame, out);
+    }
+    fn changes_frames(&self) -> bool {
+        self.changes
+    }
+}
+
+fn each(act: impl FnMut(Time, Port, Frame, &mut Out) + Send + 'static) -> Vec<Box<dyn Node>> {
+    vec![Box::new(Each {
+        ports: 2,
+        changes: true,
+        act,
+    })]
+}
+
+fn other(port: Port) -> Port {
+    Port(1 - port.0)
+}
+
+fn through() -> Vec<Box<dyn Node>> {
+    vec![Box::new(relay::through::Through::default())]
+}
+
+/// Makes a datagram's payload longer, with all lengths and without a checksum of IPv4; that of IPv6 is made anew.
+fn grow(frame: &mut Frame, more: usize) {
+    let v4 = frame[12] == 8;
+    let start = if v4 { 34 } else { 54 };
+    let len = frame.len() + more;
+    frame.resize(len);
+    let udp = (len - start) as u16;
+    frame[start + 4..start + 6].copy_from_slice(&udp.to_be_bytes());
+    frame[start + 6..start + 8].fill(0);
+    if v4 {
+        frame[16..18].copy_from_slice(&((len - 14) as u16).to_be_bytes());
+        frame[24..26].fill(0);
+        let sum = packet::checksum::checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        frame[18..20].copy_from_slice(&udp.to_be_bytes());
+        let source = frame[22..38].try_into().unwrap();
+        let destination = frame[38..54].try_into().unwrap();
+        let pseudo = packet::checksum::Pseudo::ipv6(source, destination, 17);
+        let sum = pseudo.sum(udp.into()).plus(&frame[start..]).udp_checksum();
+        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[test]
+fn packets_go_through_as_they_came_both_ways_in_both_families() {
+    let Some(bed) = Bed::new() else { return };
+    let relay = bed.relay(&config(), through());
+    for family in 0..2 {
+        assert_eq!(bed.ping(family, 4).len(), 4, "{}", B[family]);
+    }
+    let counts = end(relay);
+    assert!(counts.accepted >= 16, "{counts:?}");
+    assert_eq!(counts.accepted, counts.packets);
+    assert_eq!((counts.changed, counts.dropped, counts.injected), (0, 0, 0));
+}
+
+#[test]
+fn a_changed_packet_arrives_changed() {
+    let Some(bed) = Bed::new() else { return };
+    // Exchanged words keep the checksum right, which the receiver checks.
+    let relay = bed.relay(
+        &matching("udp port 7001"),
+        each(|_, port, mut frame, out| {
+            let len = frame.len();
+            frame[len - 4..].rotate_left(2);
+            out.send(other(port), frame);
+        }),
+    );
+    for family in 0..2 {
+        let (sink, source) = (bed.sink(family, 7001), bed.source(family, 7001));
+        source.send(b"abcd").unwrap();
+        assert_eq!(next(&sink).as_deref(), Some(&b"cdab"[..]), "{}", B[family]);
+    }
+    let counts = end(relay);
+    assert_eq!((counts.packets, counts.changed), (2, 2));
+}
+
+#[test]
+fn only_packets_that_the_filter_names_reach_the_node() {
+    let Some(bed) = Bed::new() else { return };
+    let relay = bed.relay(
+        &matching("udp port 7002"),
+        each(|_, _, frame, out| out.drop(frame, "unwanted")),
+    );
+    for family in 0..2 {
+        let kept = bed.sink(family, 7003);
+        let lost = bed.sink(family, 7002);
+        bed.source(family, 7002).send(b"lost").unwrap();
+        bed.source(family, 7003).send(b"kept").unwrap();
+        assert_eq!(next(&kept).as_deref(), Some(&b"kept"[..]));
+        assert_eq!(next(&lost), None);
+    }
+    let counts = end(relay);
+    assert_eq!((counts.packets, counts.dropped), (2, 2));
+    assert_eq!(counts.drops, [("unwanted".into(), 2)]);
+}
+
+/// Keeps frames, and sends them when it is woken.
+struct Keeper {
+    kept: VecDeque<(Time, Port, Frame)>,
+}
+
+impl Node for Keeper {
+    fn ports(&self) -> usize {
+        2
+    }
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, _: &mut Out) {
+        let at = now + Time::from_ms(30);
+        self.kept.push_back((at, port, frame));
+    }
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((_, port, frame)) = self.kept.pop_front_if(|(at, ..)| *at <= now) {
+            out.send(other(port), frame);
+        }
+    }
+    fn next_wake(&self) -> Option<Time> {
+        self.kept.front().map(|(at, ..)| *at)
+    }
+}
+
+#[test]
+fn packets_that_are_kept_or_sent_at_a_time_wait() {
+    let Some(bed) = Bed::new() else { return };
+    let at = each(|now, port, frame, out| {
+        out.send_at(other(port), now + Time::from_ms(30), frame);
+    });
+    let kept: Vec<Box<dyn Node>> = vec![Box::new(Keeper {
+        kept: VecDeque::new(),
+    })];
+    for nodes in [at, kept] {
+        let relay = bed.relay(&config(), nodes);
+        let times = bed.ping(0, 4);
+        assert_eq!(times.len(), 4);
+        assert!(times.iter().all(|&ms| ms >= 60.0), "{times:?}");
+        let counts = end(relay);
+        assert_eq!((counts.accepted, counts.held), (8, 0), "{counts:?}");
+        assert!(counts.longest_ns >= 30_000_000);
+    }
+}
+
+#[test]
+fn a_copy_is_injected_beside_the_packet() {
+    let Some(bed) = Bed::new() else { return };
+    let relay = bed.relay(
+        &matching("udp port 7004"),
+        each(|_, port, frame, out| {
+            let copy = out.copy(&frame);
+            out.send(other(port), copy);
+            out.send(other(port), frame);
+        }),
+    );
+    for family in 0..2 {
+        let (sink, source) = (bed.sink(family, 7004), bed.source(family, 7004));
+        source.send(b"twice").unwrap();
+        for _ in 0..2 {
+            assert_eq!(next(&sink).as_deref(), Some(&b"twice"[..]), "{}", B[family]);
+        }
+        assert_eq!(next(&sink), None);
+    }
+    let counts = end(relay);
+    assert_eq!((counts.accepted, counts.injected), (2, 2));
+}
+
+#[test]
+fn a_packet_that_is_sent_another_way_leaves_there_and_not_where_it_would_have() {
+    let Some(bed) = Bed::new() else { return };
+    let node = Each {
+        ports: 3,
+        changes: false,
+        act: |_, _, frame, out: &mut Out| out.send(Port(2), frame),
+    };
+    let config = Config {
+        on: vec!["r0".into(), "r1".into(), "r2".into()],
+        ..matching("udp port 7005")
+    };
+    let relay = bed.relay(&config, vec![Box::new(node)]);
+    let (would, does) = (bed.sink(0, 7005), sink(&bed.c, 0, 7005));
+    bed.source(0, 7005).send(b"over there").unwrap();
+    assert_eq!(next(&does).as_deref(), Some(&b"over there"[..]));
+    assert_eq!(next(&would), None);
+    let counts = end(relay);
+    assert_eq!((counts.dropped, counts.injected), (1, 1));
+}
+
+/// What the kernel of `a` believes to be the MTU to where a socket is connected.
+fn path_mtu(socket: &UdpSocket, v6: bool) -> i32 {
+    let (level, option) = match v6 {
+        false => (libc::IPPROTO_IP, libc::IP_MTU),
+        true => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    };
+    let mut mtu: libc::c_int = 0;
+    let mut len = 4;
+    // SAFETY: a valid integer and its length.
+    unsafe {
+        let at = (&raw mut mtu).cast();
+        libc::getsockopt(socket.as_raw_fd(), level, option, at, &mut len)
+    };
+    mtu
+}
+
+fn set(socket: &UdpSocket, level: i32, option: i32, value: libc::c_int) {
+    // SAFETY: a valid integer and its length.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            4,
+        )
+    };
+    assert_eq!(result, 0);
+}
+
+#[test]
+fn what_grew_beyond_the_mtu_is_fragmented_where_it_may_be_and_else_its_sender_is_told_what_fits() {
+    let injects = each(|_, port, mut frame, out| {
+        grow(&mut frame, 40);
+        let copy = out.copy(&frame);
+        out.send(other(port), copy);
+        out.done(frame);
+    });
+    let changes = each(|_, port, mut frame, out| {
+        grow(&mut frame, 40);
+        out.send(other(port), frame);
+    });
+    for (nodes, what, told) in [(changes, "changed", 1460), (injects, "injected", 1500)] {
+        // Anew, since hosts remember what they were told.
+        let Some(bed) = Bed::new() else { return };
+        let relay = bed.relay(&matching("udp port 7006"), nodes);
+        // IPv4 without DF: the datagram comes whole, in two pieces.
+        let (sink, source) = (bed.sink(0, 7006), bed.source(0, 7006));
+        let level = libc::IPPROTO_IP;
+        let (option, without) = (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
+        set(&source, level, option, without);
+        source.send(&[7; 1472]).unwrap();
+        assert_eq!(next(&sink).map(|bytes| bytes.len()), Some(1512), "{what}");
+        // With DF nothing comes; the sender learns what would pass.
+        set(&source, level, option, libc::IP_PMTUDISC_DO);
+        source.send(&[7; 1472]).unwrap();
+        assert_eq!(next(&sink), None, "{what}");
+        assert_eq!(path_mtu(&source, false), told, "{what}");
+        if told < 1500 {
+            let _ = source.send(b"an error waits here");
+            source.send(&vec![7; told as usize - 28]).unwrap();
+            let came = std::iter::from_fn(|| next(&sink));
+            assert!(came.last().is_some_and(|bytes| bytes.len() == 1472));
+        }
+        // IPv6 is never fragmented on its way.
+        let (sink, source) = (bed.sink(1, 7006), bed.source(1, 7006));
+        source.send(&[7; 1452]).unwrap();
+        assert_eq!(next(&sink), None, "{what}");
+        assert_eq!(path_mtu(&source, true), told, "{what}");
+        let counts = end(relay);
+        assert_eq!(counts.too_big, 2, "{what}: {counts:?}");
+        assert_eq!(counts.refused, 0, "{what}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_frame_without_an_ip_packet_is_refused_with_a_count() {
+    let Some(bed) = Bed::new() else { return };
+    let mut turn = 0;
+    let relay = bed.relay(
+        &matching("udp port 7007"),
+        each(move |_, port, mut frame, out| {
+            turn += 1;
+            match turn {
+                1 => frame[13] = 6,
+                2 => frame[14] = 0x65,
+                3 => frame.resize(20),
+                _ => frame.resize(3),
+            }
+            out.send(other(port), frame);
+        }),
+    );
+    let (sink, source) = (bed.sink(0, 7007), bed.source(0, 7007));
+    for _ in 0..4 {
+        source.send(b"nothing of this comes").unwrap();
+    }
+    assert_eq!(next(&sink), None);
+    let counts = end(relay);
+    assert_eq!((counts.no_packet, counts.dropped), (4, 4), "{counts:?}");
+}
+
+/// Sends bytes over TCP from `a` to `b`; whether all came as they were sent.
+fn transfer(bed: &Bed, family: usize, len: usize) -> bool {
+    let at = SocketAddr::from((ip(B[family]), 7100));
+    let listener = bed.b.enter(|| TcpListener::bind(at)).unwrap().unwrap();
+    let mut sender = bed.a.enter(|| TcpStream::connect(at)).unwrap().unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let bytes: Vec<u8> = (0..len).map(|byte| (byte * 7 + byte / 251) as u8).collect();
+    let sent = bytes.clone();
+    let thread = std::thread::spawn(move || {
+        sender.write_all(&sent).unwrap();
+    });
+    let mut came = Vec::new();
+    let wait = Some(Duration::from_secs(20));
+    receiver.set_read_timeout(wait).unwrap();
+    receiver.read_to_end(&mut came).unwrap();
+    thread.join().unwrap();
+    came == bytes
+}
+
+#[test]
+fn chains_of_segments_pass_whole_unless_the_node_changes_frames() {
+    let Some(bed) = Bed::new() else { return };
+    for family in 0..2 {
+        for changes in [false, true] {
+            let longest = Arc::new(AtomicUsize::new(0));
+            let seen = longest.clone();
+            let node = Each {
+                ports: 2,
+                changes,
+                act: move |_, port, mut frame: Frame, out: &mut Out| {
+                    seen.fetch_max(frame.len(), Ordering::Relaxed);
+                    if changes {
+                        // Written into, though with what was there: the whole packet goes back.
+                        frame[0] |= 0;
+                    }
+                    out.send(other(port), frame);
+                },
+            };
+            let relay = bed.relay(&matching("tcp port 7100"), vec![Box::new(node)]);
+            assert!(transfer(&bed, family, 8 << 20), "{}", B[family]);
+            let counts = end(relay);
+            let longest = longest.load(Ordering::Relaxed);
+            match changes {
+                false => assert!(longest > 20_000, "{longest}"),
+                true => assert_eq!(longest, 1514),
+            }
+            assert_eq!(
+                (counts.changed > 0, counts.accepted > 0),
+                (changes, !changes)
+            );
+            assert_eq!(counts.dropped, 0);
+        }
+    }
+}
+
+#[test]
+fn fragments_pass_one_by_one() {
+    let Some(bed) = Bed::new() else { return };
+    let relay = bed.relay(&config(), through());
+    for family in 0..2 {
+        let (sink, source) = (bed.sink(family, 7008), bed.source(family, 7008));
+        source.send(&[5; 4000]).unwrap();
+        assert_eq!(next(&sink).map(|bytes| bytes.len()), Some(4000));
+    }
+    assert!(end(relay).accepted >= 6);
+}
+
+#[test]
+fn a_node_that_stalls_holds_up_only_what_was_led_to_it_and_fails_as_chosen() {
+    let Some(bed) = Bed::new() else { return };
+    for fail in [Fail::Open, Fail::Closed] {
+        let free = Arc::new(Mutex::new(()));
+        let (lock, stalls) = (free.clone(), Arc::new(AtomicUsize::new(0)));
+        let stall = stalls.clone();
+        let config = Config {
+            fail,
+            length: 8,
+            ..matching("udp port 7009")
+        };
+        let held = lock.lock().unwrap();
+        let node = each(move |_, port, frame, out| {
+            stall.fetch_add(1, Ordering::SeqCst);
+            drop(free.lock().unwrap());
+            out.send(other(port), frame);
+        });
+        let relay = bed.relay(&config, node);
+        let (sink, source) = (bed.sink(0, 7009), bed.source(0, 7009));
+        source.send(&[0]).unwrap();
+        let begun = Instant::now();
+        while stalls.load(Ordering::SeqCst) == 0 && begun.elapsed() < Duration::from_secs(5) {
+            sleep(Duration::from_millis(1));
+        }
+        for number in 1..40 {
+            source.send(&[number]).unwrap();
+        }
+        // The machine's other packets know nothing of it.
+        assert_eq!(bed.ping(0, 3).len(), 3);
+        let during: Vec<u8> = std::iter::from_fn(|| next(&sink))
+            .map(|bytes| bytes[0])
+            .collect();
+        match fail {
+            Fail::Open => assert_eq!(during, (8..40).collect::<Vec<u8>>()),
+            Fail::Closed => assert!(during.is_empty(), "{during:?}"),
+        }
+        drop(held);
+        let after: Vec<u8> = std::iter::from_fn(|| next(&sink))
+            .map(|bytes| bytes[0])
+            .collect();
+        assert_eq!(after, (0..8).collect::<Vec<u8>>());
+        let counts = end(relay);
+        assert_eq!(counts.accepted, 8);
+        if fail == Fail::Closed {
+            assert_eq!(counts.overruns, 32, "{counts:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_node_keeps_at_the_end_is_answered_as_chosen() {
+    let Some(bed) = Bed::new() else { return };
+    for (fail, comes) in [(Fail::Open, 1), (Fail::Closed, 0)] {
+        let config = Config {
+            fail,
+            ..matching("udp port 7010")
+        };
+        let mut kept = Vec::new();
+        let relay = bed.relay(&config, each(move |_, _, frame, _| kept.push(frame)));
+        let (sink, source) = (bed.sink(0, 7010), bed.source(0, 7010));
+        source.send(b"kept").unwrap();
+        assert_eq!(next(&sink), None);
+        assert_eq!(end(relay).held, 1);
+        assert_eq!(std::iter::from_fn(|| next(&sink)).count(), comes);
+    }
+}
+
+#[test]
+fn threads_have_queues_of_their_own_and_a_flow_stays_in_order() {
+    let Some(bed) = Bed::new() else { return };
+    let seen: Vec<Arc<AtomicUsize>> = (0..2).map(|_| Arc::default()).collect();
+    let node = |count: &Arc<AtomicUsize>| {
+        let count = count.clone();
+        each(move |_, port, frame, out| {
+            count.fetch_add(1, Ordering::Relaxed);
+            out.send(other(port), frame);
+        })
+        .remove(0)
+    };
+    let nodes = seen.iter().map(node).collect();
+    let relay = bed.relay(&matching("udp port 7011"), nodes);
+    assert_eq!(relay.queues().len(), 2);
+    let sink = bed.sink(0, 7011);
+    // The kernel tells flows apart by their addresses.
+    for host in 2..34 {
+        let address = ip(&format!("10.0.0.{host}"));
+        bed.a.add_address("eth0", address, 24).unwrap();
+        let source = bed.a.enter(|| UdpSocket::bind((address, 0)).unwrap());
+        let source = source.unwrap();
+        source.connect((ip(B[0]), 7011)).unwrap();
+        for number in 0..5 {
+            source.send(&[host, number]).unwrap();
+        }
+    }
+    let mut expected = [0; 34];
+    for _ in 0..32 * 5 {
+        let packet = next(&sink).expect("a packet");
+        let number = &mut expected[usize::from(packet[0])];
+        assert_eq!(packet[1], *number, "of {}", packet[0]);
+        *number += 1;
+    }
+    let counts = end(relay);
+    assert_eq!(counts.accepted, 160);
+    let each: Vec<usize> = seen
+        .iter()
+        .map(|seen| seen.load(Ordering::Relaxed))
+        .collect();
+    assert_eq!(each.iter().sum::<usize>(), 160);
+    assert!(each.iter().all(|&count| count > 0), "{each:?}");
+}
+
+#[test]
+fn every_hook_gives_what_passes_it() {
+    let Some(bed) = Bed::new() else { return };
+    let ports = Arc::new(Mutex::new(Vec::new()));
+    for (hook, on, entered) in [
+        (Hook::Prerouting, "r0", 0),
+        (Hook::Input, "r0", 0),
+        (Hook::Forward, "r0", 0),
+        (Hook::Output, "r0", 1),
+        (Hook::Postrouting, "r0", 1),
+    ] {
+        let config = Config {
+            hook,
+            on: vec![on.into()],
+            ..matching("icmp[icmptype] == icmp-echo or icmp[icmptype] == icmp-echoreply")
+        };
+        let seen = ports.clone();
+        let relay = bed.relay(
+            &config,
+            each(move |_, port, frame, out| {
+                seen.lock().unwrap().push(port.0);
+                out.send(other(port), frame);
+            }),
+        );
+        // To the router itself, but where only what passes through is seen.
+        let to = match hook {
+            Hook::Forward => B[0],
+            _ => ROUTER[0][0],
+        };
+        assert_eq!(ping(&bed.a, to, 2).len(), 2, "{}", hook.name());
+        let counts = end(relay);
+        let seen = std::mem::take(&mut *ports.lock().unwrap());
+        assert!(counts.accepted >= 2, "{}: {counts:?}", hook.name());
+        assert_eq!(counts.accepted, counts.packets, "{}", hook.name());
+        assert_eq!(seen.first(), Some(&entered), "{}", hook.name());
+    }
+}
+
+#[test]
+fn rules_go_with_the_relay_and_numbers_are_chosen() {
+    let Some(bed) = Bed::new() else { return };
+    let first = bed.relay(&config(), through());
+    let second = bed.relay(&matching("udp"), through());
+    assert_ne!(first.queues(), second.queues());
+    let taken = Config {
+        queue: Some(first.queues()[0]),
+        ..config()
+    };
+    let refused = bed.r.enter(|| Relay::start(&taken, through())).unwrap();
+    assert!(matches!(refused, Err(HookError::Taken(_))), "{refused:?}");
+    // Both see a packet, one behind the other.
+    assert_eq!(bed.ping(0, 2).len(), 2);
+    drop((first, second));
+    match bed.r.command("nft").args(["list", "ruleset"]).output() {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), ""),
+        Err(_) => println!("skipped in part: nft is not installed"),
+    }
+}
+
+#[test]
+fn what_cannot_be_is_told_with_a_mend() {
+    let Some(bed) = Bed::new() else { return };
+    let start = |config: Config| {
+        let started = bed.r.enter(|| Relay::start(&config, through())).unwrap();
+        started
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    };
+    let on = |names: &[&str]| Config {
+        on: names.iter().map(|name| name.to_string()).collect(),
+        ..Config::default()
+    };
+    assert!(start(on(&["r0", "nope"])).contains("no interface `nope` here; there are: "));
+    assert!(start(on(&["r0", "r0"])).contains("named twice"));
+    assert!(start(on(&["r0", "r1", "r2"])).contains("takes 2 interface(s), or one less"));
+    assert!(start(matching("port 99999")).starts_with("filter `port 99999`"));
+    let long: Vec<String> = (0..200).map(|port| format!("port {}", port * 3)).collect();
+    assert!(start(matching(&long.join(" or "))).contains("the kernel takes 64"));
+}
+
+#[test]
+fn a_queue_that_somebodys_rules_fill_is_a_port() {
+    let Some(bed) = Bed::new() else { return };
+    let led = Config {
+        queue: Some(40),
+        ..matching("udp port 7012")
+    };
+    let _rules = bed.r.enter(|| lead(&led, 2, 1)).unwrap().unwrap();
+    let spec = "nfqueue:40".parse().unwrap();
+    let opened = bed.r.enter(|| port::open(&spec, &Options::default()));
+    let mut port = opened.unwrap().unwrap_or_else(|error| panic!("{error}"));
+    let (sink, source) = (bed.sink(0, 7012), bed.source(0, 7012));
+    source.send(b"read and accepted").unwrap();
+    let mut frames = Vec::new();
+    let wait = Duration::from_secs(5);
+    let mut keep = |packet: live::port::Received<'_>| frames.push(packet.bytes.to_vec());
+    assert_eq!(port.rx.receive(wait, &mut keep).unwrap(), 1);
+    assert_eq!(next(&sink).as_deref(), Some(&b"read and accepted"[..]));
+    // What is sent goes where the kernel routes it.
+    assert!(frames[0].ends_with(b"read and accepted"));
+    port.tx.send(&[&frames[0]]).unwrap();
+    assert_eq!(next(&sink).as_deref(), Some(&b"read and accepted"[..]));
+    assert!(port.tx.send(&[&b"no packet"[..]]).is_err());
+    assert_eq!(port.rx.counters().received, 1);
+    assert_eq!(
+        (port.tx.counters().sent, port.tx.counters().refused),
+        (1, 1)
+    );
+}
+
+#[test]
+fn a_node_answers_about_packets_of_queues_that_somebodys_rules_fill() {
+    let Some(bed) = Bed::new() else { return };
+    let led = Config {
+        queue: Some(41),
+        ..config()
+    };
+    let _rules = bed.r.enter(|| lead(&led, 2, 1)).unwrap().unwrap();
+    let relay = bed.r.enter(|| {
+        let node = through().remove(0);
+        Relay::on_queues(&[41], &Config::default(), node)
+    });
+    let relay = relay.unwrap().unwrap();
+    assert_eq!(bed.ping(0, 3).len(), 3);
+    let counts = end(relay);
+    assert_eq!(counts.accepted, counts.packets);
+    assert!(counts.accepted >= 6);
+    // Nobody answers any more, and the rule says that packets are dropped then.
+    assert_eq!(bed.ping(0, 1).len(), 0);
+}
+
+#[test]
+fn nothing_is_allocated_for_a_packet_in_steady_state() {
+    let Some(bed) = Bed::new() else { return };
+    for changes in [false, true] {
+        let counts = Arc::new(Mutex::new(Vec::new()));
+        let seen = counts.clone();
+        let node = Each {
+            ports: 2,
+            changes,
+            act: move |_, port, mut frame: Frame, out: &mut Out| {
+                let mut seen = seen.lock().unwrap();
+                if seen.len() < seen.capacity() {
+                    seen.push(allocations::of_this_thread());
+                }
+                if changes {
+                    frame[0] |= 0;
+                }
+                out.send(other(port), frame);
+            },
+        };
+        *counts.lock().unwrap() = Vec::with_capacity(4000);
+        let relay = bed.relay(&matching("udp port 7013"), vec![Box::new(node)]);
+        let (sink, source) = (bed.sink(0, 7013), bed.source(0, 7013));
+        for _ in 0..4000 {
+            source.send(&[1; 100]).unwrap();
+            next(&sink).expect("a packet");
+        }
+        end(relay);
+        let counts = counts.lock().unwrap();
+        let (first, last) = (counts[2000], counts[3999]);
+        // Once a second the kernel is asked what it dropped, which is a file to read.
+        assert!(last - first < 200, "{} in 2000 packets", last - first);
+    }
+}
+
+#[test]
+fn iperf3_goes_through_nodes_that_change_and_nodes_that_do_not() {
+    let Some(bed) = Bed::new() else { return };
+    if Command::new("iperf3").arg("-v").output().is_err() {
+        return println!("skipped: iperf3 is not installed");
+    }
+    let writes = each(|_, port, mut frame, out| {
+        frame[0] |= 0;
+        out.send(other(port), frame);
+    });
+    for (nodes, name) in [(through(), "through"), (writes, "writes")] {
+        let relay = bed.relay(&config(), nodes);
+        for family in 0..2 {
+            let mut server = bed.b.command("iperf3");
+            let mut server = server
+                .args(["-s", "-1", "-p", "7200"])
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            sleep(Duration::from_millis(300));
+            let output = bed
+                .a
+                .command("iperf3")
+                .args(["-c", B[family], "-p", "7200", "-t", "1"])
+                .output()
+                .unwrap();
+            let _ = server.kill();
+            let _ = server.wait();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(
+                output.status.success() && text.contains("receiver"),
+                "{name}: {text}"
+            );
+        }
+        let counts = end(relay);
+        assert!(counts.bytes > 10 << 20, "{name}: {counts:?}");
+        assert_eq!((counts.dropped, counts.refused), (0, 0), "{name}");
+    }
+}

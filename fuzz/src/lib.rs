@@ -12,6 +12,7 @@ mod delay_spec;
 mod facts;
 mod flow;
 mod headers;
+mod hook;
 mod host;
 mod lab_file;
 mod line;
@@ -50,6 +51,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("facts", facts::target),
     ("flow", flow::target),
     ("headers", headers::target),
+    ("hook", hook::target),
     ("host", host::target),
     ("lab", lab_file::target),
     ("line", line::target),

@@ -22,7 +22,7 @@
 mod counters;
 mod inject;
 pub mod message;
-mod packets;
+pub mod packets;
 mod pending;
 pub(crate) mod port;
 mod queue;

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The router's interfaces: to the sender, and to the receiver.
 pub const INTERFACES: [&str; 2] = ["r0", "r1"];
 /// Where the hosts are.
-const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 1, 1)];
+pub const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 1, 1)];
 const ROUTERS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 254), Ipv4Addr::new(10, 0, 1, 254)];
 const MACS: [[u8; 6]; 4] = [
     [2, 0, 0, 0, 0, 1],
@@ -112,6 +112,14 @@ impl Trial {
             router: r,
             _sink: sink.map_err(failed("opening the receiver's socket"))?,
         })
+    }
+
+    /// The namespace of the sender (0) or the receiver (1).
+    ///
+    /// # Panics
+    /// Of any other.
+    pub fn host(&self, index: usize) -> &Namespace {
+        &self.hosts[index]
     }
 
     /// The namespace of the router, whose interfaces are [`INTERFACES`].

@@ -217,16 +217,17 @@ fn table(rows: &[(&Value, Row)], text: &mut String) -> std::fmt::Result {
         if node.chars().count() > 14 {
             node = node.chars().take(13).chain(['~']).collect();
         }
+        let number = |key: &str| now[key].as_u64().unwrap_or(0);
         let [through, changed, dropped, injected] = row.answers;
         let [p50, p99] = row.waits.map(|wait| wait.map_or("-".into(), in_short));
         write!(
             text,
             "{:>7} {node:<14} {:<11} {:>10.0} {:>9.2} {through:>9} {changed:>9} {dropped:>8} {injected:>8} {:>6} {p50:>8} {p99:>8} {:>10.0} {:>6.1} ",
-            now["pid"],
+            number("pid"),
             word("hook"),
             row.packets,
             row.bits / 1e6,
-            now["held"],
+            number("held"),
             row.saved,
             row.processor
         )?;

@@ -8,8 +8,9 @@
 use live::hook::{Config, Fail, Hook, HookError, Relay, Report, Snapshot, lead};
 use live::netns::{Namespace, NetnsError, Route, VethEnd, veth};
 use live::port::{self, Options};
+use node::fact::{Fact, What};
 use node::{Frame, Node, Out, Port, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -33,6 +34,9 @@ struct Bed {
 const A: [&str; 2] = ["10.0.0.1", "fd00::1"];
 const B: [&str; 2] = ["10.0.1.1", "fd00:1::1"];
 const ROUTER: [[&str; 2]; 2] = [["10.0.0.254", "fd00::fe"], ["10.0.1.254", "fd00:1::fe"]];
+
+/// Of the addresses: IPv4, IPv6.
+const FAMILIES: [usize; 2] = [0, 1];
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -71,7 +75,7 @@ impl Bed {
         }
         let bits = |address: IpAddr| if address.is_ipv4() { 24 } else { 64 };
         for (host, own, side) in [(&a, A, 0), (&b, B, 1), (&c, B, 1)] {
-            for family in 0..2 {
+            for family in FAMILIES {
                 let (own, via) = (ip(own[family]), ip(ROUTER[side][family]));
                 host.add_address("eth0", own, bits(own))?;
                 if !std::ptr::eq(host, &c) {
@@ -239,7 +243,7 @@ fn grow(frame: &mut Frame, more: usize) {
 fn packets_go_through_as_they_came_both_ways_in_both_families() {
     let Some(bed) = Bed::new() else { return };
     let relay = bed.relay(&config(), through());
-    for family in 0..2 {
+    for family in FAMILIES {
         assert_eq!(bed.ping(family, 4).len(), 4, "{}", B[family]);
     }
     let counts = end(relay);
@@ -260,7 +264,7 @@ fn a_changed_packet_arrives_changed() {
             out.send(other(port), frame);
         }),
     );
-    for family in 0..2 {
+    for family in FAMILIES {
         let (sink, source) = (bed.sink(family, 7001), bed.source(family, 7001));
         source.send(b"abcd").unwrap();
         assert_eq!(next(&sink).as_deref(), Some(&b"cdab"[..]), "{}", B[family]);
@@ -276,7 +280,7 @@ fn only_packets_that_the_filter_names_reach_the_node() {
         &matching("udp port 7002"),
         each(|_, _, frame, out| out.drop(frame, "unwanted")),
     );
-    for family in 0..2 {
+    for family in FAMILIES {
         let kept = bed.sink(family, 7003);
         let lost = bed.sink(family, 7002);
         bed.source(family, 7002).send(b"lost").unwrap();
@@ -343,7 +347,7 @@ fn a_copy_is_injected_beside_the_packet() {
             out.send(other(port), frame);
         }),
     );
-    for family in 0..2 {
+    for family in FAMILIES {
         let (sink, source) = (bed.sink(family, 7004), bed.source(family, 7004));
         source.send(b"twice").unwrap();
         for _ in 0..2 {
@@ -451,6 +455,43 @@ fn what_grew_beyond_the_mtu_is_fragmented_where_it_may_be_and_else_its_sender_is
     }
 }
 
+/// Collects the ports that facts are about.
+struct Curious {
+    about: Arc<Mutex<BTreeSet<u16>>>,
+}
+
+impl Node for Curious {
+    fn ports(&self) -> usize {
+        2
+    }
+    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
+        assert_eq!(self.about.lock().unwrap().len(), 2, "told before");
+        out.send(other(port), frame);
+    }
+    fn wants_facts(&self) -> Option<Time> {
+        Some(Time::from_ms(10))
+    }
+    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+        if let What::Interface(interface) = fact.what {
+            assert!(interface.up && interface.mtu == 1500);
+            self.about.lock().unwrap().insert(fact.port.0);
+        }
+    }
+}
+
+#[test]
+fn a_node_is_told_of_its_ports_interfaces_before_packets() {
+    let Some(bed) = Bed::new() else { return };
+    let about = Arc::new(Mutex::new(BTreeSet::new()));
+    let node = Curious {
+        about: about.clone(),
+    };
+    let relay = bed.relay(&config(), vec![Box::new(node)]);
+    assert_eq!(bed.ping(0, 2).len(), 2);
+    end(relay);
+    assert_eq!(*about.lock().unwrap(), BTreeSet::from([0, 1]));
+}
+
 #[test]
 fn a_frame_without_an_ip_packet_is_refused_with_a_count() {
     let Some(bed) = Bed::new() else { return };
@@ -499,7 +540,7 @@ fn transfer(bed: &Bed, family: usize, len: usize) -> bool {
 #[test]
 fn chains_of_segments_pass_whole_unless_the_node_changes_frames() {
     let Some(bed) = Bed::new() else { return };
-    for family in 0..2 {
+    for family in FAMILIES {
         for changes in [false, true] {
             let longest = Arc::new(AtomicUsize::new(0));
             let seen = longest.clone();
@@ -536,7 +577,7 @@ fn chains_of_segments_pass_whole_unless_the_node_changes_frames() {
 fn fragments_pass_one_by_one() {
     let Some(bed) = Bed::new() else { return };
     let relay = bed.relay(&config(), through());
-    for family in 0..2 {
+    for family in FAMILIES {
         let (sink, source) = (bed.sink(family, 7008), bed.source(family, 7008));
         source.send(&[5; 4000]).unwrap();
         assert_eq!(next(&sink).map(|bytes| bytes.len()), Some(4000));
@@ -835,7 +876,7 @@ fn iperf3_goes_through_nodes_that_change_and_nodes_that_do_not() {
     });
     for (nodes, name) in [(through(), "through"), (writes, "writes")] {
         let relay = bed.relay(&config(), nodes);
-        for family in 0..2 {
+        for family in FAMILIES {
             let mut server = bed.b.command("iperf3");
             let mut server = server
                 .args(["-s", "-1", "-p", "7200"])

@@ -14,9 +14,8 @@ build:
 test: ## every check and every test
 	@.ci/setup test
 	$(MAKE) --no-print-directory check
-	$(MAKE) --no-print-directory build
 	.ci/test
-	.ci/examples
+	.ci/examples target/debug
 	FUZZ_RUNS=20000 .ci/fuzz
 
 check: ## format, lint, purity, licences and bans, documentation

@@ -118,8 +118,13 @@ impl Bench {
                 0.0 => "-".into(),
                 packets => format!("{packets:.0}"),
             };
+            // A stream's packets are chains of any length.
+            let us = match rate.packets > 0.0 && us > 0.0 {
+                true => format!("{us:.2}"),
+                false => "-".into(),
+            };
             println!(
-                "{what:<36} {packets:>13} {:>10.3} {ratio:>12} {us:>13.2}",
+                "{what:<36} {packets:>13} {:>10.3} {ratio:>12} {us:>13}",
                 rate.bits / 1e9
             );
         }

@@ -136,7 +136,17 @@ impl Run {
             })));
         }
         let kind = self.node.as_deref().unwrap_or_default();
-        let made = lab::single::node(kind, &self.set.join("\n"), self.on.len());
+        let (keys, ports) = (self.set.join("\n"), self.on.len());
+        // Each thread, and each run, has luck of its own, unless a seed is given: a duplicating node's name for what it sends, or a
+        // split connection's first numbers, must not be those of another. Kinds without a seed refuse it.
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) >> 1;
+        let own = self
+            .set
+            .iter()
+            .any(|line| line.trim_start().starts_with("seed"));
+        let lucky = (!own).then(|| format!("{keys}\nseed = {seed}"));
+        let lucky = lucky.and_then(|keys| lab::single::node(kind, &keys, ports).ok());
+        let made = lucky.map_or_else(|| lab::single::node(kind, &keys, ports), Ok);
         made.map_err(|faults| anyhow::anyhow!("{faults}"))
     }
 }

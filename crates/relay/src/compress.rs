@@ -3,7 +3,7 @@
 //! - **Ports:** 2. What comes in by port 0, plain, goes out by port 1 to the far node, compressed if it pays; what comes in by port 1
 //!   goes out by port 0, restored if it was compressed.
 //! - **Parameters:** `mode`, adaptive: or always, or never; `algorithm`, auto: `lz4`, `zstd`, `zstd-dictionary`, or for each flow what
-//!   pays; `level`, 1, of zstd; `dictionary`, none: a file; `protocol`, 253; `rate`, as told of the queue: B; `ratio`, learned: R; `cost`
+//!   pays; `level`, 1, of zstd; `dictionary`, none: a file; `protocol`, 253; `cuttable`, true; `rate`, as told of the queue: B; `ratio`, learned: R; `cost`
 //!   and `cost_per_byte`, learned: C; `flows`, 4096, that are learned of; `class`, 0: of the queueing discipline; `age`, 1 ms: how old
 //!   facts may be.
 //! - **Counters:** `packets` and `bytes`, without FCS, by port 0; `compressed`; `compressed_bytes`, of those before, and `saved_bytes`;
@@ -129,7 +129,7 @@ impl Compress {
         let start = now.max(self.busy_until);
         let mut done = start;
         if self.config.mode != Mode::Never {
-            match eligible(&frame, self.config.protocol) {
+            match eligible(&frame, &self.config) {
                 None => self.counts.untouched += 1,
                 Some(_) if start - now > MOST_WORK => self.counts.overload += 1,
                 Some(place) => done = self.compress(start, &mut frame, &place, out),
@@ -287,9 +287,12 @@ impl Compress {
 }
 
 /// Where the packet is that may be compressed, if the frame has any.
-fn eligible(frame: &[u8], protocol: u8) -> Option<Place> {
+fn eligible(frame: &[u8], config: &Config) -> Option<Place> {
     let place = locate(frame).ok()?;
-    let goes = place.len() >= LEAST && place.protocol() != protocol && !place.stays();
+    let goes = place.len() >= LEAST
+        && place.protocol() != config.protocol
+        && !place.stays()
+        && (config.cuttable || !place.is_cuttable());
     goes.then_some(place)
 }
 

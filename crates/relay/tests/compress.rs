@@ -396,6 +396,16 @@ fn what_is_for_the_next_router_and_what_is_no_packet_is_left_as_it_is() {
     }
     assert_eq!(count(&node, "compressed"), 0);
     assert!(pass(&mut node, 0, &good).unwrap().len() < good.len());
+    // Where links are narrow on the way, also what may be cut.
+    let careful = Config {
+        cuttable: false,
+        ..config(Mode::Always, Choice::Auto)
+    };
+    let mut careful = compress(careful);
+    let free = change(20, &[0]);
+    assert_eq!(pass(&mut careful, 0, &free).unwrap(), free);
+    assert!(pass(&mut careful, 0, &good).unwrap().len() < good.len());
+    assert!(pass(&mut node, 0, &free).unwrap().len() < free.len());
 }
 
 /// A stopwatch by which everything takes 30 us.

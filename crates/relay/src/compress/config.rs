@@ -71,6 +71,9 @@ pub struct Config {
     pub dictionary: Option<String>,
     /// The protocol number of encapsulated packets, 0 to 255: both nodes need the same.
     pub protocol: u8,
+    /// Whether IPv4 packets that routers may cut into fragments are compressed too: cut, they cannot be restored. `false` where the way to
+    /// the far node has links with a smaller MTU than those before the near one.
+    pub cuttable: bool,
     /// B, the output's rate, if it is not to be what is told of its queue.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse_some"))]
     pub rate: Option<Rate>,
@@ -103,6 +106,7 @@ impl Default for Config {
             level: 1,
             dictionary: None,
             protocol: PROTOCOL,
+            cuttable: true,
             rate: None,
             ratio: None,
             cost: None,

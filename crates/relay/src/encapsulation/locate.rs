@@ -23,6 +23,7 @@ pub struct Place {
     /// Behind the packet's last byte.
     pub(super) end: usize,
     pub(super) stays: bool,
+    pub(super) cuttable: bool,
 }
 
 impl Place {
@@ -60,6 +61,11 @@ impl Place {
     /// addresses, no hop left, a router alert - or its checksum is `FFFF`, which no sender writes and would come back as 0.
     pub fn stays(&self) -> bool {
         self.stays
+    }
+
+    /// Whether routers may cut the packet into fragments: IPv4 without the flag that forbids it.
+    pub fn is_cuttable(&self) -> bool {
+        self.cuttable
     }
 
     /// Whether there are none.
@@ -126,6 +132,7 @@ fn locate_v4(frame: &[u8], ip: usize) -> Result<Place, Untouched> {
         body,
         end,
         stays: local || alert || (header[10], header[11]) == (0xFF, 0xFF),
+        cuttable: header[6] & 0x40 == 0,
     };
     // More fragments, or an offset.
     match (header[6] & 0x3F, header[7]) {
@@ -150,6 +157,7 @@ fn locate_v6(frame: &[u8], ip: usize) -> Result<Place, Untouched> {
         body: ip + 40,
         end,
         stays: false,
+        cuttable: false,
     };
     // fe80::/10, and multicast of interface-local or link-local scope.
     let is_local = |address: &[u8]| match *address {

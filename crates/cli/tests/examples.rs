@@ -45,7 +45,7 @@ fn every_example_in_the_help_runs() {
     );
     place.write("router.p4", program);
     place.write("router.stf", tests);
-    place.run("mv t.lines trace.lines; wire dump trace.lines -o trace.pcapng; cp trace.pcapng before.pcapng; cp trace.pcapng behind.pcapng; mkdir -p ports target/man home/.local/share/bash-completion/completions").good();
+    place.run("mv t.lines trace.lines; wire dump trace.lines -o trace.pcapng; wire gen --count 500 --size 200 --gap 1us --payload text | wire dump -o monday.pcapng; cp trace.pcapng before.pcapng; cp trace.pcapng behind.pcapng; mkdir -p ports target/man home/.local/share/bash-completion/completions").good();
     let rooted = is_root("examples with ports");
     let namespace = rooted.then(network);
     let mut run = 0;
@@ -109,7 +109,13 @@ fn every_example_in_the_book_runs() {
     }
     let place = Place::new("book");
     place.write("trace.lines", lines(500));
-    place.run("wire dump trace.lines -o trace.pcapng").good();
+    place
+        .run(
+            "wire dump trace.lines -o trace.pcapng
+            wire gen --count 500 --size 200 --gap 1us --payload text | wire dump -o monday.pcapng
+            cp monday.pcapng tuesday.pcapng",
+        )
+        .good();
     let namespace = network();
     let book = include_str!("../../../docs/book/src/commands.md");
     let mut run = 0;

@@ -103,7 +103,7 @@ struct Counts {
 }
 
 const ENDED: &str = "the program has ended";
-const STALLED: &str = "no answer in time";
+const STALLED: &str = "no answer in time; does the program flush what it writes?";
 const FULL: &str = "too many wait for an answer";
 const WRONG: &str = "an answer that is no packet";
 

@@ -17,7 +17,7 @@ use node::{Flow, Frame, Out, Time, When};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::tcp::{self, Socket, State};
 use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{HardwareAddress, IpCidr, IpListenEndpoint};
+use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpListenEndpoint};
 
 const PS_PER_US: u64 = 1_000_000;
 /// Bytes of a TCP header without options.
@@ -173,6 +173,11 @@ impl Endpoint {
         far: SocketAddr,
         manner: Manner,
     ) -> Option<Endpoint> {
+        // The stack panics when it is to be a group, or nobody; and it is to be the far end in its turn.
+        let somebody = |end: SocketAddr| IpAddress::from(end.ip()).is_unicast();
+        if !somebody(own) || !somebody(far) {
+            return None;
+        }
         let mut end = Endpoint::new(stack.mtu, far.ip(), manner);
         end.own = Some(own.ip());
         stack.be(own.ip());
@@ -188,7 +193,6 @@ impl Endpoint {
     }
 
     pub(crate) fn connect(&mut self, stack: &mut Stack, own: SocketAddr, far: SocketAddr) -> bool {
-        use smoltcp::wire::IpAddress;
         let context = stack.interface.context();
         let (far, own) = (
             (IpAddress::from(far.ip()), far.port()),
@@ -349,5 +353,34 @@ impl Endpoint {
     /// Puts what was measured of its sending into a conversation's record.
     pub fn tell(&self, flow: &mut Flow) {
         self.sender.tell(flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_somebody_opens_a_connection_and_only_to_somebody() {
+        let mut stack = Stack::new(1500, 1);
+        let mut opens = |own: &str, far: &str| {
+            let manner = Manner {
+                buffer: 4096,
+                congestion: Congestion::Cubic,
+                timeout: None,
+            };
+            let [own, far] = [own, far].map(|end| end.parse().unwrap());
+            Endpoint::opening(&mut stack, own, far, manner).is_some()
+        };
+        assert!(opens("10.0.0.1:1", "10.0.0.2:2"));
+        assert!(opens("[fd00::1]:1", "[fd00::2]:2"));
+        for nobody in ["255.255.255.255:1", "224.0.0.1:1", "0.0.0.0:1"] {
+            assert!(!opens(nobody, "10.0.0.2:2"), "from {nobody}");
+            assert!(!opens("10.0.0.2:2", nobody), "to {nobody}");
+        }
+        for nobody in ["[ff02::1]:1", "[::]:1"] {
+            assert!(!opens(nobody, "[fd00::2]:2"), "from {nobody}");
+            assert!(!opens("[fd00::2]:2", nobody), "to {nobody}");
+        }
     }
 }

@@ -197,6 +197,7 @@ impl Split {
         }
         let manner = self.manner();
         let Some(pair) = Pair::begin(&mut self.stack, now, port, tuple, frame, manner) else {
+            self.unsplit.put(now, tuple, ());
             return false;
         };
         self.count.split += 1;

@@ -5,6 +5,9 @@
     reason = "these tests wait for other programs"
 )]
 
+mod length;
+mod rules;
+
 use live::hook::{Config, Fail, Hook, HookError, Relay, Report, Snapshot, lead};
 use live::netns::{Namespace, NetnsError, Route, VethEnd, veth};
 use live::port::{self, Options};
@@ -215,30 +218,6 @@ fn through() -> Vec<Box<dyn Node>> {
     vec![Box::new(relay::through::Through::default())]
 }
 
-/// Makes a datagram's payload longer, with all lengths and without a checksum of IPv4; that of IPv6 is made anew.
-fn grow(frame: &mut Frame, more: usize) {
-    let v4 = frame[12] == 8;
-    let start = if v4 { 34 } else { 54 };
-    let len = frame.len() + more;
-    frame.resize(len);
-    let udp = (len - start) as u16;
-    frame[start + 4..start + 6].copy_from_slice(&udp.to_be_bytes());
-    frame[start + 6..start + 8].fill(0);
-    if v4 {
-        frame[16..18].copy_from_slice(&((len - 14) as u16).to_be_bytes());
-        frame[24..26].fill(0);
-        let sum = packet::checksum::checksum(&frame[14..34]);
-        frame[24..26].copy_from_slice(&sum.to_be_bytes());
-    } else {
-        frame[18..20].copy_from_slice(&udp.to_be_bytes());
-        let source = frame[22..38].try_into().unwrap();
-        let destination = frame[38..54].try_into().unwrap();
-        let pseudo = packet::checksum::Pseudo::ipv6(source, destination, 17);
-        let sum = pseudo.sum(udp.into()).plus(&frame[start..]).udp_checksum();
-        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
-    }
-}
-
 #[test]
 fn packets_go_through_as_they_came_both_ways_in_both_families() {
     let Some(bed) = Bed::new() else { return };
@@ -380,81 +359,6 @@ fn a_packet_that_is_sent_another_way_leaves_there_and_not_where_it_would_have() 
     assert_eq!((counts.dropped, counts.injected), (1, 1));
 }
 
-/// What the kernel of `a` believes to be the MTU to where a socket is connected.
-fn path_mtu(socket: &UdpSocket, v6: bool) -> i32 {
-    let (level, option) = match v6 {
-        false => (libc::IPPROTO_IP, libc::IP_MTU),
-        true => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
-    };
-    let mut mtu: libc::c_int = 0;
-    let mut len = 4;
-    // SAFETY: a valid integer and its length.
-    unsafe {
-        let at = (&raw mut mtu).cast();
-        libc::getsockopt(socket.as_raw_fd(), level, option, at, &mut len)
-    };
-    mtu
-}
-
-fn set(socket: &UdpSocket, level: i32, option: i32, value: libc::c_int) {
-    // SAFETY: a valid integer and its length.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const value).cast(),
-            4,
-        )
-    };
-    assert_eq!(result, 0);
-}
-
-#[test]
-fn what_grew_beyond_the_mtu_is_fragmented_where_it_may_be_and_else_its_sender_is_told_what_fits() {
-    let injects = each(|_, port, mut frame, out| {
-        grow(&mut frame, 40);
-        let copy = out.copy(&frame);
-        out.send(other(port), copy);
-        out.done(frame);
-    });
-    let changes = each(|_, port, mut frame, out| {
-        grow(&mut frame, 40);
-        out.send(other(port), frame);
-    });
-    for (nodes, what, told) in [(changes, "changed", 1460), (injects, "injected", 1500)] {
-        // Anew, since hosts remember what they were told.
-        let Some(bed) = Bed::new() else { return };
-        let relay = bed.relay(&matching("udp port 7006"), nodes);
-        // IPv4 without DF: the datagram comes whole, in two pieces.
-        let (sink, source) = (bed.sink(0, 7006), bed.source(0, 7006));
-        let level = libc::IPPROTO_IP;
-        let (option, without) = (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
-        set(&source, level, option, without);
-        source.send(&[7; 1472]).unwrap();
-        assert_eq!(next(&sink).map(|bytes| bytes.len()), Some(1512), "{what}");
-        // With DF nothing comes; the sender learns what would pass.
-        set(&source, level, option, libc::IP_PMTUDISC_DO);
-        source.send(&[7; 1472]).unwrap();
-        assert_eq!(next(&sink), None, "{what}");
-        assert_eq!(path_mtu(&source, false), told, "{what}");
-        if told < 1500 {
-            let _ = source.send(b"an error waits here");
-            source.send(&vec![7; told as usize - 28]).unwrap();
-            let came = std::iter::from_fn(|| next(&sink));
-            assert!(came.last().is_some_and(|bytes| bytes.len() == 1472));
-        }
-        // IPv6 is never fragmented on its way.
-        let (sink, source) = (bed.sink(1, 7006), bed.source(1, 7006));
-        source.send(&[7; 1452]).unwrap();
-        assert_eq!(next(&sink), None, "{what}");
-        assert_eq!(path_mtu(&source, true), told, "{what}");
-        let counts = end(relay);
-        assert_eq!(counts.too_big, 2, "{what}: {counts:?}");
-        assert_eq!(counts.refused, 0, "{what}: {counts:?}");
-    }
-}
-
 /// Collects the ports that facts are about.
 struct Curious {
     about: Arc<Mutex<BTreeSet<u16>>>,
@@ -516,73 +420,6 @@ fn a_frame_without_an_ip_packet_is_refused_with_a_count() {
     assert_eq!(next(&sink), None);
     let counts = end(relay);
     assert_eq!((counts.no_packet, counts.dropped), (4, 4), "{counts:?}");
-}
-
-/// Sends bytes over TCP from `a` to `b`; whether all came as they were sent.
-fn transfer(bed: &Bed, family: usize, len: usize) -> bool {
-    let at = SocketAddr::from((ip(B[family]), 7100));
-    let listener = bed.b.enter(|| TcpListener::bind(at)).unwrap().unwrap();
-    let mut sender = bed.a.enter(|| TcpStream::connect(at)).unwrap().unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    let bytes: Vec<u8> = (0..len).map(|byte| (byte * 7 + byte / 251) as u8).collect();
-    let sent = bytes.clone();
-    let thread = std::thread::spawn(move || {
-        sender.write_all(&sent).unwrap();
-    });
-    let mut came = Vec::new();
-    let wait = Some(Duration::from_secs(20));
-    receiver.set_read_timeout(wait).unwrap();
-    receiver.read_to_end(&mut came).unwrap();
-    thread.join().unwrap();
-    came == bytes
-}
-
-#[test]
-fn chains_of_segments_pass_whole_unless_the_node_changes_frames() {
-    let Some(bed) = Bed::new() else { return };
-    for family in FAMILIES {
-        for changes in [false, true] {
-            let longest = Arc::new(AtomicUsize::new(0));
-            let seen = longest.clone();
-            let node = Each {
-                ports: 2,
-                changes,
-                act: move |_, port, mut frame: Frame, out: &mut Out| {
-                    seen.fetch_max(frame.len(), Ordering::Relaxed);
-                    if changes {
-                        // Written into, though with what was there: the whole packet goes back.
-                        frame[0] |= 0;
-                    }
-                    out.send(other(port), frame);
-                },
-            };
-            let relay = bed.relay(&matching("tcp port 7100"), vec![Box::new(node)]);
-            assert!(transfer(&bed, family, 8 << 20), "{}", B[family]);
-            let counts = end(relay);
-            let longest = longest.load(Ordering::Relaxed);
-            match changes {
-                false => assert!(longest > 20_000, "{longest}"),
-                true => assert_eq!(longest, 1514),
-            }
-            assert_eq!(
-                (counts.changed > 0, counts.accepted > 0),
-                (changes, !changes)
-            );
-            assert_eq!(counts.dropped, 0);
-        }
-    }
-}
-
-#[test]
-fn fragments_pass_one_by_one() {
-    let Some(bed) = Bed::new() else { return };
-    let relay = bed.relay(&config(), through());
-    for family in FAMILIES {
-        let (sink, source) = (bed.sink(family, 7008), bed.source(family, 7008));
-        source.send(&[5; 4000]).unwrap();
-        assert_eq!(next(&sink).map(|bytes| bytes.len()), Some(4000));
-    }
-    assert!(end(relay).accepted >= 6);
 }
 
 #[test]
@@ -695,138 +532,6 @@ fn threads_have_queues_of_their_own_and_a_flow_stays_in_order() {
         .collect();
     assert_eq!(each.iter().sum::<usize>(), 160);
     assert!(each.iter().all(|&count| count > 0), "{each:?}");
-}
-
-#[test]
-fn every_hook_gives_what_passes_it() {
-    let Some(bed) = Bed::new() else { return };
-    let ports = Arc::new(Mutex::new(Vec::new()));
-    for (hook, on, entered) in [
-        (Hook::Prerouting, "r0", 0),
-        (Hook::Input, "r0", 0),
-        (Hook::Forward, "r0", 0),
-        (Hook::Output, "r0", 1),
-        (Hook::Postrouting, "r0", 1),
-    ] {
-        let config = Config {
-            hook,
-            on: vec![on.into()],
-            ..matching("icmp[icmptype] == icmp-echo or icmp[icmptype] == icmp-echoreply")
-        };
-        let seen = ports.clone();
-        let relay = bed.relay(
-            &config,
-            each(move |_, port, frame, out| {
-                seen.lock().unwrap().push(port.0);
-                out.send(other(port), frame);
-            }),
-        );
-        // To the router itself, but where only what passes through is seen.
-        let to = match hook {
-            Hook::Forward => B[0],
-            _ => ROUTER[0][0],
-        };
-        assert_eq!(ping(&bed.a, to, 2).len(), 2, "{}", hook.name());
-        let counts = end(relay);
-        let seen = std::mem::take(&mut *ports.lock().unwrap());
-        assert!(counts.accepted >= 2, "{}: {counts:?}", hook.name());
-        assert_eq!(counts.accepted, counts.packets, "{}", hook.name());
-        assert_eq!(seen.first(), Some(&entered), "{}", hook.name());
-    }
-}
-
-#[test]
-fn rules_go_with_the_relay_and_numbers_are_chosen() {
-    let Some(bed) = Bed::new() else { return };
-    let first = bed.relay(&config(), through());
-    let second = bed.relay(&matching("udp"), through());
-    assert_ne!(first.queues(), second.queues());
-    let taken = Config {
-        queue: Some(first.queues()[0]),
-        ..config()
-    };
-    let refused = bed.r.enter(|| Relay::start(&taken, through())).unwrap();
-    assert!(matches!(refused, Err(HookError::Taken(_))), "{refused:?}");
-    // Both see a packet, one behind the other.
-    assert_eq!(bed.ping(0, 2).len(), 2);
-    drop((first, second));
-    match bed.r.command("nft").args(["list", "ruleset"]).output() {
-        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), ""),
-        Err(_) => println!("skipped in part: nft is not installed"),
-    }
-}
-
-#[test]
-fn what_cannot_be_is_told_with_a_mend() {
-    let Some(bed) = Bed::new() else { return };
-    let start = |config: Config| {
-        let started = bed.r.enter(|| Relay::start(&config, through())).unwrap();
-        started
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default()
-    };
-    let on = |names: &[&str]| Config {
-        on: names.iter().map(|name| name.to_string()).collect(),
-        ..Config::default()
-    };
-    assert!(start(on(&["r0", "nope"])).contains("no interface `nope` here; there are: "));
-    assert!(start(on(&["r0", "r0"])).contains("named twice"));
-    assert!(start(on(&["r0", "r1", "r2"])).contains("takes 2 interface(s), or one less"));
-    assert!(start(matching("port 99999")).starts_with("filter `port 99999`"));
-    let long: Vec<String> = (0..200).map(|port| format!("port {}", port * 3)).collect();
-    assert!(start(matching(&long.join(" or "))).contains("the kernel takes 64"));
-}
-
-#[test]
-fn a_queue_that_somebodys_rules_fill_is_a_port() {
-    let Some(bed) = Bed::new() else { return };
-    let led = Config {
-        queue: Some(40),
-        ..matching("udp port 7012")
-    };
-    let _rules = bed.r.enter(|| lead(&led, 2, 1)).unwrap().unwrap();
-    let spec = "nfqueue:40".parse().unwrap();
-    let opened = bed.r.enter(|| port::open(&spec, &Options::default()));
-    let mut port = opened.unwrap().unwrap_or_else(|error| panic!("{error}"));
-    let (sink, source) = (bed.sink(0, 7012), bed.source(0, 7012));
-    source.send(b"read and accepted").unwrap();
-    let mut frames = Vec::new();
-    let wait = Duration::from_secs(5);
-    let mut keep = |packet: live::port::Received<'_>| frames.push(packet.bytes.to_vec());
-    assert_eq!(port.rx.receive(wait, &mut keep).unwrap(), 1);
-    assert_eq!(next(&sink).as_deref(), Some(&b"read and accepted"[..]));
-    // What is sent goes where the kernel routes it.
-    assert!(frames[0].ends_with(b"read and accepted"));
-    port.tx.send(&[&frames[0]]).unwrap();
-    assert_eq!(next(&sink).as_deref(), Some(&b"read and accepted"[..]));
-    assert!(port.tx.send(&[&b"no packet"[..]]).is_err());
-    assert_eq!(port.rx.counters().received, 1);
-    assert_eq!(
-        (port.tx.counters().sent, port.tx.counters().refused),
-        (1, 1)
-    );
-}
-
-#[test]
-fn a_node_answers_about_packets_of_queues_that_somebodys_rules_fill() {
-    let Some(bed) = Bed::new() else { return };
-    let led = Config {
-        queue: Some(41),
-        ..config()
-    };
-    let _rules = bed.r.enter(|| lead(&led, 2, 1)).unwrap().unwrap();
-    let relay = bed.r.enter(|| {
-        let node = through().remove(0);
-        Relay::on_queues(&[41], &Config::default(), node)
-    });
-    let relay = relay.unwrap().unwrap();
-    assert_eq!(bed.ping(0, 3).len(), 3);
-    let counts = end(relay);
-    assert_eq!(counts.accepted, counts.packets);
-    assert!(counts.accepted >= 6);
-    // Nobody answers any more, and the rule says that packets are dropped then.
-    assert_eq!(bed.ping(0, 1).len(), 0);
 }
 
 #[test]

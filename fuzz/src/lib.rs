@@ -29,6 +29,7 @@ mod phy_lock;
 mod pipelines;
 mod probe;
 mod profile;
+mod programs;
 mod record;
 mod relay_compress;
 mod relay_encapsulation;
@@ -68,6 +69,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("pipelines", pipelines::target),
     ("probe", probe::target),
     ("profile", profile::target),
+    ("programs", programs::target),
     ("record", record::target),
     ("relay_compress", relay_compress::target),
     ("relay_encapsulation", relay_encapsulation::target),

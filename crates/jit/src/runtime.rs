@@ -5,7 +5,7 @@ use p4::ir::{Expr, Statement, TableId, Terminator};
 use pipeline::apply;
 use pipeline::context::{Context, Hit, Stop};
 use pipeline::engine::Packet;
-use pipeline::externs::{Call, Operation};
+use pipeline::externs::Call;
 use pipeline::interpreter::{self, Stepped};
 use pipeline::table::{Choice, Table};
 use std::slice;
@@ -151,6 +151,12 @@ impl State {
         self.out_bits = packet.emitted_bits;
     }
 
+    /// Tells the code what a call, whoever made it, has left in the context's effects.
+    fn note_effects(&mut self, call: &Call, context: &Context) {
+        self.asked |= u64::from(call.operation.asks());
+        self.checksum_error |= u64::from(context.effects.checksum_error);
+    }
+
     fn cells(&mut self) -> &mut [u64] {
         let length = self.shared().environment.layout.cells();
         // SAFETY: the engine found the cells to be as many as the layout has.
@@ -266,16 +272,7 @@ unsafe extern "C" fn invoke(
         context.hit = None;
     }
     call.invoke(input, output, state.cells(), packet, context);
-    match call.operation {
-        Operation::Clone { .. }
-        | Operation::Resubmit { .. }
-        | Operation::Recirculate { .. }
-        | Operation::Truncate { .. } => state.asked = 1,
-        Operation::VerifyChecksum { .. } => {
-            state.checksum_error |= u64::from(context.effects.checksum_error);
-        }
-        _ => {}
-    }
+    state.note_effects(call, context);
     if context.stop.is_some() { STOPPED } else { ON }
 }
 
@@ -300,6 +297,9 @@ unsafe extern "C" fn statement(
     }
     let section = p4::ir::SectionId(state.section as u32);
     let stepped = interpreter::statement(section, statement, call, state.cells(), packet, context);
+    if let Some(call) = call {
+        state.note_effects(call, context);
+    }
     state.load_packet();
     match stepped {
         Stepped::On => ON,

@@ -67,6 +67,7 @@ impl Unit<'_, '_> {
         let address = std::ptr::from_ref(statement) as usize;
         let which = constant(&mut self.b, address as u64);
         let call = self.shared.calls.get(&address);
+        self.asks |= call.is_some_and(|call| call.operation.asks());
         let call = call.map_or(0, |call| std::ptr::from_ref(&**call) as u64);
         let call = constant(&mut self.b, call);
         let result = self.call(Shim::Statement, &[which, call]).unwrap_or(which);
@@ -135,13 +136,7 @@ impl Unit<'_, '_> {
                 | Operation::UpdateChecksum { payload: true, .. }
                 | Operation::Checksum16 { payload: true }
         );
-        self.asks |= matches!(
-            call.operation,
-            Operation::Clone { .. }
-                | Operation::Resubmit { .. }
-                | Operation::Recirculate { .. }
-                | Operation::Truncate { .. }
-        );
+        self.asks |= call.operation.asks();
         let zero = constant(&mut self.b, 0);
         for index in 0..call.output_cells as i32 {
             self.b.ins().stack_store(I64, zero, output, index * 8);

@@ -2,7 +2,8 @@
 
 mod random;
 
-use random::{Choices, compare, compare_paths};
+use random::{Choices, compare, compare_paths, compare_whole};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// As many programs as `JIT_SEEDS` says, from `JIT_FROM` on.
 fn each(what: impl Fn(&mut Choices<'_>) + std::panic::RefUnwindSafe) {
@@ -25,4 +26,17 @@ fn engines_agree_on_random_programs_and_packets() {
 #[test]
 fn a_path_does_what_its_sections_do_one_by_one() {
     each(|choices| compare_paths(choices, 12));
+}
+
+#[test]
+fn engines_agree_on_random_source_programs() {
+    let (sent, cloned) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    each(|choices| {
+        let (all, clones) = compare_whole(choices, 8);
+        sent.fetch_add(all, Ordering::Relaxed);
+        cloned.fetch_add(clones, Ordering::Relaxed);
+    });
+    // Else nothing was compared.
+    let (sent, cloned) = (sent.into_inner(), cloned.into_inner());
+    assert!(sent > 100 && cloned > 20, "{sent} sent, {cloned} cloned");
 }

@@ -5,11 +5,14 @@ mod choices;
 mod maker;
 mod path;
 mod side;
+mod source;
+mod whole;
 
 pub use choices::Choices;
 pub use maker::program;
 pub use path::path;
 pub use side::{Outcome, Side};
+pub use whole::compare_whole;
 
 use pipeline::engine::Packet;
 use std::sync::Arc;

@@ -248,6 +248,21 @@ pub enum Operation {
     PsaQuestion(Question),
 }
 
+impl Operation {
+    /// Whether it asks the architecture for something that is done when the section has ended:
+    /// [`Effects`](crate::context::Effects) but for the checksum error.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        matches!(
+            self,
+            Operation::Clone { .. }
+                | Operation::Resubmit { .. }
+                | Operation::Recirculate { .. }
+                | Operation::Truncate { .. }
+        )
+    }
+}
+
 /// What goes along with a copy of the packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Taken {

@@ -4,6 +4,10 @@
 //! and in [`Command::run`]. Help, man pages and completions come from the same definition.
 #![forbid(unsafe_code)]
 
+// First: its macros stand in for those of the standard library in all others.
+#[macro_use]
+mod print;
+
 mod blocks;
 mod cat;
 mod columns;
@@ -131,7 +135,7 @@ fn main() -> ExitCode {
     // Errors in the arguments end here, with exit code 2.
     let wire = Wire::from_arg_matches(&help::command().get_matches());
     let wire = wire.unwrap_or_else(|error| error.exit());
-    match wire.command.run() {
+    let code = match wire.command.run() {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         // A reader that has seen enough, as `head` does, is a normal end.
@@ -140,6 +144,13 @@ fn main() -> ExitCode {
             eprintln!("wire: {}", message(&error));
             ExitCode::from(2)
         }
+    };
+    match print::lost() {
+        Some(error) => {
+            eprintln!("wire: cannot write to standard output: {error}");
+            ExitCode::from(2)
+        }
+        None => code,
     }
 }
 

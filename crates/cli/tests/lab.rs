@@ -77,6 +77,8 @@ fn an_endless_lab_ends_by_interrupt_with_its_report() {
     // `timeout` exits with 124 when it had to interrupt; with --preserve-status as the command does.
     let output = Command::new("timeout")
         .args(["--preserve-status", "-s", "INT", "1"])
+        // The tests may have been started with signals ignored.
+        .args(["env", "--default-signal"])
         .arg(env!("CARGO_BIN_EXE_wire"))
         .arg("lab")
         .arg(&file)

@@ -46,9 +46,10 @@ fn a_reader_that_waits_ends_on_every_signal() {
             continue;
         }
         for signal in ["INT", "TERM", "KILL"] {
-            let mut words = program.split(' ').chain(["0"]);
-            let mut command = Command::new(words.next().expect("a name"));
+            let words = program.split(' ').chain(["0"]);
+            let mut command = Command::new("env");
             command
+                .arg("--default-signal")
                 .args(words)
                 .current_dir(bed.dir())
                 .stdin(Stdio::null());
@@ -114,8 +115,10 @@ fn lines_of_several_writers_stay_whole() {
     }
     let bed = Testbed::new(1, &["--buffer", "64"]);
     let kept = bed.folder.path("kept");
-    let mut capture = bed.hosts[0].command(env!("CARGO_BIN_EXE_wire"));
+    // The tests may have been started with signals ignored.
+    let mut capture = bed.hosts[0].command("env");
     capture
+        .args(["--default-signal", env!("CARGO_BIN_EXE_wire")])
         .args(["cat", "eth0", "--no-time"])
         .stdin(Stdio::null());
     let mut capture = Job::start(capture.stdout(File::create(&kept).expect("there is room")));

@@ -155,6 +155,50 @@ fn a_full_disk_is_an_error_that_says_how_much_was_written() {
 }
 
 #[test]
+fn training_without_memory_is_not_put_down_to_the_packets() {
+    let place = Place::new("memory");
+    place
+        .run("wire gen --count 2000 > made.lines; wire relay train made.lines -o out.dict > told")
+        .good();
+    let mut refusals = 0;
+    for megabytes in (20..200).step_by(2) {
+        let limit = megabytes << 20;
+        let ended = place.run(&format!(
+            "prlimit --as={limit} wire relay train made.lines -o out.dict > told"
+        ));
+        let blamed = ended.err.contains("nothing in common") && !ended.err.contains("memory");
+        assert!(!blamed, "{megabytes} MiB: {}", ended.err);
+        refusals += u32::from(ended.code == Some(2) && ended.err.contains("too little memory"));
+        if ended.code == Some(0) {
+            break;
+        }
+    }
+    assert!(refusals > 0, "memory was there, or was not enough to begin");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_and_words_on_stderr_that_cannot_end_nothing() {
+    let place = Place::new("words");
+    place.write("t.lines", format!("{}nonsense\n", lines(100)));
+    let report = place.run(
+        "wire gen --count 2000 > made.lines; wire relay train made.lines -o out.dict > /dev/full",
+    );
+    assert_eq!(report.code, Some(2));
+    assert_eq!(
+        report.err,
+        "wire: cannot write to standard output: No space left on device (os error 28)\n"
+    );
+    place
+        .run("wire relay train made.lines -o out.dict | true")
+        .good();
+    assert_eq!(
+        place.run("wire cat t.lines 2> /dev/full | wc -l").out,
+        "100\n"
+    );
+    assert_eq!(place.run("wire cat nowhere 2> /dev/full").code, Some(2));
+}
+
+#[test]
 fn an_interrupt_loses_nothing_that_was_read() {
     let place = Place::new("interrupt");
     place.write("t.lines", lines(5_000));

@@ -23,7 +23,9 @@ fn bed() -> Option<Trial> {
 }
 
 fn wire(bed: &Trial, arguments: &[&str]) -> Command {
-    let mut command = bed.router().command(env!("CARGO_BIN_EXE_wire"));
+    // The tests may have been started with signals ignored.
+    let mut command = bed.router().command("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_wire")]);
     command.args(arguments).stdin(Stdio::null());
     command
 }

@@ -3,7 +3,7 @@
 mod shell;
 
 use serde_json::Value;
-use shell::{Place, has, is_root};
+use shell::{Place, can_unshare, has, is_root};
 
 /// Two hosts, `near` being the namespace of the script; sockets of relays are its own too.
 const NETWORK: &str = "
@@ -27,7 +27,7 @@ relay() {
 
 /// Runs a script in such a network; what it printed, or `None` where it cannot.
 fn run(name: &str, script: &str) -> Option<String> {
-    if !is_root(name) || !has("ip", name) || !has("ping", name) {
+    if !is_root(name) || !has("ip", name) || !has("ping", name) || !can_unshare("-mn", name) {
         return None;
     }
     let place = Place::new(name);

@@ -29,6 +29,8 @@ use packet::line::Form;
 use packet::{Packet, Tick, line, record};
 use program::Program;
 use std::collections::VecDeque;
+use std::fmt::Arguments;
+use std::io::{self, Write};
 
 /// Packets that the program may owe an answer for.
 const MOST: usize = 4096;
@@ -139,7 +141,7 @@ impl Callback {
             self.counts.starts += 1;
             match Program::start(&self.config.command) {
                 Ok(program) => self.program = Some(program),
-                Err(error) => eprintln!("wire: {}: {error}", self.config.command),
+                Err(error) => say(format_args!("{}: {error}", self.config.command)),
             }
         }
         let Some(program) = &mut self.program else {
@@ -158,15 +160,15 @@ impl Callback {
                 Some("its records are out of step".into())
             }
         };
-        eprintln!(
-            "wire: {}: {}; packets {} until it runs again",
+        let meanwhile = match self.config.open {
+            true => "pass",
+            false => "are dropped",
+        };
+        say(format_args!(
+            "{}: {}; packets {meanwhile} until it runs again",
             self.config.command,
             how.unwrap_or_default(),
-            match self.config.open {
-                true => "pass",
-                false => "are dropped",
-            }
-        );
+        ));
         self.answers = Answers::new(self.config.raw);
         while let Some(asked) = self.asked.pop_front() {
             if let Some(frame) = asked.frame {
@@ -251,6 +253,11 @@ impl Callback {
             None => now + IDLE,
         };
     }
+}
+
+/// Says something on standard error; if that is on a full disk, packets go on all the same.
+fn say(text: Arguments<'_>) {
+    let _ = io::stderr().write_all(format!("wire: {text}\n").as_bytes());
 }
 
 impl Node for Callback {

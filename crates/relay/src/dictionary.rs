@@ -73,12 +73,29 @@ impl Samples {
                 dictionary.truncate(len);
                 Ok(dictionary)
             }
-            Err(code) => Err(alloc::format!(
-                "{}; {} packets with {} bytes are too few or have nothing in common: give more of them, or a smaller size",
+            Err(code) => Err(self.failure(code)),
+        }
+    }
+
+    /// Why training gave nothing. zstd's library keeps the numbers of its errors from one release to the next
+    /// (`zstd_errors.h`); the crate does not name them.
+    fn failure(&self, code: usize) -> String {
+        const CREATION_FAILED: usize = 34;
+        const OUT_OF_MEMORY: usize = 64;
+        const TOO_FEW: usize = 72;
+        let (packets, bytes) = (self.len(), self.bytes());
+        match code.wrapping_neg() {
+            OUT_OF_MEMORY => alloc::format!(
+                "there is too little memory to train on {packets} packets with {bytes} bytes: give fewer of them, or raise the limit (ulimit -v)",
+            ),
+            CREATION_FAILED | TOO_FEW => alloc::format!(
+                "{packets} packets with {bytes} bytes are too few or have nothing in common: give more of them, or a smaller size",
+            ),
+            // No trial of its parameters gave anything: it does not tell why.
+            _ => alloc::format!(
+                "zstd makes none of {packets} packets with {bytes} bytes ({}): there is too little memory, or they are too few or have nothing in common",
                 zstd_safe::get_error_name(code),
-                self.len(),
-                self.bytes(),
-            )),
+            ),
         }
     }
 }

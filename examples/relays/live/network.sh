@@ -2,6 +2,7 @@
 # gone with it however it ends.
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "needs root, for network namespaces" >&2; exit 77; }
+[ -n "$WIRE_APART" ] || unshare --mount true || { echo "needs \`unshare --mount\`, which fails where / is no mount point, as in a chroot" >&2; exit 77; }
 [ -n "$WIRE_APART" ] || WIRE_APART=1 exec unshare --mount --net --pid --fork --kill-child --mount-proc sh "$0" "$@"
 
 # within NAMESPACE COMMAND...

@@ -25,6 +25,14 @@ impl Place {
         std::fs::read(self.path.join(name)).unwrap()
     }
 
+    /// The names of what is in it.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.path).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into())
+            .collect()
+    }
+
     /// Runs a script in bash, with `wire` on its path; one that hangs is ended after half a minute.
     pub fn run(&self, script: &str) -> Ended {
         self.run_by(Command::new("timeout"), script)
@@ -33,8 +41,9 @@ impl Place {
     /// The same, by a `timeout` that runs elsewhere.
     pub fn run_by(&self, mut timeout: Command, script: &str) -> Ended {
         let script = format!("set -o pipefail\n{script}");
-        let bash = ["-k", "2", "30", "bash", "-c", &script];
-        let output = prepare(timeout.args(bash).current_dir(&self.path))
+        timeout.args(["-k", "2", "30"]).args(DEFAULT_SIGNALS);
+        timeout.args(["bash", "-c", &script]);
+        let output = prepare(timeout.current_dir(&self.path))
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -47,6 +56,10 @@ impl Drop for Place {
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
+
+/// What stands before a program that signals are to reach, though the tests may have been started by nohup(1) or in the
+/// background of a shell, with signals ignored.
+pub const DEFAULT_SIGNALS: [&str; 2] = ["env", "--default-signal"];
 
 /// Puts `wire` on the path.
 pub fn prepare(command: &mut Command) -> &mut Command {
@@ -129,6 +142,18 @@ pub fn is_root(test: &str) -> bool {
         println!("skipped: {test} needs root, for network namespaces and ports");
     }
     root
+}
+
+/// Whether unshare(1) works with these flags; says so if not, as in a chroot, whose `/` is no mount point, for mounts.
+pub fn can_unshare(flags: &str, test: &str) -> bool {
+    let tried = Command::new("unshare").args([flags, "true"]).output();
+    let why = match tried {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => format!("no unshare (Debian: util-linux): {error}"),
+    };
+    println!("skipped: {test} needs `unshare {flags}`: {why}");
+    false
 }
 
 /// Whether a program is there; says so if not.

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// No command of a test runs longer.
 const LONGEST: &str = "60";
+/// What stands before a program that signals are to reach, though the tests may have been started by nohup(1) or in the
+/// background of a shell, with signals ignored.
+const DEFAULT_SIGNALS: [&str; 2] = ["env", "--default-signal"];
 
 /// Whether these tests can run here; says why not.
 pub fn can_run(programs: &[&str]) -> bool {
@@ -192,7 +195,9 @@ impl Testbed {
         let mut command = self.ports.command("setpriv");
         // It goes when the test does, even if that is killed.
         command
-            .args(["--pdeathsig", "TERM", env!("CARGO_BIN_EXE_wire"), "mount"])
+            .args(["--pdeathsig", "TERM"])
+            .args(DEFAULT_SIGNALS)
+            .args([env!("CARGO_BIN_EXE_wire"), "mount"])
             .arg(self.dir())
             .args(flags)
             .arg("--on")
@@ -256,6 +261,7 @@ impl Testbed {
         command
             .env("DIR", self.dir())
             .arg(LONGEST)
+            .args(DEFAULT_SIGNALS)
             .stdin(Stdio::null());
         command
     }

@@ -240,9 +240,13 @@ impl Worker {
             Ok(keeper) => keeper,
             Err(source) => {
                 let doing = "starting a lab's programs in a PID namespace";
+                // Nobody waits for those that will never begin.
+                for index in 0..self.posts.len() {
+                    self.never(index, format!("{doing}: {source}"));
+                }
                 self.shared.lock().trouble = Some(CrewError::Io { doing, source });
                 self.shared.changed.notify_all();
-                return Vec::new();
+                return self.posts.iter().map(|post| report(post, None)).collect();
             }
         };
         let mut deadline = None;

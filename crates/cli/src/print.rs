@@ -1,0 +1,48 @@
+//! Words on standard error and reports on standard output: `eprintln!` and `println!` as everywhere, but that a stream
+//! nobody reads, or that is a file on a full disk, ends no command in the middle of its work.
+
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+
+/// The first error of standard output.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// These four stand in for those of the standard library, which panic where they cannot write.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::print::report(format_args!($($text)*)) };
+}
+
+macro_rules! println {
+    ($($text:tt)+) => { print!("{}\n", format_args!($($text)+)) };
+}
+
+macro_rules! eprint {
+    ($($text:tt)*) => { $crate::print::say(format_args!($($text)*)) };
+}
+
+macro_rules! eprintln {
+    () => { eprint!("\n") };
+    ($($text:tt)+) => { eprint!("{}\n", format_args!($($text)+)) };
+}
+
+/// Text on standard output. If it cannot be written, the command goes on with its work, and [`lost`] tells at the end.
+pub fn report(text: Arguments<'_>) {
+    if LOST.get().is_none()
+        && let Err(error) = io::stdout().write_fmt(text)
+    {
+        let _ = LOST.set(error);
+    }
+}
+
+/// Text on standard error. If it cannot be written, there is nobody to tell.
+pub fn say(text: Arguments<'_>) {
+    // In one piece: other processes may write there too.
+    let _ = io::stderr().write_all(text.to_string().as_bytes());
+}
+
+/// Why a part of the reports is not on standard output, if that is so; a reader that has gone has seen enough.
+pub fn lost() -> Option<&'static io::Error> {
+    LOST.get()
+        .filter(|error| error.kind() != ErrorKind::BrokenPipe)
+}

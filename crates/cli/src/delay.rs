@@ -5,6 +5,7 @@ mod watch;
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::report::link_notice;
 use anyhow::Context;
 use live::port::{self, Options, PortSpec};
 use live::{clock, world};
@@ -79,7 +80,8 @@ impl Delay {
         }
         let on_terminal = std::io::stderr().is_terminal() && !self.quiet;
         let (node, watch) = Watch::over(node, on_terminal.then(|| names.clone()));
-        let ended = world::on_ports("delay", node, ports, self.duration);
+        let notice = link_notice(&names);
+        let ended = world::on_ports_with("delay", node, ports, self.duration, notice);
         drop(watch);
         report::tell(&ended?, &names, &specs, self.json)
     }

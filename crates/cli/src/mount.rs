@@ -109,6 +109,7 @@ impl MountCommand {
         };
         let options = Options {
             tick: self.tick,
+            returns: true,
             ..Options::default()
         };
         let (mut ports, mut names) = (Vec::new(), Vec::new());

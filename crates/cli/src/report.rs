@@ -3,10 +3,44 @@
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use live::pace::PaceReport;
+use live::port::Link;
+use live::world::Notice;
 use node::outcome::{Spread, TimingError};
 use node::{Outcome, Time};
 use serde_json::{Value, json};
 use std::fmt::Write;
+
+/// Says on stderr when the link of one of these ports goes down or comes up.
+pub fn link_notice(names: &[String]) -> Option<Notice> {
+    let names = names.to_vec();
+    Some(Box::new(move |port, up| {
+        let state = if up { "up again" } else { "down" };
+        eprintln!("wire: {}: link {state}", names[port]);
+    }))
+}
+
+/// `link down 2 times, 1.5 s in all`; nothing when it never was.
+pub fn put_link(text: &mut String, name: &str, link: Option<Link>) {
+    let Some(link) = link.filter(|link| link.downs > 0) else {
+        return;
+    };
+    let times = if link.downs == 1 { "time" } else { "times" };
+    let now = if link.up { "" } else { ", and still down" };
+    let time = Time::from_ms(link.down_ns / 1_000_000);
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        text,
+        "wire: {name}: link down {} {times}, {time} in all{now}",
+        link.downs
+    );
+}
+
+/// Puts a link that can be looked at into a line of a report.
+pub fn put_link_object(line: &mut Value, link: Option<Link>) {
+    if let Some(Link { up, downs, down_ns }) = link {
+        line["link"] = json!({ "up": up, "downs": downs, "down_ns": down_ns });
+    }
+}
 
 /// Tells what a pacing thread has done. The verdict is bad if the port refused packets.
 ///

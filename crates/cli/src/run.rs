@@ -3,7 +3,7 @@
 use crate::Verdict;
 use crate::cat::tick;
 use crate::output::{Buffering, Output};
-use crate::report::{put_departures, put_timing};
+use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
 use live::hook::{Config, Relay};
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOutcome};
@@ -117,7 +117,7 @@ pub fn drive(
         names.push(port.info.name.clone());
         ports.push(port);
     }
-    let ended = world::on_ports(name, node, ports, duration)?;
+    let ended = world::on_ports_with(name, node, ports, duration, link_notice(&names))?;
     report(&ended, &names, json)?;
     match ended.trouble {
         Some(error) => Err(error.into()),
@@ -159,6 +159,9 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
         }
         text.push('\n');
     }
+    for (name, link) in names.iter().zip(&ended.links) {
+        put_link(&mut text, name, *link);
+    }
     for node in &ended.outcome.nodes {
         let _ = write!(text, "wire: {}:", node.name);
         for (name, count) in &node.counters {
@@ -184,11 +187,14 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
         .iter()
         .zip(&ended.received)
         .zip(&ended.sent)
-        .map(|((name, rx), tx)| {
-            json!({
+        .zip(&ended.links)
+        .map(|(((name, rx), tx), link)| {
+            let mut port = json!({
                 "name": name, "received": rx.received, "lost": rx.dropped,
                 "sent": tx.sent, "refused": rx.refused + tx.refused,
-            })
+            });
+            put_link_object(&mut port, *link);
+            port
         })
         .collect();
     let nodes: Vec<Value> = ended

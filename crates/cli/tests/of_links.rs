@@ -1,4 +1,4 @@
-//! A port of `wire of switch` that loses its carrier, seen by ovs-ofctl.
+//! A port of `wire of switch` that loses its carrier, is set down, is removed and returns, seen by ovs-ofctl.
 
 mod shell;
 
@@ -38,11 +38,29 @@ pass 3
 of mod-port 2 up
 wire send h1 packets 2> /dev/null
 pass 4
+ip link set s2 down
+until_state 2 LINK_DOWN
+ip link set s2 up
+until_state 2 LIVE
+ip link del s2
+until_state 2 LINK_DOWN
+wire send h1 packets 2> /dev/null
+pass 5
+ip link add s2 type veth peer name h2
+ip link set h2 up
+ip link set s2 up
+until_state 2 LIVE
+wire send h1 packets 2> /dev/null
+pass 6
+kill $switch
+wait $switch || true
+trap - EXIT
+grep "link down" report
 '
 "#;
 
 #[test]
-fn a_port_without_a_carrier_is_told_and_fast_failover_leaves_it() {
+fn a_port_without_a_carrier_or_interface_is_told_and_fast_failover_leaves_it_until_it_returns() {
     let test = "link state of live ports";
     if !is_root(test) || !has("ovs-ofctl", test) || !has("ip", test) {
         return;
@@ -51,7 +69,20 @@ fn a_port_without_a_carrier_is_told_and_fast_failover_leaves_it() {
     place.write("packets", lines(1));
     let ended = place.run(SCRIPT);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let counts: Vec<&str> = ended.out.lines().map(str::trim).collect();
+    let lines: Vec<&str> = ended.out.lines().map(str::trim).collect();
+    let (counts, told) = lines.split_at(lines.len().min(6));
+    // Each time that it went, and the sum in the end.
+    assert_eq!(
+        told.iter()
+            .filter(|line| **line == "wire: s2: link down")
+            .count(),
+        3
+    );
+    assert!(
+        told.iter()
+            .any(|line| line.starts_with("wire: s2: link down 3 times")),
+        "{told:?}"
+    );
     // All that the group got, then by bucket.
     assert_eq!(
         counts,
@@ -60,6 +91,8 @@ fn a_port_without_a_carrier_is_told_and_fast_failover_leaves_it() {
             "packet_count=2 packet_count=1 packet_count=1",
             "packet_count=3 packet_count=1 packet_count=2",
             "packet_count=4 packet_count=2 packet_count=2",
+            "packet_count=5 packet_count=2 packet_count=3",
+            "packet_count=6 packet_count=3 packet_count=3",
         ],
         "{ended:?}"
     );

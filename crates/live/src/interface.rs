@@ -170,12 +170,8 @@ fn default_route(line: &str, name: &str, v6: bool) -> Option<IpAddr> {
 pub fn find(name: &str) -> io::Result<Option<Interface>> {
     let socket = socket()?;
     let ask = Ask::new(std::os::fd::AsFd::as_fd(&socket), name);
-    let index = match ask.call(libc::SIOCGIFINDEX) {
-        Ok(request) => {
-            // SAFETY: the kernel has filled in the union's index.
-            let index = unsafe { request.ifr_ifru.ifru_ifindex };
-            index as u32
-        }
+    let index = match ask.index() {
+        Ok(index) => index,
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -251,6 +247,21 @@ impl Ask<'_> {
         Ask { socket, request }
     }
 
+    /// About the interface that has this number, under the name that it has now.
+    pub(crate) fn by_index(socket: BorrowedFd<'_>, index: u32) -> io::Result<Ask<'_>> {
+        let mut ask = Ask::new(socket, "");
+        ask.request.ifr_ifru.ifru_ifindex = index as libc::c_int;
+        ask.request = ask.call(libc::SIOCGIFNAME)?;
+        Ok(ask)
+    }
+
+    /// The interface's number.
+    pub(crate) fn index(&self) -> io::Result<u32> {
+        let request = self.call(libc::SIOCGIFINDEX)?;
+        // SAFETY: the kernel has filled in the union's index.
+        Ok(unsafe { request.ifr_ifru.ifru_ifindex } as u32)
+    }
+
     fn call(&self, what: libc::Ioctl) -> io::Result<libc::ifreq> {
         let mut request = self.request;
         // SAFETY: each request used here reads and writes one ifreq.
@@ -284,7 +295,8 @@ impl Ask<'_> {
         }
     }
 
-    fn address(&self) -> io::Result<(u16, Option<[u8; 6]>)> {
+    /// Its kind as an ARPHRD number, and its address if that is Ethernet's.
+    pub(crate) fn address(&self) -> io::Result<(u16, Option<[u8; 6]>)> {
         // SAFETY: the kernel has filled in the union's address.
         let address = unsafe { self.call(libc::SIOCGIFHWADDR)?.ifr_ifru.ifru_hwaddr };
         let kind = address.sa_family;

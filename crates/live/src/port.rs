@@ -2,10 +2,15 @@
 //!
 //! Both halves are separate, so that a reader and a writer may sit in different threads.
 
+mod backlog;
 mod error;
+mod link;
 mod spec;
 
+pub(crate) use backlog::Backlog;
 pub use error::PortError;
+pub use link::Link;
+pub(crate) use link::LinkWatch;
 pub use spec::{PortSpec, SpecError};
 
 use crate::{calibrate, channel, hook, raw, stream, tap, udp, xdp};
@@ -87,6 +92,11 @@ pub struct Options {
     pub method: Option<Method>,
     /// Key and certificates, for `ssl:` and `pssl:`. Default none, with which these do not open.
     pub tls: Option<channel::Tls>,
+    /// Whether an interface that is removed is waited for, and used again when there is one of its name. Default no: the
+    /// port ends with it.
+    pub returns: bool,
+    /// How long a frame waits for room in an interface's queue before it is given up. Default 1 s.
+    pub patience: Duration,
 }
 
 /// How frames are given to the kernel.
@@ -113,13 +123,27 @@ impl Method {
 
 impl Options {
     /// For so many ports of nodes, which see every frame that comes: each with a ring, all of them together with no more than
-    /// 128 MiB, and none with more than the usual buffer.
+    /// 128 MiB, and none with more than the usual buffer. They wait for interfaces that are removed, and hardly for a queue
+    /// that is full, since that keeps all other ports waiting.
     pub fn of_nodes(ports: usize) -> Options {
         let usual = Options::default();
         Options {
             ring: true,
             buffer: (RINGS / ports.max(1)).clamp(LEAST_RING, usual.buffer),
+            returns: true,
+            patience: NODES_PATIENCE,
             ..usual
+        }
+    }
+}
+
+impl Options {
+    /// For what the links of a graph come and go by: as that of nodes, without a ring for each of many.
+    pub fn of_wires() -> Options {
+        Options {
+            returns: true,
+            patience: NODES_PATIENCE,
+            ..Options::default()
         }
     }
 }
@@ -128,6 +152,8 @@ impl Options {
 const RINGS: usize = 128 << 20;
 /// Bytes of a ring at least: a thousand frames.
 const LEAST_RING: usize = 2 << 20;
+/// What one port's queue may keep the others of a node waiting.
+const NODES_PATIENCE: Duration = Duration::from_millis(10);
 
 impl Default for Options {
     fn default() -> Options {
@@ -138,6 +164,8 @@ impl Default for Options {
             buffer: 32 << 20,
             method: None,
             tls: None,
+            returns: false,
+            patience: Duration::from_secs(1),
         }
     }
 }
@@ -177,19 +205,32 @@ pub struct TxCounters {
     pub bytes: u64,
     /// Frames that it would not take.
     pub refused: u64,
+    /// Those of them that came while there was no link.
+    pub no_link: u64,
+    /// Those of them that found its queue full for too long.
+    pub full: u64,
     /// Times that its queue was full, and sending went on when it no longer was.
     pub waited: u64,
+}
+
+impl TxCounters {
+    /// Counts a frame that was not taken.
+    pub(crate) fn refuse(&mut self, error: &PortError) {
+        self.refused += 1;
+        self.no_link += u64::from(error.is_no_link());
+        self.full += u64::from(matches!(error, PortError::Full { .. }));
+    }
 }
 
 /// The receiving half of a port.
 pub trait Receive: Send {
     /// Gives every frame that is there to `sink`, waiting at most `wait` for the first one; returns how many.
     ///
-    /// Comes back early with 0 when a signal arrives.
+    /// Comes back early with 0 when a signal arrives, and with 0 while there is no link: that comes and goes.
     ///
     /// # Errors
-    /// [`PortError::Gone`] when the interface vanished and [`PortError::Ended`] at the end of a
-    /// file, both only after every frame has been given; others as they happen.
+    /// [`PortError::Gone`] when the interface was removed and is not [waited for](Options::returns), and
+    /// [`PortError::Ended`] at the end of a file, both only after every frame has been given; others as they happen.
     fn receive(
         &mut self,
         wait: Duration,
@@ -199,8 +240,8 @@ pub trait Receive: Send {
     /// What happened so far.
     fn counters(&self) -> RxCounters;
 
-    /// Whether there is a link now; `None` where that cannot be known. Costs a system call.
-    fn has_link(&self) -> Option<bool> {
+    /// Looks at the link; `None` where there is nothing to look at. Costs system calls.
+    fn link(&mut self) -> Option<Link> {
         None
     }
 

@@ -4,6 +4,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `socket` | makes and binds sockets, asks for drops and for what became of the interface |
+//! | `watched` | a receiving socket whose link comes and goes |
 //! | `messages` | receives by recvmmsg: no memory before it is needed |
 //! | `ring` | receives by a TPACKET_V2 ring: neither a call nor a copy for a frame |
 //! | `deliver` | from what the kernel hands over to frames as they are on a wire |
@@ -22,6 +23,7 @@ mod send_ring;
 mod socket;
 mod split;
 mod stamp;
+mod watched;
 
 use crate::clock;
 use crate::interface::{self, Interface};
@@ -65,8 +67,8 @@ pub fn receiver(
 /// When the process lacks CAP_NET_RAW.
 pub fn sender(interface: &Interface, options: &Options) -> Result<Box<dyn Transmit>, PortError> {
     Ok(match options.method.unwrap_or(Method::Send) {
-        Method::Send => Box::new(send::Sender::open(interface)?),
-        Method::Ring => Box::new(send_ring::RingSender::open(interface)?),
+        Method::Send => Box::new(send::Sender::open(interface, options)?),
+        Method::Ring => Box::new(send_ring::RingSender::open(interface, options)?),
     })
 }
 

@@ -1,18 +1,20 @@
 //! TAP interfaces: the kernel's stack on one side, this program on the other.
 //!
 //! The interface is made when the port is opened and goes with it, unless it was there before
-//! (`ip tuntap add NAME mode tap`).
+//! (`ip tuntap add NAME mode tap`). It may be set down and up. Removed by somebody else it does not return: who removes what
+//! this port has made wants its end.
 
 use crate::clock::now_ns;
 use crate::interface::{self, Ask, Interface};
 use crate::port::{
-    Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit, TxCounters,
+    Link, LinkWatch, Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps,
+    Transmit, TxCounters,
 };
 use crate::{clock, wait};
 use packet::{LONGEST, SHORTEST};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,12 +43,15 @@ pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
     let interface = interface::find(name)
         .map_err(|error| failed("asking for the interface", error))?
         .ok_or_else(|| gone(name))?;
+    let about = interface::socket().map_err(|error| failed("making a socket", error))?;
     let file = Arc::new(file);
     Ok(Port {
         info: info(&interface, options),
         rx: Box::new(Receiver {
             name: name.into(),
             file: file.clone(),
+            about,
+            watch: LinkWatch::default(),
             buffer: vec![0; ROOM].into(),
             counters: RxCounters::default(),
         }),
@@ -74,10 +79,7 @@ fn info(interface: &Interface, options: &Options) -> PortInfo {
 }
 
 fn gone(name: &str) -> PortError {
-    PortError::Gone {
-        name: name.into(),
-        why: "was removed",
-    }
+    PortError::Gone { name: name.into() }
 }
 
 /// What a read or write says, as a port's error.
@@ -92,6 +94,9 @@ fn fault(name: &str, doing: &'static str, error: io::Error) -> PortError {
 struct Receiver {
     name: String,
     file: Arc<File>,
+    /// To ask about the interface by.
+    about: OwnedFd,
+    watch: LinkWatch,
     buffer: Box<[u8]>,
     counters: RxCounters,
 }
@@ -133,6 +138,14 @@ impl Receive for Receiver {
 
     fn counters(&self) -> RxCounters {
         self.counters
+    }
+
+    fn link(&mut self) -> Option<Link> {
+        let flags = Ask::new(self.about.as_fd(), &self.name).flags();
+        let both = libc::IFF_UP | libc::IFF_RUNNING;
+        self.watch
+            .see(flags.is_ok_and(|flags| flags & both == both));
+        Some(self.watch.link())
     }
 
     fn descriptor(&self) -> Option<RawFd> {
@@ -177,7 +190,7 @@ impl Transmit for Sender {
                 }
                 Err(_) if sent > 0 => return Ok(sent),
                 Err(error) => {
-                    self.counters.refused += 1;
+                    self.counters.refuse(&error);
                     return Err(error);
                 }
             }

@@ -35,13 +35,13 @@ pub use real::{Interface, Line, Outside, Real, Relay, Stack};
 use crate::crew::{Crew, CrewError, JobReport, Staff};
 use crate::facts::{FactsError, Feed};
 use crate::netns::NetnsError;
-use crate::port::{Port, PortError, RxCounters, Stamps, TxCounters};
+use crate::port::{Link, Port, PortError, RxCounters, Stamps, TxCounters};
 use crate::{clock, interface, signal};
 use host::{Host, HostPort, HostReport, Run, Staffed};
 use node::link::{Level, seed_of};
 use node::outcome::Finish;
 use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
-use schedule::{Exit, Lane, Schedule, ScheduleReport};
+use schedule::{Exit, Lane, Refused, Schedule, ScheduleReport};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,9 +58,6 @@ const SILENT_LOOKS: u32 = 60;
 
 /// How long nodes may go on sending when the programs that end by themselves are over.
 const LINGER: Time = Time::from_secs(1);
-
-/// Frames that the system would not take, in a node's drops.
-const REFUSED: &str = "refused by the port";
 
 /// Whether a run shall end now.
 pub type Stop = Box<dyn Fn() -> bool + Send>;
@@ -143,7 +140,9 @@ pub struct PortsOutcome {
     pub received: Vec<RxCounters>,
     /// What each port sent.
     pub sent: Vec<TxCounters>,
-    /// What went wrong first with a port, such as its interface vanishing; the run ended with it.
+    /// What became of each port's link, where there is something to tell.
+    pub links: Vec<Option<Link>>,
+    /// What went wrong first with a port that is of no more use. The run went on with the others.
     pub trouble: Option<PortError>,
 }
 
@@ -243,6 +242,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
                     false => VecDeque::new(),
                 },
                 has_link: true,
+                downs: 0,
                 from: own.then(|| link.channels[far].clone()),
                 taps: if own { seen_by(far) } else { Vec::new() },
                 real: !own,
@@ -258,6 +258,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
             node: member.node,
             ports: ports.into_iter().flatten().collect(),
             feed: None,
+            notice: None,
         }
     });
     let company = Company {
@@ -288,8 +289,12 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     }
 }
 
+/// Told of each port whose link has gone down, or come up again.
+pub type Notice = Box<dyn FnMut(usize, bool) + Send>;
+
 /// Runs one node on ports, in real time. Ends when the time is up, when all ports have ended and
-/// nothing is left to happen, when an interface vanishes, or by Ctrl-C.
+/// nothing is left to happen, when the last port has failed, or by Ctrl-C. A link that goes down and comes
+/// up again ends nothing: the node is told, and what it sends meanwhile is counted among its drops.
 ///
 /// # Errors
 /// When the ports are not as many as the node's.
@@ -301,6 +306,23 @@ pub fn on_ports(
     node: Box<dyn Node>,
     ports: Vec<Port>,
     until: Option<Time>,
+) -> Result<PortsOutcome, WorldError> {
+    on_ports_with(name, node, ports, until, None)
+}
+
+/// Runs one node on ports as [`on_ports`] does, and tells `notice` of their links.
+///
+/// # Errors
+/// As [`on_ports`].
+///
+/// # Panics
+/// As [`on_ports`].
+pub fn on_ports_with(
+    name: &str,
+    node: Box<dyn Node>,
+    ports: Vec<Port>,
+    until: Option<Time>,
+    notice: Option<Notice>,
 ) -> Result<PortsOutcome, WorldError> {
     let (wanted, given) = (node.ports(), ports.len());
     if wanted != given {
@@ -320,6 +342,7 @@ pub fn on_ports(
             link: None,
             changes: VecDeque::new(),
             has_link: true,
+            downs: 0,
             from: None,
             taps: Vec::new(),
             real: false,
@@ -337,11 +360,14 @@ pub fn on_ports(
         node,
         ports: hosted,
         feed,
+        notice,
     };
     let mut ended = conduct(vec![staffed], lanes, until, None, company);
+    let host = ended.hosts.remove(0);
     Ok(PortsOutcome {
         outcome: ended.outcome,
-        received: ended.hosts.remove(0).received,
+        received: host.received,
+        links: host.own_links,
         sent: ended.sent,
         trouble: ended.trouble,
     })
@@ -368,7 +394,8 @@ fn lane(tx: Box<dyn crate::port::Transmit>, owner: usize) -> Lane {
         tx: Mutex::new(tx),
         owner,
         waiting: AtomicU64::new(0),
-        refused: AtomicU64::new(0),
+        refused: Default::default(),
+        dead: AtomicBool::new(false),
         exit: None,
     }
 }
@@ -468,12 +495,13 @@ fn conduct(
     };
     let mut trouble = departures.trouble;
     for lane in run.schedule.lanes() {
-        let refused = lane.refused.load(Ordering::SeqCst);
         let drops = &mut hosts[lane.owner].outcome.drops;
-        if refused > 0 {
-            match drops.iter_mut().find(|(reason, _)| reason == REFUSED) {
+        for (kind, words) in Refused::ALL {
+            let refused = lane.refused[kind as usize].load(Ordering::SeqCst);
+            match drops.iter_mut().find(|(reason, _)| reason == words) {
+                _ if refused == 0 => {}
                 Some((_, count)) => *count += refused,
-                None => drops.push((REFUSED.into(), refused)),
+                None => drops.push((words.into(), refused)),
             }
         }
     }

@@ -5,7 +5,8 @@
 //! this program's own, a tag that a card has taken off and a checksum that a local stack has left to a
 //! card stay so. Frames are at most 3,520 bytes.
 //!
-//! The program that redirects frames and the sockets' memory go with the process, however it ends.
+//! The program that redirects frames and the sockets' memory go with the process, however it ends. The interface may be set
+//! down and up. When it is removed the port ends: the kernel parts the sockets from it for good, with all their memory.
 
 mod program;
 mod receive;
@@ -78,7 +79,13 @@ pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
     Ok(Port {
         info: info(&interface, options, method),
         rx: Box::new(rx),
-        tx: Box::new(Sender::new(name, interface.mtu, sender, program)),
+        tx: Box::new(Sender::new(
+            name,
+            interface.mtu,
+            sender,
+            options.patience,
+            program,
+        )),
     })
 }
 
@@ -107,14 +114,15 @@ struct Program {
     _map: Sockets,
 }
 
-/// Whether the interface is still there and up, asked by a socket of its namespace.
-fn state(name: &str, socket: &OwnedFd) -> Result<(), PortError> {
+/// Whether the interface is up and has a carrier, asked by a socket of its namespace.
+///
+/// # Errors
+/// When it was removed.
+fn has_link(name: &str, socket: &OwnedFd) -> Result<bool, PortError> {
+    let both = libc::IFF_UP | libc::IFF_RUNNING;
     let ask = interface::Ask::new(std::os::fd::AsFd::as_fd(socket), name);
-    let why = match ask.flags() {
-        Ok(flags) if flags & libc::IFF_UP != 0 => return Ok(()),
-        Ok(_) => "was set down",
-        Err(_) => "was removed",
-    };
-    let name = name.into();
-    Err(PortError::Gone { name, why })
+    match ask.flags() {
+        Ok(flags) => Ok(flags & both == both),
+        Err(_) => Err(PortError::Gone { name: name.into() }),
+    }
 }

@@ -1,6 +1,7 @@
 //! Packets from live ports.
 
 use super::Writer;
+use crate::report::put_link;
 use live::clock;
 use live::port::{self, Options, Port, PortError, PortSpec};
 use packet::{Packet, Tick};
@@ -10,6 +11,8 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_millis(100);
 /// The same where several ports are asked in turn; the kernel keeps what comes to the others.
 const TURN: Duration = Duration::from_millis(1);
+/// How often quiet ports are looked at: whether there is a link, ns.
+const LOOK: u64 = 100_000_000;
 /// The longest that a packet stays in the buffer while others keep coming, ns.
 const DELAY: u64 = 10_000_000;
 
@@ -36,7 +39,8 @@ pub fn copy(mut ports: Vec<Port>, out: &mut Writer) -> anyhow::Result<()> {
     let wait = if ports.len() > 1 { TURN } else { WAIT };
     let mut failed = None;
     let mut open: Vec<bool> = vec![true; ports.len()];
-    let mut flushed = clock::now_ns();
+    let mut up: Vec<bool> = vec![true; ports.len()];
+    let (mut flushed, mut looked) = (clock::now_ns(), 0);
     let mut turn = 0;
     while open.contains(&true) && out.left > 0 && !live::signal::stop_requested() {
         let mut came = 0;
@@ -62,13 +66,19 @@ pub fn copy(mut ports: Vec<Port>, out: &mut Writer) -> anyhow::Result<()> {
             }
         }
         turn = next_open(&open, turn);
+        if came == 0 && clock::now_ns() - looked > LOOK {
+            looked = clock::now_ns();
+            for (index, port) in ports.iter_mut().enumerate() {
+                up[index] = tell_link(port, up[index]);
+            }
+        }
         if came == 0 || clock::now_ns() - flushed > DELAY {
             out.stdout.flush()?;
             flushed = clock::now_ns();
         }
     }
     out.stdout.flush()?;
-    for port in &ports {
+    for port in &mut ports {
         report(port);
     }
     failed.map_or(Ok(()), |error| Err(error.into()))
@@ -102,8 +112,22 @@ fn receive(
     Ok(received)
 }
 
+/// Says when a link goes down or comes up, which was `before`; whether it is up.
+fn tell_link(port: &mut Port, before: bool) -> bool {
+    let up = port.rx.link().is_none_or(|link| link.up);
+    match (before, up) {
+        (true, false) => eprintln!("wire: {}: link down", port.info.name),
+        (false, true) => eprintln!("wire: {}: link up again", port.info.name),
+        _ => {}
+    }
+    up
+}
+
 /// Says what was lost, if anything was.
-fn report(port: &Port) {
+fn report(port: &mut Port) {
+    let mut text = String::new();
+    put_link(&mut text, &port.info.name, port.rx.link());
+    eprint!("{text}");
     let (name, counters) = (&port.info.name, port.rx.counters());
     if counters.dropped > 0 || counters.refused > 0 {
         eprintln!(

@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use crate::report::{put_departures, put_timing};
+use crate::report::{put_departures, put_link, put_link_object, put_timing};
 use live::world::PortsOutcome;
 use nodes::delay::Spec;
 use serde_json::{Map, Value, json};
@@ -72,6 +72,9 @@ fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
         }
         text.push('\n');
     }
+    for (name, link) in names.iter().zip(&ended.links) {
+        put_link(&mut text, name, *link);
+    }
     for node in &ended.outcome.nodes {
         for (reason, count) in node.drops.iter().filter(|(reason, _)| reason != "lost") {
             let _ = writeln!(text, "wire: dropped {count}: {reason}");
@@ -96,7 +99,9 @@ fn object(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> Value {
             "refused".into(),
             json!(ended.sent[1 - way].refused + ended.received[way].refused),
         );
-        Value::Object(direction)
+        let mut direction = Value::Object(direction);
+        put_link_object(&mut direction, ended.links[way]);
+        direction
     });
     let nodes = ended.outcome.nodes.iter();
     let drops: Map<String, Value> = nodes

@@ -17,7 +17,6 @@ impl Transmit for Keeper {
                 b'X' => PortError::TooShort { len: frame.len() },
                 b'G' => PortError::Gone {
                     name: "keeper".into(),
-                    why: "was removed",
                 },
                 _ => {
                     log.push((now_ns(), frame.to_vec()));

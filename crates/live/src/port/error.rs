@@ -2,6 +2,7 @@
 
 use crate::hook::HookError;
 use std::io;
+use std::time::Duration;
 
 /// What is wrong with a port, where, and the mend.
 #[derive(Debug, thiserror::Error)]
@@ -41,13 +42,27 @@ pub enum PortError {
         /// Its ARPHRD number.
         kind: u16,
     },
-    /// The interface was removed or set down while the port was open.
-    #[error("interface `{name}` {why} while in use")]
+    /// The interface was removed while the port was open.
+    #[error("interface `{name}` was removed while in use")]
     Gone {
         /// The interface.
         name: String,
-        /// What became of it.
-        why: &'static str,
+    },
+    /// The interface was removed, and the port waits for one of its name.
+    #[error("interface `{name}` was removed; it is used again when it returns")]
+    Away {
+        /// The interface.
+        name: String,
+    },
+    /// The interface's queue has no room.
+    #[error(
+        "the queue of interface `{name}` had no room for a frame in {patience:?}; send more slowly"
+    )]
+    Full {
+        /// The interface.
+        name: String,
+        /// How long it was waited for.
+        patience: Duration,
     },
     /// Nothing more will come: the end of a file, or of the other side.
     #[error("the end of `{name}`")]
@@ -129,10 +144,19 @@ pub enum PortError {
 impl PortError {
     /// Whether the port is of no more use: no later call will do better.
     pub fn is_end(&self) -> bool {
-        !matches!(
+        let frame = matches!(
             self,
-            PortError::TooLong { .. } | PortError::TooShort { .. } | PortError::NoPacket { .. }
-        )
+            PortError::TooLong { .. }
+                | PortError::TooShort { .. }
+                | PortError::NoPacket { .. }
+                | PortError::Full { .. }
+        );
+        !frame && !self.is_no_link()
+    }
+
+    /// Whether a frame is lost because there is no link, which may return.
+    pub fn is_no_link(&self) -> bool {
+        matches!(self, PortError::Down { .. } | PortError::Away { .. })
     }
 
     /// What the system said, as an error that names the place; a lack of rights is told apart.

@@ -3,9 +3,10 @@
 use super::deliver::{Delivery, OFFLOAD, Offload, Raw, tag};
 use super::mend;
 use super::socket::{Socket, says_gone};
+use super::watched::Watched;
 use crate::clock::Converter;
 use crate::interface::Interface;
-use crate::port::{Options, PortError, Receive, Received, RxCounters};
+use crate::port::{Link, Options, PortError, Receive, Received, RxCounters};
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -24,11 +25,10 @@ const CONTROL: usize = 128;
 
 /// A receiving half over recvmmsg.
 pub struct Receiver {
-    socket: Socket,
+    socket: Watched,
     clock: Converter,
     buffers: Box<Buffers>,
     delivery: Delivery,
-    gone: bool,
 }
 
 /// What the kernel writes into. The headers point into the other three, none of which ever moves.
@@ -99,18 +99,17 @@ struct Beside {
 impl Receiver {
     /// Opens the interface for receiving.
     pub fn open(interface: &Interface, options: &Options) -> Result<Receiver, PortError> {
-        let socket = Socket::new(interface)?;
+        let mut socket = Socket::new(interface)?;
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.buffer);
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
         socket.set(level, option, 1i32, "asking for tags")?;
         socket.ask_for_all(options)?;
         socket.bind(libc::ETH_P_ALL as u16)?;
         Ok(Receiver {
-            socket,
+            socket: Watched::new(socket, options),
             clock: Converter::new(),
             buffers: Buffers::new(),
             delivery: Delivery::default(),
-            gone: false,
         })
     }
 
@@ -140,8 +139,7 @@ impl Receiver {
                 Some(libc::EINVAL) => self.delivery.counters.refused += 1,
                 // Told before what still waits in the queue: that is delivered first.
                 // Once for setting it down, once more for its removal.
-                _ if says_gone(&error) && self.gone => return Ok(0),
-                _ if says_gone(&error) => self.gone = true,
+                _ if says_gone(&error) => self.socket.lost(),
                 _ => return Err(self.socket.error("receiving", error)),
             }
         }
@@ -155,8 +153,9 @@ impl Receive for Receiver {
         sink: &mut dyn FnMut(Received<'_>),
     ) -> Result<usize, PortError> {
         let mut got = self.take()?;
-        if got == 0 && !self.gone && !wait.is_zero() {
-            self.socket.wait(libc::POLLIN, wait)?;
+        if got == 0 && !wait.is_zero() {
+            self.socket.nothing_came()?;
+            self.socket.wait_for_frame(wait)?;
             got = self.take()?;
         }
         let mut given = 0;
@@ -175,8 +174,8 @@ impl Receive for Receiver {
             }
             got = self.take()?;
         }
-        if self.gone && given == 0 {
-            return Err(self.socket.gone());
+        if given == 0 {
+            self.socket.nothing_came()?;
         }
         Ok(given)
     }
@@ -188,8 +187,8 @@ impl Receive for Receiver {
         }
     }
 
-    fn has_link(&self) -> Option<bool> {
-        self.socket.has_link()
+    fn link(&mut self) -> Option<Link> {
+        Some(self.socket.look())
     }
 
     fn descriptor(&self) -> Option<RawFd> {

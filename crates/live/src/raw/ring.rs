@@ -6,9 +6,10 @@
 use super::deliver::{Delivery, OFFLOAD, Offload, Raw, tag};
 use super::mend;
 use super::socket::Socket;
+use super::watched::Watched;
 use crate::clock::Converter;
 use crate::interface::Interface;
-use crate::port::{Options, PortError, Receive, Received, RxCounters};
+use crate::port::{Link, Options, PortError, Receive, Received, RxCounters};
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -32,7 +33,7 @@ const COPY: u32 = libc::TP_STATUS_COPY;
 
 /// A receiving half over a ring.
 pub struct Ring {
-    socket: Socket,
+    socket: Watched,
     clock: Converter,
     delivery: Delivery,
     memory: Memory,
@@ -42,7 +43,6 @@ pub struct Ring {
     long: Box<[u8]>,
     /// Times in a row that nothing was there.
     idle: u32,
-    gone: bool,
 }
 
 /// The memory that is shared with the kernel.
@@ -109,7 +109,7 @@ impl Drop for Memory {
 impl Ring {
     /// Opens the interface for receiving.
     pub fn open(interface: &Interface, options: &Options) -> Result<Ring, PortError> {
-        let socket = Socket::new(interface)?;
+        let mut socket = Socket::new(interface)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_VERSION);
         socket.set(level, option, version, "asking for a ring")?;
@@ -134,15 +134,24 @@ impl Ring {
             .map_err(|error| socket.error("mapping the ring", error))?;
         socket.bind(libc::ETH_P_ALL as u16)?;
         Ok(Ring {
-            socket,
+            socket: Watched::new(socket, options),
             clock: Converter::new(),
             delivery: Delivery::default(),
             memory,
             next: 0,
             long: vec![0; LONG].into(),
             idle: 0,
-            gone: false,
         })
+    }
+
+    /// Nothing is there: asks what the kernel has to say of the interface, which takes a call, so not each time for who
+    /// looks again and again.
+    fn look_now_and_then(&mut self) -> Result<(), PortError> {
+        self.idle = self.idle.wrapping_add(1);
+        if self.idle % LOOK == 1 && self.socket.says_gone() {
+            self.socket.lost();
+        }
+        self.socket.nothing_came()
     }
 
     /// Gives all frames that are there.
@@ -237,23 +246,16 @@ impl Receive for Ring {
         sink: &mut dyn FnMut(Received<'_>),
     ) -> Result<usize, PortError> {
         let mut given = self.drain(sink);
-        if given == 0 && !wait.is_zero() && !self.gone {
-            self.socket.wait(libc::POLLIN, wait)?;
-            given = self.drain(sink);
-        }
-        self.idle = match given {
-            0 => self.idle.wrapping_add(1),
-            _ => 0,
-        };
-        // A call, so not each time for who looks again and again.
-        if self.idle % LOOK == 1 && !self.gone && self.socket.says_gone() {
-            self.gone = true;
+        if given == 0 && !wait.is_zero() {
+            self.look_now_and_then()?;
+            self.socket.wait_for_frame(wait)?;
             given = self.drain(sink);
         }
         match given {
-            0 if self.gone => Err(self.socket.gone()),
-            _ => Ok(given),
+            0 => self.look_now_and_then()?,
+            _ => self.idle = 0,
         }
+        Ok(given)
     }
 
     fn counters(&self) -> RxCounters {
@@ -263,8 +265,8 @@ impl Receive for Ring {
         }
     }
 
-    fn has_link(&self) -> Option<bool> {
-        self.socket.has_link()
+    fn link(&mut self) -> Option<Link> {
+        Some(self.socket.look())
     }
 
     fn descriptor(&self) -> Option<RawFd> {

@@ -3,9 +3,8 @@
 use super::socket::{Socket, says_gone};
 use super::stamp::Stamper;
 use crate::interface::Interface;
-use crate::port::{PortError, Transmit, TxCounters};
+use crate::port::{Backlog, Options, PortError, Transmit, TxCounters};
 use std::io;
-use std::time::Duration;
 
 /// Frames a call.
 const BATCH: usize = 64;
@@ -17,6 +16,8 @@ pub struct Sender {
     socket: Socket,
     batch: Batch,
     stamper: Stamper,
+    backlog: Backlog,
+    returns: bool,
     counters: TxCounters,
 }
 
@@ -55,14 +56,16 @@ impl Batch {
 
 impl Sender {
     /// Opens the interface for sending.
-    pub fn open(interface: &Interface) -> Result<Sender, PortError> {
-        let socket = Socket::new(interface)?;
+    pub fn open(interface: &Interface, options: &Options) -> Result<Sender, PortError> {
+        let mut socket = Socket::new(interface)?;
         socket.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, BUFFER);
         socket.bind(0)?;
         Ok(Sender {
             stamper: Stamper::new(&socket),
             socket,
             batch: Batch::new(),
+            backlog: Backlog::new(options.patience),
+            returns: options.returns,
             counters: TxCounters::default(),
         })
     }
@@ -88,21 +91,14 @@ impl Sender {
             };
             if sent > 0 {
                 self.stamper.sent(&self.socket);
+                self.backlog.passed();
                 return Ok(sent as usize);
             }
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                Some(libc::EAGAIN) => {
-                    self.counters.waited += 1;
-                    self.socket
-                        .wait(libc::POLLOUT, Duration::from_millis(100))?;
-                }
-                // The interface's own queue is full, which poll does not know about.
-                Some(libc::ENOBUFS) => {
-                    self.counters.waited += 1;
-                    self.socket.wait(0, Duration::from_micros(50))?;
-                }
+                // The socket's own share is in use, or the interface's queue is full.
+                Some(libc::EAGAIN | libc::ENOBUFS) => self.wait()?,
                 Some(libc::EMSGSIZE) => {
                     let mtu = self.socket.mtu();
                     return Err(PortError::TooLong {
@@ -112,10 +108,18 @@ impl Sender {
                         longest: mtu as usize + 14,
                     });
                 }
-                _ if says_gone(&error) => return Err(self.socket.gone()),
+                _ if says_gone(&error) => self.socket.recover(&error, self.returns)?,
                 _ => return Err(self.socket.error("sending", error)),
             }
         }
+    }
+
+    /// Waits for room. Not by poll(2): that comes back at once while there are stamps to be read.
+    fn wait(&mut self) -> Result<(), PortError> {
+        let pause = self.backlog.pause(self.socket.name())?;
+        self.counters.waited += 1;
+        std::thread::park_timeout(pause);
+        Ok(())
     }
 }
 
@@ -143,7 +147,7 @@ impl Transmit for Sender {
                 // What was sent is told first; the next call begins with the frame at fault.
                 Err(_) if sent > 0 => return Ok(sent),
                 Err(error) => {
-                    self.counters.refused += 1;
+                    self.counters.refuse(&error);
                     return Err(error);
                 }
             }

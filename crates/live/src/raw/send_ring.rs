@@ -4,11 +4,10 @@
 use super::socket::{Socket, says_gone};
 use super::stamp::Stamper;
 use crate::interface::Interface;
-use crate::port::{PortError, Transmit, TxCounters};
+use crate::port::{Backlog, Options, PortError, Transmit, TxCounters};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// Frames that the ring holds.
 const SLOTS: usize = 64;
@@ -27,6 +26,8 @@ pub struct RingSender {
     ready: Option<(*const u8, usize)>,
     mtu: usize,
     stamper: Stamper,
+    backlog: Backlog,
+    returns: bool,
     counters: TxCounters,
 }
 
@@ -89,8 +90,8 @@ impl Drop for Memory {
 
 impl RingSender {
     /// Opens the interface for sending.
-    pub fn open(interface: &Interface) -> Result<RingSender, PortError> {
-        let socket = Socket::new(interface)?;
+    pub fn open(interface: &Interface, options: &Options) -> Result<RingSender, PortError> {
+        let mut socket = Socket::new(interface)?;
         let (level, version) = (libc::SOL_PACKET, libc::tpacket_versions::TPACKET_V2 as i32);
         socket.set(level, libc::PACKET_VERSION, version, "asking for a ring")?;
         let slot = (DATA + interface.mtu as usize + 64)
@@ -114,6 +115,8 @@ impl RingSender {
             next: 0,
             ready: None,
             mtu: interface.mtu as usize,
+            backlog: Backlog::new(options.patience),
+            returns: options.returns,
             counters: TxCounters::default(),
         })
     }
@@ -122,7 +125,8 @@ impl RingSender {
     fn check(&self, frame: &[u8]) -> Result<(), PortError> {
         // One tag is not counted, as for any interface.
         let tag = 4 * usize::from(frame.get(12..14) == Some(&[0x81, 0x00]));
-        let longest = self.mtu + 14 + tag;
+        // The ring is made for the MTU of the time when it was opened.
+        let longest = (self.mtu + 14 + tag).min(self.memory.slot - DATA);
         match frame.len() {
             len @ ..packet::SHORTEST => Err(PortError::TooShort { len }),
             len if len > longest => Err(PortError::TooLong {
@@ -132,6 +136,14 @@ impl RingSender {
                 longest,
             }),
             _ => Ok(()),
+        }
+    }
+
+    fn look_at_mtu(&mut self) {
+        match self.socket.mtu() {
+            // The interface is gone; one that returns is asked again.
+            0 => {}
+            mtu => self.mtu = mtu as usize,
         }
     }
 
@@ -152,14 +164,86 @@ impl RingSender {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                Some(libc::EAGAIN | libc::ENOBUFS) => {
-                    self.counters.waited += 1;
-                    self.socket.wait(0, Duration::from_micros(50))?;
-                }
-                _ if says_gone(&error) => return Err(self.socket.gone()),
+                Some(libc::EAGAIN | libc::ENOBUFS) => self.wait()?,
+                _ if says_gone(&error) => self.socket.recover(&error, self.returns)?,
                 _ => return Err(self.socket.error("sending", error)),
             }
         }
+    }
+
+    /// Waits for room. Not by poll(2): that comes back at once while there are stamps to be read.
+    fn wait(&mut self) -> Result<(), PortError> {
+        let pause = self.backlog.pause(self.socket.name())?;
+        self.counters.waited += 1;
+        std::thread::park_timeout(pause);
+        Ok(())
+    }
+
+    /// After a knock that failed: takes back what the kernel has not taken, so that it does not leave some time later, and the
+    /// slots are used again. `first` is the slot of the first frame, `filled` how many there are; how many it has taken.
+    fn take_back(&mut self, first: usize, filled: usize) -> usize {
+        let slots = (0..filled).map(|frame| (first + frame) % SLOTS);
+        // The kernel goes from slot to slot, and stays at one that it finds wrong.
+        let left = |slot: &usize| {
+            let wrong = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_WRONG_FORMAT;
+            self.memory.state(*slot).load(Ordering::Acquire) & wrong != 0
+        };
+        let taken = slots.clone().position(|slot| left(&slot)).unwrap_or(filled);
+        for slot in slots.skip(taken) {
+            let free = libc::TP_STATUS_AVAILABLE;
+            self.memory.state(slot).store(free, Ordering::Release);
+        }
+        self.next = (first + taken) % SLOTS;
+        taken
+    }
+
+    /// Puts frames into free slots, and has the kernel send them; how many it has taken, and what is wrong with the next one.
+    fn give(&mut self, frames: &[&[u8]]) -> (usize, Option<PortError>) {
+        let (first, mut filled) = (self.next, 0);
+        let mut fault = None;
+        for frame in frames {
+            if !self.is_free(self.next) {
+                break;
+            }
+            if self.ready.take() != Some((frame.as_ptr(), frame.len())) {
+                if self.check(frame).is_err() {
+                    // The MTU may be another by now.
+                    self.look_at_mtu();
+                    fault = self.check(frame).err();
+                }
+                if fault.is_some() {
+                    break;
+                }
+                self.memory.fill(self.next, frame);
+            }
+            let request = libc::TP_STATUS_SEND_REQUEST;
+            self.memory
+                .state(self.next)
+                .store(request, Ordering::Release);
+            self.next = (self.next + 1) % SLOTS;
+            filled += 1;
+        }
+        let mut taken = filled;
+        // With all slots under way the knock has the kernel go on, too.
+        if filled > 0 || fault.is_none() {
+            match self.kick() {
+                Ok(()) if filled > 0 => self.backlog.passed(),
+                Ok(()) => {}
+                Err(error) => {
+                    taken = self.take_back(first, filled);
+                    self.look_at_mtu();
+                    let wrong = frames.get(taken).map(|frame| self.check(frame));
+                    fault = Some(match wrong {
+                        Some(Err(wrong)) if error.is_end() => wrong,
+                        _ => error,
+                    });
+                }
+            }
+        }
+        self.counters.sent += taken as u64;
+        let bytes = frames[..taken].iter().map(|frame| frame.len() as u64);
+        self.counters.bytes += bytes.sum::<u64>();
+        (taken, fault)
     }
 }
 
@@ -167,41 +251,21 @@ impl Transmit for RingSender {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
         let mut sent = 0;
         while sent < frames.len() {
-            let mut filled = 0;
-            for frame in &frames[sent..] {
-                if !self.is_free(self.next) {
-                    break;
-                }
-                if self.ready.take() != Some((frame.as_ptr(), frame.len())) {
-                    match self.check(frame) {
-                        Ok(()) => self.memory.fill(self.next, frame),
-                        // What was sent is told first; the next call begins with the frame at fault.
-                        Err(_) if sent + filled > 0 => break,
-                        Err(error) => {
-                            self.counters.refused += 1;
-                            return Err(error);
-                        }
-                    }
-                }
-                let request = libc::TP_STATUS_SEND_REQUEST;
-                self.memory
-                    .state(self.next)
-                    .store(request, Ordering::Release);
-                self.next = (self.next + 1) % SLOTS;
-                self.counters.bytes += frame.len() as u64;
-                filled += 1;
-            }
-            self.kick()?;
-            self.counters.sent += filled as u64;
-            sent += filled;
-            match frames.get(sent) {
-                Some(frame) if self.check(frame).is_err() => return Ok(sent),
+            let (taken, fault) = self.give(&frames[sent..]);
+            sent += taken;
+            let fault = match fault {
                 // All slots are under way: until some are back.
-                Some(_) if filled == 0 => {
-                    self.counters.waited += 1;
-                    self.socket.wait(libc::POLLOUT, Duration::from_millis(1))?;
+                None if taken == 0 => self.wait().err(),
+                fault => fault,
+            };
+            match fault {
+                None => {}
+                // What was sent is told first; the next call begins with the frame at fault.
+                Some(_) if sent > 0 => return Ok(sent),
+                Some(error) => {
+                    self.counters.refuse(&error);
+                    return Err(error);
                 }
-                _ => {}
             }
         }
         Ok(sent)

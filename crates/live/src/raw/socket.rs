@@ -1,4 +1,7 @@
 //! AF_PACKET sockets.
+//!
+//! The kernel unhooks a socket from an interface that is set down and hooks it up again when that is set up. From one that is
+//! removed it is parted for good: then it is bound again to the one that has the name, with all that it was made with.
 
 use crate::interface::{Ask, Interface};
 use crate::port::{Options, PortError};
@@ -13,7 +16,20 @@ pub struct Socket {
     fd: OwnedFd,
     name: String,
     index: u32,
+    protocol: u16,
+    promiscuous: bool,
     dropped: Cell<u64>,
+}
+
+/// What has become of the interface of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is set up and has a carrier.
+    Up,
+    /// It is set down, or has no carrier.
+    Down,
+    /// It was removed, and there is none of its name.
+    Removed,
 }
 
 impl Socket {
@@ -36,12 +52,15 @@ impl Socket {
             fd,
             name: interface.name.clone(),
             index: interface.index,
+            protocol: 0,
+            promiscuous: false,
             dropped: Cell::new(0),
         })
     }
 
     /// Binds to the interface: with `protocol` 0 for sending only, or ETH_P_ALL for receiving.
-    pub fn bind(&self, protocol: u16) -> Result<(), PortError> {
+    pub fn bind(&mut self, protocol: u16) -> Result<(), PortError> {
+        self.protocol = protocol;
         // SAFETY: an all-zero sockaddr_ll is a valid one.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -81,7 +100,7 @@ impl Socket {
 
     /// Asks for what both ways of receiving want: stamps, the state of offloads, nothing of what this
     /// machine sends, and frames for others if wanted.
-    pub fn ask_for_all(&self, options: &Options) -> Result<(), PortError> {
+    pub fn ask_for_all(&mut self, options: &Options) -> Result<(), PortError> {
         let (socket, packet, on) = (libc::SOL_SOCKET, libc::SOL_PACKET, 1i32);
         let stamps = libc::SO_TIMESTAMPNS;
         self.set(socket, stamps, on, "asking for kernel stamps")?;
@@ -89,6 +108,7 @@ impl Socket {
         self.set(packet, offloads, on, "asking for the state of offloads")?;
         let leave_out = "leaving out what this machine sends (Linux 4.20 or later)";
         self.set(packet, libc::PACKET_IGNORE_OUTGOING, on, leave_out)?;
+        self.promiscuous = options.promiscuous;
         match options.promiscuous {
             true => self.promiscuous(),
             false => Ok(()),
@@ -163,29 +183,78 @@ impl Socket {
         self.dropped.get()
     }
 
-    /// What has become of the interface, when the system says that it is not usable.
-    pub fn gone(&self) -> PortError {
-        let why = match Ask::new(self.fd.as_fd(), &self.name).flags() {
-            Ok(flags) if flags & libc::IFF_UP != 0 => "was set down for a moment",
-            Ok(_) => "was set down",
-            Err(_) => "was removed",
-        };
-        PortError::Gone {
-            name: self.name.clone(),
-            why,
+    /// Looks at the interface. With `returns` one that was removed is taken in use again when there is one of its name.
+    pub fn look(&mut self, returns: bool) -> Standing {
+        let usable = self.is_bound() || returns && self.bind_again();
+        if !usable {
+            return Standing::Removed;
+        }
+        let both = libc::IFF_UP | libc::IFF_RUNNING;
+        match self.ask().flags() {
+            Ok(flags) if flags & both == both => Standing::Up,
+            Ok(_) => Standing::Down,
+            // Removed since; the next look finds it so.
+            Err(_) => Standing::Down,
         }
     }
 
-    /// Whether the interface is up and has a carrier; `None` if it is gone.
-    pub fn has_link(&self) -> Option<bool> {
-        let both = libc::IFF_UP | libc::IFF_RUNNING;
-        let flags = Ask::new(self.fd.as_fd(), &self.name).flags().ok()?;
-        Some(flags & both == both)
+    /// Whether the socket still has its interface, under whatever name.
+    fn is_bound(&self) -> bool {
+        // SAFETY: an all-zero sockaddr_ll is a valid one.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        let mut len = size_of_val(&address) as u32;
+        // SAFETY: the address is valid and its length is given.
+        let result = unsafe { libc::getsockname(self.raw(), (&raw mut address).cast(), &mut len) };
+        // The kernel puts -1 there when the interface goes.
+        result == 0 && address.sll_ifindex > 0
+    }
+
+    /// Binds to the interface that has the name now; whether there is one, and it is Ethernet.
+    fn bind_again(&mut self) -> bool {
+        let ask = Ask::new(self.fd.as_fd(), &self.name);
+        let (Ok(index), Ok((kind, _))) = (ask.index(), ask.address()) else {
+            return false;
+        };
+        if !matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) {
+            return false;
+        }
+        self.index = index;
+        // The membership went with the interface.
+        let all = !self.promiscuous || self.promiscuous().is_ok();
+        all && self.bind(self.protocol).is_ok()
+    }
+
+    /// To ask about the interface, which may have been renamed.
+    fn ask(&self) -> Ask<'_> {
+        let fd = self.fd.as_fd();
+        Ask::by_index(fd, self.index).unwrap_or_else(|_| Ask::new(fd, &self.name))
+    }
+
+    /// What to tell of an interface that was removed.
+    pub fn gone(&self) -> PortError {
+        let name = self.name.clone();
+        PortError::Gone { name }
+    }
+
+    /// What to do about a call that found the interface unusable: try it again, if this returns.
+    ///
+    /// # Errors
+    /// That there is no link; or no interface, which with `returns` may change.
+    pub fn recover(&mut self, error: &io::Error, returns: bool) -> Result<(), PortError> {
+        let name = self.name.clone();
+        if error.raw_os_error() == Some(libc::ENETDOWN) || self.is_bound() {
+            return Err(PortError::Down { name });
+        }
+        match self.look(returns) {
+            Standing::Removed if returns => Err(PortError::Away { name }),
+            Standing::Removed => Err(PortError::Gone { name }),
+            Standing::Up | Standing::Down => Ok(()),
+        }
     }
 
     /// The interface's MTU now.
     pub fn mtu(&self) -> u32 {
-        Ask::new(self.fd.as_fd(), &self.name).mtu().unwrap_or(0)
+        self.ask().mtu().unwrap_or(0)
     }
 
     /// The interface's name.

@@ -28,19 +28,25 @@ pub enum Refusal {
     Lost,
     /// The kernel gave it in a form that cannot be mended.
     Mangled,
+    /// The port has no link.
+    NoLink,
 }
 
 impl Refusal {
     /// All of them, with the words for a node's drops.
-    pub const ALL: [(Refusal, &str); 6] = [
+    pub const ALL: [(Refusal, &str); 7] = [
         (Refusal::NoSuchPort, "sent by a port that is not there"),
         (Refusal::TooLong, "longer than 16,000 bytes"),
         (Refusal::Never, "would arrive after the end of time"),
         (Refusal::Crowd, "more than 4,194,304 frames under way"),
         (Refusal::Lost, "lost in the kernel before they were read"),
         (Refusal::Mangled, "received in a form that cannot be mended"),
+        (Refusal::NoLink, NO_LINK),
     ];
 }
+
+/// Frames sent by a port on a real wire that has no link, in a node's drops.
+pub const NO_LINK: &str = "sent by a port that has no link";
 
 /// What a node's answers go through.
 pub struct Desk {
@@ -61,6 +67,8 @@ pub struct Desk {
 struct Way {
     lane: usize,
     link: Option<Transmitter>,
+    /// Whether a real wire is known to have no link. The kernel would take its frames and throw them away.
+    down: bool,
     order: Order,
     /// Frames to be sent at once.
     at_once: Vec<Frame>,
@@ -74,6 +82,7 @@ impl Desk {
         let ways = ways.map(|(lane, link)| Way {
             lane,
             link,
+            down: false,
             order: Order::default(),
             at_once: Vec::new(),
             queued: false,
@@ -100,6 +109,11 @@ impl Desk {
         Some(self.ways[port].link.as_mut()?.facts(now))
     }
 
+    /// Says whether a port on a real wire has a link.
+    pub fn set_link(&mut self, port: usize, up: bool) {
+        self.ways[port].down = !up;
+    }
+
     /// Takes what the node has sent, at time `now`; the clock says `clock`.
     pub fn collect(&mut self, run: &Run, now: Time, clock: Time) {
         for departure in self.out.sends() {
@@ -107,6 +121,7 @@ impl Desk {
             let refusal = match self.ways.get_mut(usize::from(departure.port.0)) {
                 None => Some(Refusal::NoSuchPort),
                 Some(_) if frame.len() > LONGEST => Some(Refusal::TooLong),
+                Some(way) if way.down => Some(Refusal::NoLink),
                 Some(_) if !run.schedule.has_room() => Some(Refusal::Crowd),
                 Some(way) => {
                     let lateness = match when {

@@ -1,11 +1,12 @@
 //! A node and its ports, on a thread of its own.
 
+use super::Notice;
 use super::desk::{Desk, Refusal};
 use super::schedule::Schedule;
 use crate::clock::now_ns;
 use crate::facts::Feed;
 use crate::pace::attend;
-use crate::port::{PortError, Receive, Received, RxCounters, Stamps};
+use crate::port::{Link, PortError, Receive, Received, RxCounters, Stamps};
 use node::fact::{Fact, What};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
@@ -24,8 +25,9 @@ const WAKES: usize = 1024;
 /// How long a thread sleeps at most, so that it sees the end of the run.
 const NAP_NS: u64 = 10_000_000;
 
-/// How often real wires are looked at: whether there is a link.
+/// How often real wires are looked at: whether there is a link; and how often while one of them has none.
 const LOOK: Time = Time::from_ms(100);
+const LOOK_DOWN: Time = Time::from_ms(10);
 
 /// How long it sleeps when a port gives no descriptor to wait on.
 const UNKNOWN_NS: u64 = 500_000;
@@ -44,6 +46,8 @@ pub struct HostPort {
     pub changes: VecDeque<(Time, bool)>,
     /// Whether there is a link, as the node was told last.
     pub has_link: bool,
+    /// How often it was lost, on a real wire, up to the last look.
+    pub downs: u64,
     /// The link that frames come by; `None` on a real wire.
     pub from: Option<Channel>,
     /// Who looks at what arrives.
@@ -95,6 +99,8 @@ pub struct Staffed {
     pub ports: Vec<HostPort>,
     /// What the kernel tells of those on real wires, where the node wants to know and there are any.
     pub feed: Option<Feed>,
+    /// Who else is to know of links on real wires.
+    pub notice: Option<Notice>,
 }
 
 /// A node at work.
@@ -114,6 +120,7 @@ pub struct Host<'a> {
     /// How old the facts may be that the node acts by, and when they are next.
     facts: Option<(Time, Time)>,
     feed: Option<Feed>,
+    notice: Option<Notice>,
     frames: u64,
     events: u64,
 }
@@ -126,6 +133,8 @@ pub struct HostReport {
     pub links: Vec<(usize, Option<Transmitter>)>,
     /// What each port received.
     pub received: Vec<RxCounters>,
+    /// What became of the links of ports on real wires.
+    pub own_links: Vec<Option<Link>>,
     /// The lane of each port at which frames come straight from something real, and what came.
     pub entered: Vec<(usize, RxCounters)>,
     /// Frames delivered.
@@ -144,12 +153,14 @@ impl<'a> Host<'a> {
             node,
             mut ports,
             feed,
+            notice,
         } = staffed;
         let ways = ports.iter_mut().map(|port| (port.lane, port.link.take()));
         let desk = Desk::new(ways);
         Host {
             facts: node.wants_facts().map(|age| (age, Time::ZERO)),
             feed,
+            notice,
             run,
             index,
             name,
@@ -225,36 +236,63 @@ impl<'a> Host<'a> {
     /// Tells the node which links have gone down or come up; whether any has.
     fn see_links(&mut self) -> bool {
         let now = self.run.now();
-        let looks = now >= self.look;
-        if looks {
-            self.look = now + LOOK;
-        }
-        let mut any = false;
+        let mut any = self.look_at_wires(now);
         for index in 0..self.ports.len() {
-            let port = &mut self.ports[index];
-            let planned = port.changes.pop_front_if(|(at, _)| *at <= now);
-            let seen = || match looks && port.from.is_none() && !port.real && port.open {
-                true => Some((now, port.rx.has_link()?)),
-                false => None,
-            };
-            let Some((at, up)) = planned.or_else(seen) else {
+            let planned = &mut self.ports[index].changes;
+            let Some((at, up)) = planned.pop_front_if(|(at, _)| *at <= now) else {
                 continue;
             };
-            if up == std::mem::replace(&mut port.has_link, up) {
-                continue;
-            }
-            any = true;
-            self.told = self.told.max(at);
-            self.events += 1;
-            self.node
-                .link(self.told, Port(index as u16), up, &mut self.desk.out);
-            self.desk.collect(self.run, self.told, now);
-            self.desk.flush(self.run, self.index);
+            any |= self.tell_link(index, at, up);
         }
         if any {
             self.publish_wake();
         }
         any
+    }
+
+    /// Looks at real wires, if it is time to; whether one has changed.
+    fn look_at_wires(&mut self, now: Time) -> bool {
+        if now < self.look {
+            return false;
+        }
+        let (mut any, mut all_up) = (false, true);
+        for index in 0..self.ports.len() {
+            let port = &mut self.ports[index];
+            let real = port.from.is_none() && !port.real && port.open;
+            let Some(link) = real.then(|| port.rx.link()).flatten() else {
+                continue;
+            };
+            all_up &= link.up;
+            // Between two looks it may have been lost for a moment.
+            let lost = std::mem::replace(&mut port.downs, link.downs) < link.downs;
+            if lost {
+                any |= self.tell_link(index, now, false);
+            }
+            any |= self.tell_link(index, now, link.up);
+        }
+        self.look = now + if all_up { LOOK } else { LOOK_DOWN };
+        any
+    }
+
+    /// Tells the node of a link, if that is news to it; whether it is.
+    fn tell_link(&mut self, index: usize, at: Time, up: bool) -> bool {
+        let port = &mut self.ports[index];
+        if up == std::mem::replace(&mut port.has_link, up) {
+            return false;
+        }
+        if port.from.is_none() {
+            self.desk.set_link(index, up);
+            if let Some(notice) = &mut self.notice {
+                notice(index, up);
+            }
+        }
+        self.told = self.told.max(at);
+        self.events += 1;
+        let port = Port(index as u16);
+        self.node.link(self.told, port, up, &mut self.desk.out);
+        self.desk.collect(self.run, self.told, self.run.now());
+        self.desk.flush(self.run, self.index);
+        true
     }
 
     /// When the node, or one of its links, wants to be dealt with next, before the run's end.
@@ -385,14 +423,21 @@ impl<'a> Host<'a> {
         any
     }
 
-    /// A port that gives nothing any more.
+    /// A port that gives nothing any more. The others go on; when it was the last one, so does nothing.
     fn close(&mut self, index: usize, error: PortError) {
-        if !matches!(error, PortError::Ended { .. }) {
-            self.desk.trouble.get_or_insert(error);
+        self.ports[index].open = false;
+        let others = self.run.open.fetch_sub(1, Ordering::SeqCst) > 1;
+        if matches!(error, PortError::Ended { .. }) {
+            return;
+        }
+        self.desk.trouble.get_or_insert(error);
+        if !others {
             self.run.trouble.store(true, Ordering::SeqCst);
         }
-        self.ports[index].open = false;
-        self.run.open.fetch_sub(1, Ordering::SeqCst);
+        if self.ports[index].from.is_none() && !self.ports[index].real {
+            let now = self.run.now();
+            self.tell_link(index, now, false);
+        }
     }
 
     /// Waits until something arrives or the node wants to be woken.
@@ -420,6 +465,7 @@ impl<'a> Host<'a> {
 
     fn report(mut self) -> HostReport {
         let received: Vec<RxCounters> = self.ports.iter().map(|port| port.rx.counters()).collect();
+        let own_links = self.ports.iter_mut().map(|port| port.rx.link()).collect();
         let entered = self.ports.iter().zip(&received);
         let entered = entered.filter(|(port, _)| port.entrance);
         let entered = entered.map(|(port, came)| (port.lane, *came)).collect();
@@ -445,6 +491,7 @@ impl<'a> Host<'a> {
         HostReport {
             outcome,
             received,
+            own_links,
             entered,
             frames: self.frames,
             events: self.events,

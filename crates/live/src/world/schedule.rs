@@ -1,5 +1,6 @@
 //! One thread for all departures of a world: whatever is due next, on any port, leaves next.
 
+use super::desk::NO_LINK;
 use crate::clock::now_ns;
 use crate::pace::{Aim, ErrorMeter, Idle, Waiter, hurry};
 use crate::port::{PortError, Transmit, TxCounters};
@@ -69,10 +70,40 @@ pub struct Lane {
     pub owner: usize,
     /// Frames of this lane that wait for their time.
     pub waiting: AtomicU64,
-    /// Frames that the port would not take.
-    pub refused: AtomicU64,
+    /// Frames that the port would not take: because of themselves, for want of a link, and because its queue was full.
+    pub refused: [AtomicU64; 3],
+    /// Set when the port is of no more use.
+    pub dead: AtomicBool,
     /// For a lane that leads to something real, where no node's thread sees what arrives.
     pub exit: Option<Mutex<Exit>>,
+}
+
+/// Why a port would not take a frame.
+#[derive(Clone, Copy)]
+pub enum Refused {
+    /// The frame is not for this port: it is too long, mostly.
+    Itself,
+    /// There is no link.
+    NoLink,
+    /// The queue of the interface has no room.
+    Full,
+}
+
+impl Refused {
+    /// All of them, with the words for a node's drops.
+    pub const ALL: [(Refused, &str); 3] = [
+        (Refused::Itself, "refused by the port"),
+        (Refused::NoLink, NO_LINK),
+        (Refused::Full, "sent by a port whose queue was full"),
+    ];
+
+    fn of(error: &PortError) -> Refused {
+        match error {
+            PortError::Full { .. } => Refused::Full,
+            error if error.is_no_link() => Refused::NoLink,
+            _ => Refused::Itself,
+        }
+    }
 }
 
 /// Where frames leave the world for something real.
@@ -400,6 +431,10 @@ impl Schedule {
         trouble: &mut Option<PortError>,
     ) {
         let mut done = 0;
+        if self.lanes[lane].dead.load(Relaxed) {
+            done = frames.len();
+            self.lanes[lane].refused[Refused::NoLink as usize].fetch_add(done as u64, SeqCst);
+        }
         while done < frames.len() {
             match tx.send(&frames[done..]) {
                 Ok(sent) => {
@@ -410,13 +445,19 @@ impl Schedule {
                     }
                 }
                 Err(error) => {
-                    let mut lost = 1;
+                    let Lane { refused, dead, .. } = &self.lanes[lane];
+                    let (kind, mut lost) = (Refused::of(&error), 1);
                     if error.is_end() {
                         lost = frames.len() - done;
+                        dead.store(true, SeqCst);
+                        // A reader that has seen enough wants the end; any other fault is that of the port alone.
+                        let all = || self.lanes.iter().all(|lane| lane.dead.load(SeqCst));
+                        if matches!(error, PortError::Ended { .. }) || all() {
+                            self.failed.store(true, SeqCst);
+                        }
                         trouble.get_or_insert(error);
-                        self.failed.store(true, SeqCst);
                     }
-                    self.lanes[lane].refused.fetch_add(lost as u64, SeqCst);
+                    refused[kind as usize].fetch_add(lost as u64, SeqCst);
                     done += lost;
                 }
             }

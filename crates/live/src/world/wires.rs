@@ -225,7 +225,7 @@ impl Wires {
 
     /// A port of a member's namespace.
     fn within(&self, member: usize, name: &str) -> Result<Port, WorldError> {
-        let port = self.namespaces[member].enter(|| raw::open(name, &Options::default()))?;
+        let port = self.namespaces[member].enter(|| raw::open(name, &Options::of_wires()))?;
         Ok(port?)
     }
 
@@ -235,7 +235,7 @@ impl Wires {
         member: usize,
         name: &str,
     ) -> Result<(Box<dyn Receive>, port::PortInfo), WorldError> {
-        let options = Options::default();
+        let options = Options::of_wires();
         let opened = self.namespaces[member].enter(|| {
             let interface = raw::usable(name)?;
             let (rx, method) = raw::receiver(&interface, &options)?;
@@ -247,12 +247,12 @@ impl Wires {
     /// The half that sends.
     fn sender(&self, member: usize, name: &str) -> Result<Box<dyn Transmit>, WorldError> {
         let opened = self.namespaces[member]
-            .enter(|| raw::sender(&raw::usable(name)?, &Options::default()))?;
+            .enter(|| raw::sender(&raw::usable(name)?, &Options::of_wires()))?;
         Ok(opened?)
     }
 
     fn outside(&self, outside: &Outside) -> Result<Port, WorldError> {
-        let open = || port::open(&outside.port, &Options::default());
+        let open = || port::open(&outside.port, &Options::of_wires());
         let port = match outside.within {
             None => open(),
             Some(member) => self.namespaces[member].enter(open)?,

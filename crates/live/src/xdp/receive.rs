@@ -1,9 +1,9 @@
 //! Receiving by AF_XDP.
 
 use super::socket::{Lane, PLACE, XDP_STATISTICS};
-use super::{BATCH, CAPABILITY, Program, state};
+use super::{BATCH, CAPABILITY, Program, has_link};
 use crate::clock::now_ns;
-use crate::port::{PortError, Receive, Received, RxCounters};
+use crate::port::{Link, LinkWatch, PortError, Receive, Received, RxCounters};
 use crate::wait;
 use packet::SHORTEST;
 use std::io;
@@ -45,6 +45,7 @@ pub struct Receiver {
     watch: Watch,
     counters: RxCounters,
     program: Arc<Program>,
+    link: LinkWatch,
 }
 
 impl Receiver {
@@ -56,6 +57,7 @@ impl Receiver {
             lanes,
             counters: RxCounters::default(),
             program,
+            link: LinkWatch::default(),
         })
     }
 
@@ -120,7 +122,8 @@ impl Receive for Receiver {
             given = self.drain(sink);
         }
         if given == 0 {
-            state(&self.name, &self.program.about)?;
+            let up = has_link(&self.name, &self.program.about)?;
+            self.link.see(up);
         }
         Ok(given)
     }
@@ -135,6 +138,12 @@ impl Receive for Receiver {
             dropped: self.lanes.iter().map(lost).sum(),
             ..self.counters
         }
+    }
+
+    fn link(&mut self) -> Option<Link> {
+        let up = has_link(&self.name, &self.program.about).unwrap_or(false);
+        self.link.see(up);
+        Some(self.link.link())
     }
 
     fn descriptor(&self) -> Option<RawFd> {

@@ -1,8 +1,8 @@
 //! Sending by AF_XDP.
 
 use super::socket::{Descriptor, PLACES, SendLane};
-use super::{BATCH, CAPABILITY, Program, state};
-use crate::port::{PortError, Transmit, TxCounters};
+use super::{BATCH, CAPABILITY, Program, has_link};
+use crate::port::{Backlog, PortError, Transmit, TxCounters};
 use packet::SHORTEST;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -14,17 +14,25 @@ pub struct Sender {
     name: String,
     mtu: u32,
     lane: SendLane,
+    backlog: Backlog,
     counters: TxCounters,
     program: Arc<Program>,
 }
 
 impl Sender {
     /// By this socket.
-    pub fn new(name: &str, mtu: u32, lane: SendLane, program: Arc<Program>) -> Sender {
+    pub fn new(
+        name: &str,
+        mtu: u32,
+        lane: SendLane,
+        patience: Duration,
+        program: Arc<Program>,
+    ) -> Sender {
         Sender {
             name: name.into(),
             mtu,
             lane,
+            backlog: Backlog::new(patience),
             counters: TxCounters::default(),
             program,
         }
@@ -48,6 +56,7 @@ impl Sender {
 
     /// Has the kernel send what is in the ring.
     fn kick(&mut self) -> Result<(), PortError> {
+        let waits = self.lane.ring.room() < PLACES;
         while self.lane.ring.room() < PLACES {
             // SAFETY: nothing is passed: the call is but a knock.
             let result = unsafe {
@@ -67,65 +76,88 @@ impl Sender {
             match error.raw_os_error() {
                 // More is left than it sends in one go.
                 Some(libc::EAGAIN | libc::EBUSY | libc::EINTR) => {}
-                Some(libc::ENOBUFS) => {
-                    self.counters.waited += 1;
-                    std::thread::park_timeout(Duration::from_micros(50));
+                Some(libc::ENOBUFS) => self.wait()?,
+                Some(libc::ENETDOWN | libc::ENXIO) => {
+                    has_link(&self.name, &self.program.about)?;
+                    let name = self.name.clone();
+                    return Err(PortError::Down { name });
                 }
-                _ => {
-                    state(&self.name, &self.program.about)?;
-                    return Err(PortError::from_io(&self.name, "sending", CAPABILITY, error));
-                }
+                _ => return Err(PortError::from_io(&self.name, "sending", CAPABILITY, error)),
             }
         }
+        if waits {
+            self.backlog.passed();
+        }
         Ok(())
+    }
+
+    /// Waits for room.
+    fn wait(&mut self) -> Result<(), PortError> {
+        let pause = self.backlog.pause(&self.name)?;
+        self.counters.waited += 1;
+        std::thread::park_timeout(pause);
+        Ok(())
+    }
+
+    /// Puts frames into the ring as long as there are free places; how many, and what is wrong with the next one.
+    fn put(&mut self, frames: &[&[u8]]) -> (usize, Option<PortError>) {
+        while let Some(place) = self.lane.completion.take() {
+            self.lane.free.push(place);
+        }
+        self.lane.completion.release();
+        let (mut count, mut fault) = (0, None);
+        for frame in frames.iter().take(BATCH) {
+            fault = self.check(frame).err();
+            if fault.is_some() {
+                break;
+            }
+            let Some(at) = self.lane.free.pop() else {
+                break;
+            };
+            // SAFETY: the place is free, so the kernel does not have it.
+            let bytes = unsafe { self.lane.area.bytes(at, frame.len()) };
+            bytes.copy_from_slice(frame);
+            self.lane.ring.put(Descriptor {
+                at,
+                len: frame.len() as u32,
+                options: 0,
+            });
+            self.counters.bytes += frame.len() as u64;
+            count += 1;
+        }
+        self.lane.ring.publish();
+        self.counters.sent += count as u64;
+        (count, fault)
+    }
+
+    fn refuse(&mut self, error: PortError) -> Result<usize, PortError> {
+        self.counters.refuse(&error);
+        Err(error)
     }
 }
 
 impl Transmit for Sender {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        // What is in the ring cannot be taken back. It leaves when the link or the queue lets it, before all others.
+        if let Err(error) = self.kick() {
+            return self.refuse(error);
+        }
         let mut sent = 0;
         while sent < frames.len() {
-            while let Some(place) = self.lane.completion.take() {
-                self.lane.free.push(place);
-            }
-            self.lane.completion.release();
-            let mut batch = 0;
-            for frame in frames[sent..].iter().take(BATCH) {
-                match self.check(frame) {
-                    Ok(()) => {}
-                    Err(_) if sent + batch > 0 => break,
-                    Err(error) => {
-                        self.counters.refused += 1;
-                        return Err(error);
-                    }
-                }
-                let Some(at) = self.lane.free.pop() else {
-                    break;
-                };
-                // SAFETY: the place is free, so the kernel does not have it.
-                let bytes = unsafe { self.lane.area.bytes(at, frame.len()) };
-                bytes.copy_from_slice(frame);
-                self.lane.ring.put(Descriptor {
-                    at,
-                    len: frame.len() as u32,
-                    options: 0,
-                });
-                self.counters.bytes += frame.len() as u64;
-                batch += 1;
-            }
-            self.lane.ring.publish();
-            self.kick()?;
-            self.counters.sent += batch as u64;
-            sent += batch;
-            match frames.get(sent) {
-                Some(frame) if self.check(frame).is_err() => return Ok(sent),
+            let (count, fault) = self.put(&frames[sent..]);
+            sent += count;
+            let fault = match self.kick() {
+                Err(_) if sent > 0 => return Ok(sent),
+                Err(error) => Some(error),
                 // All places are under way: until some are back.
-                Some(_) if batch == 0 => {
-                    self.counters.waited += 1;
-                    state(&self.name, &self.program.about)?;
-                    std::thread::park_timeout(Duration::from_micros(50));
-                }
-                _ => {}
+                Ok(()) if count == 0 && fault.is_none() => self.wait().err(),
+                Ok(()) => fault,
+            };
+            match fault {
+                None => {}
+                // What was sent is told first; the next call begins with the frame at fault.
+                Some(_) if sent > 0 => return Ok(sent),
+                Some(error) => return self.refuse(error),
             }
         }
         Ok(sent)

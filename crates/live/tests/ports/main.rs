@@ -1,6 +1,8 @@
 //! Ports on veth pairs between namespaces that these tests make. Without the rights to make them each
 //! test says that it was skipped.
 
+mod links;
+
 use live::calibrate::{self, CalibrateError};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::{self, Method, Options, Port, PortError};
@@ -259,22 +261,6 @@ fn an_interface_that_vanishes_ends_the_port_after_what_it_had_received() {
         // Asked again it says the same, and does not wait.
         assert!(b.rx.receive(WAIT, &mut |_| {}).is_err());
     }
-}
-
-#[test]
-fn an_interface_that_is_set_down_ends_the_port() {
-    let Some(pair) = pair(1500) else { return };
-    let (mut a, mut b) = pair.open();
-    a.tx.send(&[&frame(1)]).unwrap();
-    pair.b.set_down("b").unwrap();
-    assert_eq!(receive(&mut b, 1).len(), 1);
-    let error = b.rx.receive(WAIT, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("was set down"), "{error}");
-    let reopened = pair
-        .b
-        .enter(|| port::open(&"b".parse().unwrap(), &Options::default()))
-        .unwrap();
-    assert!(matches!(reopened, Err(PortError::Down { .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use relay::encapsulation::{MARK, PROTOCOL, locate, restore};
 
 /// What is behind the mark, in an IPv4 packet.
 pub fn target(data: &[u8]) {
-    let data = &data[..data.len().min(packet::LONGEST - 36)];
+    let data = &data[..data.len().min(packet::LONGEST_ON_WIRE - 36)];
     let mut bytes = vec![0; 34];
     let total = (22 + data.len()) as u16;
     bytes[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);

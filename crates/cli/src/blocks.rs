@@ -4,12 +4,10 @@
 use crate::complaints::Complaints;
 use crate::stream::{self, Source, Stream};
 use anyhow::Context;
+use packet::line::LONGEST_LINE;
 
 /// Bytes read at a time: large beside a pipe's 64 KiB, small beside a second-level cache.
 const BLOCK: usize = 512 * 1024;
-/// The longest line, in bytes, that is taken for one: a frame of 16,000 bytes with all its fields
-/// needs 48,040. What is longer is skipped and counted, so that memory is bounded.
-const LONGEST_LINE: usize = 64 * 1024;
 
 /// Whole lines out of a file, pipe or terminal.
 pub struct Blocks<R = Stream> {
@@ -41,6 +39,7 @@ impl<R: Source> Blocks<R> {
         Blocks {
             source,
             name: name.into(),
+            // The system gives the pages of a longest line when one comes, and not before.
             buffer: vec![0; BLOCK + LONGEST_LINE],
             used: 0,
             filled: 0,
@@ -118,7 +117,8 @@ impl<R: Source> Blocks<R> {
         self.buffer.copy_within(self.used..self.filled, 0);
         self.filled -= self.used;
         self.used = 0;
-        let read = stream::fill(&mut self.source, &mut self.buffer[self.filled..], idle);
+        let end = self.buffer.len().min(self.filled + BLOCK);
+        let read = stream::fill(&mut self.source, &mut self.buffer[self.filled..end], idle);
         let read = read.with_context(|| format!("cannot read {}", self.name))?;
         self.filled += read.unwrap_or(0);
         self.ended = read == Some(0);

@@ -45,7 +45,7 @@ pub struct ProfileCommand {
     #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(16..=1 << 24))]
     within: u32,
     /// With --compare: bytes of payload by which a packet without a probe is known again
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(0..=16_000))]
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(0..=262_144))]
     payload: u32,
     /// The rate of the line, such as 10Gb/s
     #[arg(long, value_name = "RATE")]

@@ -2,7 +2,7 @@
 
 mod shell;
 
-use shell::{Place, has, lines};
+use shell::{Place, has, is_root, lines};
 
 #[test]
 fn dump_and_undump_give_the_same_lines_back() {
@@ -150,4 +150,116 @@ fn manual_pages_and_completions_come_from_the_same_definitions() {
         assert!(text.contains("line-buffered"), "{shell}");
     }
     place.run("bash -n <(wire completions bash)").good();
+}
+
+/// Frames of these lengths as lines without a word.
+fn long_lines(lengths: &[usize]) -> String {
+    let line = |&length: &usize| {
+        let payload = (14..length).map(|at| format!(" {:02X}", at % 251));
+        format!(
+            "0200000000AA 0200000000BB 88B6{}\n",
+            payload.collect::<String>()
+        )
+    };
+    lengths.iter().map(line).collect()
+}
+
+#[test]
+fn super_frames_pass_through_every_form() {
+    let place = Place::new("super-frames");
+    let lengths = [60, 16_000, 16_001, 65_550, 262_144, 61];
+    place.write("t.lines", long_lines(&lengths));
+    for script in [
+        "wire cat --no-time t.lines | cmp - t.lines",
+        "wire cat --raw t.lines | wire cat --no-time | cmp - t.lines",
+        "wire dump t.lines | wire undump --no-time | cmp - t.lines",
+        "wire dump --pcap --epoch 0 t.lines | wire undump --no-time | cmp - t.lines",
+        "wire dump t.lines | wire cat --raw | wire dump | wire undump --no-time | cmp - t.lines",
+        "wire dump -o t.pcapng t.lines && wire send pcap:out.pcapng t.pcapng 2>told && wire undump --no-time out.pcapng | cmp - t.lines",
+        "wire cut 1- t.lines | cmp - t.lines",
+        "wire gen --replay t.pcapng | wire cat --no-time | cmp - t.lines",
+    ] {
+        place.run(script).good();
+    }
+    let told =
+        place.run("wire gen --size 65535 --count 2 | wire cat --json | grep -o 'length\":[0-9]*'");
+    assert_eq!(told.good(), "length\":65531\n".repeat(2));
+    // One byte more than any frame has is told and counted, with its place; the others pass.
+    place.write("long.lines", long_lines(&[60, 262_145, 61]));
+    let ended = place.run("wire cat --no-time long.lines | awk '{ print NF }'");
+    assert_eq!(ended.out, "49\n50\n");
+    assert!(
+        ended.err.contains("line 2") || ended.err.contains(":2"),
+        "{}",
+        ended.err
+    );
+    assert!(ended.err.contains("262144"), "{}", ended.err);
+}
+
+#[test]
+fn lengths_of_gigabytes_in_a_capture_cost_no_memory() {
+    let place = Place::new("gigabytes");
+    let word = |value: u32| value.to_le_bytes();
+    let header = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, 1]
+        .map(word)
+        .concat();
+    for length in [262_145, 1 << 24, 0x7FFF_FFFF, u32::MAX] {
+        let packet = [1, 2, length, length].map(word).concat();
+        place.write("t.pcap", [&header[..], &packet, &[7; 5_000]].concat());
+        let ended = place.run("ulimit -v 500000; wire cat t.pcap; echo $?");
+        assert!(
+            !ended.out.starts_with("0\n") && !ended.err.is_empty(),
+            "{length}: {ended:?}"
+        );
+        assert!(!ended.err.contains("memory"), "{length}: {}", ended.err);
+    }
+}
+
+/// A capture that tcpdump makes of a TCP connection whose segments nobody has cut yet (TSO), read packet for packet.
+#[test]
+fn a_capture_of_super_frames_by_tcpdump_is_read_whole() {
+    let test = "a capture of super-frames";
+    if !is_root(test)
+        || !["tcpdump", "iperf3", "tshark", "ip"]
+            .iter()
+            .all(|program| has(program, test))
+    {
+        return;
+    }
+    let place = Place::new("tso");
+    let script = "unshare --net bash -e -c '
+        ip link set lo up; ip link add one type veth peer name two
+        unshare --net sleep 20 & far=$!
+        while [ \"$(readlink /proc/$far/ns/net)\" = \"$(readlink /proc/self/ns/net)\" ]; do sleep 0.02; done
+        ip link set two netns $far
+        ip address add 10.9.0.1/24 dev one; ip link set one up
+        nsenter --net --target $far bash -c \"ip address add 10.9.0.2/24 dev two; ip link set two up; ip link set lo up\"
+        tcpdump -i one -w tso.pcap -B 65536 2>tcpdump.err & dump=$!
+        until grep -q listening tcpdump.err; do sleep 0.02; done
+        nsenter --net --target $far iperf3 --server --one-off >/dev/null & server=$!
+        until iperf3 --client 10.9.0.2 --bytes 5M >/dev/null 2>&1; do sleep 0.05; done
+        wait $server; kill $dump; wait $dump; kill $far'";
+    let made = place.run(script);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let count = |script: &str| -> u64 { place.run(script).good().trim().parse().unwrap() };
+    let lengths = place
+        .run("tshark -r tso.pcap -T fields -e frame.len 2>/dev/null")
+        .good();
+    let lengths: Vec<usize> = lengths
+        .lines()
+        .map(|length| length.parse().unwrap())
+        .collect();
+    let theirs = lengths.len() as u64;
+    assert!(
+        lengths.iter().any(|&length| length > 16_000),
+        "the kernel has cut all {theirs} packets"
+    );
+    for reader in [
+        "wire cat tso.pcap | wc -l",
+        "wire undump tso.pcap | wc -l",
+        "wire cat --raw tso.pcap | wire cat | wc -l",
+        "wire dump tso.pcap | wire cat --no-time | wc -l",
+    ] {
+        assert_eq!(count(reader), theirs, "{reader}");
+    }
 }

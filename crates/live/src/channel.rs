@@ -26,7 +26,7 @@ use crate::port::{
     Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit, TxCounters,
 };
 use hub::Hub;
-use packet::LONGEST;
+use packet::LONGEST_ON_WIRE;
 use packet::segment::{BadSegment, Segment};
 use std::fmt;
 use std::os::fd::RawFd;
@@ -152,7 +152,7 @@ pub fn open(spec: &ChannelSpec, options: &Options) -> Result<Port, PortError> {
             tick: options.tick,
             stamps: Stamps::Software,
             mac: None,
-            mtu: LONGEST as u32 - 14,
+            mtu: LONGEST_ON_WIRE as u32 - 14,
             method: "stream",
             driver: String::new(),
             link: true,

@@ -18,7 +18,7 @@ mod window;
 use input::Input;
 use packet::capture::{self, Block, Reader};
 use packet::line::{self, Lines};
-use packet::{LONGEST, SHORTEST, record};
+use packet::{LONGEST, LONGEST_ON_WIRE, SHORTEST, record};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -58,7 +58,7 @@ pub struct Item<'a> {
     pub interface: u32,
     /// What the capture tells about that interface: captures.
     pub described: Option<&'a Described>,
-    /// The frame, 14 to 16,000 bytes without FCS.
+    /// The frame, 14 to 262,144 bytes without FCS.
     pub bytes: &'a [u8],
 }
 
@@ -239,7 +239,7 @@ impl Source {
             name,
             window: Window::new(input),
             parser: Parser::Unknown,
-            frame: Vec::with_capacity(LONGEST),
+            frame: Vec::with_capacity(LONGEST_ON_WIRE),
             strict: false,
             complain: None,
             counters: Counters::default(),
@@ -461,8 +461,9 @@ fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found 
                 original_len: packet.bytes.len() as u32,
                 ..Head::default()
             };
+            let length = packet.bytes.len();
             let taken = window.take(used);
-            Found::Packet(Place::Window(taken.start + record::HEADER..taken.end), head)
+            Found::Packet(Place::Window(taken.end - length..taken.end), head)
         }
     }
 }

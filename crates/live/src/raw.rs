@@ -17,6 +17,7 @@
 mod deliver;
 mod mend;
 mod messages;
+mod places;
 mod ring;
 mod send;
 mod send_ring;

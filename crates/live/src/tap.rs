@@ -11,7 +11,7 @@ use crate::port::{
     Transmit, TxCounters,
 };
 use crate::{clock, wait};
-use packet::{LONGEST, SHORTEST};
+use packet::{LONGEST_ON_WIRE, SHORTEST};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -110,7 +110,9 @@ impl Receive for Receiver {
         let (mut given, mut waited) = (0, wait.is_zero());
         while given < BATCH {
             match (&*self.file).read(&mut self.buffer) {
-                Ok(len) if !(SHORTEST..=LONGEST).contains(&len) => self.counters.refused += 1,
+                Ok(len) if !(SHORTEST..=LONGEST_ON_WIRE).contains(&len) => {
+                    self.counters.refused += 1
+                }
                 Ok(len) => {
                     self.counters.received += 1;
                     self.counters.bytes += len as u64;

@@ -8,7 +8,7 @@ use crate::port::{
     Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit, TxCounters,
 };
 use crate::wait;
-use packet::{LONGEST, SHORTEST};
+use packet::{LONGEST_ON_WIRE, SHORTEST};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -61,7 +61,7 @@ pub fn open(host: &str, port: u16, listen: bool, options: &Options) -> Result<Po
             tick: options.tick,
             stamps: Stamps::Software,
             mac: None,
-            mtu: LONGEST as u32 - 14,
+            mtu: LONGEST_ON_WIRE as u32 - 14,
             method: "udp",
             driver: String::new(),
             link: true,
@@ -70,7 +70,7 @@ pub fn open(host: &str, port: u16, listen: bool, options: &Options) -> Result<Po
         },
         rx: Box::new(Receiver {
             wire: wire.clone(),
-            buffer: vec![0; LONGEST + 1].into(),
+            buffer: vec![0; LONGEST_ON_WIRE + 1].into(),
             counters: RxCounters::default(),
         }),
         tx: Box::new(Sender {
@@ -124,7 +124,7 @@ impl Receive for Receiver {
                             .unwrap_or_else(PoisonError::into_inner);
                         *peer = Some(from);
                     }
-                    if !(SHORTEST..=LONGEST).contains(&len) {
+                    if !(SHORTEST..=LONGEST_ON_WIRE).contains(&len) {
                         self.counters.refused += 1;
                         continue;
                     }
@@ -172,13 +172,13 @@ impl Sender {
     fn give(&mut self, frame: &[u8]) -> Result<bool, PortError> {
         match frame.len() {
             len @ ..SHORTEST => return Err(PortError::TooShort { len }),
-            SHORTEST..=LONGEST => {}
+            SHORTEST..=LONGEST_ON_WIRE => {}
             len => {
                 return Err(PortError::TooLong {
                     name: self.wire.name.clone(),
                     len,
-                    mtu: LONGEST as u32 - 14,
-                    longest: LONGEST,
+                    mtu: LONGEST_ON_WIRE as u32 - 14,
+                    longest: LONGEST_ON_WIRE,
                 });
             }
         }

@@ -7,9 +7,11 @@ use core::ops::{Deref, DerefMut};
 /// Bytes kept free before a new frame, for tags and outer headers that are pushed on it.
 pub const HEADROOM: usize = 64;
 /// The longest frame, in bytes without FCS, that any part carries (FORMATS section 2).
-pub const LONGEST: usize = 16_000;
+pub const LONGEST: usize = 262_144;
 /// Frames kept by a [`Pool`] for later; more are freed. 16 Ki frames of 1.5 kB are 25 MB.
 const KEPT: usize = 16 * 1024;
+/// Bytes of buffers kept: as much as so many of the longest frames of a wire need. Super-frames are so few then.
+const KEPT_BYTES: usize = KEPT * 16 * 1024;
 
 /// By what a world knows a frame that the system has given it and waits for an answer about: a packet at a hook of the
 /// kernel. Any number but zero, whose meaning is the world's own.
@@ -193,12 +195,15 @@ impl PartialEq for Frame {
 #[derive(Debug, Default)]
 pub struct Pool {
     free: Vec<Frame>,
+    /// Bytes of their buffers.
+    bytes: usize,
 }
 
 impl Pool {
     /// An empty frame with headroom.
     pub fn take(&mut self) -> Frame {
         let mut frame = self.free.pop().unwrap_or_default();
+        self.bytes -= frame.bytes.capacity();
         frame.reset();
         frame
     }
@@ -212,7 +217,9 @@ impl Pool {
 
     /// Gives a frame's buffer back.
     pub fn give(&mut self, frame: Frame) {
-        if self.free.len() < KEPT {
+        let bytes = self.bytes + frame.bytes.capacity();
+        if self.free.len() < KEPT && bytes <= KEPT_BYTES {
+            self.bytes = bytes;
             self.free.push(frame);
         }
     }
@@ -271,6 +278,19 @@ mod tests {
         }
         assert_eq!(frame.take_ticket(), Some(ticket));
         assert_eq!(frame.ticket(), None);
+    }
+
+    #[test]
+    fn a_pool_keeps_frames_by_number_and_by_bytes() {
+        for (len, kept) in [(60, KEPT), (LONGEST, KEPT_BYTES / LONGEST)] {
+            let mut pool = Pool::default();
+            for _ in 0..=kept {
+                pool.give(Frame::in_buffer(Vec::with_capacity(len), 0));
+            }
+            assert_eq!(pool.free.len(), kept, "{len}");
+            (0..kept).for_each(|_| drop(pool.take()));
+            assert_eq!((pool.free.len(), pool.bytes), (0, 0));
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Generator {
     pub fn new(config: Config) -> Result<Generator, ConfigError> {
         let content = match &config.frame {
             Some(bytes) if !(packet::SHORTEST..=packet::LONGEST).contains(&bytes.len()) => {
-                return Err(ConfigError::new("frame", "a frame has 14 to 16000 bytes"));
+                return Err(ConfigError::new("frame", "a frame has 14 to 262144 bytes"));
             }
             Some(bytes) => Content::Given(bytes.clone()),
             None => {

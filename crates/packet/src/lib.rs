@@ -80,8 +80,12 @@ pub use word::{BadWord, Departure, Tick};
 
 /// The shortest frame that any format carries: an Ethernet header.
 pub const SHORTEST: usize = 14;
-/// The longest frame that any format carries, in bytes without FCS (FORMATS section 2).
-pub const LONGEST: usize = 16_000;
+/// The longest frame that any format carries, in bytes without FCS (FORMATS section 2): as much as captures hold, whose
+/// super-frames have not been cut into segments yet.
+pub const LONGEST: usize = 262_144;
+/// The longest frame that is made, or that a port without an MTU of its own takes, in bytes without FCS: no wire carries
+/// super-frames, and what is kept for each port is measured by this.
+pub const LONGEST_ON_WIRE: usize = 16_000;
 
 /// A packet as a line, a record or a capture gives it: the bytes, and what stood before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +102,7 @@ impl Packet<'_> {
     /// Whether a line or a record can carry this frame.
     ///
     /// # Errors
-    /// When it is not 14 to 16,000 bytes long.
+    /// When it is not 14 to 262,144 bytes long.
     pub fn check(&self) -> Result<(), BadLength> {
         match self.bytes.len() {
             SHORTEST..=LONGEST => Ok(()),

@@ -40,8 +40,8 @@ use crate::{BadLength, Packet};
 use alloc::vec::Vec;
 
 /// The longest line that is read, in bytes without its end. The longest packet written in full
-/// takes 48,014; the rest is room for runs of blanks.
-pub const LONGEST_LINE: usize = 65_536;
+/// takes 786,446; the rest is room for runs of blanks.
+pub const LONGEST_LINE: usize = 1 << 20;
 
 /// Which of the optional fields are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Default for Form {
 }
 
 impl Form {
-    /// How long the line of a frame of `frame` bytes (14 to 16,000) is in this form, with its end.
+    /// How long the line of a frame of `frame` bytes (14 to 262,144) is in this form, with its end.
     pub const fn length(self, frame: usize) -> usize {
         // Without optional fields: 12 + 12 + 4 digits and three ends for the 14 bytes of header.
         let header = 31 + 17 * self.time as usize + 9 * self.hash as usize;
@@ -97,7 +97,7 @@ impl Head {
 /// `out` has room for [`Form::length`] and 64 bytes more.
 ///
 /// # Errors
-/// When the frame is not 14 to 16,000 bytes long; `out` is as it was.
+/// When the frame is not 14 to 262,144 bytes long; `out` is as it was.
 #[inline]
 pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), BadLength> {
     Codec::best().encode(packet, form, out)

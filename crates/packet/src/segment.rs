@@ -24,14 +24,15 @@
 //! A link that carries segments is to lose none. A gap in the count of bytes is a lost segment: the
 //! connection is of no use any more, and is closed.
 
+use crate::LONGEST_ON_WIRE;
 use alloc::vec::Vec;
 
 /// The EtherType of segments.
 pub const ETHERTYPE: u16 = 0x88B5;
 /// Bytes before the data.
 pub const HEADER: usize = 26;
-/// The most bytes of data in one segment, so that the frame has 16,000 at most.
-pub const LONGEST: usize = 16_000 - HEADER;
+/// The most bytes of data in one segment, so that the frame is one that any wire carries.
+pub const LONGEST: usize = LONGEST_ON_WIRE - HEADER;
 /// How many bytes of data may be under way, not acknowledged, in one direction of a connection.
 pub const WINDOW: u32 = 1 << 18;
 
@@ -162,7 +163,7 @@ mod tests {
             bytes,
         };
         segment.write(&mut frame);
-        assert_eq!(frame.len(), 16_000);
+        assert_eq!(frame.len(), LONGEST_ON_WIRE);
         frame[14] = 9;
         assert_eq!(Segment::read(&frame), Err(BadSegment::Kind(9)));
     }

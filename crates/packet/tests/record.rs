@@ -35,7 +35,7 @@ fn read(stream: &[u8], pieces: &[usize]) -> (Vec<u64>, usize) {
                 return (words, skipped);
             }
             Step::More => {
-                assert!(seen - at < record::LONGEST_RECORD + record::HEADER);
+                assert!(seen - at <= record::LONGEST_RECORD + record::LONG_HEADER);
                 seen = (seen + pieces.next().unwrap()).min(stream.len());
             }
         }
@@ -73,6 +73,7 @@ proptest! {
                 frames().prop_map(|frame| write(1, 2, &frame)),
                 frames(),
                 Just(vec![0x37]), Just(vec![0x37, 0x76]), Just(vec![0x37, 0x76, 0, 30]),
+                Just(vec![0x37, 0x76, 0xFF, 0xFF]), Just(write(1, 2, &[0x37; 16_001])),
             ],
             0..12,
         ),

@@ -86,13 +86,13 @@ impl Codec {
         if !(-7..=19).contains(&level) {
             return Err("a level of zstd is -7 to 19".into());
         }
-        let longest = lz4_flex::block::get_maximum_output_size(packet::LONGEST);
+        let longest = lz4_flex::block::get_maximum_output_size(packet::LONGEST_ON_WIRE);
         let mut codec = Codec {
             lz4: Box::new(CompressTable::small()),
             zstd: compressor(level)?,
             unzstd: DCtx::try_create().ok_or("no memory for zstd")?,
             with: None,
-            scratch: vec![0; longest.max(zstd_safe::compress_bound(packet::LONGEST))],
+            scratch: vec![0; longest.max(zstd_safe::compress_bound(packet::LONGEST_ON_WIRE))],
             written: 0..0,
         };
         if !dictionary.is_empty() {
@@ -108,7 +108,7 @@ impl Codec {
         self.with.as_ref().map(|dictionary| dictionary.number)
     }
 
-    /// Compresses `bytes`, at most [`packet::LONGEST`], to at most `most`; `None` if they stay longer.
+    /// Compresses `bytes`, at most [`packet::LONGEST_ON_WIRE`], to at most `most`; `None` if they stay longer.
     pub fn compress(&mut self, algorithm: Algorithm, bytes: &[u8], most: usize) -> Option<()> {
         let scratch = &mut self.scratch[..];
         self.written = match algorithm {

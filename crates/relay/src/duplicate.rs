@@ -160,7 +160,9 @@ impl Duplicate {
             return None;
         };
         let longest = self.mtus.iter().flatten().min().copied();
-        let longest = longest.unwrap_or(packet::LONGEST).min(packet::LONGEST);
+        let longest = longest
+            .unwrap_or(packet::LONGEST_ON_WIRE)
+            .min(packet::LONGEST_ON_WIRE);
         if place.end() - place.ip() + HEADER > longest {
             self.too_long += 1;
             return None;

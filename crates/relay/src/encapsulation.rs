@@ -52,7 +52,7 @@ pub const LONGEST_HEADER: usize = SHORT + 4;
 /// Without a dictionary's number.
 const SHORT: usize = 10;
 /// The longest frame that is made or restored, bytes without FCS: what every part carries.
-const LONGEST: usize = packet::LONGEST;
+const LONGEST: usize = packet::LONGEST_ON_WIRE;
 
 /// Why an encapsulated packet cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,8 @@ pub fn encapsulate(
     codec: &mut Codec,
 ) -> Option<usize> {
     let before = frame.len();
-    if place.end != before {
+    // The far end restores nothing longer than a wire carries.
+    if place.end != before || before > LONGEST {
         return None;
     }
     let header = header_len(algorithm);

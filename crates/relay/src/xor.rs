@@ -224,8 +224,8 @@ impl Xor {
         let longer = first.whole.len().max(second.whole.len());
         let longest = self
             .mtu
-            .unwrap_or(packet::LONGEST)
-            .min(packet::LONGEST - 14);
+            .unwrap_or(packet::LONGEST_ON_WIRE)
+            .min(packet::LONGEST_ON_WIRE - 14);
         if first.whole.coded_len(longer) > longest {
             self.too_long += 2;
             self.plain += 2;

@@ -29,13 +29,18 @@ const TELL: u64 = 4_096;
 enum Refusal {
     NoSuchPort,
     TooLong,
+    TooLongForBlocks,
     Never,
 }
 
 impl Refusal {
-    const ALL: [(Refusal, &str); 3] = [
+    const ALL: [(Refusal, &str); 4] = [
         (Refusal::NoSuchPort, "sent by a port that is not there"),
-        (Refusal::TooLong, "longer than 16,000 bytes"),
+        (Refusal::TooLong, "longer than 262,144 bytes"),
+        (
+            Refusal::TooLongForBlocks,
+            "longer than the 16,000 bytes that a link of blocks carries",
+        ),
         (Refusal::Never, "would arrive after the end of time"),
     ];
 }
@@ -283,6 +288,9 @@ impl Sim {
             let refused = match host.lanes.get(departure.port.index()) {
                 None => Err((Refusal::NoSuchPort, frame)),
                 Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
+                Some(&lane) if frame.len() > self.air.lanes[lane].longest() => {
+                    Err((Refusal::TooLongForBlocks, frame))
+                }
                 Some(&lane) => self.air.send(lane, departure.when, frame),
             };
             if let Err((refusal, frame)) = refused {

@@ -62,6 +62,14 @@ impl Lane {
         }
     }
 
+    /// The longest frame that it carries, bytes without FCS.
+    pub fn longest(&self) -> usize {
+        match self.way {
+            Way::Blocks(_) => phy::LONGEST,
+            Way::Frames(_) => node::frame::LONGEST,
+        }
+    }
+
     /// The direction's data.
     pub fn channel(&self) -> &Channel {
         match &self.way {

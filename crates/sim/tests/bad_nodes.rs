@@ -64,7 +64,7 @@ impl Node for Careless {
         out.send(Port(7), copy);
         let copy = out.copy(&frame);
         out.send_at(port, Time::MAX, copy);
-        frame.resize(20_000);
+        frame.resize(node::frame::LONGEST + 1);
         out.send(port, frame);
     }
 }
@@ -85,7 +85,7 @@ fn frames_that_no_link_can_take_are_counted_drops() {
         drops,
         [
             ("sent by a port that is not there", 3),
-            ("longer than 16,000 bytes", 3),
+            ("longer than 262,144 bytes", 3),
             ("would arrive after the end of time", 3),
         ]
     );

@@ -361,3 +361,23 @@ fn a_departure_at_the_end_of_time_is_refused_and_costs_nothing() {
         );
     }
 }
+
+#[test]
+fn a_super_frame_is_refused_by_a_link_of_blocks_and_carried_by_one_of_frames() {
+    for (level, len, came) in [
+        (exact(), 16_000, 1),
+        (exact(), 16_001, 0),
+        (Level::Frame, 262_144, 1),
+    ] {
+        let mut graph = Graph::default();
+        let (node, seen) = sink();
+        let a = graph.add("a", source(1, len, Time::ZERO, Time::ZERO));
+        let b = graph.add("b", node);
+        graph.connect((a, 0), (b, 0), channel(level));
+        let outcome = run(graph, Options::default()).unwrap();
+        assert_eq!(seen.lock().unwrap().len(), came, "{len}");
+        let drops = &outcome.nodes[0].drops;
+        assert_eq!(drops.len(), 1 - came, "{drops:?}");
+        assert_eq!(outcome.links[0][0].bit_errors, 0);
+    }
+}

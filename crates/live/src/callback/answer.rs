@@ -1,9 +1,9 @@
 //! What a program says, cut into answers.
 
-use packet::{LONGEST, SHORTEST, line, record};
+use packet::{line, record};
 
-/// The longest line that can be a packet: timestamp, hash, and three characters a byte, with blanks to spare.
-const LINE: usize = 4 * LONGEST;
+/// The longest line that can be a packet.
+const LINE: usize = line::LONGEST_LINE;
 
 /// What a program says of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,24 +124,29 @@ impl Answers {
         let rest = &self.said[self.used..];
         // Nobody looks for ends of lines here.
         self.seen = self.used;
-        let Some((header, rest)) = rest.split_at_checked(record::HEADER) else {
+        if rest.len() < record::HEADER {
             return Answer::None;
-        };
-        let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        let fits = len == 0 || (SHORTEST..=LONGEST).contains(&len);
-        if header[..2] != record::MAGIC.to_be_bytes() || !fits {
-            return Answer::OutOfStep;
         }
-        let Some(bytes) = rest.get(..len) else {
+        let frame = match record::frame(rest) {
+            Some(frame) => frame,
+            // A header without a frame.
+            None if rest[..2] == record::MAGIC.to_be_bytes() && rest[2..4] == [0; 2] => {
+                record::HEADER..record::HEADER
+            }
+            // The rest of a header that tells the length behind itself may be under way.
+            None if record::may_begin(rest) => return Answer::None,
+            None => return Answer::OutOfStep,
+        };
+        let Some(bytes) = rest.get(frame.clone()) else {
             return Answer::None;
         };
-        let beside = header[4..12] == [0; 8];
+        let beside = rest[4..12] == [0; 8];
         self.packet.clear();
         self.packet.extend_from_slice(bytes);
-        self.used += record::HEADER + len;
+        self.used += frame.end;
         self.seen = self.used;
-        match (len, beside) {
-            (0, _) => Answer::Drop,
+        match (bytes.is_empty(), beside) {
+            (true, _) => Answer::Drop,
             (_, true) => Answer::Beside,
             (_, false) => Answer::Packet,
         }
@@ -191,11 +196,11 @@ mod tests {
     #[test]
     fn records_are_answers_however_they_are_cut() {
         let mut said = Vec::new();
-        for word in [5, 0] {
+        for (word, len) in [(5, 20), (0, 20), (5, 20_000)] {
             let packet = packet::Packet {
                 word: Some(word),
                 hash: None,
-                bytes: &[7; 20],
+                bytes: &[7; 20_000][..len],
             };
             record::encode(&packet, &mut said).unwrap();
         }
@@ -206,7 +211,7 @@ mod tests {
         for piece in [1, 7, 4096] {
             assert_eq!(
                 all(true, &said, piece),
-                [Packet, Beside, Drop, OutOfStep],
+                [Packet, Beside, Packet, Drop, OutOfStep],
                 "{piece}"
             );
         }

@@ -17,7 +17,7 @@ use crate::port::{
     Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit, TxCounters,
 };
 use node::Pool;
-use node::frame::LONGEST;
+use packet::LONGEST_ON_WIRE;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub fn open(number: u16, options: &Options) -> Result<Port, PortError> {
             tick: options.tick,
             stamps: Stamps::Software,
             mac: None,
-            mtu: (LONGEST - ETHERNET) as u32,
+            mtu: (LONGEST_ON_WIRE - ETHERNET) as u32,
             method: "nfqueue",
             driver: String::new(),
             link: true,
@@ -123,7 +123,7 @@ impl Receive for Receiver {
             waiting.id = id;
             self.verdicts.put(ticket, Answer::Accept);
             let len = packet.end - packet.start + ETHERNET;
-            if packet.start < ETHERNET || packet.whole.is_some() || len > LONGEST {
+            if packet.start < ETHERNET || packet.whole.is_some() || len > LONGEST_ON_WIRE {
                 self.counters.refused += 1;
                 continue;
             }

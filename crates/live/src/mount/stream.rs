@@ -43,10 +43,7 @@ impl Form {
     fn packet(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Form::Line(_) => bytes.iter().position(|&b| b == b'\n').map(|n| n + 1),
-            Form::Record => {
-                let length = bytes.get(2..4)?;
-                Some(record::HEADER + usize::from(u16::from_be_bytes([length[0], length[1]])))
-            }
+            Form::Record => record::frame(bytes).map(|frame| frame.end),
         }
     }
 }

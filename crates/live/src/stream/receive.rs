@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Frames given in one call, so that other ports have their turn.
 const BATCH: usize = 64;
 /// Frames that a pipe's thread reads ahead.
-const AHEAD: usize = 1024;
+const AHEAD: usize = 256;
 
 /// Turns what a file says into the counter's time.
 #[derive(Clone, Copy, Debug)]

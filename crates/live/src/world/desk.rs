@@ -36,7 +36,7 @@ impl Refusal {
     /// All of them, with the words for a node's drops.
     pub const ALL: [(Refusal, &str); 7] = [
         (Refusal::NoSuchPort, "sent by a port that is not there"),
-        (Refusal::TooLong, "longer than 16,000 bytes"),
+        (Refusal::TooLong, "longer than 262,144 bytes"),
         (Refusal::Never, "would arrive after the end of time"),
         (Refusal::Crowd, "more than 4,194,304 frames under way"),
         (Refusal::Lost, "lost in the kernel before they were read"),

@@ -106,7 +106,7 @@ pub struct Config {
         serde(deserialize_with = "crate::config::text::parse")
     )]
     pub payload: Payload,
-    /// One frame to be sent as it is, 14 to 16,000 bytes without FCS, instead of a made one.
+    /// One frame to be sent as it is, 14 to 262,144 bytes without FCS, instead of a made one.
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "crate::config::text::hex_some")

@@ -14,10 +14,10 @@ use drawn::Table;
 
 /// The simple Internet mix, 7 : 4 : 1, spread as evenly as twelve places allow.
 pub const IMIX: [u16; 12] = [64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 594, 64];
-/// The longest frame, with FCS.
-const LONGEST: u16 = (packet::LONGEST + node::link::FCS) as u16;
+/// The longest frame, with FCS: what the length of an IP packet allows, all but a few bytes.
+const LONGEST: u16 = u16::MAX;
 
-/// Bytes of a frame, with FCS: 64 to 16,004.
+/// Bytes of a frame, with FCS: 64 to 65,535.
 ///
 /// In a file: `64`, `[64, 128, 1518]`, `{ from = 64, to = 1518, step = 2 }`, `{ mean = 792, sd = 200 }`,
 /// `{ mean = 792, d_size = 0.5 }`, or a text as on the command line: `64,128,1518`, `64-1518/2`, `imix`,

@@ -87,7 +87,7 @@ impl Messages {
             }
             _ => return Err(two("source")),
         };
-        let most = packet::LONGEST - headers;
+        let most = packet::LONGEST_ON_WIRE - headers;
         if config.size > most {
             return Err(ConfigError::new(
                 "size",

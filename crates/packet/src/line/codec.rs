@@ -31,7 +31,7 @@ impl Codec {
     /// As [`line::encode`](super::encode).
     ///
     /// # Errors
-    /// When the frame is not 14 to 16,000 bytes long; `out` is as it was.
+    /// When the frame is not 14 to 262,144 bytes long; `out` is as it was.
     #[inline]
     pub fn encode(
         self,

@@ -82,7 +82,7 @@ fn a_header_alone_has_no_trailing_blank() {
 
 #[test]
 fn frames_that_no_line_carries_are_refused() {
-    for length in [0, 13, 16_001, 65_535] {
+    for length in [0, 13, crate::LONGEST + 1] {
         let (frame, mut text) = (vec![0; length], vec![7]);
         let fault = encode(&Head::default().packet(&frame), Form::default(), &mut text);
         assert_eq!(fault, Err(BadLength(length)));
@@ -90,7 +90,7 @@ fn frames_that_no_line_carries_are_refused() {
     }
     assert_eq!(
         BadLength(13).to_string(),
-        "a frame of 13 bytes: lines and records carry 14 to 16000 bytes"
+        "a frame of 13 bytes: lines and records carry 14 to 262144 bytes"
     );
 }
 
@@ -172,8 +172,8 @@ fn a_fault_is_told_with_its_column_and_its_mend() {
 #[test]
 fn the_longest_frame_passes_and_one_byte_more_does_not() {
     let mut text = String::from("001122334455 66778899AABB 0800");
-    text.push_str(&" AB".repeat(16_000 - 14));
-    assert_eq!(packet(text.as_bytes()).1.len(), 16_000);
+    text.push_str(&" AB".repeat(crate::LONGEST - 14));
+    assert_eq!(packet(text.as_bytes()).1.len(), crate::LONGEST);
     text.push_str(" CD");
     let fault = read(text.as_bytes()).unwrap_err();
     assert_eq!(fault.reason, Reason::TooManyBytes);

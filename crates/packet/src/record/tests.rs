@@ -37,7 +37,7 @@ fn read(stream: &[u8], piece: usize) -> (Vec<u64>, Vec<usize>) {
         }
         buffer.drain(..at);
         assert!(
-            buffer.len() < LONGEST_RECORD + HEADER,
+            buffer.len() <= LONGEST_RECORD + LONG_HEADER,
             "the buffer grows without bound"
         );
         if next_piece.is_none() {
@@ -66,7 +66,7 @@ fn the_bytes_are_those_of_the_format() {
 
 #[test]
 fn frames_that_no_record_carries_are_refused() {
-    for length in [0, 13, 16_001] {
+    for length in [0, 13, LONGEST + 1] {
         let frame = vec![0; length];
         let packet = Packet {
             word: None,
@@ -115,10 +115,56 @@ fn a_record_cut_off_at_the_end_is_skipped_and_counted() {
 
 #[test]
 fn a_wrong_length_loses_one_record() {
-    for length in [0u16, 13, 16_001, 65_535] {
+    for length in [0u16, 13, 16_001, 65_534, 65_535] {
         let mut stream = record(1, &[3; 40]);
         stream[2..4].copy_from_slice(&length.to_be_bytes());
         stream.extend_from_slice(&record(2, &[4; 40]));
         assert_eq!(read(&stream, 64), (vec![2], vec![56, 0]), "{length}");
+    }
+}
+
+#[test]
+fn a_long_frame_has_its_length_behind_the_header_and_a_short_one_does_not() {
+    for (length, header) in [
+        (16_000, HEADER),
+        (16_001, LONG_HEADER),
+        (LONGEST, LONG_HEADER),
+    ] {
+        let frame = vec![0xAB; length];
+        let out = record(9, &frame);
+        assert_eq!(out.len(), header + length);
+        assert_eq!(super::frame(&out), Some(header..out.len()));
+        let told = u16::from_be_bytes([out[2], out[3]]);
+        assert_eq!(usize::from(told) == length, header == HEADER, "{told}");
+        // Miri takes a minute byte by byte.
+        for piece in [if cfg!(miri) { 1_000 } else { 1 }, 4_096, 1 << 20] {
+            let stream = [&out[..], &record(2, &[1; 60])].concat();
+            assert_eq!(read(&stream, piece), (vec![9, 2], vec![0, 0, 0]));
+        }
+    }
+}
+
+#[test]
+fn a_long_length_that_is_none_loses_one_record() {
+    // A short frame has no long form either; 4 GB is nothing to wait for.
+    for length in [0, 14, 16_000, LONGEST as u32 + 1, u32::MAX] {
+        let mut stream = record(1, &[3; 40]);
+        stream[2..4].copy_from_slice(&LONG.to_be_bytes());
+        stream[16..20].copy_from_slice(&length.to_be_bytes());
+        stream.extend_from_slice(&record(2, &[4; 40]));
+        for piece in [1, 64] {
+            assert_eq!(read(&stream, piece), (vec![2], vec![56, 0]), "{length}");
+        }
+    }
+}
+
+#[test]
+fn a_long_record_cut_off_at_the_end_is_skipped_and_counted() {
+    let whole = record(1, &[2; 20_000]);
+    for cut in [1, 3, 4, 15, 16, 17, 19, 20, 21, 19_999] {
+        let stream = [&whole[..], &whole[..cut]].concat();
+        for piece in [1, 1_000] {
+            assert_eq!(read(&stream, piece), (vec![1], vec![0, cut]), "{cut}");
+        }
     }
 }

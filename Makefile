@@ -29,8 +29,9 @@ check: ## format, lint, purity, licences and bans, documentation
 bench: build ## ratios against named peers, each in one run
 	cargo bench --locked --workspace --bench '*'
 
-fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided
+fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; Miri where it is
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} .ci/fuzz
+	.ci/miri
 
 docs: ## the book (with mdbook, if it is here), man pages and the API documentation, into target/
 	.ci/docs

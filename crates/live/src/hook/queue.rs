@@ -1,7 +1,7 @@
 //! Queues of packets that wait for user space.
 
 use super::message::{CONFIG, Message};
-use super::socket::{Socket, piece};
+use super::socket::Socket;
 use super::{Fail, HookError};
 use std::io;
 
@@ -93,7 +93,7 @@ impl Queue {
             .with(NFQA_CFG_PARAMS, &params)
             .end();
         socket
-            .send(&[piece(&bytes)])
+            .send(&[std::io::IoSlice::new(&bytes)])
             .map_err(|error| failed("setting up a queue of netfilter", error))?;
         Ok(Queue { number, socket })
     }

@@ -2,7 +2,8 @@
 
 use super::message::{self, Told};
 use node::{Frame, Pool};
-use std::io;
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ const PLACE: usize = 65_536 + 576;
 /// A socket to the namespace in which it was made.
 #[derive(Debug)]
 pub struct Socket {
-    fd: OwnedFd,
+    /// The system writes to a socket as to any file.
+    fd: File,
     /// Of the last request.
     sequence: u32,
 }
@@ -40,7 +42,10 @@ impl Socket {
             libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len)
         };
         match result {
-            0 => Ok(Socket { fd, sequence: 0 }),
+            0 => Ok(Socket {
+                fd: fd.into(),
+                sequence: 0,
+            }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -89,26 +94,16 @@ impl Socket {
         self.sequence
     }
 
-    /// Sends what stands in several places as one.
-    pub fn send(&self, pieces: &[libc::iovec]) -> io::Result<()> {
-        // SAFETY: zero is valid for each field of the header; the pieces are valid by the caller's hand, who has
-        // made them from slices that it still holds.
-        let sent = unsafe {
-            let mut header: libc::msghdr = std::mem::zeroed();
-            header.msg_iov = pieces.as_ptr().cast_mut();
-            header.msg_iovlen = pieces.len();
-            libc::sendmsg(self.fd.as_raw_fd(), &header, 0)
-        };
-        match sent {
-            0.. => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+    /// Sends what stands in several places, at most 1024, as one.
+    pub fn send(&self, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+        // One call is one datagram: it goes whole or not at all.
+        (&self.fd).write_vectored(pieces).map(|_| ())
     }
 
     /// Sends requests and waits for the answers to those numbered `first` to `last`; the first that was refused is the
     /// error, with its number.
     pub fn ask(&self, requests: &[u8], first: u32, last: u32) -> Result<(), (u32, io::Error)> {
-        self.send(&[piece(requests)])
+        self.send(&[IoSlice::new(requests)])
             .map_err(|error| (first, error))?;
         let mut answer = vec![0; 16 * 1024];
         let mut refused = None;
@@ -156,14 +151,6 @@ impl Socket {
                 _ => return Err(error),
             }
         }
-    }
-}
-
-/// What sendmsg(2) takes for a slice.
-pub fn piece(bytes: &[u8]) -> libc::iovec {
-    libc::iovec {
-        iov_base: bytes.as_ptr().cast_mut().cast(),
-        iov_len: bytes.len(),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::message::{Message, NFQA_PAYLOAD, NFQA_VERDICT_HDR, VERDICT, VERDICT_BATCH};
 use super::pending::Pending;
-use super::socket::{Socket, piece};
+use super::socket::Socket;
 use node::{Frame, Pool, Ticket};
-use std::io;
+use std::io::{self, IoSlice};
 
 /// `NF_DROP`.
 const DROP: u32 = 0;
@@ -35,11 +35,9 @@ pub struct Verdicts {
     heads: Vec<u8>,
     /// What a call is made of: a stretch of `heads`, or the frame of an answer.
     parts: Vec<Part>,
-    pieces: Vec<libc::iovec>,
+    /// Empty between calls: kept for its memory.
+    pieces: Vec<IoSlice<'static>>,
 }
-
-// SAFETY: the pieces are only used within one call, and empty between calls.
-unsafe impl Send for Verdicts {}
 
 #[derive(Clone, Copy)]
 enum Part {
@@ -152,22 +150,25 @@ impl Verdicts {
         if self.parts.is_empty() {
             return Ok(());
         }
-        for part in self.parts.drain(..) {
-            self.pieces.push(match part {
-                Part::Heads(from, to) => piece(&self.heads[from..to]),
+        let mut pieces: Vec<IoSlice<'_>> = std::mem::take(&mut self.pieces);
+        pieces.extend(self.parts.drain(..).map(|part| {
+            IoSlice::new(match part {
+                Part::Heads(from, to) => &self.heads[from..to],
                 Part::Frame(index) => match &self.answers[index].1 {
-                    Answer::Change(frame) => piece(&frame[super::packets::ETHERNET..]),
-                    _ => piece(&[]),
+                    Answer::Change(frame) => &frame[super::packets::ETHERNET..],
+                    _ => &[],
                 },
-            });
-        }
+            })
+        }));
         let result = loop {
-            match socket.send(&self.pieces) {
+            match socket.send(&pieces) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => break result,
             }
         };
-        self.pieces.clear();
+        pieces.clear();
+        // In place: nothing is left of what was borrowed but the memory.
+        self.pieces = pieces.into_iter().map(|_| IoSlice::new(&[])).collect();
         self.heads.clear();
         result
     }

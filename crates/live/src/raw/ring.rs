@@ -5,6 +5,7 @@
 
 use super::deliver::{Delivery, OFFLOAD, Offload, Raw, tag};
 use super::mend;
+use super::places::{PLACE, Places};
 use super::socket::Socket;
 use super::watched::Watched;
 use crate::clock::Converter;
@@ -13,11 +14,8 @@ use crate::port::{Link, Options, PortError, Receive, Received, RxCounters};
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Bytes of a place: a frame of the usual MTU, and what stands before it.
-const PLACE: usize = 2048;
 /// Bytes of a block, which is what the kernel takes memory in: whole pages, few enough that it finds them side by side.
 const BLOCK: usize = 1 << 16;
 /// Frames before the caller has its turn again.
@@ -46,13 +44,7 @@ pub struct Ring {
 }
 
 /// The memory that is shared with the kernel.
-struct Memory {
-    at: NonNull<u8>,
-    places: usize,
-}
-
-// SAFETY: the memory belongs to this value alone; the kernel keeps to the protocol of the places' states.
-unsafe impl Send for Memory {}
+struct Memory(Places);
 
 impl Memory {
     fn map(socket: &Socket, places: usize) -> io::Result<Memory> {
@@ -68,41 +60,19 @@ impl Memory {
             )
         };
         match NonNull::new(at.cast()) {
-            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, places }),
+            // SAFETY: the mapping is this value's own and goes with it; the kernel keeps to the protocol.
+            Some(at) if at.as_ptr() as isize != -1 => {
+                Ok(Memory(unsafe { Places::new(at, places) }))
+            }
             _ => Err(io::Error::last_os_error()),
         }
-    }
-
-    fn status(&self, place: usize) -> &AtomicU32 {
-        debug_assert!(place < self.places);
-        // SAFETY: the place is within the mapping, and its status is an aligned word of its own.
-        unsafe { &*self.at.as_ptr().add(place * PLACE).cast() }
-    }
-
-    /// A place that the kernel has filled, and how; `None` while it has not.
-    fn take(&mut self, place: usize) -> Option<(u32, &mut [u8])> {
-        let status = self.status(place).load(Ordering::Acquire);
-        if status & libc::TP_STATUS_USER == 0 {
-            return None;
-        }
-        // SAFETY: within the mapping, and ours alone until its status is given back.
-        let bytes = unsafe {
-            let start = self.at.as_ptr().add(place * PLACE);
-            std::slice::from_raw_parts_mut(start, PLACE)
-        };
-        Some((status, bytes))
-    }
-
-    fn give_back(&self, place: usize) {
-        let kernel = libc::TP_STATUS_KERNEL;
-        self.status(place).store(kernel, Ordering::Release);
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this length, and nothing points into it any more.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.places * PLACE) };
+        unsafe { libc::munmap(self.0.start().as_ptr().cast(), self.0.count() * PLACE) };
     }
 }
 
@@ -159,7 +129,7 @@ impl Ring {
         let (mut given, mut fresh) = (0, false);
         // Not for ever: in a flood there is always more, and the caller has other duties.
         for _ in 0..CALL {
-            let Some((status, place)) = self.memory.take(self.next) else {
+            let Some((status, place)) = self.memory.0.take(self.next) else {
                 break;
             };
             if !std::mem::replace(&mut fresh, true) {
@@ -176,8 +146,8 @@ impl Ring {
                     0
                 }
             };
-            self.memory.give_back(self.next);
-            self.next = (self.next + 1) % self.memory.places;
+            self.memory.0.give_back(self.next);
+            self.next = (self.next + 1) % self.memory.0.count();
         }
         given
     }
@@ -216,10 +186,12 @@ fn read<'a>(
     let at_ns = clock.convert(wall);
     if let Some(long) = long {
         let offload = Offload::read(&long[mend::TAG..]);
+        // What is longer than its room (BIG TCP) was cut.
+        let whole = long.len() == mend::TAG + OFFLOAD + len;
         // Its own header made way for the tag's room.
         return Some(Raw {
             room: &mut long[OFFLOAD..],
-            whole: true,
+            whole,
             offload,
             tag,
             at_ns,

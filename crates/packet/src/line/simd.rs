@@ -13,17 +13,19 @@ mod layout;
 use super::Head;
 use alloc::vec::Vec;
 
+/// Finds out whether the machine has what a path is made for. A test holds each list against the functions' own.
 #[cfg(target_arch = "x86_64")]
-cpufeatures::new!(has_avx2, "avx2");
+macro_rules! detect {
+    ($has:ident, $list:ident: $($feature:tt),+) => {
+        cpufeatures::new!($has, $($feature),+);
+        #[cfg(test)]
+        const $list: &[&str] = &[$($feature),+];
+    };
+}
 #[cfg(target_arch = "x86_64")]
-cpufeatures::new!(
-    has_avx512,
-    "avx512f",
-    "avx512bw",
-    "avx512vbmi",
-    "bmi1",
-    "bmi2"
-);
+detect!(has_avx2, AVX2: "avx2");
+#[cfg(target_arch = "x86_64")]
+detect!(has_avx512, AVX512: "avx512bw", "avx512f", "avx512vbmi", "avx512vl", "bmi2");
 
 /// A head, and how many characters have been read; in two registers, which costs a short line half
 /// of what a structure in memory does.
@@ -135,5 +137,36 @@ impl Path {
             Kind::Avx2 => unsafe { avx2::decode(line, frame) },
         };
         decoded.open()
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::{AVX2, AVX512};
+    use alloc::collections::BTreeSet;
+
+    /// The features that functions of a source are compiled for.
+    fn enabled(sources: &[&'static str]) -> BTreeSet<&'static str> {
+        let lists = sources.iter().flat_map(|source| {
+            let attributes = source.split("target_feature(enable = \"").skip(1);
+            attributes.filter_map(|attribute| attribute.split('"').next())
+        });
+        lists.flat_map(|list| list.split(',')).collect()
+    }
+
+    #[test]
+    fn what_is_detected_is_what_is_used() {
+        let avx2 = enabled(&[
+            include_str!("simd/avx2.rs"),
+            include_str!("simd/avx2/read.rs"),
+            include_str!("simd/avx2/write.rs"),
+        ]);
+        let avx512 = enabled(&[
+            include_str!("simd/avx512.rs"),
+            include_str!("simd/avx512/read.rs"),
+            include_str!("simd/avx512/write.rs"),
+        ]);
+        assert_eq!(avx2, AVX2.iter().copied().collect());
+        assert_eq!(avx512, AVX512.iter().copied().collect());
     }
 }

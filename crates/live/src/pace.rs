@@ -18,7 +18,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `queue` | packets on their way to the thread |
-//! | `waiter` | sleeps and spins until a time |
+//! | `waiter`, `nap` | sleeps and spins until a time; how much of each |
 //! | `priority` | real-time priority and cores |
 //! | `aim` | learns what lies between call and driver |
 //! | `error`, `floor` | what departures were worth, and what the machine is worth |
@@ -29,6 +29,7 @@
 mod aim;
 mod error;
 mod floor;
+mod nap;
 mod priority;
 mod queue;
 mod waiter;
@@ -293,6 +294,7 @@ impl Worker {
         self.waiter = Waiter::new(hurry());
         let mut chunk = Chunk::default();
         while self.shared.queue.take(&mut chunk) {
+            self.waiter.accompany(self.shared.queue.writer());
             let mut next = 0;
             while next < chunk.entries().len() && self.report.error.is_none() {
                 match self.depart(&chunk, next) {

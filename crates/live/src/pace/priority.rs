@@ -1,5 +1,6 @@
 //! A thread that is not kept waiting: real-time priority, cores, memory that stays.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Above the nodes' threads, which only sleep and compute; below the kernel's own.
@@ -35,6 +36,7 @@ pub struct Priority {
     slept: u64,
     /// An ordinary thread until then, ns; 0 for not.
     ordinary_until: u64,
+    companion: Option<Companion>,
 }
 
 /// What a thread has to do lest the kernel stops it.
@@ -60,6 +62,28 @@ impl Priority {
         self.cores.len() > SPINNING.load(Ordering::Relaxed)
     }
 
+    /// Sees to it that this thread does not starve the one that works for it, `writer`: that is kept off this one's core, and goes before
+    /// all ordinary ones elsewhere. Given back when another takes its place, and at the end. Call now and then: it holds while nobody else in the
+    /// process spins.
+    pub fn accompany(&mut self, writer: i32) {
+        let alone = SPINNING.load(Ordering::Relaxed) == 1;
+        let may = self.real_time && self.cores.len() > 1 && alone && writer > 0;
+        let wanted = may.then_some(writer);
+        if self.companion.as_ref().map(|companion| companion.thread) != wanted {
+            // What the former one had is given back first: it may be the same thread.
+            self.companion = None;
+            self.companion = wanted.and_then(Companion::adopt);
+            self.clear(self.cores.get(self.at).copied());
+        }
+    }
+
+    /// Has the companion leave a core.
+    fn clear(&self, core: Option<usize>) {
+        if let (Some(companion), Some(core)) = (&self.companion, core) {
+            companion.keep_off(core);
+        }
+    }
+
     /// Tells that the thread has slept so long.
     pub fn slept(&mut self, ns: u64) {
         self.slept += ns;
@@ -80,6 +104,7 @@ impl Priority {
             Duty::Nothing => return,
             Duty::Move => {
                 self.at = (self.at + 1) % self.cores.len();
+                self.clear(Some(self.cores[self.at]));
                 pin(self.cores[self.at]);
             }
             Duty::Rest => {
@@ -153,25 +178,99 @@ fn ordinary() {
 
 /// Binds this thread to a core.
 fn pin(core: usize) {
-    // SAFETY: a valid structure whose size is given; an all-zero set is a valid one.
-    unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut one);
-        libc::sched_setaffinity(0, size_of_val(&one), &one);
-    }
+    bind(0, &[core]);
 }
 
-/// The cores that this thread may run on, from the last down: interrupts mostly come in on the first.
-fn allowed() -> Vec<usize> {
+/// Binds a thread to cores; 0 is this one.
+fn bind(thread: i32, cores: &[usize]) {
     // SAFETY: a valid structure whose size is given; an all-zero set is a valid one.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of_val(&set), &mut set) != 0 {
+        cores.iter().for_each(|&core| libc::CPU_SET(core, &mut set));
+        libc::sched_setaffinity(thread, size_of_val(&set), &set);
+    }
+}
+
+/// The cores that a thread may run on, from the last down: interrupts mostly come in on the first. 0 is this thread.
+fn allowed(thread: i32) -> Vec<usize> {
+    // SAFETY: a valid structure whose size is given; an all-zero set is a valid one.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(thread, size_of_val(&set), &mut set) != 0 {
             return Vec::new();
         }
         let cores = (0..libc::CPU_SETSIZE as usize).rev();
         cores.filter(|&core| libc::CPU_ISSET(core, &set)).collect()
     }
+}
+
+/// This thread's number in the system.
+pub fn own_thread() -> i32 {
+    // SAFETY: a plain system call.
+    unsafe { libc::gettid() }
+}
+
+/// The thread that hands packets over. A thread that spins with real-time priority on its core would keep it from working: the kernel moves an
+/// ordinary thread to a free core only where it finds one, so that on a busy machine the queue runs dry.
+#[derive(Debug)]
+struct Companion {
+    thread: i32,
+    /// What it had before.
+    cores: Vec<usize>,
+    nice: i32,
+}
+
+impl Companion {
+    /// Best nice value of all.
+    const FIRST: i32 = -20;
+
+    /// Takes a thread of this process in hand; `None` when there is none of that number.
+    fn adopt(thread: i32) -> Option<Companion> {
+        if !is_ours(thread) {
+            return None;
+        }
+        let cores = allowed(thread);
+        // SAFETY: plain system calls.
+        let nice = unsafe {
+            let nice = libc::getpriority(libc::PRIO_PROCESS, thread as libc::id_t);
+            libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, Companion::FIRST);
+            nice
+        };
+        (!cores.is_empty()).then_some(Companion {
+            thread,
+            cores,
+            nice,
+        })
+    }
+
+    /// Leaves it all its cores but this.
+    fn keep_off(&self, core: usize) {
+        let others: Vec<usize> = self
+            .cores
+            .iter()
+            .copied()
+            .filter(|&other| other != core)
+            .collect();
+        if !others.is_empty() && is_ours(self.thread) {
+            bind(self.thread, &others);
+        }
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        if is_ours(self.thread) {
+            bind(self.thread, &self.cores);
+            // SAFETY: a plain system call.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, self.thread as libc::id_t, self.nice) };
+        }
+    }
+}
+
+/// Whether a thread of this process has this number: that of one that has ended may be somebody else's now.
+fn is_ours(thread: i32) -> bool {
+    // SAFETY: a plain system call; signal 0 is sent to nobody.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 }
 }
 
 /// Whether the kernel limits real-time threads.
@@ -212,12 +311,15 @@ pub fn attend() {
 /// allowed, exact timers anyway.
 pub fn hurry() -> Priority {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
+    // Those of the process's first such thread: a later one may be started by a thread that is kept off a core.
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     touch_stack();
-    let mut cores = allowed();
+    let mut cores = CORES.get_or_init(|| allowed(0)).clone();
     if !prefer(FIRST) {
         // Without the priority a fixed core would be a burden: others may be busy on it.
         return Priority {
             cores,
+            companion: None,
             ..Priority::default()
         };
     }
@@ -232,6 +334,7 @@ pub fn hurry() -> Priority {
         real_time: true,
         cores,
         limited: limited(),
+        companion: None,
         ..Priority::default()
     }
 }
@@ -245,6 +348,7 @@ mod tests {
             cores: (0..cores).collect(),
             limited: true,
             since: 1,
+            companion: None,
             ..Priority::default()
         }
     }
@@ -273,5 +377,32 @@ mod tests {
         priority.ordinary_until = 2 * STAY_NS;
         assert_eq!(priority.duty(2 * STAY_NS - 1, 0), Duty::Nothing);
         assert_eq!(priority.duty(2 * STAY_NS, 0), Duty::Return);
+    }
+
+    #[test]
+    fn a_companion_leaves_a_core_and_gets_back_what_it_had() {
+        let cores = allowed(0);
+        if cores.len() < 2 {
+            println!("skipped: there is one core only");
+            return;
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            tell.send(own_thread()).unwrap();
+            let _ = ended.recv();
+        });
+        let number = told.recv().unwrap();
+        let companion = Companion::adopt(number).unwrap();
+        for &core in &cores {
+            companion.keep_off(core);
+            let left = allowed(number);
+            assert!(!left.contains(&core) && left.len() == cores.len() - 1);
+        }
+        drop(companion);
+        assert_eq!(allowed(number), cores);
+        drop(end);
+        thread.join().unwrap();
+        assert!(Companion::adopt(1).is_none(), "another process's");
     }
 }

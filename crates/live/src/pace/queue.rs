@@ -1,8 +1,11 @@
 //! Packets on their way to the pacing thread: one buffer that is filled while another is emptied, so
 //! that nothing is allocated per packet and the lock is taken once for many.
 
+use super::priority::own_thread;
 use packet::Departure;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 /// Packets that may wait in one buffer.
@@ -81,6 +84,16 @@ pub struct Queue {
     state: Mutex<State>,
     something: Condvar,
     room: Condvar,
+    /// As in the state: the reader sleeps and looks without the lock, which a writer may hold while it does not run.
+    stopping: AtomicBool,
+    reader: OnceLock<Thread>,
+    /// The thread that wrote last, by its number in the system; 0 for none yet.
+    writer: AtomicI32,
+}
+
+thread_local! {
+    /// This thread's number, so that a packet costs no call.
+    static OWN: i32 = own_thread();
 }
 
 impl Queue {
@@ -103,6 +116,10 @@ impl Queue {
         asked: u64,
         packets: impl IntoIterator<Item = (Departure, &'a [u8])>,
     ) -> bool {
+        let own = OWN.with(|&own| own);
+        if self.writer.load(Ordering::Relaxed) != own {
+            self.writer.store(own, Ordering::Relaxed);
+        }
         let mut state = self.lock();
         for (departure, frame) in packets {
             while state.filling.is_full() && !state.closed {
@@ -148,20 +165,19 @@ impl Queue {
         true
     }
 
-    /// Sleeps so long at most; `false` when the queue is to be left at once.
+    /// The thread that wrote last, by its number in the system; 0 for none yet.
+    pub fn writer(&self) -> i32 {
+        self.writer.load(Ordering::Relaxed)
+    }
+
+    /// For the reader: sleeps so long at most; `false` when the queue is to be left at once.
     pub fn sleep(&self, time: Duration) -> bool {
-        let state = self.lock();
-        let state = match state.stopping {
-            true => state,
+        self.reader.get_or_init(std::thread::current);
+        if !self.stopping.load(Ordering::Acquire) {
             // Wakes up now and then, since Ctrl-C does not come by this queue.
-            false => {
-                self.something
-                    .wait_timeout(state, time.min(Duration::from_millis(50)))
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
-            }
-        };
-        !state.stopping
+            std::thread::park_timeout(time.min(Duration::from_millis(50)));
+        }
+        !self.stopping.load(Ordering::Acquire)
     }
 
     /// Nothing more will be put in; with `at_once` nothing that is not due is sent.
@@ -169,7 +185,11 @@ impl Queue {
         let mut state = self.lock();
         state.finishing = true;
         state.stopping |= at_once;
+        self.stopping.store(state.stopping, Ordering::Release);
         self.something.notify_all();
+        if let Some(reader) = self.reader.get() {
+            reader.unpark();
+        }
     }
 
     /// The reader is done; returns how many packets were still there.

@@ -1,6 +1,7 @@
 //! Waiting for a time as exactly as the machine allows, and noticing when the machine stood still.
 
 use super::floor::Floor;
+use super::nap::Naps;
 use super::priority::Priority;
 use crate::clock::now_ns;
 use node::outcome::Spread;
@@ -11,10 +12,6 @@ use std::time::Duration;
 const PAUSE_NS: u64 = 50_000;
 /// A sleep that ends so much too late is no matter of timers any more.
 const OVERSLEPT_NS: u64 = 1_000_000;
-/// A sleep shorter than this is not worth it.
-const SHORTEST_NAP_NS: u64 = 20_000;
-/// The longest sleep: those who wait want to see a request to stop.
-const LONGEST_NAP_NS: u64 = 50_000_000;
 /// In the last moments the thread does nothing but look at the clock.
 const LAST_NS: u64 = 2_000;
 /// Warming begins so long before the time, is repeated so often, and ends so long before it.
@@ -36,46 +33,6 @@ pub trait Idle {
     fn warm(&mut self) {}
 }
 
-/// How long before a time sleep gives way to spinning: later than nearly every wake-up.
-///
-/// A virtual machine that sleeps is woken by its host when that finds the time, 50 µs late as often as not;
-/// a machine of its own takes 5. So it follows what was seen: the worst of about the last thousand
-/// sleeps, and some more.
-#[derive(Debug)]
-struct Window {
-    worst: u64,
-}
-
-impl Window {
-    /// Where nothing is known yet.
-    const START_NS: u64 = 250_000;
-    const MOST_NS: u64 = 1_000_000;
-    /// Where spinning would keep others from working.
-    const MODEST_NS: u64 = 60_000;
-
-    fn ns(&self, has_core: bool) -> u64 {
-        let most = if has_core {
-            Window::MOST_NS
-        } else {
-            Window::MODEST_NS
-        };
-        (self.worst + self.worst / 4 + 10_000).min(most)
-    }
-
-    fn learn(&mut self, overslept: u64) {
-        let faded = self.worst - self.worst.div_ceil(1024);
-        self.worst = faded.max(overslept.min(Window::MOST_NS));
-    }
-}
-
-impl Default for Window {
-    fn default() -> Window {
-        Window {
-            worst: Window::START_NS,
-        }
-    }
-}
-
 /// A thread's way to wait.
 #[derive(Debug, Default)]
 pub struct Waiter {
@@ -87,7 +44,7 @@ pub struct Waiter {
     /// for a time still to come.
     pub behind: bool,
     priority: Priority,
-    window: Window,
+    naps: Naps,
     floor: Floor,
 }
 
@@ -105,6 +62,11 @@ impl Waiter {
         self.priority.real_time()
     }
 
+    /// Has the thread `writer` of this process, which hands the work over, kept out of the way and well served.
+    pub fn accompany(&mut self, writer: i32) {
+        self.priority.accompany(writer);
+    }
+
     /// How late a loop that only looks at the clock would have been in the time that was spent spinning.
     pub fn floor(&self) -> Spread {
         self.floor.spread()
@@ -119,20 +81,21 @@ impl Waiter {
             return Some(now);
         }
         self.behind = false;
+        let wait = at - now;
         let mut warmed = now;
         while now < at {
             let left = at - now;
-            let window = self.window.ns(self.priority.has_core());
-            if left > window + SHORTEST_NAP_NS {
-                let nap = (left - window).min(LONGEST_NAP_NS);
+            if let Some(nap) = self.naps.next(wait, left, self.priority.has_core()) {
                 if !idle.sleep(Duration::from_nanos(nap)) {
                     return None;
                 }
                 let woken = now_ns();
-                let overslept = woken.saturating_sub(now + nap);
                 self.priority.slept(woken - now);
-                self.window.learn(overslept);
-                self.note(overslept, OVERSLEPT_NS);
+                // One that was broken off says nothing.
+                if let Some(overslept) = woken.checked_sub(now + nap) {
+                    self.naps.woken(nap, overslept);
+                    self.note(overslept, OVERSLEPT_NS);
+                }
                 now = woken;
                 continue;
             }
@@ -204,23 +167,5 @@ mod tests {
         assert!(waiter.behind && waiter.longest_pause == 100_000_000);
         waiter.until(now_ns().saturating_sub(5), &mut Fitful(true));
         assert!(waiter.behind, "a time already past is caught up with");
-    }
-
-    #[test]
-    fn the_window_follows_what_sleeps_are_worth() {
-        let mut window = Window::default();
-        for _ in 0..10_000 {
-            window.learn(4_000);
-        }
-        assert!((14_000..=17_000).contains(&window.ns(true)));
-        window.learn(90_000);
-        assert!(window.ns(true) > 110_000, "one long sleep is enough");
-        assert_eq!(window.ns(false), Window::MODEST_NS);
-        window.learn(80_000_000);
-        assert_eq!(window.ns(true), Window::MOST_NS);
-        for _ in 0..2_000 {
-            window.learn(4_000);
-        }
-        assert!(window.ns(true) < 300_000, "and forgotten in time");
     }
 }

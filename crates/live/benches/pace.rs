@@ -119,6 +119,18 @@ fn machine(seconds: f64) {
     });
 }
 
+/// Processor time of this process so far, ns, in the 10 ms that Linux counts in (proc(5)).
+fn processor_ns() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The program's name, in brackets, may hold blanks.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks
+        .filter_map(|text| text.parse::<u64>().ok())
+        .sum::<u64>()
+        * 10_000_000
+}
+
 fn frame() -> Vec<u8> {
     let mut frame = b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x88\xb5".to_vec();
     frame.resize(60, 0x55);
@@ -189,7 +201,9 @@ impl Bench {
             Err(why) => println!("  {name:<44} skipped: {why}"),
             Ok(near) => {
                 stamps(far);
+                let (began, used) = (now_ns(), processor_ns());
                 let (start, report) = paced(near.tx, gap, count);
+                let share = (processor_ns() - used) as f64 / (now_ns() - began) as f64;
                 let seen = stamps(far);
                 let mut exact = Histogram::default();
                 for (n, at) in seen.iter().enumerate() {
@@ -201,7 +215,7 @@ impl Bench {
                     exact.spread(NS),
                 );
                 row(&format!("{name}: gaps"), gaps);
-                own.push((name.to_string(), report.timing));
+                own.push((name.to_string(), report.timing, Some(share)));
             }
         };
         ours("wire", open(&self.a, "a"), &mut far);
@@ -222,8 +236,8 @@ impl Bench {
         self.peer("tcpreplay -p", gap, replay("nano"), &mut far);
         self.peer("tcpreplay -p -T gtod", gap, replay("gtod"), &mut far);
         head(&format!("{what}: what wire itself reports"));
-        own.extend(Bench::graph(gap, count));
-        for (name, timing) in own {
+        own.extend(Bench::graph(gap, count).map(|(name, timing)| (name, timing, None)));
+        for (name, timing, share) in own {
             row(&format!("{name}: raw"), timing.raw);
             row(&format!("{name}: without pauses"), timing.trimmed);
             row(
@@ -232,6 +246,9 @@ impl Bench {
             );
             if timing.stamped > 0 {
                 row(&format!("{name}: at the driver"), timing.at_driver);
+            }
+            if let Some(share) = share {
+                println!("  {name}: {:.0} % of a core", 100.0 * share);
             }
             let ratio = |a: Time, b: Time| a.as_ns() as f64 / b.as_ns().max(1) as f64;
             println!(

@@ -60,8 +60,8 @@ impl Memory {
             )
         };
         match NonNull::new(at.cast()) {
-            // SAFETY: the mapping is this value's own and goes with it; the kernel keeps to the protocol.
             Some(at) if at.as_ptr() as isize != -1 => {
+                // SAFETY: the mapping is this value's own and goes with it; the kernel keeps to the protocol.
                 Ok(Memory(unsafe { Places::new(at, places) }))
             }
             _ => Err(io::Error::last_os_error()),

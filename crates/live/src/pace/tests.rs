@@ -92,13 +92,13 @@ fn a_packet_never_overtakes_one_before_it() {
 #[test]
 fn a_mark_sets_its_timer_and_later_packets_count_from_it() {
     let (log, pacer) = keeper();
-    pacer.submit(Departure::Mark(timer(3)), b"m").unwrap();
-    pacer
-        .submit(Departure::After(timer(3), 125_000), b"a")
-        .unwrap();
-    pacer
-        .submit(Departure::After(timer(3), 250_000), b"b")
-        .unwrap();
+    // All asked for at once, so that a pause of this thread makes none late.
+    let packets: [(Departure, &[u8]); 3] = [
+        (Departure::Mark(timer(3)), b"m"),
+        (Departure::After(timer(3), 125_000), b"a"),
+        (Departure::After(timer(3), 250_000), b"b"),
+    ];
+    pacer.submit_all(packets).unwrap();
     while pacer.timers()[3] == 0 {
         std::thread::yield_now();
     }

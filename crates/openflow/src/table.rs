@@ -2,14 +2,21 @@
 //!
 //! A table has a hash table for each mask that its entries use ([tuple space
 //! search](https://doi.org/10.1145/316188.316216)). A lookup goes through the masks by the highest priority of their
-//! entries, and ends when no mask that is left can have a better one. Entries of all tables are in one store, so that an
+//! entries, leaves out those that filters of parts of the key rule out, and ends when no mask that is left can have a
+//! better one. Entries of all tables are in one store, so that an
 //! entry is known by one number: its index, of which a [`Flow`] says what is there.
+//!
+//! Whoever remembers a lookup asks [`Flows::holds`] whether it still is true: a table keeps its last changes, and
+//! an answer stands as long as no entry that matches its key has come or gone.
 //!
 //! What is asked beside lookups is cheap as well: strict changes are one hash lookup, others look at the masks that
 //! can have a match only; entries of a cookie are a list; timeouts are a heap, and an idle timeout moves only when it goes
 //! off; counters are apart from what packets do not touch.
 
 mod expiry;
+mod filter;
+mod log;
+mod lookup;
 mod tuple;
 
 #[cfg(test)]
@@ -19,6 +26,9 @@ use crate::key::{Key, Pattern};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use expiry::Expiry;
+use filter::Filters;
+use log::Log;
+pub use lookup::Batch;
 use node::Time;
 use tuple::{NONE, Tuple};
 
@@ -103,34 +113,78 @@ struct Table {
     order: Vec<u32>,
     by_mask: BTreeMap<Key, u32>,
     entries: usize,
+    /// Changes when masks come or go.
+    shape: u64,
+    /// From the time when there were enough masks until the table is empty.
+    filters: Option<Filters>,
+    log: Log,
 }
 
-/// Keys that are looked up at once.
-const AT_ONCE: usize = 64;
+/// From so many masks on it pays to leave some out.
+const FEWEST_FILTERED: usize = 3;
 
-/// Room for looking several keys up at once.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// The keys that a better entry may be left for.
-    left: [u8; AT_ONCE],
-    hashes: [u32; AT_ONCE],
-    slots: [u64; AT_ONCE],
-    /// The ranks of what was found.
-    ranks: [u32; AT_ONCE],
-    /// Takes what was loaded early, so that it is loaded.
-    sink: u64,
-}
+impl Table {
+    /// A tuple that is there.
+    #[inline]
+    fn tuple(&self, number: u32) -> &Tuple {
+        let tuple = self.tuples[number as usize].as_ref();
+        tuple.expect("an entry's tuple is there")
+    }
 
-impl Default for Batch {
-    fn default() -> Batch {
-        Batch {
-            left: [0; AT_ONCE],
-            hashes: [0; AT_ONCE],
-            slots: [0; AT_ONCE],
-            ranks: [0; AT_ONCE],
-            sink: 0,
+    /// Gives a new tuple its filters; all of them, when there are enough for the first time.
+    fn filter(&mut self, number: u32, seed: u64) {
+        let is_first = self.filters.is_none();
+        if is_first && self.order.len() < FEWEST_FILTERED {
+            return;
+        }
+        let filters = self.filters.get_or_insert_default();
+        let new = match is_first {
+            true => 0..self.tuples.len(),
+            false => number as usize..number as usize + 1,
+        };
+        for tuple in self.tuples[new].iter_mut().flatten() {
+            tuple.filters = filters.join(&tuple.mask, seed);
+            for node in 0..tuple.len() {
+                filters.insert(&tuple.filters, &tuple.value(node));
+            }
+        }
+        if is_first {
+            (0..filters.len() as u32).for_each(|filter| build(filters, &self.tuples, filter));
         }
     }
+
+    /// Tells a tuple's filters of a new value.
+    fn filter_in(&mut self, number: u32, value: &Key) {
+        if let (Some(filters), Some(tuple)) = (&mut self.filters, &self.tuples[number as usize])
+            && filters.insert(&tuple.filters, value)
+        {
+            build_due(filters, &self.tuples, &tuple.filters);
+        }
+    }
+
+    /// Tells a tuple's filters that a value has gone.
+    fn filter_out(&mut self, number: u32) {
+        if let (Some(filters), Some(tuple)) = (&mut self.filters, &self.tuples[number as usize])
+            && filters.remove(&tuple.filters)
+        {
+            build_due(filters, &self.tuples, &tuple.filters);
+        }
+    }
+}
+
+fn build_due(filters: &mut Filters, tuples: &[Option<Tuple>], numbers: &[u32]) {
+    for &number in numbers {
+        if filters.is_due(number) {
+            build(filters, tuples, number);
+        }
+    }
+}
+
+fn build(filters: &mut Filters, tuples: &[Option<Tuple>], number: u32) {
+    let tuples = tuples.iter().flatten();
+    let having = tuples.filter(|tuple| tuple.filters.contains(&number));
+    let values = having.flat_map(|tuple| (0..tuple.len()).map(|node| tuple.value(node)));
+    filters.build(number, values);
 }
 
 /// Which entries a change or a question is about.
@@ -168,7 +222,6 @@ pub struct Flows {
     expiry: Expiry,
     serial: u32,
     seed: u64,
-    generation: u64,
 }
 
 impl Flows {
@@ -184,19 +237,7 @@ impl Flows {
             expiry: Expiry::default(),
             serial: 0,
             seed,
-            generation: 0,
         }
-    }
-
-    /// Changes whenever an entry comes or goes: what was looked up before may not hold any more.
-    #[inline]
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// Says that entries do something else now.
-    pub fn touch(&mut self) {
-        self.generation += 1;
     }
 
     /// How many tables there are.
@@ -223,116 +264,29 @@ impl Flows {
             .map_or(0, |table| table.order.len())
     }
 
+    /// Changes when a table has other masks than before.
+    #[inline]
+    pub fn shape(&self, table: u8) -> u64 {
+        self.tables[usize::from(table)].shape
+    }
+
+    /// How many entries have come to a table and gone from it, and one. What an entry does is not counted.
+    #[inline]
+    pub fn changes(&self, table: u8) -> u64 {
+        self.tables[usize::from(table)].log.changes()
+    }
+
+    /// Whether what was looked up for a key when a table had seen so many [changes](Flows::changes) is still true: no
+    /// entry that matches the key has come or gone. When there have been too many changes to look at, it says no.
+    #[inline]
+    pub fn holds(&self, table: u8, key: &Key, since: u64) -> bool {
+        self.tables[usize::from(table)].log.holds(key, since)
+    }
+
     /// The bits of a key that any entry of a table looks at.
     pub fn used_bits(&self, table: u8) -> Key {
         let tuples = self.tables[usize::from(table)].tuples.iter().flatten();
         tuples.fold(Key::ZERO, |used, tuple| used.or(&tuple.mask))
-    }
-
-    /// The entry that a key matches with the highest rank. A table that there is not has none.
-    #[inline]
-    pub fn lookup(&self, table: u8, key: &Key) -> Option<FlowId> {
-        let table = self.tables.get(usize::from(table))?;
-        let (mut best, mut best_rank) = (None, 0);
-        for &number in &table.order {
-            let Some(tuple) = &table.tuples[number as usize] else {
-                continue;
-            };
-            if best.is_some() && tuple.highest <= best_rank {
-                break;
-            }
-            if let Some((entry, rank)) = tuple.lookup(key)
-                && (best.is_none() || rank > best_rank)
-            {
-                (best, best_rank) = (Some(FlowId(entry)), rank);
-            }
-        }
-        best
-    }
-
-    /// Looks several keys up at once, as [`lookup`](Flows::lookup) does each: `found` gets an entry for each key.
-    ///
-    /// What one lookup would wait for - a slot, the value that it leads to, the entry's counters - is asked of memory for
-    /// all keys before any is used, so that large tables cost the time of one access where they would cost that of many.
-    pub fn lookup_each(
-        &self,
-        table: u8,
-        keys: &[impl AsRef<Key>],
-        batch: &mut Batch,
-        found: &mut Vec<Option<FlowId>>,
-    ) {
-        found.clear();
-        found.resize(keys.len(), None);
-        let Some(table) = self.tables.get(usize::from(table)) else {
-            return;
-        };
-        for (keys, found) in keys.chunks(AT_ONCE).zip(found.chunks_mut(AT_ONCE)) {
-            self.lookup_chunk(table, keys, batch, found);
-        }
-    }
-
-    fn lookup_chunk(
-        &self,
-        table: &Table,
-        keys: &[impl AsRef<Key>],
-        batch: &mut Batch,
-        found: &mut [Option<FlowId>],
-    ) {
-        let Batch {
-            left,
-            hashes,
-            slots,
-            ranks,
-            ..
-        } = batch;
-        let mut count = keys.len();
-        for (place, left) in left[..count].iter_mut().enumerate() {
-            *left = place as u8;
-        }
-        for &number in &table.order {
-            let Some(tuple) = &table.tuples[number as usize] else {
-                continue;
-            };
-            // What has found a better entry than any that is left goes no further.
-            let mut stay = 0;
-            for at in 0..count {
-                let place = usize::from(left[at]);
-                if found[place].is_none() || ranks[place] < tuple.highest {
-                    left[stay] = left[at];
-                    stay += 1;
-                }
-            }
-            count = stay;
-            if count == 0 {
-                break;
-            }
-            for at in 0..count {
-                hashes[at] = tuple.hash(keys[usize::from(left[at])].as_ref());
-            }
-            for at in 0..count {
-                slots[at] = tuple.first_slot(hashes[at]);
-            }
-            // Loads that nothing depends on: they are under way together.
-            let mut touched = 0;
-            for slot in &slots[..count] {
-                touched ^= tuple.touch(*slot);
-            }
-            batch.sink ^= touched;
-            for at in 0..count {
-                let place = usize::from(left[at]);
-                if let Some((entry, rank)) =
-                    tuple.lookup_from(keys[place].as_ref(), hashes[at], slots[at])
-                    && (found[place].is_none() || rank > ranks[place])
-                {
-                    (found[place], ranks[place]) = (Some(FlowId(entry)), rank);
-                }
-            }
-        }
-        let hot = found
-            .iter()
-            .flatten()
-            .map(|id| self.hot[id.index()].program);
-        batch.sink ^= hot.fold(0, |all, program| all ^ u64::from(program));
     }
 
     /// What an entry is.
@@ -396,7 +350,6 @@ impl Flows {
 
     /// Gives an entry something else to do; says what it was.
     pub fn set_program(&mut self, id: FlowId, program: u32) -> u32 {
-        self.generation += 1;
         self.entries[id.index()].flow.program = program;
         core::mem::replace(&mut self.hot[id.index()].program, program)
     }
@@ -412,8 +365,7 @@ impl Flows {
     }
 
     fn tuple(&self, table: u8, number: u32) -> &Tuple {
-        let tuple = &self.tables[usize::from(table)].tuples[number as usize];
-        tuple.as_ref().expect("an entry's tuple is there")
+        self.tables[usize::from(table)].tuple(number)
     }
 
     fn tuple_mut(&mut self, table: u8, number: u32) -> &mut Tuple {
@@ -473,7 +425,6 @@ impl Flows {
     /// # Panics
     /// When there is no such table.
     pub fn add(&mut self, pattern: &Pattern, flow: Flow) -> FlowId {
-        self.generation += 1;
         self.serial = self.serial.wrapping_add(1);
         let hot = Hot {
             used: flow.created,
@@ -516,6 +467,7 @@ impl Flows {
         let seed = self.seed;
         let place = &mut self.tables[usize::from(table)];
         place.entries += 1;
+        place.log.push(pattern);
         let number = match place.by_mask.get(&pattern.mask) {
             Some(&number) => number,
             None => {
@@ -527,14 +479,21 @@ impl Flows {
                 place.tuples[number] = Some(Tuple::new(pattern.mask, seed));
                 place.by_mask.insert(pattern.mask, number as u32);
                 place.order.push(number as u32);
+                place.shape += 1;
+                place.filter(number as u32, seed);
                 number as u32
             }
         };
         let tuple = self.tuple_mut(table, number);
         let (node, head) = match tuple.find(&pattern.value) {
             Some(node) => (node, tuple.head(node)),
-            None => (tuple.insert(&pattern.value), NONE),
+            None => {
+                let node = tuple.insert(&pattern.value);
+                self.tables[usize::from(table)].filter_in(number, &pattern.value);
+                (node, NONE)
+            }
         };
+        let tuple = self.tuple_mut(table, number);
         let reorder = tuple.count(rank) || tuple.len() == 1;
         // The place in the chain is behind all of a higher rank.
         let before = self
@@ -593,7 +552,6 @@ impl Flows {
 
     /// Takes an entry out, and says what it was.
     pub fn remove(&mut self, id: FlowId) -> (Flow, Hot) {
-        self.generation += 1;
         self.unlist_cookie(id.0);
         let Entry {
             flow,
@@ -603,6 +561,8 @@ impl Flows {
             ..
         } = self.entries[id.index()];
         let node = node as usize;
+        let pattern = self.pattern(id);
+        self.tables[usize::from(flow.table)].log.push(&pattern);
         let tuple = self.tuple_mut(flow.table, number);
         let head = tuple.head(node);
         let mut reorder = tuple.discount(flow.rank);
@@ -645,16 +605,18 @@ impl Flows {
             }
         }
         let place = &mut self.tables[usize::from(table)];
-        let empty = place.tuples[number as usize]
-            .as_ref()
-            .filter(|tuple| tuple.is_empty())
-            .map(|tuple| tuple.mask);
-        let Some(mask) = empty else {
+        place.filter_out(number);
+        let gone = place.tuples[number as usize].take_if(|tuple| tuple.is_empty());
+        let Some(gone) = gone else {
             return false;
         };
-        place.tuples[number as usize] = None;
-        place.by_mask.remove(&mask);
+        place.by_mask.remove(&gone.mask);
         place.order.retain(|&other| other != number);
+        place.shape += 1;
+        match &mut place.filters {
+            Some(filters) if !place.order.is_empty() => filters.leave(&gone.filters),
+            filters => *filters = None,
+        }
         true
     }
 

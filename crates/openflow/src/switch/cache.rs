@@ -1,4 +1,7 @@
 //! Lookups remembered: exact on the bits that a table looks at.
+//!
+//! An answer is stamped with how many changes its table had seen. It is used while no entry that matches the key has come
+//! or gone since, which the table's last changes tell ([`Flows::holds`]); so one change does not take the others' answers away.
 
 use crate::key::{Key, WORDS};
 use crate::table::{Batch, FlowId, Flows};
@@ -10,6 +13,9 @@ const SLOTS: usize = 1 << 15;
 /// In place of an entry: none matched.
 const MISSED: u32 = u32::MAX;
 
+/// Words that a slot has room for: lookups of a table that looks at all fifteen are not remembered.
+const KEPT: usize = WORDS - 1;
+
 /// After so many probes it is decided whether they paid, and for how many more lookups, or batches, none is made.
 const PROBES: u32 = 4096;
 const REST: u32 = 1 << 14;
@@ -18,23 +24,27 @@ const REST: u32 = 1 << 14;
 enum Probe {
     /// Its lookup.
     Known(Option<FlowId>),
-    /// Nothing; where to remember it, if anywhere, and whether something else of now is there.
-    Unknown(Option<(u32, bool)>),
+    /// Nothing; and whether another lookup that may still hold has its slot.
+    Unknown(bool),
 }
 
 /// One lookup.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(128))]
 struct Slot {
-    /// The generation of the flows in the upper half, the entry in the lower.
+    /// How many changes the table had seen, above its number. There never are 2^56 changes; zero is an empty slot.
     stamp: u64,
-    words: [u64; WORDS],
+    entry: u32,
+    words: [u64; KEPT],
 }
 
-/// What a table looks at, as far as it is known for this generation.
+/// What a table looks at.
 #[derive(Clone, Copy, Debug)]
 struct View {
-    generation: u64,
+    /// The table's masks for which this is known.
+    shape: u64,
+    /// How many changes the table had seen when it began to look at these bits: what was remembered before is of other ones.
+    since: u64,
     /// Whether remembering pays: with one mask the table is as quick.
     pays: bool,
     /// Probes since the last decision, and those that found something.
@@ -42,9 +52,10 @@ struct View {
     hits: u32,
     /// Lookups until probes are made again.
     rest: u32,
+    used: Key,
     count: u8,
-    at: [u8; WORDS],
-    masks: [u64; WORDS],
+    at: [u8; KEPT],
+    masks: [u64; KEPT],
 }
 
 /// Lookups of all tables.
@@ -54,30 +65,32 @@ pub(super) struct Cache {
     views: Vec<View>,
     /// Draws which misses take a slot that is in use.
     draw: u32,
-    /// Of a batch: the keys that are not remembered, their numbers and places, and what the table has for them.
+    /// Of a batch: the keys that are not remembered, their numbers, places and what is there, and what the table has for them.
     unknown: Vec<Key>,
-    places: Vec<(usize, Option<(u32, bool)>)>,
+    numbers: Vec<(usize, usize, bool)>,
     looked_up: Vec<Option<FlowId>>,
 }
 
 impl Cache {
     pub fn new(tables: usize) -> Cache {
         let view = View {
-            generation: u64::MAX,
+            shape: u64::MAX,
+            since: 0,
             pays: false,
             probes: 0,
             hits: 0,
             rest: 0,
+            used: Key::ZERO,
             count: 0,
-            at: [0; WORDS],
-            masks: [0; WORDS],
+            at: [0; KEPT],
+            masks: [0; KEPT],
         };
         Cache {
             slots: Vec::new(),
             views: alloc::vec![view; tables],
             draw: 1,
             unknown: Vec::new(),
-            places: Vec::new(),
+            numbers: Vec::new(),
             looked_up: Vec::new(),
         }
     }
@@ -85,15 +98,18 @@ impl Cache {
     /// The entry that the key matches in a table.
     #[inline]
     pub fn lookup(&mut self, flows: &Flows, table: u8, key: &Key) -> Option<FlowId> {
-        let place = match self.probe(flows, table, key) {
-            Probe::Known(found) => return found,
-            Probe::Unknown(place) => place,
-        };
-        let found = flows.lookup(table, key);
-        if let Some(place) = place {
-            self.remember(flows, table, key, place, found);
+        if !self.pays(flows, table) {
+            return flows.lookup(table, key);
         }
-        found
+        let place = self.place(table, key);
+        match self.probe(flows, table, key, place) {
+            Probe::Known(found) => found,
+            Probe::Unknown(taken) => {
+                let found = flows.lookup(table, key);
+                self.remember(flows, table, key, (place, taken), found);
+                found
+            }
+        }
     }
 
     /// The entries that keys match in a table.
@@ -108,32 +124,33 @@ impl Cache {
         if !self.pays(flows, table) {
             return flows.lookup_each(table, keys, batch, found);
         }
-        let (mut places, mut unknown) = (
-            core::mem::take(&mut self.places),
+        let (mut numbers, mut unknown, mut looked_up) = (
+            core::mem::take(&mut self.numbers),
             core::mem::take(&mut self.unknown),
+            core::mem::take(&mut self.looked_up),
         );
-        places.clear();
+        numbers.clear();
         unknown.clear();
         found.clear();
         for (number, key) in keys.iter().enumerate() {
-            found.push(match self.probe(flows, table, key.as_ref()) {
+            let place = self.place(table, key.as_ref());
+            found.push(match self.probe(flows, table, key.as_ref(), place) {
                 Probe::Known(found) => found,
-                Probe::Unknown(place) => {
-                    places.push((number, place));
+                Probe::Unknown(taken) => {
+                    numbers.push((number, place, taken));
                     unknown.push(*key.as_ref());
                     None
                 }
             });
         }
-        let mut looked_up = core::mem::take(&mut self.looked_up);
         flows.lookup_each(table, &unknown, batch, &mut looked_up);
-        for ((number, place), (key, answer)) in places.iter().zip(unknown.iter().zip(&looked_up)) {
-            found[*number] = *answer;
-            if let Some(place) = place {
-                self.remember(flows, table, key, *place, *answer);
-            }
+        for (&(number, place, taken), (key, &answer)) in
+            numbers.iter().zip(unknown.iter().zip(&looked_up))
+        {
+            found[number] = answer;
+            self.remember(flows, table, key, (place, taken), answer);
         }
-        (self.places, self.unknown, self.looked_up) = (places, unknown, looked_up);
+        (self.numbers, self.unknown, self.looked_up) = (numbers, unknown, looked_up);
     }
 
     /// Whether remembering the lookups of a table pays at this time.
@@ -142,7 +159,7 @@ impl Cache {
         let Some(view) = self.views.get_mut(usize::from(table)) else {
             return false;
         };
-        if view.generation != flows.generation() {
+        if view.shape != flows.shape(table) {
             refresh(view, flows, table);
         }
         if view.rest > 0 {
@@ -151,36 +168,40 @@ impl Cache {
         view.pays && view.rest == 0
     }
 
-    /// Looks for what is remembered.
+    /// The slot of a key.
     #[inline]
-    fn probe(&mut self, flows: &Flows, table: u8, key: &Key) -> Probe {
-        if !self.pays(flows, table) {
-            return Probe::Unknown(None);
-        }
+    fn place(&mut self, table: u8, key: &Key) -> usize {
         if self.slots.is_empty() {
             self.slots.resize(SLOTS, Slot::default());
         }
+        let hash = self.views[usize::from(table)].hash(key, table);
+        (hash ^ hash >> 32) as usize % SLOTS
+    }
+
+    /// Looks for what is remembered.
+    #[inline]
+    fn probe(&mut self, flows: &Flows, table: u8, key: &Key, place: usize) -> Probe {
         let view = &mut self.views[usize::from(table)];
-        let (hash, stamp) = (view.hash(key, table), view.stamp(table));
-        let at = (hash ^ hash >> 32) as usize % SLOTS;
-        let slot = &self.slots[at];
-        let current = (slot.stamp >> 32) as u32 == stamp;
-        let known = current && view.words(key).zip(&slot.words).all(|(a, &b)| a == b);
+        let slot = &mut self.slots[place];
+        let (changes, seen) = (flows.changes(table), slot.stamp >> 8);
+        let ours = slot.stamp as u8 == table && seen >= view.since;
+        let same = ours && view.words(key).zip(&slot.words).all(|(a, &b)| a == b);
+        let known = same && flows.holds(table, key, seen);
+        if known {
+            slot.stamp = stamp(changes, table);
+        }
         view.probes += 1;
         view.hits += u32::from(known);
         if view.probes == PROBES {
             // Traffic of many more flows than slots: for a while nothing is remembered.
-            if view.hits < PROBES / 8 {
+            if view.hits < PROBES / 3 {
                 view.rest = REST;
             }
             (view.probes, view.hits) = (0, 0);
         }
         match known {
-            true => {
-                let entry = slot.stamp as u32;
-                Probe::Known((entry != MISSED).then(|| FlowId::from_index(entry)))
-            }
-            false => Probe::Unknown(Some((at as u32, current))),
+            true => Probe::Known((slot.entry != MISSED).then(|| FlowId::from_index(slot.entry))),
+            false => Probe::Unknown(ours && !same && seen == changes),
         }
     }
 
@@ -191,7 +212,7 @@ impl Cache {
         flows: &Flows,
         table: u8,
         key: &Key,
-        (at, current): (u32, bool),
+        (place, taken): (usize, bool),
         found: Option<FlowId>,
     ) {
         self.draw = self
@@ -199,19 +220,16 @@ impl Cache {
             .wrapping_mul(0x0019_660D)
             .wrapping_add(0x3C6E_F35F);
         // Traffic of more flows than slots would otherwise write on every miss for nothing.
-        if current && self.draw >> 29 != 0 {
+        if taken && self.draw >> 29 != 0 {
             return;
         }
-        debug_assert_eq!(
-            self.views[usize::from(table)].generation,
-            flows.generation()
-        );
         let view = &self.views[usize::from(table)];
-        let slot = &mut self.slots[at as usize];
-        let entry = found.map_or(MISSED, |id| id.index() as u32);
-        slot.stamp = u64::from(view.stamp(table)) << 32 | u64::from(entry);
-        for (place, word) in slot.words.iter_mut().zip(view.words(key)) {
-            *place = word;
+        debug_assert_eq!(view.shape, flows.shape(table));
+        let slot = &mut self.slots[place];
+        slot.entry = found.map_or(MISSED, |id| id.index() as u32);
+        slot.stamp = stamp(flows.changes(table), table);
+        for (had, word) in slot.words.iter_mut().zip(view.words(key)) {
+            *had = word;
         }
     }
 }
@@ -220,7 +238,7 @@ impl View {
     /// The words of a key that the table looks at.
     #[inline]
     fn words<'a>(&'a self, key: &'a Key) -> impl Iterator<Item = u64> + 'a {
-        let count = usize::from(self.count).min(WORDS);
+        let count = usize::from(self.count).min(KEPT);
         let pairs = self.at[..count].iter().zip(&self.masks[..count]);
         pairs.map(|(&at, &mask)| key.0[usize::from(at).min(WORDS - 1)] & mask)
     }
@@ -232,25 +250,31 @@ impl View {
             (product >> 64) as u64 ^ product as u64
         })
     }
+}
 
-    /// What a slot of this table and generation is marked with.
-    #[inline]
-    fn stamp(&self, table: u8) -> u32 {
-        (self.generation as u32).wrapping_mul(256) ^ u32::from(table)
-    }
+#[inline]
+fn stamp(changes: u64, table: u8) -> u64 {
+    changes << 8 | u64::from(table)
 }
 
 fn refresh(view: &mut View, flows: &Flows, table: u8) {
-    view.generation = flows.generation();
-    view.pays = flows.masks(table) > 1;
-    view.count = 0;
-    if !view.pays {
+    view.shape = flows.shape(table);
+    let used = flows.used_bits(table);
+    let words = used.0.iter().enumerate().filter(|(_, mask)| **mask != 0);
+    view.pays = flows.masks(table) > 1 && words.clone().count() <= KEPT;
+    if !view.pays || view.used == used {
         return;
     }
-    let used = flows.used_bits(table);
-    for (at, &mask) in used.0.iter().enumerate().filter(|(_, mask)| **mask != 0) {
+    // The masks are others, so there has been a change: nothing that was remembered has this number.
+    view.since = flows.changes(table);
+    view.used = used;
+    view.count = 0;
+    for (at, &mask) in words {
         view.at[usize::from(view.count)] = at as u8;
         view.masks[usize::from(view.count)] = mask;
         view.count += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

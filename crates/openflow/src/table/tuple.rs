@@ -30,28 +30,34 @@ impl Words {
         words
     }
 
-    pub fn count(&self) -> usize {
-        self.count.into()
+    /// Lines of a node: the head stands before the words.
+    fn lines(&self) -> usize {
+        usize::from(self.count) / 4 + 1
     }
 
-    /// The words of a key that count, masked.
+    /// Word number `i` of those that count, masked; zero beyond them.
     #[inline]
-    pub fn of<'a>(&'a self, key: &'a Key) -> impl Iterator<Item = u64> + 'a {
-        let count = usize::from(self.count);
-        let pairs = self.at[..count].iter().zip(&self.masks[..count]);
-        // No index is above 14; the mask of 15 tells the compiler, which then checks one bound less.
-        pairs.map(|(&at, &mask)| key.0[usize::from(at).min(WORDS - 1)] & mask)
+    fn word(&self, i: usize, key: &Key) -> u64 {
+        // No index is above 14; the compiler does not know.
+        key.0[usize::from(self.at[i]).min(WORDS - 1)] & self.masks[i]
     }
 
+    /// Three words are always mixed, for most masks have no more, and a count that changes from tuple to tuple is a branch
+    /// that processors guess wrong.
     #[inline]
-    pub fn hash(&self, key: &Key, seed: u64) -> u32 {
-        finish(self.of(key).fold(seed, mix))
+    fn hash(&self, key: &Key, seed: u64) -> u32 {
+        let part = |i: usize| mix(self.word(i, key), seed.rotate_left(7 * i as u32));
+        let mut hash = part(0) ^ part(1) ^ part(2);
+        for i in 3..usize::from(self.count) {
+            hash ^= part(i);
+        }
+        finish(hash)
     }
 }
 
 /// Mixes a word in by a multiplication whose halves are folded.
 #[inline]
-fn mix(hash: u64, word: u64) -> u64 {
+pub(super) fn mix(hash: u64, word: u64) -> u64 {
     let product = u128::from(hash ^ word) * 0x9E37_79B9_7F4A_7C15u128;
     (product >> 64) as u64 ^ product as u64
 }
@@ -79,17 +85,25 @@ impl Slot {
     }
 }
 
+/// Four words of a node, which are never in two of the processor's cache lines.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+struct Line([u64; 4]);
+
 /// Entries of one mask.
 ///
 /// A node is a value under the mask: a head - the first entry in the upper half, its rank in the lower one - and the masked
-/// words. All are in one piece of memory, so that a lookup touches a slot and a node.
+/// words, with zeros behind them up to the end of a line. All are in one piece of memory, so that a lookup touches a slot and a node.
 #[derive(Debug)]
 pub(super) struct Tuple {
     pub mask: Key,
+    /// The table's filters of the mask's parts, while it has any.
+    pub filters: Vec<u32>,
     words: Words,
     seed: u64,
     slots: Vec<Slot>,
-    nodes: Vec<u64>,
+    lines: usize,
+    nodes: Vec<Line>,
     /// How many entries there are by rank, so that the highest is known.
     ranks: BTreeMap<u32, u32>,
     /// The highest rank of any entry.
@@ -103,22 +117,20 @@ impl Tuple {
     pub fn new(mask: Key, seed: u64) -> Tuple {
         Tuple {
             mask,
+            filters: Vec::new(),
             words: Words::new(&mask),
             seed,
             slots: alloc::vec![Slot::default(); SLOTS],
+            lines: Words::new(&mask).lines(),
             nodes: Vec::new(),
             ranks: BTreeMap::new(),
             highest: 0,
         }
     }
 
-    fn stride(&self) -> usize {
-        self.words.count() + 1
-    }
-
     /// How many different values there are.
     pub fn len(&self) -> usize {
-        self.nodes.len() / self.stride()
+        self.nodes.len() / self.lines
     }
 
     pub fn is_empty(&self) -> bool {
@@ -133,8 +145,8 @@ impl Tuple {
     /// The first entry of a value, and its rank.
     #[inline]
     pub fn lookup(&self, key: &Key) -> Option<(u32, u32)> {
-        let head = self.nodes[self.find(key)? * self.stride()];
-        Some(((head >> 32) as u32, head as u32))
+        let hash = self.hash(key);
+        self.lookup_from(key, hash, self.first_slot(hash))
     }
 
     /// The hash of a key, by which [`first_slot`](Tuple::first_slot) and [`lookup_from`](Tuple::lookup_from) go.
@@ -153,14 +165,16 @@ impl Tuple {
     #[inline]
     pub fn touch(&self, slot: u64) -> u64 {
         let node = Slot(slot).node().unwrap_or(0);
-        self.nodes.get(node * self.stride()).copied().unwrap_or(0)
+        self.nodes
+            .get(node * self.lines)
+            .map_or(0, |line| line.0[0])
     }
 
     /// As [`lookup`](Tuple::lookup), with what is known of it already.
     #[inline]
     pub fn lookup_from(&self, key: &Key, hash: u32, slot: u64) -> Option<(u32, u32)> {
         let node = self.find_from(key, hash, Slot(slot))?;
-        let head = self.nodes[node * self.stride()];
+        let head = self.nodes[node * self.lines].0[0];
         Some(((head >> 32) as u32, head as u32))
     }
 
@@ -178,38 +192,47 @@ impl Tuple {
         // There is always an empty slot.
         loop {
             let node = slot.node()?;
-            if slot.hash() == hash {
-                let first = node * self.stride() + 1;
-                let words = &self.nodes[first..first + self.words.count()];
-                if self.words.of(key).zip(words).all(|(a, &b)| a == b) {
-                    return Some(node);
-                }
+            if slot.hash() == hash && self.is_at(node, key) {
+                return Some(node);
             }
             at = (at + 1) & wrap;
             slot = self.slots[at];
         }
     }
 
+    /// Whether a node is of this value.
+    #[inline]
+    fn is_at(&self, node: usize, key: &Key) -> bool {
+        let first = node * self.lines;
+        let word = |i: usize| self.words.word(i, key);
+        let Line([_, a, b, c]) = self.nodes[first];
+        let off = (a ^ word(0)) | (b ^ word(1)) | (c ^ word(2));
+        off == 0
+            && self.nodes[first + 1..first + self.lines]
+                .iter()
+                .flat_map(|line| line.0)
+                .zip(3..WORDS)
+                .all(|(had, i)| had == word(i))
+    }
+
     /// The first entry of a node.
     pub fn head(&self, node: usize) -> u32 {
-        (self.nodes[node * self.stride()] >> 32) as u32
+        (self.nodes[node * self.lines].0[0] >> 32) as u32
     }
 
     /// Says which entry of a node comes first.
     pub fn set_head(&mut self, node: usize, entry: u32, rank: u32) {
-        let stride = self.stride();
-        self.nodes[node * stride] = u64::from(entry) << 32 | u64::from(rank);
+        self.nodes[node * self.lines].0[0] = u64::from(entry) << 32 | u64::from(rank);
     }
 
     /// The value of a node.
     pub fn value(&self, node: usize) -> Key {
+        let first = node * self.lines;
+        let lines = self.nodes[first..first + self.lines].iter();
+        let words = lines.flat_map(|line| line.0).skip(1);
         let mut key = Key::ZERO;
-        let first = node * self.stride() + 1;
-        for (i, &word) in self.nodes[first..first + self.words.count()]
-            .iter()
-            .enumerate()
-        {
-            key.0[usize::from(self.words.at[i])] = word;
+        for (word, &at) in words.zip(&self.words.at[..self.words.count.into()]) {
+            key.0[usize::from(at)] = word;
         }
         key
     }
@@ -220,8 +243,14 @@ impl Tuple {
         if (node + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        self.nodes.push(0);
-        self.nodes.extend(self.words.of(key));
+        for line in 0..self.lines {
+            // The head, which is to be set, has the place of a word before the first.
+            let word = |place: usize| match (line * 4 + place).checked_sub(1) {
+                Some(i) if i < WORDS => self.words.word(i, key),
+                _ => 0,
+            };
+            self.nodes.push(Line(core::array::from_fn(word)));
+        }
         let hash = self.words.hash(key, self.seed);
         put(&mut self.slots, Slot::new(hash, node));
         node
@@ -270,12 +299,12 @@ impl Tuple {
             }
         }
         self.slots[hole] = Slot::default();
-        let stride = self.stride();
+        let lines = self.lines;
         if last != node {
             self.nodes
-                .copy_within(last * stride..(last + 1) * stride, node * stride);
+                .copy_within(last * lines..(last + 1) * lines, node * lines);
         }
-        self.nodes.truncate(last * stride);
+        self.nodes.truncate(last * lines);
         (last != node).then_some(last)
     }
 

@@ -99,7 +99,7 @@ impl Cat {
             }
         }
         let mut out = Writer {
-            stdout: Output::open(&self.buffering)?,
+            stdout: Output::reading(&files, &self.buffering)?,
             form: self.form.form(),
             filter: self.filter.as_deref().map(compile).transpose()?,
             left: self.count.unwrap_or(u64::MAX),

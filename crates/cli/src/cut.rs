@@ -65,7 +65,7 @@ impl Cut {
             }
         };
         live::signal::install();
-        let mut stdout = Output::open(&self.buffering)?;
+        let mut stdout = Output::reading(&self.files, &self.buffering)?;
         let complaints = self.strictness.complaints();
         match &self.command {
             None => self.extract(&selection, &mut stdout, &complaints)?,

@@ -72,7 +72,7 @@ impl Dump {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let mut writer = Writer {
-            out: Output::create(&self.output, &self.buffering)?,
+            out: Output::create(&self.output, &self.files, &self.buffering)?,
             format: match self.pcap {
                 true => Format::Pcap(PcapWriter::NANO),
                 false => Format::Pcapng(PcapngWriter::default()),
@@ -106,7 +106,13 @@ impl Dump {
         };
         let result = copy(&mut writer);
         let summary = writer.summary.take();
-        writer.finish()?;
+        // What was taken before an error is a whole capture; without the error it takes its place.
+        if result.is_ok() || writer.packets > 0 {
+            writer.end();
+        }
+        if result.is_ok() {
+            writer.out.finish()?;
+        }
         if let Some(summary) = summary {
             summary.tell();
         }
@@ -193,8 +199,8 @@ impl Writer {
         }
     }
 
-    /// Writes the header if nothing has been, the statistics, and what is left.
-    fn finish(mut self) -> anyhow::Result<()> {
+    /// Writes the header if nothing has been, and the statistics.
+    fn end(&mut self) {
         self.begin(None);
         if let Format::Pcapng(pcapng) = &self.format {
             let now_ns = live::clock::epoch_ns() + live::clock::now_ns();
@@ -206,6 +212,5 @@ impl Writer {
             };
             pcapng.statistics(&statistics, self.out.buffer());
         }
-        self.out.finish()
     }
 }

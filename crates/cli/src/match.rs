@@ -44,7 +44,7 @@ impl Match {
     /// Goes through every file in turn.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let mut stdout = Output::open(&self.buffering)?;
+        let mut stdout = Output::reading(&self.file, &self.buffering)?;
         let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules, self.all, self.invert);
         let mut scratch = Vec::new();

@@ -1,12 +1,13 @@
-//! Standard output as `cat` and `grep` have it: blocks in a pipe, lines on a terminal, a reader
-//! that goes away is a normal end, and an error says how much had been written.
+//! Where commands write. Standard output as `cat` and `grep` have it: blocks in a pipe, lines on a terminal, a reader
+//! that goes away is a normal end, and an error says how much had been written. Files as [`live::output`] makes them:
+//! whole under their name, or beside it.
 
-use anyhow::Context;
+use live::output::{ApartError, Kept, OutputFile, apart};
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written, where nobody waits for the single line.
 const BLOCK: usize = 256 * 1024;
@@ -26,24 +27,32 @@ pub struct Buffering {
 #[error("the reader of standard output has gone")]
 pub struct ReaderGone;
 
-/// Output could not be written.
+/// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to {name} after {written} bytes")]
+#[error("cannot write to standard output after {written} bytes")]
 pub struct WriteError {
-    name: String,
     /// Bytes that were written before.
     written: u64,
     source: io::Error,
 }
 
 /// A buffer before standard output, or before a file.
+///
+/// A file takes its place by [`finish`](Output::finish). Dropped before, for an error of the command, it stays beside its
+/// name with all that it was given, and that is told.
 pub struct Output {
-    name: String,
-    file: File,
+    sink: Sink,
     buffer: Vec<u8>,
     /// Write whenever a whole packet is there.
     eager: bool,
     written: u64,
+}
+
+enum Sink {
+    Standard(File),
+    File(OutputFile),
+    /// It has ended, well or not, and everything about that is told.
+    Ended,
 }
 
 impl Output {
@@ -57,31 +66,48 @@ impl Output {
         // Fails where it is no pipe, or over the user's limit: then it stays as it is.
         let _ = fcntl_setpipe_size(&file, PIPE);
         Ok(Output {
-            name: "standard output".into(),
             eager: buffering.line_buffered || stdout.is_terminal(),
-            file,
+            sink: Sink::Standard(file),
             buffer: Vec::with_capacity(4 * BLOCK),
             written: 0,
         })
     }
 
-    /// A new file at `path`, which takes the place of an old one; standard output for `-`.
+    /// A file at `path`, which takes the place of an old one in the end; standard output for `-`. What is
+    /// made from `inputs` has to be another file than each of them, and they have to be there.
     ///
     /// # Errors
-    /// When it cannot be made.
-    pub fn create(path: &Path, buffering: &Buffering) -> anyhow::Result<Output> {
-        let output = Output::open(buffering)?;
+    /// When an input cannot be opened or is the output, or the file cannot be made.
+    pub fn create(
+        path: &Path,
+        inputs: &[PathBuf],
+        buffering: &Buffering,
+    ) -> anyhow::Result<Output> {
+        apart(path, inputs.iter().map(PathBuf::as_path))?;
         if path == Path::new("-") {
-            return Ok(output);
+            return Ok(Output::open(buffering)?);
         }
-        let name = path.display().to_string();
-        let file = File::create(path).with_context(|| format!("cannot create {name}"))?;
         Ok(Output {
-            name,
             eager: buffering.line_buffered,
-            file,
-            ..output
+            sink: Sink::File(OutputFile::create(path)?),
+            buffer: Vec::with_capacity(4 * BLOCK),
+            written: 0,
         })
+    }
+
+    /// Standard output for what is made from `inputs`, none of which it may be, as in `wire cat f >> f`. They need not be
+    /// there yet.
+    ///
+    /// # Errors
+    /// When it is one of them, or closed.
+    pub fn reading(inputs: &[PathBuf], buffering: &Buffering) -> anyhow::Result<Output> {
+        for input in inputs {
+            match apart(Path::new("-"), [input.as_path()]) {
+                Err(same @ ApartError::Same { .. }) => return Err(same.into()),
+                Err(ApartError::Input(_)) | Ok(()) => {}
+            }
+        }
+        Ok(Output::open(buffering)?)
     }
 
     /// Appends `bytes`, and writes if a block is full.
@@ -116,7 +142,14 @@ impl Output {
     pub fn flush(&mut self) -> anyhow::Result<()> {
         let mut done = 0;
         while done < self.buffer.len() {
-            match self.file.write(&self.buffer[done..]) {
+            let left = &self.buffer[done..];
+            let wrote = match &mut self.sink {
+                Sink::Standard(file) => file.write(left),
+                Sink::File(file) => file.write(left),
+                // What comes behind an error has been told to be lost.
+                Sink::Ended => Ok(left.len()),
+            };
+            match wrote {
                 Ok(0) => return Err(self.failed(io::ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     self.written += n as u64;
@@ -135,23 +168,55 @@ impl Output {
 
     /// Whether it is a terminal.
     pub fn is_terminal(&self) -> bool {
-        self.file.is_terminal()
+        match &self.sink {
+            Sink::Standard(file) => file.is_terminal(),
+            Sink::File(file) => file.is_terminal(),
+            Sink::Ended => false,
+        }
     }
 
-    /// Writes what is left.
+    /// Writes what is left; a file takes its place.
     ///
     /// # Errors
     /// [`ReaderGone`], or a [`WriteError`].
     pub fn finish(mut self) -> anyhow::Result<()> {
-        self.flush()
+        self.flush()?;
+        match std::mem::replace(&mut self.sink, Sink::Ended) {
+            Sink::File(file) => Ok(file.commit()?),
+            Sink::Standard(_) | Sink::Ended => Ok(()),
+        }
     }
 
-    fn failed(&self, source: io::Error) -> anyhow::Error {
-        WriteError {
-            name: self.name.clone(),
-            written: self.written,
-            source,
+    fn failed(&mut self, source: io::Error) -> anyhow::Error {
+        match std::mem::replace(&mut self.sink, Sink::Ended) {
+            Sink::File(file) => file.fault(source).into(),
+            Sink::Standard(_) | Sink::Ended => {
+                let written = self.written;
+                WriteError { written, source }.into()
+            }
         }
-        .into()
     }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // What was made before a command's error is for its reader all the same.
+        match self.flush() {
+            Err(error) if !error.is::<ReaderGone>() => return eprintln!("wire: {error:#}"),
+            Err(_) | Ok(()) => {}
+        }
+        if let Sink::File(file) = &self.sink
+            && let Some(partial) = file.partial()
+        {
+            eprintln!("wire: {}", Kept(file.path(), partial));
+        }
+    }
+}
+
+/// Writes a picture, in place of an old one. Folders that are missing are made.
+///
+/// # Errors
+/// When it cannot be drawn or written.
+pub fn picture(figure: &plot::Figure, path: &Path) -> anyhow::Result<()> {
+    Ok(lab::write_figure(figure, path)?)
 }

@@ -3,7 +3,7 @@
 mod columns;
 
 use crate::Verdict;
-use crate::output::{Buffering, Output};
+use crate::output::{Buffering, Output, picture};
 use crate::stream::name;
 use ::plot::{Axis, Bar, Figure, Panel, Series};
 use anyhow::{Context, ensure};
@@ -141,6 +141,8 @@ impl Plot {
             "the ending of {} tells no format; use .png or .svg",
             self.output.display()
         );
+        let inputs = self.files.iter().map(PathBuf::as_path);
+        live::output::apart(&self.output, inputs)?;
         if self.kind == Kind::Flops {
             return self.flops();
         }
@@ -187,7 +189,7 @@ impl Plot {
         let mut figure = Figure::new(&self.title).panel(panel);
         // The title has its own height above the panel.
         (figure.width, figure.panel_height) = (self.size.0, self.size.1 - 56);
-        figure.write(&self.output)?;
+        picture(&figure, &self.output)?;
         if self.json {
             let line = json!({
                 "schema": 1, "type": "plot", "file": self.output.display().to_string(),
@@ -225,7 +227,7 @@ impl Plot {
         let mut figure =
             figure.context("there is nothing of OFLOPS to draw; what actions take is a table")?;
         figure.width = self.size.0;
-        figure.write(&self.output)?;
+        picture(&figure, &self.output)?;
         if self.json {
             let labels = devices.iter().map(|device| &device.name);
             let line = json!({

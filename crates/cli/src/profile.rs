@@ -12,7 +12,7 @@ pub use subject::Subjects;
 use crate::Verdict;
 use crate::cat::{Origin, compile, origin, tick};
 use crate::complaints::Strictness;
-use crate::output::{Buffering, Output};
+use crate::output::{self, Buffering, Output};
 use node::{Rate, Time};
 use nodes::profile::Config;
 use packet::Tick;
@@ -130,10 +130,10 @@ impl ProfileCommand {
             .try_for_each(|path| feed::file(path, &mut subjects, &complaints));
         let fed = files.and_then(|()| feed::ports(ports, self.duration, &mut subjects));
         complaints.finish();
-        // What was read before something went wrong is told all the same.
+        // What was read before something went wrong is told all the same; old pictures stand.
         let title = self.title.as_deref();
-        for path in &self.plot {
-            picture::of(subjects.list(), title).write(path)?;
+        for path in self.plot.iter().filter(|_| fed.is_ok()) {
+            output::picture(&picture::of(subjects.list(), title), path)?;
         }
         let mut stdout = Output::open(&Buffering::default())?;
         let told = match self.json {

@@ -41,7 +41,7 @@ impl Undump {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let mut out = Writer {
-            stdout: Output::open(&self.buffering)?,
+            stdout: Output::reading(std::slice::from_ref(&self.file), &self.buffering)?,
             form: self.form.form(),
             filter: None,
             left: u64::MAX,

@@ -263,3 +263,209 @@ fn a_capture_of_super_frames_by_tcpdump_is_read_whole() {
         assert_eq!(count(reader), theirs, "{reader}");
     }
 }
+
+/// What a folder holds, by name.
+fn names(place: &Place) -> Vec<String> {
+    let names = std::fs::read_dir(&place.path).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_output_that_is_an_input_too_is_refused_and_stays() {
+    let place = Place::new("same");
+    place.write("t.lines", lines(50));
+    place.run("wire dump t.lines -o f; wire phy encode t.lines -o f.phy 2> /dev/null; ln f hard; ln -s f soft; cp f before; cp f.phy before.phy; echo '1 2' > n; echo 'const bit<8> a = 1;' > p.p4; cp p.p4 p").good();
+    let all = names(&place);
+    for script in [
+        "wire dump f -o f",
+        "wire dump f -o ./f",
+        "wire dump f -o soft",
+        "wire dump f -o hard",
+        "wire dump soft -o f",
+        "wire dump t.lines f -o hard",
+        "wire dump < f -o f",
+        "wire dump f >> f",
+        "wire dump < f 1<> f",
+        "wire dump f -o /dev/stdout >> f",
+        "wire cat f >> f",
+        "wire undump f >> f",
+        "wire undump < f 1<> soft",
+        "wire cut dst f >> f",
+        "wire match type=0800 --file f >> f",
+        "wire phy encode f -o f",
+        "wire phy decode f.phy -o f.phy",
+        "wire phy lock f.phy -o f.phy",
+        "wire relay train f -o f",
+        "ln n n.svg; wire plot n -o n.svg; code=$?; rm n.svg; exit $code",
+    ] {
+        let ended = place.run(script);
+        assert_eq!(ended.code, Some(2), "{script}: {}", ended.err);
+        assert!(
+            ended.err.contains("is the same file as"),
+            "{script}: {}",
+            ended.err
+        );
+        place
+            .run("cmp f before && cmp f.phy before.phy && cmp p p.p4")
+            .good();
+        assert_eq!(names(&place), all, "{script}");
+    }
+    // Another file of the same content, and what is no file, may be both.
+    place.run("wire dump f -o before && wire dump /dev/null -o /dev/null && wire cat < /dev/null > /dev/null").good();
+}
+
+#[test]
+fn an_input_that_is_missing_or_damaged_leaves_the_old_output() {
+    let place = Place::new("missing");
+    place.write("t.lines", lines(2_000));
+    place
+        .run("wire dump t.lines -o whole; head -c 100000 whole > cut; printf old > old")
+        .good();
+    place.write("garbage", b"\x0a\x0d\x0d\x0a garbage garbage garbage");
+    let all = names(&place);
+    for script in [
+        "wire dump nowhere -o old",
+        "wire dump t.lines nowhere -o old",
+        "wire dump . -o old",
+        "wire dump garbage -o old",
+        "wire phy encode nowhere -o old",
+        "wire phy encode garbage -o old",
+        "wire phy decode nowhere -o old",
+        "wire phy lock nowhere -o old",
+        "wire relay train nowhere -o old",
+        "wire p4 info nowhere --p4info old",
+        "wire p4 graph nowhere -o old",
+        "wire profile cut nowhere --plot old.svg",
+    ] {
+        let ended = place.run(script);
+        assert_eq!(ended.code, Some(2), "{script}: {}", ended.err);
+        assert_eq!(place.read("old"), b"old", "{script}");
+        assert_eq!(names(&place), all, "{script}");
+    }
+    // What was there of a capture that is cut off is beside it, whole in itself.
+    let ended = place.run("gzip -c whole | head -c 5000 | wire dump -o old");
+    assert_eq!((ended.code, place.read("old")), (Some(2), b"old".to_vec()));
+    let told = ended.err.split_once("what was written is in ").unwrap().1;
+    let (partial, rest) = told.split_once("; ").unwrap();
+    assert!(rest.starts_with("old was not touched"), "{}", ended.err);
+    let kept = place.run(&format!("wire undump {partial}")).good();
+    assert!(kept.lines().count() > 10 && lines(2_000).starts_with(&kept));
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_output_and_what_was_accepted() {
+    let place = Place::new("disk");
+    place.write("t.lines", lines(20_000));
+    place.write("ugly.p4", "const bit<8> a=1;\n".repeat(20_000));
+    place.run("seq 20000 | awk '{ print $1, $1 * $1 % 977 }' > n; cp ugly.p4 ugly; printf old > old; printf old > old.svg; printf old > old.dict").good();
+    // A limit of the size of files, as a disk has one; without it bash would be ended by a signal.
+    let limited = "trap '' XFSZ; ulimit -f 16; ";
+    for (script, keeps) in [
+        ("wire dump t.lines -o old", true),
+        ("wire dump --pcap t.lines -o old", true),
+        ("wire phy encode t.lines -o old", true),
+        ("wire plot n --kind line -o old.svg", false),
+        ("wire p4 fmt --write ugly.p4", false),
+        ("wire gen --count 20000 --pps 1000000000 pcap:old", true),
+    ] {
+        let before = names(&place);
+        let ended = place.run(&format!("{limited}{script}"));
+        assert_eq!(ended.code, Some(2), "{script}: {}", ended.err);
+        assert!(
+            ended.err.contains("File too large"),
+            "{script}: {}",
+            ended.err
+        );
+        let after: Vec<_> = names(&place);
+        let new: Vec<_> = after.iter().filter(|name| !before.contains(name)).collect();
+        assert_eq!(new.len(), usize::from(keeps), "{script}: {new:?}");
+        for name in new {
+            assert!(
+                name.starts_with("old.") && name.ends_with(".partial"),
+                "{name}"
+            );
+            assert!(ended.err.contains(name.as_str()), "{script}: {}", ended.err);
+            assert_eq!(place.read(name).len(), 16 * 1024);
+            std::fs::remove_file(place.path.join(name)).unwrap();
+        }
+        place
+            .run("cmp ugly ugly.p4; cat old old.svg old.dict")
+            .good();
+        assert_eq!(place.read("old"), b"old", "{script}");
+        assert_eq!(place.read("old.svg"), b"old", "{script}");
+    }
+}
+
+#[test]
+fn a_signal_is_no_fault_and_a_kill_leaves_the_old_output() {
+    let place = Place::new("signals");
+    place.write("t.lines", lines(3_000));
+    place.write("old", "old");
+    // The writer keeps the pipe open: only the signal ends the command, once it has written.
+    let script = |signal| {
+        format!(
+            "set -m; mkfifo p; exec 3<>p; wire dump -o old <p & pid=$!; cat t.lines >&3; \
+             for i in $(seq 200); do [ -s old.$pid.partial ] && break; sleep 0.05; done; sleep 0.3; \
+             kill -{signal} $pid; wait $pid; rm p"
+        )
+    };
+    place.run(&script("KILL"));
+    assert_eq!(place.read("old"), b"old");
+    let is_partial = |name: &String| name.starts_with("old.") && name.ends_with(".partial");
+    let partial = names(&place).into_iter().find(is_partial).unwrap();
+    // Cut off where it was: what is there is read.
+    let kept = place.run(&format!("wire undump {partial}"));
+    assert!(
+        lines(3_000).starts_with(&kept.out) && !kept.out.is_empty(),
+        "{}",
+        kept.err
+    );
+    place.run(&format!("rm {partial}")).good();
+    for signal in ["INT", "TERM"] {
+        place.write("old", "old");
+        place.run(&script(signal));
+        place.run("wire undump old | cmp - t.lines").good();
+        assert_eq!(names(&place), ["old", "t.lines"]);
+    }
+}
+
+#[test]
+fn an_output_may_be_a_link_a_pipe_or_have_any_mode() {
+    let place = Place::new("kinds");
+    place.write("t.lines", lines(30));
+    place.run("mkdir deep; printf old > deep/real; chmod 640 deep/real; ln -s deep/real link; wire dump t.lines -o link && wire undump deep/real | cmp - t.lines && [ -L link ] && [ $(stat -c %a deep/real) = 640 ]").good();
+    place.run("mkfifo pipe; wire undump pipe > read & wire dump t.lines -o pipe && wait && cmp read t.lines && [ -p pipe ]").good();
+    place.run("wire dump t.lines -o /dev/stdout | wire undump | cmp - t.lines; wire dump t.lines -o >(wire undump > read2); sleep 0.2; until [ -s read2 ]; do sleep 0.05; done; cmp read2 t.lines").good();
+    place
+        .run("umask 027; wire dump t.lines -o new && [ $(stat -c %a new) = 640 ]")
+        .good();
+    let ended = place.run("wire dump t.lines -o deep");
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.err.contains("cannot write deep: Is a directory"),
+        "{}",
+        ended.err
+    );
+    // Root writes everywhere, and asks nobody.
+    let ended = place.run("chmod 555 deep; touch deep/probe 2> /dev/null && { rm deep/probe; exit 77; }; wire dump t.lines -o deep/real; code=$?; chmod 755 deep; exit $code");
+    match ended.code {
+        Some(77) => {
+            println!("skipped: root may write in a folder that is read-only");
+            place.run("chmod 755 deep").good();
+        }
+        code => {
+            assert_eq!(code, Some(2));
+            assert!(
+                ended
+                    .err
+                    .contains("making a new file beside it: Permission denied"),
+                "{}",
+                ended.err
+            );
+        }
+    }
+    place.run("wire undump deep/real | cmp - t.lines").good();
+}

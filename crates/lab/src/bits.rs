@@ -1,26 +1,20 @@
 //! Captures of the stream of blocks itself, of links at the level of blocks.
 
+use crate::gathered::Gathered;
 use crate::plan::{BitsPlan, Lab};
+use crate::run::LabError;
 use crate::watch::lock;
+use live::output::OutputError;
 use node::{Channel, Level};
 use phy::file::{Header, LINE_RATE, Writer};
 use sim::{BitTap, Bits};
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Bytes gathered before they are written.
-const GATHERED: usize = 1 << 18;
-
-/// A file of a bit stream being written. After the first error nothing more is written, and the error
-/// is kept for the end.
+/// A file of a bit stream being written.
 pub(crate) struct BitKeep {
-    path: PathBuf,
-    file: File,
-    buffer: Vec<u8>,
+    file: Gathered,
     writer: Option<Writer>,
-    failed: Option<io::Error>,
 }
 
 impl BitKeep {
@@ -28,20 +22,11 @@ impl BitKeep {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn create(lab: &Lab, plan: &BitsPlan, folder: &Path) -> io::Result<BitKeep> {
-        let path = folder.join(&plan.file);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
+    pub fn create(lab: &Lab, plan: &BitsPlan, folder: &Path) -> Result<BitKeep, LabError> {
         let channel = &lab.links[plan.link].link.channels[plan.direction.index()];
-        let mut buffer = Vec::with_capacity(GATHERED + GATHERED / 4);
-        Ok(BitKeep {
-            file: File::create(&path)?,
-            path,
-            writer: Some(Writer::begin(&header(channel), &mut buffer)),
-            buffer,
-            failed: None,
-        })
+        let mut file = Gathered::create(folder.join(&plan.file))?;
+        let writer = Some(Writer::begin(&header(channel), &mut file.buffer));
+        Ok(BitKeep { file, writer })
     }
 
     /// Who looks at the blocks for it.
@@ -57,37 +42,32 @@ impl BitKeep {
     fn see(&mut self, bits: Bits) {
         if let Some(writer) = &mut self.writer {
             match bits {
-                Bits::Idles(blocks) => writer.idles(blocks, &mut self.buffer),
+                Bits::Idles(blocks) => writer.idles(blocks, &mut self.file.buffer),
                 Bits::Block { header, payload } => {
-                    writer.block(header, payload, &mut self.buffer);
+                    writer.block(header, payload, &mut self.file.buffer);
                 }
             }
         }
-        if self.buffer.len() >= GATHERED {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        if self.failed.is_none() {
-            self.failed = self.file.write_all(&self.buffer).err();
-        }
-        self.buffer.clear();
+        self.file.relieve();
     }
 
     /// Ends the file, and tells where it is.
     ///
     /// # Errors
-    /// The first error there was, and the file's path.
-    pub fn finish(&mut self) -> Result<PathBuf, (PathBuf, io::Error)> {
+    /// The first error there was.
+    pub fn finish(&mut self) -> Result<PathBuf, OutputError> {
         if let Some(writer) = self.writer.take() {
-            writer.finish(&mut self.buffer);
+            writer.finish(&mut self.file.buffer);
         }
-        self.flush();
-        match self.failed.take().or_else(|| self.file.flush().err()) {
-            None => Ok(self.path.clone()),
-            Some(error) => Err((self.path.clone(), error)),
+        self.file.finish()
+    }
+
+    /// Leaves the stream so far beside the file's name, and tells where.
+    pub fn give_up(&mut self) -> Option<PathBuf> {
+        if let Some(writer) = self.writer.take() {
+            writer.finish(&mut self.file.buffer);
         }
+        self.file.give_up()
     }
 }
 

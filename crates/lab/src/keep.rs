@@ -1,14 +1,12 @@
 //! Capture files, written as a run goes.
 
+use crate::gathered::Gathered;
 use crate::plan::{CapturePlan, Lab, Resolution};
+use crate::run::LabError;
+use live::output::OutputError;
 use node::{Frame, Time};
 use packet::capture::{self, Interface, PcapWriter, PcapngWriter};
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// Bytes gathered before they are written.
-const BLOCK: usize = 1 << 18;
 
 /// What a run's zero is, and how fine its stamps are, in a capture.
 #[derive(Clone, Copy, Debug)]
@@ -19,17 +17,13 @@ pub(crate) struct Era {
     pub resolution: Resolution,
 }
 
-/// A capture file being written. After the first error nothing more is written, and the error is
-/// kept for the end.
+/// A capture file being written.
 pub(crate) struct Keep {
-    path: PathBuf,
-    file: Box<dyn Write + Send>,
-    buffer: Vec<u8>,
+    file: Gathered,
     format: Format,
     era: Era,
     /// Frames by view.
     counts: Vec<u64>,
-    failed: Option<io::Error>,
 }
 
 enum Format {
@@ -42,28 +36,25 @@ impl Keep {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn create(lab: &Lab, plan: &CapturePlan, folder: &Path, mut era: Era) -> io::Result<Keep> {
-        let path = folder.join(&plan.file);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        let file = Box::new(File::create(&path)?);
+    pub fn create(
+        lab: &Lab,
+        plan: &CapturePlan,
+        folder: &Path,
+        mut era: Era,
+    ) -> Result<Keep, LabError> {
         era.resolution = plan.resolution.unwrap_or(era.resolution);
         let mut keep = Keep {
-            path,
-            file,
-            buffer: Vec::with_capacity(BLOCK + BLOCK / 4),
+            file: Gathered::create(folder.join(&plan.file))?,
             format: Format::Pcap(PcapWriter::NANO),
             era,
             counts: vec![0; plan.views.len()],
-            failed: None,
         };
         if plan.file.ends_with(".pcap") {
-            PcapWriter::NANO.header(capture::ETHERNET, 0, &mut keep.buffer);
+            PcapWriter::NANO.header(capture::ETHERNET, 0, &mut keep.file.buffer);
             return Ok(keep);
         }
         let mut writer = PcapngWriter::default();
-        writer.header("wireline", &mut keep.buffer);
+        writer.header("wireline", &mut keep.file.buffer);
         for &view in &plan.views {
             let interface = Interface {
                 name: lab.views[view].label.clone(),
@@ -79,7 +70,7 @@ impl Keep {
                 speed: lab.rate_at(view).map_or(0, |rate| rate.bits_per_second()),
                 ..Interface::default()
             };
-            writer.interface(&interface, &mut keep.buffer);
+            writer.interface(&interface, &mut keep.file.buffer);
         }
         keep.format = Format::Pcapng(writer);
         Ok(keep)
@@ -89,33 +80,23 @@ impl Keep {
     pub fn frame(&mut self, interface: usize, frame: &Frame) {
         let at_ps = self.at(frame.arrived());
         self.counts[interface] += 1;
+        let out = &mut self.file.buffer;
         match &self.format {
-            Format::Pcapng(writer) => {
-                writer.packet(interface as u32, at_ps, frame, &mut self.buffer);
-            }
-            Format::Pcap(writer) => writer.packet(at_ps, frame, &mut self.buffer),
+            Format::Pcapng(writer) => writer.packet(interface as u32, at_ps, frame, out),
+            Format::Pcap(writer) => writer.packet(at_ps, frame, out),
         }
-        if self.buffer.len() >= BLOCK {
-            self.flush();
-        }
+        self.file.relieve();
     }
 
     fn at(&self, time: Time) -> u128 {
         self.era.zero_ps + u128::from(time.as_ps())
     }
 
-    fn flush(&mut self) {
-        if self.failed.is_none() {
-            self.failed = self.file.write_all(&self.buffer).err();
-        }
-        self.buffer.clear();
-    }
-
     /// Ends the file, and tells where it is.
     ///
     /// # Errors
-    /// The first error there was, and the file's path.
-    pub fn finish(&mut self, ended: Time) -> Result<PathBuf, (PathBuf, io::Error)> {
+    /// The first error there was.
+    pub fn finish(&mut self, ended: Time) -> Result<PathBuf, OutputError> {
         let at_ps = self.at(ended);
         if let Format::Pcapng(writer) = &self.format {
             for (interface, &count) in (0..).zip(&self.counts) {
@@ -128,13 +109,17 @@ impl Keep {
                     dropped: Some(0),
                     ..capture::Statistics::default()
                 };
-                writer.statistics(&statistics, &mut self.buffer);
+                writer.statistics(&statistics, &mut self.file.buffer);
             }
         }
-        self.flush();
-        match self.failed.take().or_else(|| self.file.flush().err()) {
-            None => Ok(self.path.clone()),
-            Some(error) => Err((self.path.clone(), error)),
+        self.file.finish()
+    }
+
+    /// Leaves what was captured beside the file's name, and tells where, if there is anything.
+    pub fn give_up(&mut self) -> Option<PathBuf> {
+        if self.counts.iter().all(|&count| count == 0) {
+            return None;
         }
+        self.file.give_up()
     }
 }

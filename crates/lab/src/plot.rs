@@ -1,7 +1,7 @@
 //! Pictures of what was seen, place by place: arrivals, distributions, delays.
 
 use crate::plan::{Lab, PlotKind, PlotPlan};
-use crate::run::LabError;
+use crate::run::{LabError, folder_for};
 use crate::watch::{Arrival, Shared, lock};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
 use node::Histogram;
@@ -45,7 +45,18 @@ pub(crate) fn draw(
         PlotKind::Histogram => figure.panel(histogram(&places)),
         PlotKind::Delay => delays(figure, &places),
     };
-    Ok(figure.write(path)?)
+    write_figure(&figure, path)
+}
+
+/// Writes a picture into a file, as PNG or SVG by its ending, in place of an old one. Folders that are
+/// missing are made.
+///
+/// # Errors
+/// When it cannot be drawn or written; then the old file stands.
+pub fn write_figure(figure: &Figure, path: &Path) -> Result<(), LabError> {
+    let image = figure.image(path)?;
+    folder_for(path)?;
+    Ok(live::output::replace(path, &image)?)
 }
 
 fn arrivals(figure: Figure, places: &[Place]) -> Figure {

@@ -12,6 +12,7 @@ use crate::watch::{Arrivals, Shared, Watch, lock};
 use crate::{Fault, Faults, file, plot};
 use live::clock;
 use live::crew::JobReport;
+use live::output::OutputError;
 use node::link::{FCS, LinkCounters, PREAMBLE};
 use node::outcome::Tap;
 use node::{Graph, Level, Outcome, Rate, Time};
@@ -114,7 +115,7 @@ pub enum LabError {
     /// The machine could not run it.
     #[error(transparent)]
     Live(#[from] live::world::WorldError),
-    /// A file could not be written.
+    /// A file's folder could not be made.
     #[error("cannot write {}: {source}", .path.display())]
     Write {
         /// Which.
@@ -122,17 +123,48 @@ pub enum LabError {
         /// Why not.
         source: io::Error,
     },
-    /// A plot could not be drawn or written.
+    /// A file could not be written; what was there under its name stands.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A plot could not be drawn.
     #[error(transparent)]
     Plot(#[from] ::plot::PlotError),
+    /// The world failed when something had been captured, which is beside the files' names.
+    #[error("{error}; what was captured until then is in {}", list(.kept))]
+    Broken {
+        /// Why.
+        error: Box<LabError>,
+        /// Where it is.
+        kept: Vec<PathBuf>,
+    },
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    names.join(", ")
+}
+
+/// Makes the folder of a file that is to be written.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn folder_for(path: &Path) -> Result<(), LabError> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder).map_err(|source| LabError::Write {
+        path: path.into(),
+        source,
+    })
 }
 
 /// Runs a lab, writes its captures and plots, and tells what came of it.
 ///
 /// # Errors
-/// When a node or a file cannot be made, or the world cannot run the graph; what was captured until
-/// then is in its file all the same. A file that could not be written to its end is no error of the
-/// run: it is among the report's [`failures`](Report::failures).
+/// When a node or a file cannot be made, or the world cannot run the graph; then the files of an earlier run
+/// stand, and what was captured is [beside them](live::output). A file that could not be written to its end is
+/// no error of the run: it is among the report's [`failures`](Report::failures).
 pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
     let era = Era {
         zero_ps: match world {
@@ -202,10 +234,11 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             })
         }
     };
-    // Captures are brought to their end whatever happened.
-    let ended = ran.as_ref().map_or(Time::ZERO, |outcome| outcome.ended);
-    let mut written = stage.finish(ended);
-    let outcome = ran?;
+    let outcome = match ran {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(stage.give_up(error)),
+    };
+    let mut written = stage.finish(outcome.ended);
     if !options.dry {
         for plan in &lab.plots {
             let path = out.join(&plan.file);
@@ -236,11 +269,7 @@ impl Stage {
         let (mut keeps, mut bits) = (Vec::new(), Vec::new());
         if !dry {
             for plan in &lab.bits {
-                let keep = BitKeep::create(lab, plan, out);
-                let keep = keep.map_err(|source| LabError::Write {
-                    path: out.join(&plan.file),
-                    source,
-                })?;
+                let keep = BitKeep::create(lab, plan, out)?;
                 bits.push(Arc::new(Mutex::new(keep)));
             }
             for view in lab.plots.iter().flat_map(|plan| &plan.views) {
@@ -249,12 +278,7 @@ impl Stage {
                 watches[*view].statistics = statistics.with_precision(FINE);
             }
             for plan in &lab.captures {
-                let keep = Keep::create(lab, plan, out, era);
-                let keep = keep.map_err(|source| LabError::Write {
-                    path: out.join(&plan.file),
-                    source,
-                })?;
-                let keep = Arc::new(Mutex::new(keep));
+                let keep = Arc::new(Mutex::new(Keep::create(lab, plan, out, era)?));
                 for (interface, view) in plan.views.iter().enumerate() {
                     watches[*view].keeps.push((keep.clone(), interface));
                 }
@@ -329,16 +353,23 @@ impl Stage {
 
     /// Ends all capture files, even if one fails.
     fn finish(&self, ended: Time) -> Vec<Result<PathBuf, LabError>> {
-        let end = |keep: &Arc<Mutex<Keep>>| {
-            let end = lock(keep).finish(ended);
-            end.map_err(|(path, source)| LabError::Write { path, source })
-        };
-        let end_bits = |keep: &Arc<Mutex<BitKeep>>| {
-            let end = lock(keep).finish();
-            end.map_err(|(path, source)| LabError::Write { path, source })
-        };
-        let bits = self.bits.iter().map(end_bits);
-        self.keeps.iter().map(end).chain(bits).collect()
+        let keeps = self.keeps.iter().map(|keep| lock(keep).finish(ended));
+        let bits = self.bits.iter().map(|keep| lock(keep).finish());
+        keeps.chain(bits).map(|end| Ok(end?)).collect()
+    }
+
+    /// Leaves the files of an earlier run as they are, and what this one has captured beside them.
+    fn give_up(&self, error: LabError) -> LabError {
+        let keeps = self.keeps.iter().filter_map(|keep| lock(keep).give_up());
+        let bits = self.bits.iter().filter_map(|keep| lock(keep).give_up());
+        let kept: Vec<PathBuf> = keeps.chain(bits).collect();
+        match kept.is_empty() {
+            true => error,
+            false => LabError::Broken {
+                error: Box::new(error),
+                kept,
+            },
+        }
     }
 }
 

@@ -57,7 +57,7 @@ fn a_full_disk_is_told_and_the_report_is_there_all_the_same() {
     let report = run(PAIR, &out);
     assert_eq!(report.failures.len(), 1);
     assert!(
-        report.failures[0].contains("b.pcap: No space left"),
+        report.failures[0].contains("b.pcap after 0 bytes: No space left"),
         "{}",
         report.failures[0]
     );

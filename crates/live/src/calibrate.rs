@@ -177,6 +177,10 @@ impl Transmit for Known {
         self.tx.flush()
     }
 
+    fn finish(&mut self) -> Result<(), PortError> {
+        self.tx.finish()
+    }
+
     fn method(&self) -> &'static str {
         self.tx.method()
     }

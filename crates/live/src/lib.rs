@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`port`] | what a port is, how it is named, and opening one |
 //! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
+//! | [`output`] | files that are written: whole under their name, or not at all |
 //! | [`hook`] | nodes at the hooks of the kernel's own path |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`raw`] | ports over AF_PACKET: the default for an interface |
@@ -49,6 +50,7 @@ pub mod hook;
 pub mod interface;
 pub mod mount;
 pub mod netns;
+pub mod output;
 pub mod pace;
 pub mod port;
 pub mod raw;

@@ -311,6 +311,9 @@ impl Worker {
                 break;
             }
         }
+        if let Err(error) = self.tx.finish() {
+            self.report.error.get_or_insert(error);
+        }
         self.report.unsent += self.shared.queue.close() as u64;
         self.report.real_time = self.waiter.real_time();
         self.report.timing = TimingError {

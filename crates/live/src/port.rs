@@ -269,6 +269,15 @@ pub trait Transmit: Send {
         Ok(())
     }
 
+    /// Nothing more will be sent: as [`flush`](Transmit::flush), and a file takes its place under its name. To be
+    /// called once; a port that is dropped without it does the same, with nobody to tell but standard error.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn finish(&mut self) -> Result<(), PortError> {
+        self.flush()
+    }
+
     /// How frames are sent, in a word or two.
     fn method(&self) -> &'static str {
         ""

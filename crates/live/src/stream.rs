@@ -86,15 +86,17 @@ fn open(path: &Path, name: String, format: Format, options: &Options) -> Result<
 
 /// Whether a file is served by a program, such as a mounted port: it may keep its reader waiting, and
 /// what is written to it is a departure.
-fn is_fuse(path: &Path) -> bool {
-    const FUSE: i64 = 0x6573_5546;
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else {
-        return false;
-    };
+pub(crate) fn is_fuse(path: &Path) -> bool {
+    file_system(path) == Some(libc::FUSE_SUPER_MAGIC)
+}
+
+/// The kind of file system that a path leads to, as statfs(2) numbers them.
+pub(crate) fn file_system(path: &Path) -> Option<libc::c_long> {
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
     // SAFETY: an all-zero statfs is a valid one, and `name` is a C string.
     unsafe {
         let mut about: libc::statfs = std::mem::zeroed();
-        libc::statfs(name.as_ptr(), &mut about) == 0 && about.f_type as i64 == FUSE
+        (libc::statfs(name.as_ptr(), &mut about) == 0).then_some(about.f_type)
     }
 }
 

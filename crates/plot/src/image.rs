@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_ending_that_tells_no_format_is_refused() {
-        let error = full(false).write(Path::new("picture.jpeg")).unwrap_err();
+        let error = full(false).image(Path::new("picture.jpeg")).unwrap_err();
         assert!(matches!(error, PlotError::Ending(_)));
         assert!(error.to_string().contains(".svg"), "{error}");
     }

@@ -32,7 +32,7 @@
 //!
 //! let figure = Figure::new("A switch at 9 Gb/s").panel(shares).panel(counts);
 //! assert!(figure.svg()?.starts_with("<svg"));
-//! // Or, by the ending of the name: figure.write("switch.png".as_ref())?;
+//! // Or, by the ending of a name: figure.image("switch.png".as_ref())?;
 //! # Ok::<(), plot::PlotError>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -47,7 +47,6 @@ pub mod unit;
 pub use figure::{Axis, Bar, Figure, Mark, Panel, Series, Shape};
 pub use unit::TimeUnit;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// The endings of files that can be written.
@@ -62,33 +61,19 @@ pub enum PlotError {
     /// It could not be drawn.
     #[error("cannot draw: {0}")]
     Draw(String),
-    /// It could not be written.
-    #[error("cannot write {}: {source}", .path.display())]
-    Write {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
 }
 
 impl Figure {
-    /// Writes the picture into a file, as PNG or SVG by its ending. Folders that are missing are made.
+    /// The content of a file of this name, PNG or SVG by its ending.
     ///
     /// # Errors
-    /// When the ending is another, or the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
+    /// When the ending is another, or the picture cannot be drawn.
+    pub fn image(&self, path: &Path) -> Result<Vec<u8>, PlotError> {
         let ending = path.extension().and_then(|ending| ending.to_str());
-        let image = match ending {
-            Some("svg") => self.svg()?.into_bytes(),
-            Some("png") => self.png()?,
-            _ => return Err(PlotError::Ending(path.into())),
-        };
-        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        let written = written.and_then(|()| std::fs::write(path, image));
-        written.map_err(|source| PlotError::Write {
-            path: path.into(),
-            source,
-        })
+        match ending {
+            Some("svg") => Ok(self.svg()?.into_bytes()),
+            Some("png") => self.png(),
+            _ => Err(PlotError::Ending(path.into())),
+        }
     }
 }

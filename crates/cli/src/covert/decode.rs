@@ -49,7 +49,7 @@ impl Decode {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let demodulator = Demodulator::new(&self.gaps.config()).context("cannot decode")?;
         let mut reader = Reader {
-            out: Output::open(&self.buffering)?,
+            out: Output::reading(std::slice::from_ref(&self.file), &self.buffering)?,
             times: Times::new(self.gaps.line.tick),
             demodulator,
             once: self.once,

@@ -82,7 +82,7 @@ impl Encode {
             ..self.gaps.config()
         };
         let mut writer = Writer {
-            out: Output::open(&self.buffering)?,
+            out: Output::reading(std::slice::from_ref(&self.file), &self.buffering)?,
             form: self.form.form(),
             tick,
             times: Times::new(tick),

@@ -1,7 +1,7 @@
 //! `wire of flops`: OFLOPS.
 
 use crate::Verdict;
-use crate::output::{Buffering, Output};
+use crate::output::{Buffering, Output, picture};
 use lab::flops::{Device as Measured, figure};
 use lab::{Options, World};
 use node::Time;
@@ -126,7 +126,7 @@ impl Flops {
             };
             let title = format!("OFLOPS: {}", device.name);
             match figure(&title, &[device]) {
-                Some(figure) => figure.write(path)?,
+                Some(figure) => picture(&figure, path)?,
                 None => eprintln!("wire: no figure: what actions take is a table"),
             }
         }

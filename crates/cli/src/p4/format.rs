@@ -66,7 +66,7 @@ impl Format {
                 verdict = Verdict::Failed;
             }
             if self.write && changes && !is_stdin {
-                std::fs::write(path, &laid_out).with_context(|| name.clone())?;
+                live::output::replace(path, laid_out.as_bytes())?;
             }
             if self.json {
                 let mut line =

@@ -97,7 +97,8 @@ impl Graph {
         };
         match &self.output {
             Some(path) => {
-                std::fs::write(path, picture).with_context(|| path.display().to_string())?;
+                live::output::apart(path, [self.file.as_path()])?;
+                live::output::replace(path, picture.as_bytes())?;
             }
             None => {
                 let mut stdout = Output::open(&Buffering::default())?;

@@ -2,7 +2,7 @@
 
 use super::source::Reading;
 use crate::Verdict;
-use anyhow::Context;
+use live::output::apart;
 use p4::ir::{Program, SectionId, Terminator};
 use p4::passes;
 use serde_json::{Value, json};
@@ -49,8 +49,8 @@ impl Info {
                 true => info.json() + "\n",
                 false => info.text(),
             };
-            std::fs::write(path, text)
-                .with_context(|| format!("{} cannot be written", path.display()))?;
+            apart(path, [self.program.as_path()])?;
+            live::output::replace(path, text.as_bytes())?;
             return Ok(Verdict::Good);
         }
         let mut out = std::io::stdout().lock();

@@ -72,7 +72,7 @@ impl Decode {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let complaints = self.strictness.complaints();
         let mut source = self.input.open(&complaints)?;
-        let out = Output::create(&self.output, &self.buffering)?;
+        let out = Output::create(&self.output, self.input.files(), &self.buffering)?;
         if self.pcapng && out.is_terminal() {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
         }
@@ -110,7 +110,10 @@ impl Decode {
             }
         };
         let (locked, name) = (writer.locked, writer.name.clone());
-        writer.finish()?;
+        writer.end();
+        if result.is_ok() {
+            writer.out.finish()?;
+        }
         complaints.finish();
         result?;
         if !locked {
@@ -273,7 +276,7 @@ impl Writer {
         }
     }
 
-    fn finish(mut self) -> anyhow::Result<()> {
+    fn end(&mut self) {
         if let Shape::Pcapng(pcapng) = &self.shape {
             let statistics = Statistics {
                 accepted: Some(self.good),
@@ -282,6 +285,5 @@ impl Writer {
             };
             pcapng.statistics(&statistics, self.out.buffer());
         }
-        self.out.finish()
     }
 }

@@ -94,7 +94,7 @@ fn chance(text: &str) -> Result<f64, String> {
 impl Encode {
     /// Encodes all packets.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        let out = Output::create(&self.output, &Buffering::default())?;
+        let out = Output::create(&self.output, &self.files, &Buffering::default())?;
         if out.is_terminal() && self.raw != Some(Order::Text) {
             bail!(
                 "a bit stream is not for a terminal; use -o FILE, or pipe it into another command"
@@ -137,7 +137,10 @@ impl Encode {
             Ok(())
         };
         let result = copy(&mut work);
-        work.finish()?;
+        // What was taken before an error is a whole stream; without the error it takes its place.
+        if result.is_ok() || work.tally.frames > 0 {
+            work.finish(result.is_ok())?;
+        }
         complaints.finish();
         result?;
         Ok(Verdict::Good)
@@ -250,7 +253,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> anyhow::Result<()> {
+    fn finish(mut self, whole: bool) -> anyhow::Result<()> {
         self.begin()?;
         let Some(mut line) = self.line.take() else {
             return Ok(());
@@ -258,7 +261,10 @@ impl Work<'_> {
         self.encoder.flush(&mut line);
         line.idle(self.encode.trail);
         let (bits, flipped) = (line.bits(), line.flipped());
-        line.finish()?;
+        let out = line.end()?;
+        if whole {
+            out.finish()?;
+        }
         let Tally {
             frames,
             bytes,

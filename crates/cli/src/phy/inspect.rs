@@ -43,7 +43,7 @@ impl Inspect {
         let complaints = self.strictness.complaints();
         let mut source = self.input.open(&complaints)?;
         let mut printer = Printer {
-            out: Output::open(&self.buffering)?,
+            out: Output::reading(self.input.files(), &self.buffering)?,
             json: self.json,
             left: self.count.unwrap_or(u64::MAX),
             from: self.input.from(),

@@ -100,11 +100,11 @@ impl Line {
         self.out.flush()
     }
 
-    /// The end of the stream.
+    /// The end of the stream; what it went to is still to be finished.
     ///
     /// # Errors
     /// Those of writing.
-    pub fn finish(mut self) -> anyhow::Result<()> {
+    pub fn end(mut self) -> anyhow::Result<Output> {
         self.relieve()?;
         match self.form {
             Form::File(writer) => {
@@ -112,7 +112,7 @@ impl Line {
             }
             Form::Raw(raw) => raw.order.finish(raw.held, self.out.buffer()),
         }
-        self.out.finish()
+        Ok(self.out)
     }
 
     /// A block that may be damaged.

@@ -51,7 +51,7 @@ impl Lock {
         let mut source = self.input.open(&complaints)?;
         let mut out = Output::open(&Buffering::default())?;
         let mut copy = match &self.output {
-            Some(path) => Some(Copy::create(path, &source)?),
+            Some(path) => Some(Copy::create(path, self.input.files(), &source)?),
             None => None,
         };
         let mut feed = Feed::at(source.first);
@@ -83,7 +83,10 @@ impl Lock {
         summary.end(bits - source.first, locked, self.json, text);
         out.finish()?;
         if let Some(copy) = copy {
-            copy.finish()?;
+            let out = copy.end();
+            if result.is_ok() {
+                out.finish()?;
+            }
         }
         complaints.finish();
         result?;
@@ -216,8 +219,8 @@ enum Form {
 }
 
 impl Copy {
-    fn create(path: &Path, source: &Source) -> anyhow::Result<Copy> {
-        let mut out = Output::create(path, &Buffering::default())?;
+    fn create(path: &Path, inputs: &[PathBuf], source: &Source) -> anyhow::Result<Copy> {
+        let mut out = Output::create(path, inputs, &Buffering::default())?;
         let writer = Writer::begin(&source.header, out.buffer());
         let form = match source.is_file() {
             true => Form::File(Box::new(writer)),
@@ -240,12 +243,13 @@ impl Copy {
         self.out.relieve()
     }
 
-    fn finish(mut self) -> anyhow::Result<()> {
+    /// Writes the index; the file is still to be finished.
+    fn end(mut self) -> Output {
         match self.form {
             Form::Raw(recorder) => recorder.finish(self.out.buffer()),
             Form::File(writer) => writer.finish(self.out.buffer()),
         };
-        self.out.finish()
+        self.out
     }
 }
 

@@ -80,6 +80,11 @@ impl Input {
         self.from.unwrap_or(0)
     }
 
+    /// What it is read from.
+    pub fn files(&self) -> &[PathBuf] {
+        std::slice::from_ref(&self.file)
+    }
+
     /// Opens it.
     ///
     /// # Errors

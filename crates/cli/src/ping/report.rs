@@ -2,7 +2,7 @@
 
 use super::route::Route;
 use super::{Ping, Pinger, Watch};
-use crate::output::{Buffering, Output};
+use crate::output::{Buffering, Output, picture};
 use live::pace::PaceReport;
 use live::port::{PortInfo, Stamps};
 use node::Time;
@@ -122,7 +122,7 @@ impl Report {
             let figure = Figure::new(self.title.clone())
                 .panel(over_time)
                 .panel(shares);
-            figure.write(path)?;
+            picture(&figure, path)?;
         }
         Ok(())
     }

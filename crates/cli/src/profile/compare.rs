@@ -5,7 +5,7 @@ use super::picture::time_axis;
 use crate::Verdict;
 use crate::complaints::Complaints;
 use crate::departures::Departures;
-use crate::output::{Buffering, Output};
+use crate::output::{self, Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use anyhow::{Context, bail};
 use lab::table::{Table, cells, number, time};
@@ -154,7 +154,7 @@ pub fn run(
     let names = [before.as_str(), behind.as_str()];
     for path in plots {
         let plain = format!("{before} to {behind}");
-        picture(&comparison, title.unwrap_or(&plain)).write(path)?;
+        output::picture(&picture(&comparison, title.unwrap_or(&plain)), path)?;
     }
     let mut stdout = Output::open(&Buffering::default())?;
     let units = sides.map(|side| side.unit_ps);

@@ -3,7 +3,6 @@
 use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::packets::{Consumer, Packets};
-use anyhow::Context;
 use live::file::Item;
 use relay::codec::{Algorithm, Codec};
 use relay::dictionary::Samples;
@@ -69,6 +68,8 @@ impl Consumer for Sorted {
 impl Train {
     /// Makes it.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let inputs = self.files.iter().map(|path| path.as_path());
+        live::output::apart(&self.output, inputs)?;
         let complaints = self.strictness.complaints();
         let mut sorted = Sorted::default();
         for path in &self.files {
@@ -78,8 +79,7 @@ impl Train {
         let trained = sorted.learned.train(self.size as usize);
         let dictionary = trained.map_err(|reason| anyhow::anyhow!("no dictionary: {reason}"))?;
         let mut codec = Codec::new(self.level, &dictionary).map_err(anyhow::Error::msg)?;
-        std::fs::write(&self.output, &dictionary)
-            .with_context(|| format!("cannot write {}", self.output.display()))?;
+        live::output::replace(&self.output, &dictionary)?;
         let before = sorted.tried.bytes();
         let mut after = |algorithm| -> usize {
             let compressed = sorted.tried.iter().map(|bytes| {

@@ -163,10 +163,7 @@ fn write(path: &Path, new: &[Found]) -> io::Result<()> {
         text += &found.line();
         text.push('\n');
     }
-    // All or nothing, should somebody read it now.
-    let next = path.with_extension(format!("{}", std::process::id()));
-    fs::write(&next, text)?;
-    fs::rename(&next, path)
+    crate::output::replace(path, text.as_bytes()).map_err(|error| error.source)
 }
 
 #[cfg(test)]

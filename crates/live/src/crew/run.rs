@@ -5,9 +5,9 @@ use super::wake::Wake;
 use super::{CrewError, End, Job, JobReport, Ready};
 use crate::clock::now_ns;
 use crate::netns::Namespace;
+use crate::output::OutputFile;
 use node::Time;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
@@ -117,7 +117,7 @@ struct Post {
     ready: bool,
     kept: VecDeque<u8>,
     written: u64,
-    file: Option<File>,
+    file: Option<OutputFile>,
     began: Option<u64>,
     ended: Option<u64>,
     end: Option<End>,
@@ -139,9 +139,9 @@ impl Post {
         if let Some(file) = &mut self.file
             && let Err(error) = file.write_all(bytes)
         {
+            let error = file.fault(error);
             self.file = None;
-            let note = format!("\n(the rest is not in the file: {error})\n");
-            self.kept.extend(note.bytes());
+            self.kept.extend(format!("\n({error})\n").bytes());
         }
         self.kept.extend(bytes);
         let over = self.kept.len().saturating_sub(KEPT);
@@ -171,6 +171,15 @@ impl Post {
             process.output = Some(output);
         }
         false
+    }
+
+    /// What it has written takes its place as a file.
+    fn close(&mut self) {
+        if let Some(file) = self.file.take()
+            && let Err(error) = file.commit()
+        {
+            self.kept.extend(format!("\n({error})\n").bytes());
+        }
     }
 
     fn output(&self) -> String {
@@ -280,6 +289,7 @@ impl Worker {
         }
         keeper.end();
         self.look();
+        self.posts.iter_mut().for_each(Post::close);
         let start = self.shared.lock().start;
         self.posts.iter().map(|post| report(post, start)).collect()
     }
@@ -318,12 +328,9 @@ impl Worker {
         } = self;
         let post = &mut posts[index];
         if let Some(path) = &post.job.output {
-            match File::create(path) {
+            match OutputFile::create(path) {
                 Ok(file) => post.file = Some(file),
-                Err(error) => {
-                    let why = format!("cannot write {}: {error}", path.display());
-                    return self.never(index, why);
-                }
+                Err(error) => return self.never(index, error.to_string()),
             }
         }
         let Some(namespace) = namespaces.get(post.job.member) else {
@@ -359,6 +366,7 @@ impl Worker {
         let post = &mut self.posts[index];
         post.stage = Stage::Over;
         post.ended = Some(now_ns());
+        post.close();
         let (ahead, service) = (post.job.at.is_none(), post.job.service);
         let what = match &end {
             End::Never(why) => why.clone(),

@@ -107,6 +107,14 @@ pub enum PortError {
         /// What is wrong with it.
         source: crate::file::FileError,
     },
+    /// A file that cannot be written, or not to its end.
+    #[error("`{name}`: {source}")]
+    Output {
+        /// The port.
+        name: String,
+        /// What is wrong with it, and where what was written is.
+        source: crate::output::OutputError,
+    },
     /// A key or a certificate that does not do.
     #[error("`{name}`: {why}; give private-key, certificate and ca-cert as files in PEM form")]
     Tls {

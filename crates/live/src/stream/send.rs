@@ -2,6 +2,7 @@
 
 use super::is_fuse;
 use crate::clock::{epoch_ns, now_ns};
+use crate::output::{OutputError, OutputFile};
 use crate::port::{PortError, Transmit, TxCounters};
 use packet::capture::{Interface, PcapngWriter};
 use packet::line::{self, Form};
@@ -26,13 +27,13 @@ pub enum Format {
     Records,
 }
 
-/// A sending half that writes. What it has taken is on its way to the file when it is dropped.
+/// A sending half that writes. A file takes its place when nothing more will be sent.
 pub struct Writer {
     name: String,
     path: PathBuf,
     format: Format,
     tick: Tick,
-    file: Option<File>,
+    file: Option<Sink>,
     /// Whether a word is a departure there, not a stamp.
     departures: bool,
     pcapng: PcapngWriter,
@@ -40,6 +41,14 @@ pub struct Writer {
     pending: Vec<u8>,
     written_at: u64,
     counters: TxCounters,
+}
+
+/// Where bytes go.
+enum Sink {
+    Standard(File),
+    File(OutputFile),
+    /// It has its place, or an error has been told: nothing more is taken.
+    Ended,
 }
 
 impl Writer {
@@ -66,12 +75,11 @@ impl Writer {
         }
         let opened = if self.path.as_os_str() == "-" {
             let owned = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned();
-            owned.map(File::from)
+            owned.map(|owned| Sink::Standard(File::from(owned)))
         } else {
             self.departures = is_fuse(&self.path);
-            let mut options = File::options();
-            let options = options.write(true).create(!self.departures);
-            options.truncate(!self.departures).open(&self.path)
+            let file = OutputFile::create(&self.path);
+            file.map(Sink::File).map_err(|error| error.source)
         };
         self.file = Some(opened.map_err(|error| self.fault("opening it for writing", error))?);
         if self.format == Format::Pcapng {
@@ -128,12 +136,31 @@ impl Writer {
 
     fn write(&mut self) -> Result<(), PortError> {
         self.written_at = now_ns();
-        let Some(file) = &mut self.file else {
-            return Ok(());
+        let result = match &mut self.file {
+            None => return Ok(()),
+            Some(Sink::Standard(file)) => file.write_all(&self.pending),
+            Some(Sink::File(file)) => file.write_all(&self.pending),
+            Some(Sink::Ended) if self.pending.is_empty() => return Ok(()),
+            Some(Sink::Ended) => Err(io::ErrorKind::BrokenPipe.into()),
         };
-        let result = file.write_all(&self.pending);
         self.pending.clear();
-        result.map_err(|error| self.fault("writing", error))
+        match (result, &self.file) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), Some(Sink::File(file))) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let error = file.fault(error);
+                // Cut short, it must not take its place.
+                self.file = Some(Sink::Ended);
+                Err(self.failed(error))
+            }
+            (Err(error), _) => Err(self.fault("writing", error)),
+        }
+    }
+
+    fn failed(&self, source: OutputError) -> PortError {
+        PortError::Output {
+            name: self.name.clone(),
+            source,
+        }
     }
 }
 
@@ -167,6 +194,14 @@ impl Transmit for Writer {
         self.write()
     }
 
+    fn finish(&mut self) -> Result<(), PortError> {
+        self.write()?;
+        match self.file.replace(Sink::Ended) {
+            Some(Sink::File(file)) => file.commit().map_err(|error| self.failed(error)),
+            Some(Sink::Standard(_) | Sink::Ended) | None => Ok(()),
+        }
+    }
+
     fn counters(&self) -> TxCounters {
         self.counters
     }
@@ -174,7 +209,8 @@ impl Transmit for Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // There is nobody left to tell of an error.
-        let _ = self.write();
+        if let Err(error) = self.finish() {
+            eprintln!("wire: {error}");
+        }
     }
 }

@@ -336,7 +336,7 @@ impl Schedule {
             }
         }
         for lane in &self.lanes {
-            if let Err(error) = lock(&lane.tx).flush() {
+            if let Err(error) = lock(&lane.tx).finish() {
                 report.trouble.get_or_insert(error);
             }
         }

@@ -8,8 +8,9 @@ mod rest;
 mod switch;
 
 use crate::Verdict;
-use live::channel::Tls;
+use live::channel::{ChannelSpec, Place, Tls};
 use live::port::Options;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// OpenFlow 1.0 and 1.3: a switch, what asks and changes one, controllers, and how fast these are
@@ -53,7 +54,7 @@ impl Of {
 /// Key and certificates, as users of Open vSwitch give them.
 #[derive(clap::Args)]
 pub struct Keys {
-    /// This side's private key for ssl: and pssl:, in PEM form
+    /// This side's private key for TLS, in PEM form
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
     /// This side's certificate
@@ -68,13 +69,42 @@ impl Keys {
     /// How ports are opened with them.
     pub fn options(&self) -> Options {
         Options {
-            tls: Some(Tls {
-                private_key: self.private_key.clone(),
-                certificate: self.certificate.clone(),
-                ca_cert: self.ca_cert.clone(),
-            }),
+            tls: Some(self.tls()),
             ..Options::default()
         }
+    }
+
+    /// The files.
+    pub fn tls(&self) -> Tls {
+        Tls {
+            private_key: self.private_key.clone(),
+            certificate: self.certificate.clone(),
+            ca_cert: self.ca_cert.clone(),
+        }
+    }
+
+    /// Whether any of them was given.
+    pub fn are_given(&self) -> bool {
+        self.tls() != Tls::default()
+    }
+}
+
+/// Who can reach one that listens, where that may surprise: users of Open vSwitch know `ptcp:PORT` for all addresses.
+pub fn reached(spec: &ChannelSpec) -> Option<String> {
+    let Place::Host(host, port) = &spec.place else {
+        return None;
+    };
+    let kind = if spec.tls { "pssl" } else { "ptcp" };
+    let here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    match (spec.listen, host.is_empty()) {
+        (false, _) => None,
+        (true, true) => Some(format!(
+            "{spec} is reached from this machine alone; {kind}:{port}:0.0.0.0 from everywhere"
+        )),
+        (true, false) if here || spec.tls => None,
+        (true, false) => Some(format!(
+            "{spec}: whoever reaches this address is believed; pssl: with --ca-cert asks who it is"
+        )),
     }
 }
 

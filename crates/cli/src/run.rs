@@ -5,7 +5,7 @@ use crate::cat::tick;
 use crate::output::{Buffering, Output};
 use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
 use live::hook::{Config, Relay};
-use live::port::{self, Options, PortSpec};
+use live::port::{self, Options, Port, PortSpec};
 use live::world::{self, PortsOutcome};
 use node::Time;
 use packet::Tick;
@@ -69,14 +69,12 @@ impl Run {
         if let Some(queues) = self.on.iter().map(queue).collect::<Option<Vec<u16>>>() {
             return self.at_queues(node, &queues);
         }
-        drive(
-            &self.node,
-            node,
-            &self.on,
-            self.tick,
-            self.duration,
-            self.json,
-        )
+        let options = Options {
+            tick: self.tick,
+            ..Options::of_nodes(self.on.len())
+        };
+        let opened = Opened::open(&self.on, &options)?;
+        drive(&self.node, node, opened, self.duration, self.json)
     }
 }
 
@@ -94,29 +92,36 @@ impl Run {
     }
 }
 
+/// Ports of a node, and their names.
+pub struct Opened {
+    ports: Vec<Port>,
+    names: Vec<String>,
+}
+
+impl Opened {
+    /// Opens them, in order.
+    ///
+    /// # Errors
+    /// When one of them cannot be opened.
+    pub fn open(on: &[PortSpec], options: &Options) -> anyhow::Result<Opened> {
+        let ports = on.iter().map(|spec| port::open(spec, options));
+        let ports = ports.collect::<Result<Vec<_>, _>>()?;
+        let names = ports.iter().map(|port| port.info.name.clone()).collect();
+        Ok(Opened { ports, names })
+    }
+}
+
 /// Runs a node on ports, and reports.
 ///
 /// # Errors
-/// When a port cannot be opened, or fails.
+/// When a port fails.
 pub fn drive(
     name: &str,
     node: Box<dyn node::Node>,
-    on: &[PortSpec],
-    tick: Tick,
+    Opened { ports, names }: Opened,
     duration: Option<Time>,
     json: bool,
 ) -> anyhow::Result<Verdict> {
-    let options = Options {
-        tick,
-        ..Options::of_nodes(on.len())
-    };
-    let mut ports = Vec::new();
-    let mut names = Vec::new();
-    for spec in on {
-        let port = port::open(spec, &options)?;
-        names.push(port.info.name.clone());
-        ports.push(port);
-    }
     let ended = world::on_ports_with(name, node, ports, duration, link_notice(&names))?;
     report(&ended, &names, json)?;
     match ended.trouble {
@@ -152,6 +157,7 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
             (rx.dropped, "lost because they were not read in time"),
             (rx.refused, "refused because of their length"),
             (tx.refused, "refused by the port"),
+            (rx.turned_away, "connections turned away"),
         ] {
             if count > 0 {
                 let _ = write!(text, ", {count} {what}");
@@ -192,6 +198,7 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
             let mut port = json!({
                 "name": name, "received": rx.received, "lost": rx.dropped,
                 "sent": tx.sent, "refused": rx.refused + tx.refused,
+                "turned_away": rx.turned_away,
             });
             put_link_object(&mut port, *link);
             port

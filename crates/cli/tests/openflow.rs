@@ -42,7 +42,7 @@ ovs-vsctl --db=unix:$PWD/db.sock --no-wait init
 ovs-vswitchd unix:$PWD/db.sock --disable-system --unixctl=$PWD/vs.ctl --pidfile=$PWD/vswitchd.pid --log-file=$PWD/vs.log --detach
 ovs-vsctl --db=unix:$PWD/db.sock -- add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure protocols=$VERSION \
   other-config:datapath-id=00000000000000ab -- set-controller br0 tcp:127.0.0.1:6653 -- add-port br0 s1 -- add-port br0 s2
-wire of controller topology collector learning --listen ptcp:6653:127.0.0.1 --rest 127.0.0.1:8080 --duration 14s --json > report.json
+wire of controller topology collector learning --listen ptcp:6653:127.0.0.1 --rest 127.0.0.1:8080 --token-file token --duration 14s --json > report.json
 "#;
 
 #[test]
@@ -70,8 +70,8 @@ fn hosts_at_open_vswitch_reach_each_other_through_our_controller() {
         let ping = "for i in $(seq 40); do ping -n -c 1 -W 0.25 10.80.0.2 > first 2>&1 && break; sleep 0.2; done
             ping -n -c 5 -i 0.2 -W 2 10.80.0.2";
         let pinged = place.run_by(a.command("timeout"), ping);
-        let asked = "curl -s http://127.0.0.1:8080/switches; echo; sleep 2; curl -s http://127.0.0.1:8080/switches/0xab/flows; echo
-            curl -s http://127.0.0.1:8080/hosts; echo; curl -s http://127.0.0.1:8080/metrics";
+        let asked = "ask() { curl -s -H \"Authorization: Bearer $(cat token)\" http://127.0.0.1:8080/$1; }
+            ask switches; echo; sleep 2; ask switches/0xab/flows; echo; ask hosts; echo; ask metrics";
         let asked = has("curl", test).then(|| place.run_by(switch.command("timeout"), asked));
         let ended = child.wait_with_output().unwrap();
         let told = format!(

@@ -3,11 +3,12 @@
 //! | port | what it is |
 //! |---|---|
 //! | `tcp:HOST[:PORT]` | connects when the node opens a connection |
-//! | `ptcp:[PORT][:HOST]` | listens; each connection has a number of its own |
+//! | `ptcp:[PORT][:HOST]` | listens; each connection has a number of its own. Without HOST at 127.0.0.1 alone: `ptcp:6653:0.0.0.0` and `ptcp:6653:[::]` listen at all addresses |
 //! | `ssl:...`, `pssl:...` | the same over TLS, with [`Tls`] |
 //! | `unix:PATH`, `punix:PATH` | the same over a Unix socket |
 //!
-//! The names are those that users of Open vSwitch know. A node behind such a port speaks
+//! The names are those that users of Open vSwitch know, whose `ptcp:PORT` however listens at all addresses. How many connections there may
+//! be, and how they are counted, is told in [`listen`]. A node behind such a port speaks
 //! [segments](packet::segment). Bytes are acknowledged to it once the system has them, so that a far end that does
 //! not read is seen; and nothing is read from a socket past the window that the node leaves open, so that a
 //! node that does not read holds its far end up. What is kept for a connection is bounded by the window either way.
@@ -52,7 +53,7 @@ pub struct ChannelSpec {
 /// Where a stream begins or ends.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// Name or address, and TCP port. Empty to wait on all addresses.
+    /// Name or address, and TCP port. Empty to wait at the loopback address of IPv4.
     Host(String, u16),
     /// A Unix socket.
     Path(PathBuf),
@@ -216,7 +217,11 @@ impl Receive for Receiver {
     }
 
     fn counters(&self) -> RxCounters {
-        self.counters
+        let connections = lock(&self.hub).gate().counts();
+        RxCounters {
+            turned_away: connections.turned_away(),
+            ..self.counters
+        }
     }
 
     fn descriptor(&self) -> Option<RawFd> {

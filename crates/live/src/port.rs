@@ -194,6 +194,8 @@ pub struct RxCounters {
     pub refused: u64,
     /// Frames whose checksum the sending kernel had left to a card, completed here.
     pub completed: u64,
+    /// Connections of a channel that were closed at once: too many, of another user, or without a certificate that does.
+    pub turned_away: u64,
 }
 
 /// What a sending half has done.

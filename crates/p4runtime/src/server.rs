@@ -15,6 +15,8 @@ use crate::read::{self, bare};
 use crate::service::{Answers, P4Runtime, P4RuntimeServer};
 use crate::status;
 use crate::write;
+use listen::Gate;
+use listen::http::{ServerConfig, Version};
 use node::Time;
 use p4::compile::{Options, compile};
 use p4::diagnostic::Severity;
@@ -57,6 +59,8 @@ pub struct Settings {
     pub device_id: Option<u64>,
     /// What programs that a controller brings are run with.
     pub options: environment::Options,
+    /// With it TLS is spoken, and nothing else.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 /// A device's P4Runtime.
@@ -83,6 +87,7 @@ pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
     server: Arc<Server>,
+    gate: Arc<Gate>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -91,6 +96,12 @@ pub struct Running {
 pub type Current = Box<dyn Fn() -> Option<Control> + Send + Sync>;
 
 impl Running {
+    /// What came of controllers' connections; `None` when all who came were let in.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        self.gate.summary()
+    }
+
     /// For other ways of control beside this one: which program runs now, whoever brought it.
     #[must_use]
     pub fn current(&self) -> Current {
@@ -108,7 +119,7 @@ impl Drop for Running {
     }
 }
 
-/// Serves a device in a thread of its own.
+/// Serves a device in a thread of its own, within the limits of [`listen::P4RUNTIME`].
 ///
 /// # Errors
 /// When nobody can listen at the address.
@@ -118,6 +129,9 @@ pub fn serve(
     pipeline: Option<Pipeline>,
     settings: Settings,
 ) -> std::io::Result<Running> {
+    let tls = settings.tls.clone();
+    let gate = Gate::new(format!("P4Runtime at {address}"), listen::P4RUNTIME);
+    let let_in = Arc::clone(&gate);
     let server = Server::new(device, pipeline, settings);
     let kept = Arc::clone(&server);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -132,13 +146,11 @@ pub fn serve(
         .spawn(move || {
             runtime.block_on(async move {
                 let polling = tokio::spawn(Arc::clone(&server).poll());
-                let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
-                let serving = tonic::transport::Server::builder()
-                    .add_service(P4RuntimeServer::new(server))
-                    .serve_with_incoming(incoming);
+                let service = P4RuntimeServer::new(server);
+                let serving = listen::http::serve(listener, let_in, tls, Version::Two, service);
                 // Streams stay open for as long as controllers like: nobody waits for them at the end.
                 tokio::select! {
-                    _ = serving => {}
+                    () = serving => {}
                     _ = stopped => {}
                 }
                 polling.abort();
@@ -148,6 +160,7 @@ pub fn serve(
     Ok(Running {
         address,
         server: kept,
+        gate,
         stop: Some(stop),
         thread: Some(thread),
     })

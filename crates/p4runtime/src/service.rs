@@ -51,7 +51,7 @@ pub trait P4Runtime: Send + Sync + 'static {
     ) -> Result<CapabilitiesResponse, Status>;
 }
 
-/// The service, for [`tonic::transport::Server::add_service`].
+/// The service, for [`listen::http::serve`].
 pub struct P4RuntimeServer<T>(Arc<T>);
 
 impl<T> Clone for P4RuntimeServer<T> {

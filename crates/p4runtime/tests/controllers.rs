@@ -88,6 +88,7 @@ fn device() -> (Device, String) {
     let settings = Settings {
         device_id: Some(1),
         options,
+        tls: None,
     };
     let running = serve(
         "127.0.0.1:0".parse().unwrap(),

@@ -1,6 +1,7 @@
 //! `wire of controller`: programs for switches, on sockets.
 
-use super::{Keys, VersionName, rest};
+use super::rest::Rest;
+use super::{Keys, VersionName, reached};
 use crate::Verdict;
 use crate::run::report;
 use live::channel::ChannelSpec;
@@ -9,7 +10,6 @@ use live::world;
 use node::Time;
 use openflow::controller::{App, Controller as Node, Options};
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Run a controller for OpenFlow switches until Ctrl-C
@@ -20,13 +20,13 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire of controller learning --listen ptcp:6653
-  wire of controller topology collector learning --listen ptcp:6653 --rest 127.0.0.1:8080
-  wire of controller firewall learning --config rules.toml --listen pssl:6653 --private-key k.pem --certificate c.pem --ca-cert ca.pem")]
+  wire of controller topology collector learning --listen ptcp:6653:0.0.0.0 --rest 127.0.0.1:8080 --token-file token
+  wire of controller firewall learning --config rules.toml --listen pssl:6653:0.0.0.0 --private-key k.pem --certificate c.pem --ca-cert ca.pem")]
 pub struct Controller {
     /// The programs
     #[arg(value_enum, value_name = "APP", required_unless_present = "config")]
     apps: Vec<AppName>,
-    /// Where switches connect: ptcp:PORT, ptcp:PORT:HOST, pssl:PORT, punix:PATH; may be given more than once; without it ptcp:6653
+    /// Where switches connect: ptcp:PORT (from this machine alone), ptcp:PORT:HOST (0.0.0.0 and [::] are all addresses), pssl:, punix:PATH; may be given more than once; without it ptcp:6653
     #[arg(long, value_name = "CHANNEL")]
     listen: Vec<ChannelSpec>,
     /// A switch that listens: tcp:HOST:PORT, ssl:, unix:PATH; may be given more than once
@@ -41,9 +41,8 @@ pub struct Controller {
     /// A key of a program
     #[arg(long, value_name = "APP.KEY=VALUE", value_parser = crate::run::setting)]
     set: Vec<String>,
-    /// Serve switches, links, hosts and flows as JSON there, and /metrics for Prometheus
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    rest: Option<SocketAddr>,
+    #[command(flatten)]
+    rest: Rest,
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME")]
     duration: Option<Time>,
@@ -102,15 +101,6 @@ impl Controller {
         config.ports = specs.len().try_into()?;
         config.dial = dial;
         let mut apps = config.apps();
-        let serving = match self.rest {
-            None => None,
-            Some(address) => {
-                let (gate, serving) = rest::serve(address)?;
-                // First, so that it sees every packet go by.
-                apps.insert(0, Box::new(gate) as Box<dyn App>);
-                Some(serving)
-            }
-        };
         let options = Options {
             versions: match self.openflow.is_empty() {
                 true => config.options().versions,
@@ -120,14 +110,20 @@ impl Controller {
         };
         let (mut ports, mut names) = (Vec::new(), Vec::new());
         for spec in specs {
-            let port = open(&PortSpec::Channel(spec), &self.keys.options())?;
+            let port = open(&PortSpec::Channel(spec.clone()), &self.keys.options())?;
             eprintln!("wire: controller on {}", port.info.name);
+            if let Some(told) = reached(&spec) {
+                eprintln!("wire: {told}");
+            }
             names.push(port.info.name.clone());
             ports.push(port);
         }
+        if let Some(answers) = self.rest.start()? {
+            // First, so that it sees every packet go by.
+            apps.insert(0, Box::new(answers) as Box<dyn App>);
+        }
         let node = Box::new(Node::new(options, apps));
         let ended = world::on_ports("controller", node, ports, self.duration)?;
-        drop(serving);
         report(&ended, &names, self.json)?;
         match ended.trouble {
             Some(error) => Err(error.into()),

@@ -11,13 +11,19 @@
 //! | `GET /metrics` | counters for Prometheus |
 //!
 //! ID is the switch's number, in decimal or with `0x` in hexadecimal. What cannot be is answered by 400 and a reason, what is not
-//! there by 404.
+//! there by 404. Who may ask is told in [`guard`], how many and for how long in [`listen`].
 
+mod guard;
+
+use anyhow::Context;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use guard::Guard;
+use listen::http::Version;
+use listen::{Gate, REST};
 use node::Time;
 use openflow::action::Action;
 use openflow::controller::{App, Handle};
@@ -30,6 +36,7 @@ use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -73,19 +80,67 @@ enum Reply {
 
 type Questions = Arc<Mutex<VecDeque<(Question, oneshot::Sender<Reply>)>>>;
 
-/// The program that answers: it sees all, and does nothing about packets.
-pub struct Gate {
-    questions: Questions,
-    due: Time,
+/// Where it is served, and to whom.
+#[derive(clap::Args)]
+pub struct Rest {
+    /// Serve switches, links, hosts and flows as JSON there, and /metrics for Prometheus
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    rest: Option<SocketAddr>,
+    /// The token that requests must carry is in this file, which is made if it is not there; without it a new one is told at the start
+    #[arg(long, value_name = "FILE", requires = "rest")]
+    token_file: Option<PathBuf>,
+    /// Answer every program that can connect, without a token
+    #[arg(long, requires = "rest", conflicts_with = "token_file")]
+    no_token: bool,
+    /// A name by which this machine may be asked, beside its addresses; may be given more than once
+    #[arg(long, value_name = "NAME", requires = "rest")]
+    rest_name: Vec<String>,
 }
 
-/// The thread that serves; it ends with the process.
-pub struct Serving(
-    #[expect(dead_code, reason = "kept as long as it serves")] std::thread::JoinHandle<()>,
-);
+/// The program that answers: it sees all, and does nothing about packets.
+pub struct Answers {
+    questions: Questions,
+    due: Time,
+    guard: Arc<Guard>,
+    gate: Arc<Gate>,
+}
 
-/// Serves at this address.
-pub fn serve(address: SocketAddr) -> anyhow::Result<(Gate, Serving)> {
+impl Rest {
+    /// Serves if it was asked for, on a thread that ends with the process.
+    ///
+    /// # Errors
+    /// When nobody can listen at the address, or there is no token.
+    pub fn start(self) -> anyhow::Result<Option<Answers>> {
+        let Some(address) = self.rest else {
+            return Ok(None);
+        };
+        let token = match (&self.token_file, self.no_token) {
+            (Some(path), _) => Some(guard::token_of(path)?),
+            (None, false) => Some(guard::new_token()?),
+            (None, true) => None,
+        };
+        let guard = Arc::new(Guard::new(token.clone(), self.rest_name));
+        let (answers, at) = serve(address, guard)?;
+        eprintln!("wire: REST and metrics on http://{at}");
+        match (token, self.token_file) {
+            (_, Some(path)) => eprintln!("wire: REST: the token is in {}", path.display()),
+            (Some(token), None) => eprintln!(
+                "wire: REST: curl -H 'Authorization: Bearer {token}' http://{at}/switches"
+            ),
+            (None, None) if at.ip().is_loopback() => {
+                eprintln!(
+                    "wire: REST: without a token every user of this machine may change the switches"
+                );
+            }
+            (None, None) => eprintln!(
+                "wire: REST: without a token whoever reaches {at} may change the switches"
+            ),
+        }
+        Ok(Some(answers))
+    }
+}
+
+fn serve(address: SocketAddr, guard: Arc<Guard>) -> anyhow::Result<(Answers, SocketAddr)> {
     let questions = Questions::default();
     let router = Router::new()
         .route(
@@ -106,35 +161,39 @@ pub fn serve(address: SocketAddr) -> anyhow::Result<(Gate, Serving)> {
             "/metrics",
             get(async |state| ask(state, Question::Metrics).await),
         )
-        .with_state(questions.clone());
+        .with_state(questions.clone())
+        .layer(axum::middleware::from_fn_with_state(
+            guard.clone(),
+            guard::check,
+        ));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let listener = std::net::TcpListener::bind(address)
         .map_err(|error| anyhow::anyhow!("--rest {address}: {error}"))?;
     listener.set_nonblocking(true)?;
-    eprintln!(
-        "wire: REST and metrics on http://{}",
-        listener.local_addr()?
-    );
-    let thread = std::thread::Builder::new()
-        .name("rest".into())
-        .spawn(move || {
-            runtime.block_on(async move {
-                match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => {
-                        // It ends with the process.
-                        let _ = axum::serve(listener, router).await;
-                    }
-                    Err(error) => eprintln!("wire: REST: {error}"),
+    let at = listener.local_addr()?;
+    let gate = Gate::new(format!("REST at {at}"), REST);
+    let let_in = gate.clone();
+    let thread = std::thread::Builder::new().name("rest".into());
+    let body = move || {
+        runtime.block_on(async move {
+            match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => {
+                    listen::http::serve(listener, let_in, None, Version::One, router).await;
                 }
-            });
-        })?;
-    let gate = Gate {
+                Err(error) => eprintln!("wire: REST: {error}"),
+            }
+        });
+    };
+    thread.spawn(body).context("making a thread for REST")?;
+    let answers = Answers {
         questions,
         due: Time::ZERO,
+        guard,
+        gate,
     };
-    Ok((gate, Serving(thread)))
+    Ok((answers, at))
 }
 
 async fn ask(State(questions): State<Questions>, question: Question) -> Response {
@@ -344,7 +403,7 @@ fn action(text: &str) -> Result<Action<'static>, String> {
     }
 }
 
-impl App for Gate {
+impl App for Answers {
     fn name(&self) -> &'static str {
         "rest"
     }
@@ -367,12 +426,30 @@ impl App for Gate {
                 return;
             };
             // Who asked may have gone.
-            let _ = answer.send(reply(question, handle));
+            let _ = answer.send(reply(question, self, handle));
         }
     }
 }
 
-fn reply(question: Question, handle: &mut Handle<'_>) -> Reply {
+impl Answers {
+    /// What came of connections and requests.
+    fn metrics(&self) -> String {
+        let mut text = String::from("# TYPE wire_rest_connections_total counter\n");
+        for (name, count) in self.gate.counts().named() {
+            let _ = writeln!(
+                text,
+                "wire_rest_connections_total{{result=\"{name}\"}} {count}"
+            );
+        }
+        text.push_str("# TYPE wire_rest_refused_total counter\n");
+        for (name, count) in self.guard.refused() {
+            let _ = writeln!(text, "wire_rest_refused_total{{why=\"{name}\"}} {count}");
+        }
+        text
+    }
+}
+
+fn reply(question: Question, own: &Answers, handle: &mut Handle<'_>) -> Reply {
     let network = handle.network();
     match question {
         Question::Switches => Reply::Json(
@@ -464,7 +541,7 @@ fn reply(question: Question, handle: &mut Handle<'_>) -> Reply {
                 })
                 .collect(),
         ),
-        Question::Metrics => Reply::Text(metrics(handle)),
+        Question::Metrics => Reply::Text(metrics(handle) + &own.metrics()),
         Question::Change(id, change) => {
             let Some(peer) = network.find(id) else {
                 return Reply::NoSuchSwitch;

@@ -1,9 +1,10 @@
 //! `wire of switch`: an OpenFlow switch on live ports.
 
+use super::{Keys, reached};
 use crate::Verdict;
 use crate::cat::tick;
-use crate::run::drive;
-use live::port::PortSpec;
+use crate::run::{Opened, drive};
+use live::port::{Options, PortSpec};
 use node::{Rate, Time};
 use openflow::switch::{Config, FailMode};
 use openflow::version::Version;
@@ -12,7 +13,8 @@ use packet::Tick;
 /// Run an OpenFlow switch on live ports until Ctrl-C
 ///
 /// The ports of --on are OpenFlow's ports 1, 2, 3, ... Controllers and listeners are named as with Open vSwitch: tcp:HOST:PORT,
-/// ssl:HOST:PORT, unix:PATH, and ptcp:PORT, pssl:PORT and punix:PATH to wait for them; ptcp:PORT:HOST waits at one address.
+/// ssl:HOST:PORT, unix:PATH, and ptcp:PORT, pssl:PORT and punix:PATH to wait for them. ptcp:PORT is reached from this machine
+/// alone, ptcp:PORT:HOST at one address; 0.0.0.0 and [::] are all addresses.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653
@@ -57,6 +59,8 @@ pub struct Switch {
     /// The unit of timestamps, such as 8ns (the default) or 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
+    #[command(flatten)]
+    keys: Keys,
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -107,6 +111,19 @@ impl Switch {
         };
         let node = Box::new(openflow::switch::Switch::new(config)?);
         let ports: Vec<PortSpec> = [self.on, self.controller, self.listen].concat();
-        drive("switch", node, &ports, self.tick, self.duration, self.json)
+        let options = Options {
+            tick: self.tick,
+            tls: Some(self.keys.tls()),
+            ..Options::of_nodes(ports.len())
+        };
+        let opened = Opened::open(&ports, &options)?;
+        for spec in &ports {
+            if let PortSpec::Channel(spec) = spec
+                && let Some(told) = reached(spec)
+            {
+                eprintln!("wire: {told}");
+            }
+        }
+        drive("switch", node, opened, self.duration, self.json)
     }
 }

@@ -5,9 +5,10 @@ use crate::output::{Buffering, Output};
 use ::pipeline::control::Control;
 use ::pipeline::control::words::parse_file;
 use anyhow::{Context, anyhow, bail};
+use listen::{CONTROL, Gate, Permit};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,11 +33,12 @@ pub fn carry_out(control: &Control, path: &Path) -> anyhow::Result<()> {
 /// Where a pipeline that runs listens for commands.
 pub struct Listener {
     path: PathBuf,
+    gate: Arc<Gate>,
 }
 
 impl Listener {
-    /// Listens on a Unix socket, and carries out what comes; `control` is asked for each command, since a controller may have brought
-    /// another program meanwhile.
+    /// Listens on a Unix socket that only this user may use, and carries out what comes; `control` is asked for each command, since a
+    /// controller may have brought another program meanwhile.
     ///
     /// # Errors
     /// When the socket cannot be made; somebody may be listening there already.
@@ -45,38 +47,56 @@ impl Listener {
         control: impl Fn() -> Control + Send + Sync + 'static,
     ) -> anyhow::Result<Listener> {
         let name = path.display();
-        if UnixStream::connect(path).is_ok() {
-            bail!("{name}: somebody listens there already; give another --control");
-        }
-        // What a run left behind that was killed.
-        if path.exists() && UnixStream::connect(path).is_err() && is_socket(path) {
-            std::fs::remove_file(path).with_context(|| name.to_string())?;
-        }
-        let listener = UnixListener::bind(path).with_context(|| name.to_string())?;
-        let control = Arc::new(control);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let control = Arc::clone(&control);
-                std::thread::spawn(move || {
-                    // Who asks and goes away is not answered.
-                    let _ = serve(&stream, &*control);
-                });
+        let listener = match listen::unix::listen_at(path) {
+            Err(error)
+                if error.kind() == ErrorKind::AddrInUse && UnixStream::connect(path).is_ok() =>
+            {
+                bail!("{name}: somebody listens there already; give another --control")
             }
-        });
-        Ok(Listener { path: path.into() })
+            other => other.with_context(|| name.to_string())?,
+        };
+        let gate = Gate::new(name.to_string(), CONTROL);
+        let (control, let_in) = (Arc::new(control), Arc::clone(&gate));
+        let body = move || {
+            loop {
+                let (stream, permit) = listen::unix::accept(&listener, &let_in);
+                answer(stream, permit, &control);
+            }
+        };
+        let thread = std::thread::Builder::new().name("control".into());
+        thread.spawn(body).context("making a thread")?;
+        let path = path.into();
+        Ok(Listener { path, gate })
+    }
+}
+
+/// Answers somebody in a thread of its own.
+fn answer<C>(stream: UnixStream, permit: Permit, control: &Arc<C>)
+where
+    C: Fn() -> Control + Send + Sync + 'static,
+{
+    let control = Arc::clone(control);
+    let body = move || {
+        let _permit = permit;
+        // Who asks and goes away is not answered.
+        let _ = serve(&stream, &*control);
+    };
+    // Where no thread can start, the far end reads the end of the stream.
+    if let Err(error) = std::thread::Builder::new()
+        .name("control".into())
+        .spawn(body)
+    {
+        eprintln!("wire: no thread for a connection: {error}");
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+        if let Some(told) = self.gate.summary() {
+            eprintln!("wire: {told}");
+        }
     }
-}
-
-fn is_socket(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    path.metadata()
-        .is_ok_and(|data| data.file_type().is_socket())
 }
 
 /// So many commands may be on the way before the first of them is answered.
@@ -95,8 +115,16 @@ fn serve(stream: &UnixStream, control: &dyn Fn() -> Control) -> std::io::Result<
             text.clear();
         }
         let mut line = String::new();
-        if (&mut lines).take(LONGEST).read_line(&mut line)? == 0 {
-            return Ok(());
+        let length = (&mut lines).take(LONGEST).read_line(&mut line)? as u64;
+        match length {
+            0 => return Ok(()),
+            // What is behind it is the rest of a command, and none itself.
+            LONGEST if !line.ends_with('\n') => {
+                let error = format!("a command is longer than {LONGEST} bytes");
+                text += &format!("{}\n", json!({ "done": false, "error": error }));
+                return writer.write_all(text.as_bytes());
+            }
+            _ => {}
         }
         match control().say(&line) {
             Ok(answer) => {

@@ -4,11 +4,13 @@ use super::control::{Listener, carry_out};
 use super::source::Reading;
 use crate::Verdict;
 use crate::cat::tick;
+use crate::of::Keys;
+use crate::run::Opened;
 use ::pipeline::architecture::{Config, Pipeline};
 use ::pipeline::control::Control;
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use lab::engine::{EngineKind, pipeline, told};
 use live::port::PortSpec;
 use node::Time;
@@ -24,7 +26,8 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire p4 run router.p4 --on eth1 --on eth2 --entries entries.txt --control s1.sock
-  wire p4 run router.p4 --on eth1 --on eth2 --cpu-port 510 --p4runtime 127.0.0.1:9559")]
+  wire p4 run router.p4 --on eth1 --on eth2 --cpu-port 510 --p4runtime 127.0.0.1:9559
+  wire p4 run router.p4 --on eth1 --on eth2 --p4runtime 0.0.0.0:9559 --private-key k.pem --certificate c.pem --ca-cert ca.pem")]
 pub struct Run {
     /// The program
     program: PathBuf,
@@ -48,6 +51,8 @@ pub struct Run {
     /// The device's number in P4Runtime; without it every number means this device
     #[arg(long, value_name = "N", requires = "p4runtime")]
     device_id: Option<u64>,
+    #[command(flatten)]
+    keys: Keys,
     /// fast or reference
     #[arg(long, value_name = "ENGINE", default_value = "fast")]
     engine: EngineKind,
@@ -84,10 +89,20 @@ impl Run {
         let pipeline = pipeline.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
         let environment = Arc::clone(pipeline.environment());
         let mut controlled = None;
+        let encrypted = self.keys.are_given();
+        let tls = match encrypted {
+            true => Some(Arc::new(self.keys.tls().server("--p4runtime", &[b"h2"])?)),
+            false => None,
+        };
         let own = Control::new(Arc::clone(&environment));
         if let Some(path) = &self.entries {
             carry_out(&own, path)?;
         }
+        let ports = live::port::Options {
+            tick: self.tick,
+            ..live::port::Options::of_nodes(self.on.len())
+        };
+        let opened = Opened::open(&self.on, &ports)?;
         let node: Box<dyn node::Node> = match (self.p4runtime, &compiled.checked) {
             (Some(address), Some(checked)) => {
                 let kind = self.engine;
@@ -104,9 +119,18 @@ impl Run {
                 let settings = Settings {
                     device_id: self.device_id,
                     options,
+                    tls,
                 };
-                let running = serve(address, handle, Some(described), settings)?;
-                eprintln!("{name}: P4Runtime at {}", running.address);
+                let running = serve(address, handle, Some(described), settings)
+                    .with_context(|| format!("--p4runtime {address}"))?;
+                let at = running.address;
+                eprintln!("{name}: P4Runtime at {at}");
+                if !encrypted && !at.ip().is_loopback() {
+                    eprintln!(
+                        "wire: {at}: whoever reaches this address may change the program; --private-key, --certificate and \
+                         --ca-cert ask who it is"
+                    );
+                }
                 controlled = Some(running);
                 Box::new(node)
             }
@@ -122,7 +146,10 @@ impl Run {
             .as_ref()
             .map(|path| Listener::open(path, control));
         let _listener = listener.transpose()?;
-        let _controlled = controlled;
-        crate::run::drive(&name, node, &self.on, self.tick, self.duration, self.json)
+        let verdict = crate::run::drive(&name, node, opened, self.duration, self.json);
+        if let Some(told) = controlled.as_ref().and_then(p4runtime::Running::summary) {
+            eprintln!("wire: {told}");
+        }
+        verdict
     }
 }

@@ -2,26 +2,24 @@
 
 use super::run::counts;
 use anyhow::{Context, bail};
+use listen::{COUNTS, Gate};
 use live::facts::Feed;
 use live::hook::{Monitor, Snapshot, waits};
 use node::fact::What;
 use node::{Port, Rate, Time};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// Sockets of one process number: it may have several in namespaces that do not know of each other.
 const SAME: u32 = 64;
-/// How long somebody who has connected may take to read.
-const READING: Duration = Duration::from_secs(1);
 
 /// Where sockets may be: of the system, and of a user who may not write there.
 pub fn folders() -> Vec<PathBuf> {
@@ -58,16 +56,16 @@ impl Offer {
         let (listener, path) = listen(&folders(), std::process::id())?;
         let stop = Arc::new(AtomicBool::new(false));
         let over = stop.clone();
+        let gate = Gate::new(path.display().to_string(), COUNTS);
         let body = move || {
             let mut source = Source::new(about, monitor);
-            for stream in listener.incoming() {
+            loop {
+                let (stream, _permit) = listen::unix::accept(&listener, &gate);
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                if let Ok(stream) = stream {
-                    // Somebody who has gone away is no trouble.
-                    let _ = source.answer(stream);
-                }
+                // Somebody who has gone away is no trouble.
+                let _ = source.answer(stream);
             }
         };
         let thread = std::thread::Builder::new().name("stats".into()).spawn(body);
@@ -100,14 +98,8 @@ fn listen(folders: &[PathBuf], number: u32) -> anyhow::Result<(UnixListener, Pat
                     _ => format!("{number}-{same}.sock"),
                 };
                 let path = folder.join(name);
-                if is_left_over(&path) {
-                    let _ = fs::remove_file(&path);
-                }
-                match UnixListener::bind(&path) {
-                    Ok(listener) => {
-                        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-                        return Ok((listener, path));
-                    }
+                match listen::unix::listen_at(&path) {
+                    Ok(listener) => return Ok((listener, path)),
                     Err(error) if error.kind() == ErrorKind::AddrInUse => {}
                     Err(error) => return Err(error),
                 }
@@ -125,12 +117,6 @@ fn listen(folders: &[PathBuf], number: u32) -> anyhow::Result<(UnixListener, Pat
         }
         None => bail!("there is no folder for a socket"),
     }
-}
-
-/// Whether nobody answers at a socket any more: its process was killed.
-pub fn is_left_over(path: &Path) -> bool {
-    let refused = |error: std::io::Error| error.kind() == ErrorKind::ConnectionRefused;
-    UnixStream::connect(path).is_err_and(refused)
 }
 
 /// Where the counts come from.
@@ -160,7 +146,7 @@ impl Source {
     }
 
     fn answer(&mut self, mut stream: UnixStream) -> std::io::Result<()> {
-        stream.set_write_timeout(Some(READING))?;
+        stream.set_write_timeout(Some(COUNTS.idle))?;
         let text = format!("{}\n", self.object());
         stream.write_all(text.as_bytes())
     }
@@ -247,6 +233,7 @@ fn steps(snapshot: &Snapshot) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listen::unix::is_left_over;
     use std::io::Read;
 
     fn scratch(name: &str) -> PathBuf {

@@ -1,8 +1,9 @@
 //! `wire relay stats`: what the relays of this machine do.
 
-use super::offer::{folders, is_left_over};
+use super::offer::folders;
 use crate::Verdict;
 use crate::output::{Buffering, Output};
+use listen::unix::is_left_over;
 use live::hook::waits;
 use node::Time;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! One connection: what lies between the socket and the node.
 
 use super::socket::{Socket, is_pause};
+use listen::Permit;
 use packet::segment::{HEADER, Kind, LONGEST, Segment, WINDOW};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
@@ -142,6 +143,8 @@ pub struct Connection {
     pub telling: bool,
     /// Which of the addresses it is tried with.
     pub attempt: usize,
+    /// The place of one that was accepted.
+    pub permit: Option<Permit>,
 }
 
 impl Connection {
@@ -163,6 +166,7 @@ impl Connection {
             acknowledged: 0,
             telling: false,
             attempt: 0,
+            permit: None,
         }
     }
 

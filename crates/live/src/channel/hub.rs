@@ -6,23 +6,22 @@ use super::{ChannelSpec, Place, tls};
 use crate::clock::now_ns;
 use crate::netns::Namespace;
 use crate::port::{Options, PortError};
+use listen::{Gate, OPENFLOW};
 use packet::segment::{Kind, Segment, WINDOW};
 use socket2::SockAddr;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileTypeExt;
+use std::sync::Arc;
 
 /// The most connections of a port at a time.
-const MOST: usize = 4096;
+const MOST: usize = OPENFLOW.connections;
 /// Connections accepted at once.
 const AT_ONCE: usize = 64;
 /// How long connecting and the handshake may take, ns.
-const CONNECTING_NS: u64 = 10_000_000_000;
+const CONNECTING_NS: u64 = OPENFLOW.opening.as_nanos() as u64;
 /// How long a closed connection may take to send what was written, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
-/// How long nothing is accepted after the system had no room for more, ns.
-const REST_NS: u64 = 100_000_000;
 /// Bytes not acknowledged to the node from which on its thread is woken for it.
 const MUCH: u32 = WINDOW / 4;
 
@@ -50,6 +49,7 @@ pub struct Hub {
     home: Option<Namespace>,
     watched: Watched,
     listener: Option<Socket>,
+    gate: Arc<Gate>,
     /// Nothing is accepted until then; 0 when it is.
     rests_until: u64,
     /// Wakes who waits on the watched sockets.
@@ -86,18 +86,13 @@ impl Hub {
         if let Some(address) = addresses.first().filter(|_| spec.listen) {
             if let Place::Path(path) = &spec.place {
                 // What a process that is gone has left; a file of another kind stays.
-                let left = std::fs::symlink_metadata(path);
-                if left.is_ok_and(|file| file.file_type().is_socket())
-                    && Socket::connect(address).is_err()
-                {
-                    let _ = std::fs::remove_file(path);
-                }
+                listen::unix::remove_left_over(path);
             }
             let socket = Socket::listen(address).map_err(|error| failed("listening", error))?;
             let watching = watched.set(&socket, LISTENER, false, Some(IN));
             watching.map_err(|error| failed("watching sockets", error))?;
-            if let (Place::Host(host, 0), Some(port)) = (&spec.place, socket.port()) {
-                let place = Place::Host(host.clone(), port);
+            if let Some(at) = socket.address() {
+                let place = Place::Host(at.ip().to_string(), at.port());
                 name = ChannelSpec {
                     place,
                     ..spec.clone()
@@ -116,6 +111,7 @@ impl Hub {
         let watching = watched.set(&bell, BELL, false, Some(IN));
         watching.map_err(|error| failed("watching sockets", error))?;
         Ok(Hub {
+            gate: Gate::new(name.as_str(), OPENFLOW),
             name,
             spec: spec.clone(),
             addresses,
@@ -141,6 +137,11 @@ impl Hub {
     /// The port's name, with the number that the system has chosen.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Who was let in.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// Polls as readable when there is something to do.
@@ -412,7 +413,7 @@ impl Hub {
             Ok(false) => {}
             Err(why) if self.listener.is_some() => {
                 // The node knows nothing of it yet.
-                let _ = why;
+                self.gate.untrusted(&why);
                 return self.forget(key);
             }
             Err(why) => return self.over(key, why),
@@ -520,18 +521,26 @@ impl Hub {
                 return;
             };
             match listener.accept() {
-                // One too many is closed at once.
-                Ok(_) if self.connections.len() >= MOST => {}
+                Ok((socket, _)) if !socket.is_own() => self.gate.other_user(),
                 Ok((socket, peer)) => {
+                    // One too many is closed at once.
+                    let Some(permit) = self.gate.admit(&socket) else {
+                        continue;
+                    };
                     let id = self.free_id();
                     let key = self.enter(id, socket, Stage::Handshake, peer);
+                    if let Some(connection) = self.connections.get_mut(&key) {
+                        connection.permit = Some(permit);
+                    }
                     self.shake(key);
                 }
                 Err(error) if is_pause(&error) => return,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // No descriptors, or no memory: others may end meanwhile.
-                Err(_) => {
-                    self.rests_until = now_ns() + REST_NS;
+                Err(error) => {
+                    let Some(pause) = self.gate.failed(&error) else {
+                        continue;
+                    };
+                    self.rests_until = now_ns() + pause.as_nanos() as u64;
                     let _ = self.watched.set(listener, LISTENER, true, None);
                     return;
                 }
@@ -566,7 +575,10 @@ impl Hub {
             {
                 None | Some(Stage::Leaving) => self.forget(key),
                 Some(Stage::Connecting) => self.unreachable(key, "no answer in 10 s".into()),
-                Some(_) if self.listener.is_some() => self.forget(key),
+                Some(_) if self.listener.is_some() => {
+                    self.gate.silent();
+                    self.forget(key);
+                }
                 Some(_) => self.over(key, "no handshake in 10 s".into()),
             }
         }

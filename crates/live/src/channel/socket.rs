@@ -41,8 +41,9 @@ impl Socket {
     /// Listens.
     pub fn listen(address: &SockAddr) -> io::Result<Socket> {
         let socket = Socket::new(address)?;
-        if address.domain() != Domain::UNIX {
-            socket.0.set_reuse_address(true)?;
+        match address.domain() {
+            Domain::UNIX => listen::unix::make_private(&socket.0)?,
+            _ => socket.0.set_reuse_address(true)?,
         }
         socket.0.bind(address)?;
         socket.0.listen(WAITING)?;
@@ -58,6 +59,13 @@ impl Socket {
         Ok((socket, named(&address)))
     }
 
+    /// Whether the far end may be trusted as far as the system knows it: over a Unix socket it must be of this user, or root.
+    pub fn is_own(&self) -> bool {
+        let here = self.0.local_addr();
+        let local = here.is_ok_and(|address| address.domain() == Domain::UNIX);
+        !local || listen::unix::is_own(&self.0).unwrap_or(false)
+    }
+
     /// Whether connecting has worked.
     pub fn connected(&self) -> io::Result<()> {
         match self.0.take_error()? {
@@ -66,10 +74,9 @@ impl Socket {
         }
     }
 
-    /// The TCP port that it listens on.
-    pub fn port(&self) -> Option<u16> {
-        let address = self.0.local_addr().ok()?.as_socket()?;
-        Some(address.port())
+    /// Where it listens, if that is no Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.local_addr().ok()?.as_socket()
     }
 
     /// Tells the far end that nothing more will come.
@@ -125,7 +132,8 @@ pub fn addresses(spec: &ChannelSpec) -> io::Result<Vec<SockAddr>> {
         Place::Path(path) => Ok(vec![SockAddr::unix(path)?]),
         Place::Host(host, port) => {
             let host = match host.as_str() {
-                "" => "0.0.0.0",
+                // Who wants to be reached from elsewhere says so.
+                "" => "127.0.0.1",
                 host => host,
             };
             let found = (host, *port).to_socket_addrs()?;

@@ -28,6 +28,98 @@ pub struct Tls {
     pub ca_cert: Option<PathBuf>,
 }
 
+impl Tls {
+    /// What a server needs that speaks TLS, and these protocols above it.
+    ///
+    /// # Errors
+    /// When a file is missing or does not do; `name` is who listens.
+    pub fn server(&self, name: &str, protocols: &[&[u8]]) -> Result<ServerConfig, PortError> {
+        let wrong = |why: String| PortError::Tls {
+            name: name.into(),
+            why,
+        };
+        let faulty = |error: Error| wrong(error.to_string());
+        let provider = Arc::new(ring::default_provider());
+        let (certificates, key) = self
+            .own()
+            .map_err(wrong)?
+            .ok_or_else(|| wrong(NO_KEY.into()))?;
+        let roots = self.roots().map_err(wrong)?;
+        let builder = ServerConfig::builder_with_provider(provider.clone());
+        let builder = builder
+            .with_safe_default_protocol_versions()
+            .map_err(faulty)?;
+        let builder = match roots {
+            Some(roots) => builder.with_client_cert_verifier(
+                WebPkiClientVerifier::builder_with_provider(roots, provider)
+                    .build()
+                    .map_err(|error| wrong(error.to_string()))?,
+            ),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder
+            .with_single_cert(certificates, key)
+            .map_err(faulty)?;
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        Ok(config)
+    }
+
+    fn client(&self, name: &str) -> Result<ClientConfig, PortError> {
+        let wrong = |why: String| PortError::Tls {
+            name: name.into(),
+            why,
+        };
+        let faulty = |error: Error| wrong(error.to_string());
+        let provider = Arc::new(ring::default_provider());
+        let own = self.own().map_err(wrong)?;
+        let signed = match self.roots().map_err(wrong)? {
+            Some(roots) => Some(
+                WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
+                    .build()
+                    .map_err(|error| wrong(error.to_string()))?,
+            ),
+            None => None,
+        };
+        let builder = ClientConfig::builder_with_provider(provider.clone());
+        let builder = builder
+            .with_safe_default_protocol_versions()
+            .map_err(faulty)?;
+        let verifier = Arc::new(Signed { signed, provider });
+        let builder = builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        match own {
+            Some((certificates, key)) => builder
+                .with_client_auth_cert(certificates, key)
+                .map_err(faulty),
+            None => Ok(builder.with_no_client_auth()),
+        }
+    }
+
+    /// This side's certificates and key, if it has any.
+    fn own(&self) -> Result<Option<Own>, String> {
+        match (&self.private_key, &self.certificate) {
+            (Some(key), Some(certificate)) => Ok(Some(own(key, certificate)?)),
+            (None, None) => Ok(None),
+            _ => Err(NO_KEY.into()),
+        }
+    }
+
+    /// Whose word counts; `None` where the far end is not asked who it is.
+    fn roots(&self) -> Result<Option<Arc<RootCertStore>>, String> {
+        match &self.ca_cert {
+            Some(path) if path.as_os_str() == "none" => Ok(None),
+            Some(path) => Ok(Some(Arc::new(roots(path)?))),
+            None => Err(
+                "the authority's certificate is needed to know the far end by (--ca-cert), or `none`"
+                    .into(),
+            ),
+        }
+    }
+}
+
+const NO_KEY: &str = "a private key and its certificate are needed (--private-key, --certificate)";
+
 /// What is needed for each new connection.
 pub enum Side {
     Client(Arc<ClientConfig>),
@@ -37,73 +129,12 @@ pub enum Side {
 impl Side {
     /// Reads the files.
     pub fn new(name: &str, listen: bool, files: Option<&Tls>) -> Result<Side, PortError> {
-        let wrong = |why: String| PortError::Tls {
-            name: name.into(),
-            why,
-        };
         let none = Tls::default();
         let files = files.unwrap_or(&none);
-        let provider = Arc::new(ring::default_provider());
-        let own = match (&files.private_key, &files.certificate) {
-            (Some(key), Some(certificate)) => Some(own(key, certificate).map_err(wrong)?),
-            (None, None) if !listen => None,
-            _ => return Err(wrong("a private key and its certificate are needed".into())),
-        };
-        let roots = match &files.ca_cert {
-            Some(path) if path.as_os_str() == "none" => None,
-            Some(path) => Some(Arc::new(roots(path).map_err(wrong)?)),
-            None => {
-                return Err(wrong(
-                    "the authority's certificate is needed to know the far end by, or `none`"
-                        .into(),
-                ));
-            }
-        };
-        let faulty = |error: Error| wrong(error.to_string());
-        if listen {
-            let builder = ServerConfig::builder_with_provider(provider.clone());
-            let builder = builder
-                .with_safe_default_protocol_versions()
-                .map_err(faulty)?;
-            let builder = match roots {
-                Some(roots) => builder.with_client_cert_verifier(
-                    WebPkiClientVerifier::builder_with_provider(roots, provider)
-                        .build()
-                        .map_err(|error| wrong(error.to_string()))?,
-                ),
-                None => builder.with_no_client_auth(),
-            };
-            let Some((certificates, key)) = own else {
-                return Err(wrong("a private key and its certificate are needed".into()));
-            };
-            let config = builder
-                .with_single_cert(certificates, key)
-                .map_err(faulty)?;
-            return Ok(Side::Server(Arc::new(config)));
+        match listen {
+            true => Ok(Side::Server(Arc::new(files.server(name, &[])?))),
+            false => Ok(Side::Client(Arc::new(files.client(name)?))),
         }
-        let builder = ClientConfig::builder_with_provider(provider.clone());
-        let builder = builder
-            .with_safe_default_protocol_versions()
-            .map_err(faulty)?;
-        let signed = match roots {
-            Some(roots) => Some(
-                WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
-                    .build()
-                    .map_err(|error| wrong(error.to_string()))?,
-            ),
-            None => None,
-        };
-        let verifier = Arc::new(Signed { signed, provider });
-        let builder = builder
-            .dangerous()
-            .with_custom_certificate_verifier(verifier);
-        let config = match own {
-            Some((certificates, key)) => builder
-                .with_client_auth_cert(certificates, key)
-                .map_err(faulty)?,
-            None => builder.with_no_client_auth(),
-        };
-        Ok(Side::Client(Arc::new(config)))
     }
 
     /// A new connection's own part.

@@ -8,7 +8,7 @@ use openflow::message::{MultipartReply, MultipartRequest};
 use openflow::version::Version;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// The port of OpenFlow, where none is named.
@@ -239,7 +239,7 @@ fn connect(target: &str, timeout: Duration) -> anyhow::Result<Box<dyn Stream>> {
         "unix" => unix(UnixStream::connect(rest)?),
         "ptcp" => {
             // PORT or PORT:HOST, as Open vSwitch writes it.
-            let (port, host) = rest.split_once(':').unwrap_or((rest, "0.0.0.0"));
+            let (port, host) = rest.split_once(':').unwrap_or((rest, "127.0.0.1"));
             let port = if port.is_empty() {
                 PORT
             } else {
@@ -250,10 +250,11 @@ fn connect(target: &str, timeout: Duration) -> anyhow::Result<Box<dyn Stream>> {
                 .0)
         }
         "punix" => {
-            let listener = UnixListener::bind(rest)?;
-            let accepted = listener.accept();
+            let listener = listen::unix::listen_at(rest.as_ref())?;
+            let gate = listen::Gate::new(target, listen::OPENFLOW);
+            let (accepted, _) = listen::unix::accept(&listener, &gate);
             std::fs::remove_file(rest)?;
-            unix(accepted?.0)
+            unix(accepted)
         }
         _ => bail!("write tcp:HOST[:PORT], unix:PATH, ptcp:PORT[:HOST] or punix:PATH"),
     }

@@ -1,0 +1,374 @@
+//! Who may ask: somebody with the token, and no web page that a browser on this machine shows.
+//!
+//! A page of any site may have its browser send requests to this machine's own addresses, and by a name of its own that it has
+//! point here (DNS rebinding) it may read the answers. So a request must name this machine by an address, as `localhost` or by a
+//! name of `--rest-name`, must not come from a page of another origin, must carry the token, and what it brings must be JSON, which
+//! a page cannot send elsewhere without being allowed to. Nothing here ever allows that: there is no CORS.
+
+use super::failed;
+use anyhow::{Context, bail, ensure};
+use axum::body::HttpBody;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+
+/// How long a request may take to come and be answered.
+const WHOLE: Duration = Duration::from_secs(30);
+/// Random bytes of a token.
+const RANDOM: usize = 32;
+/// The shortest token of a user's own, characters.
+const SHORTEST: usize = 16;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Why a request is not listened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It names another host.
+    Host,
+    /// A page of another origin sent it.
+    Origin,
+    /// It has no token, or a wrong one.
+    Token,
+    /// It brings something that is not said to be JSON.
+    ContentType,
+}
+
+impl Refusal {
+    /// All of them, with the names of their counters.
+    pub const ALL: [(Refusal, &'static str); 4] = [
+        (Refusal::Host, "host"),
+        (Refusal::Origin, "origin"),
+        (Refusal::Token, "token"),
+        (Refusal::ContentType, "content_type"),
+    ];
+
+    fn answer(self) -> Response {
+        let (code, why) = match self {
+            Refusal::Host => (
+                StatusCode::FORBIDDEN,
+                "the request names another host; address this machine by its IP address, as localhost, or by a name that \
+                 --rest-name allows",
+            ),
+            Refusal::Origin => (
+                StatusCode::FORBIDDEN,
+                "the request comes from a web page of another origin",
+            ),
+            Refusal::Token => (
+                StatusCode::UNAUTHORIZED,
+                "the token is wanted, as `Authorization: Bearer TOKEN`; `wire of controller` told it when it started, or it is in \
+                 the file of --token-file",
+            ),
+            Refusal::ContentType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "the body is to be JSON, with `Content-Type: application/json`",
+            ),
+        };
+        let mut answer = failed(code, why);
+        if self == Refusal::Token {
+            let scheme = HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        answer
+    }
+}
+
+/// What is asked of a request.
+pub struct Guard {
+    /// Without one everybody may ask who may connect.
+    token: Option<String>,
+    /// Names of this machine beside its addresses.
+    names: Vec<String>,
+    refused: [AtomicU64; Refusal::ALL.len()],
+}
+
+impl Guard {
+    /// With this token, and these names beside the addresses.
+    pub fn new(token: Option<String>, names: Vec<String>) -> Guard {
+        Guard {
+            token,
+            names,
+            refused: Default::default(),
+        }
+    }
+
+    /// How many requests were refused, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self
+            .refused
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
+        Refusal::ALL.into_iter().map(|(_, name)| name).zip(counts)
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refusal> {
+        let headers = request.headers();
+        let host = one(headers, HOST).ok_or(Refusal::Host)?;
+        let named = request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str());
+        if !self.is_here(host) || named.is_some_and(|name| !self.is_here(name)) {
+            return Err(Refusal::Host);
+        }
+        let foreign = |site: &HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
+        let origin = format!("http://{host}");
+        let other = |given: &HeaderValue| !given.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
+        if headers.get_all(ORIGIN).iter().any(other)
+            || headers.get_all(FETCH_SITE).iter().any(foreign)
+        {
+            return Err(Refusal::Origin);
+        }
+        if let Some(token) = &self.token {
+            let given = one(headers, AUTHORIZATION).and_then(|text| text.split_once(' '));
+            let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            let (_, given) = given.ok_or(Refusal::Token)?;
+            if !bool::from(given.trim().as_bytes().ct_eq(token.as_bytes())) {
+                return Err(Refusal::Token);
+            }
+        }
+        let brings = !request.body().is_end_stream() || request.method() == Method::POST;
+        match brings && !is_json(headers) {
+            true => Err(Refusal::ContentType),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a host, perhaps with a port, is one that nobody else can have a browser take for this machine.
+    fn is_here(&self, host: &str) -> bool {
+        let host = match host.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => host,
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        bare.unwrap_or(host).parse::<IpAddr>().is_ok()
+            || host.eq_ignore_ascii_case("localhost")
+            || self
+                .names
+                .iter()
+                .any(|name| host.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The value of a header that is there once.
+fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut all = headers.get_all(name).iter();
+    let first = all.next()?.to_str().ok()?;
+    all.next().is_none().then_some(first)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    one(headers, CONTENT_TYPE).is_some_and(|given| {
+        let kind = given.split(';').next().unwrap_or_default();
+        kind.trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+/// Lets a request through, or says why not.
+pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    if let Err(refusal) = guard.check(&request) {
+        guard.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
+        return refusal.answer();
+    }
+    let answer = tokio::time::timeout(WHOLE, next.run(request)).await;
+    answer.unwrap_or_else(|_| {
+        failed(
+            StatusCode::REQUEST_TIMEOUT,
+            "the request took too long to come",
+        )
+    })
+}
+
+/// A new token: what nobody guesses.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub fn new_token() -> anyhow::Result<String> {
+    let mut random = [0; RANDOM];
+    let got = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
+    ensure!(
+        got.context("random numbers for a token")? == RANDOM,
+        "the system has no random numbers for a token"
+    );
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The token of a file that this user alone may read; a file that is not there is made, with a new token.
+///
+/// # Errors
+/// When others may read it, it holds no token, or it cannot be made.
+pub fn token_of(path: &Path) -> anyhow::Result<String> {
+    let name = path.display();
+    let mut make = OpenOptions::new();
+    match make.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => {
+            let token = new_token()?;
+            let written = writeln!(file, "{token}").and_then(|()| file.sync_all());
+            written.with_context(|| name.to_string())?;
+            Ok(token)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let mut file = File::open(path).with_context(|| name.to_string())?;
+            let mode = file.metadata().with_context(|| name.to_string())?.mode();
+            if mode & 0o077 != 0 {
+                bail!(
+                    "{name}: others may read the token (mode {:03o}); chmod 600 {name}",
+                    mode & 0o777
+                );
+            }
+            let mut text = String::new();
+            let read = (&mut file).take(4096).read_to_string(&mut text);
+            read.with_context(|| name.to_string())?;
+            let token = text.trim();
+            let fine = token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic());
+            ensure!(
+                fine,
+                "{name}: a token is one word of {SHORTEST} characters or more; remove the file to have a new one made"
+            );
+            Ok(token.to_owned())
+        }
+        Err(error) => Err(error).with_context(|| name.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    fn asked(headers: &[(&str, &str)], method: &str, body: &str) -> Result<(), Refusal> {
+        let guard = Guard::new(Some("secret".into()), vec!["switchbox".into()]);
+        let mut request = Request::builder().method(method).uri("/switches/1/flows");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = if body.is_empty() {
+            Body::empty()
+        } else {
+            Body::from(body.to_owned())
+        };
+        guard.check(&request.body(body).unwrap())
+    }
+
+    const TOKEN: (&str, &str) = ("authorization", "Bearer secret");
+    const HERE: (&str, &str) = ("host", "127.0.0.1:8080");
+    const JSON: (&str, &str) = ("content-type", "application/json; charset=utf-8");
+
+    #[test]
+    fn who_has_the_token_may_ask() {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:8080",
+            "localhost:8080",
+            "[::1]:8080",
+            "[::1]",
+            "SwitchBox:80",
+        ] {
+            assert_eq!(asked(&[("host", host), TOKEN], "GET", ""), Ok(()), "{host}");
+        }
+        assert_eq!(asked(&[HERE, TOKEN, JSON], "POST", "{}"), Ok(()));
+        assert_eq!(asked(&[HERE, TOKEN], "DELETE", ""), Ok(()));
+        let own = ("origin", "http://127.0.0.1:8080");
+        assert_eq!(asked(&[HERE, own, TOKEN], "GET", ""), Ok(()));
+    }
+
+    #[test]
+    fn another_host_is_refused() {
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "",
+            "switchbox2",
+        ] {
+            let said = asked(&[("host", host), TOKEN], "GET", "");
+            assert_eq!(said, Err(Refusal::Host), "{host}");
+        }
+        assert_eq!(asked(&[TOKEN], "GET", ""), Err(Refusal::Host));
+        let twice = [HERE, ("host", "evil.example"), TOKEN];
+        assert_eq!(asked(&twice, "GET", ""), Err(Refusal::Host));
+    }
+
+    #[test]
+    fn a_page_elsewhere_is_refused() {
+        for page in [
+            ("origin", "http://evil.example"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+        ] {
+            let said = asked(&[HERE, page, TOKEN, JSON], "POST", "{}");
+            assert_eq!(said, Err(Refusal::Origin), "{page:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_token_nothing_is_told() {
+        assert_eq!(asked(&[HERE], "GET", ""), Err(Refusal::Token));
+        for wrong in [
+            "Bearer secre",
+            "Bearer secret2",
+            "Basic secret",
+            "secret",
+            "Bearer",
+        ] {
+            let said = asked(&[HERE, ("authorization", wrong)], "GET", "");
+            assert_eq!(said, Err(Refusal::Token), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_a_form_sends_is_refused() {
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "text/plain; application/json",
+        ] {
+            let said = asked(&[HERE, TOKEN, ("content-type", kind)], "POST", "{}");
+            assert_eq!(said, Err(Refusal::ContentType), "{kind}");
+        }
+        assert_eq!(asked(&[HERE, TOKEN], "POST", ""), Err(Refusal::ContentType));
+        assert_eq!(
+            asked(&[HERE, TOKEN], "DELETE", "{}"),
+            Err(Refusal::ContentType)
+        );
+    }
+
+    #[test]
+    fn a_file_of_a_token_is_made_and_read_again_and_must_be_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("wire-token-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let token = token_of(&path).unwrap();
+        assert_eq!(
+            (token.len(), path.metadata().unwrap().mode() & 0o777),
+            (64, 0o600)
+        );
+        assert_eq!(token_of(&path).unwrap(), token);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        assert!(
+            token_of(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("chmod 600")
+        );
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "short\n").unwrap();
+        assert!(token_of(&path).unwrap_err().to_string().contains("16"));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

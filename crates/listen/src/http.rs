@@ -1,0 +1,325 @@
+//! HTTP over TCP and TLS within the [limits](crate): what REST and gRPC are served with.
+
+use crate::{Gate, Permit};
+use hyper::body::{Body, Incoming};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+pub use rustls::ServerConfig;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpListener;
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower_service::Service;
+
+/// How often HTTP/2 asks whether the far end is there, and how long it waits for the answer.
+const PING: Duration = Duration::from_secs(30);
+const PONG: Duration = Duration::from_secs(20);
+/// Calls at a time on a connection of HTTP/2.
+const STREAMS: u32 = 64;
+
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.1.
+    One,
+    /// HTTP/2, without the upgrade from the former: what gRPC speaks.
+    Two,
+}
+
+/// Serves what comes to this listener until the future is dropped; connections that were let in end with the runtime.
+pub async fn serve<S, B>(
+    listener: TcpListener,
+    gate: Arc<Gate>,
+    tls: Option<Arc<ServerConfig>>,
+    version: Version,
+    service: S,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Future: Send,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let tls = tls.map(TlsAcceptor::from);
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                if let Some(pause) = gate.failed(&error) {
+                    sleep(pause).await;
+                }
+                continue;
+            }
+        };
+        let Some(permit) = gate.admit(&stream) else {
+            continue;
+        };
+        // It is slower without, and nothing else.
+        let _ = stream.set_nodelay(true);
+        let (gate, tls, service) = (Arc::clone(&gate), tls.clone(), service.clone());
+        tokio::spawn(async move {
+            let Some(tls) = tls else {
+                return converse(Watched::new(stream, gate, permit), version, service).await;
+            };
+            match timeout(gate.limits().opening, tls.accept(stream)).await {
+                Ok(Ok(stream)) => {
+                    converse(Watched::new(stream, gate, permit), version, service).await;
+                }
+                Ok(Err(error)) => gate.untrusted(&error),
+                Err(_) => gate.silent(),
+            }
+        });
+    }
+}
+
+async fn converse<I, S, B>(stream: Watched<I>, version: Version, service: S)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Future: Send,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let gate = Arc::clone(&stream.gate);
+    let (stream, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
+    let ended = match version {
+        Version::One => {
+            let mut http = hyper::server::conn::http1::Builder::new();
+            http.timer(TokioTimer::new())
+                .header_read_timeout(gate.limits().opening);
+            http.serve_connection(stream, service).await
+        }
+        Version::Two => {
+            let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            http.timer(TokioTimer::new())
+                .max_concurrent_streams(STREAMS)
+                .keep_alive_interval(PING)
+                .keep_alive_timeout(PONG);
+            http.serve_connection(stream, service).await
+        }
+    };
+    // Who speaks nonsense, or goes away, is no trouble of ours.
+    if ended.is_err_and(|error| error.is_timeout()) {
+        gate.silent();
+    }
+}
+
+/// A stream that ends when nothing has come or gone for too long.
+struct Watched<I> {
+    stream: I,
+    gate: Arc<Gate>,
+    until: Pin<Box<Sleep>>,
+    /// Whether anything has come: what HTTP/2 says of its own accord is no sign of a far end.
+    heard: bool,
+    _permit: Permit,
+}
+
+impl<I> Watched<I> {
+    fn new(stream: I, gate: Arc<Gate>, permit: Permit) -> Watched<I> {
+        let until = Box::pin(sleep(gate.limits().opening));
+        Watched {
+            stream,
+            gate,
+            until,
+            heard: false,
+            _permit: permit,
+        }
+    }
+
+    /// What a call came to; who is not ready is given so long.
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        result: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if result.is_ready() {
+            if !self.heard {
+                return result;
+            }
+            let end = Instant::now() + self.gate.limits().idle;
+            self.until.as_mut().reset(end);
+            return result;
+        }
+        match self.until.as_mut().poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(()) => {
+                self.gate.silent();
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.heard |= result.is_ready();
+        self.watch(context, result)
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(context, result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watch(context, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // It may be called when there is nothing to flush: that is no sign of life.
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+    use hyper::body::Bytes;
+    use std::convert::Infallible;
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+
+    #[derive(Clone)]
+    struct Hello;
+
+    impl Service<Request<Incoming>> for Hello {
+        type Response = Response<String>;
+        type Error = Infallible;
+        type Future = std::future::Ready<Result<Response<String>, Infallible>>;
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, _: Request<Incoming>) -> Self::Future {
+            std::future::ready(Ok(Response::new("hello".into())))
+        }
+    }
+
+    fn serving(limits: Limits, version: Version) -> (SocketAddr, Arc<Gate>) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let gate = Gate::new("test", limits);
+        let let_in = Arc::clone(&gate);
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::from_std(listener).unwrap();
+                serve(listener, let_in, None, version, Hello).await;
+            });
+        });
+        (address, gate)
+    }
+
+    const SHORT: Limits = Limits {
+        connections: 2,
+        opening: Duration::from_millis(100),
+        idle: Duration::from_millis(200),
+    };
+
+    /// Writes a byte now and then, as slow as the server lets it, until the server has had enough.
+    fn trickles(address: SocketAddr, bytes: &[u8]) -> bool {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
+        let mut answer = [0; 512];
+        for byte in bytes.iter().cycle().take(500) {
+            if stream.write_all(&[*byte]).is_err() {
+                return false;
+            }
+            match stream.read(&mut answer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The end, with what it had to say before.
+                Ok(0) | Err(_) => return false,
+                Ok(_) => {}
+            }
+        }
+        true
+    }
+
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "another thread counts"
+    )]
+    /// The silent ones; the far end may see its end a moment before it is counted.
+    fn counted(gate: &Gate) -> u64 {
+        for _ in 0..1000 {
+            if gate.counts().silent > 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        gate.counts().silent
+    }
+
+    #[test]
+    fn who_sends_a_request_byte_by_byte_or_nothing_is_sent_away() {
+        for version in [Version::One, Version::Two] {
+            let (address, gate) = serving(SHORT, version);
+            let mut silent = TcpStream::connect(address).unwrap();
+            // HTTP/2 says something first.
+            let _ = silent.read_to_end(&mut Vec::new());
+            assert_eq!(counted(&gate), 1, "{version:?}");
+        }
+        let (address, gate) = serving(SHORT, Version::One);
+        assert!(!trickles(address, b"GET / HTTP/1.1\r\nHost: a\r\nA: b\r\n"));
+        assert_eq!(counted(&gate), 1);
+    }
+
+    #[test]
+    fn who_asks_is_answered_and_one_too_many_is_closed() {
+        let limits = Limits {
+            opening: Duration::from_secs(20),
+            ..SHORT
+        };
+        let (address, gate) = serving(limits, Version::One);
+        let connect = || TcpStream::connect(address).unwrap();
+        let mut all = [connect(), connect(), connect()];
+        assert_eq!(all[2].read(&mut [0; 1]).unwrap_or(0), 0);
+        assert_eq!(gate.counts().too_many, 1);
+        let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        all[0].write_all(request).unwrap();
+        let mut answer = Vec::new();
+        all[0].read_to_end(&mut answer).unwrap();
+        assert!(answer.ends_with(Bytes::from_static(b"hello").as_ref()));
+    }
+}

@@ -1,0 +1,101 @@
+//! Who may connect to this process, how many at a time, and for how long: one policy for all that listens.
+//!
+//! | what listens | most connections | until it has said who it is | silence before the end |
+//! |---|---|---|---|
+//! | [`OPENFLOW`]: `ptcp:`, `pssl:`, `punix:` | 4096 | 10 s | OpenFlow's echo requests tell |
+//! | [`P4RUNTIME`] | 256 | 10 s | 75 s; an HTTP/2 ping every 30 s keeps who is there |
+//! | [`REST`] | 64 | 10 s | 60 s; a request is whole in 10 s (head) and 30 s (body) |
+//! | [`CONTROL`]: the socket of `--control` | 64 | none | none: a terminal may rest for an hour |
+//! | [`COUNTS`]: the socket of a relay | 1 | none | 1 s for the answer |
+//!
+//! One connection too many is closed at once, and so is one that would take one of the last [`SPARE`] descriptors that the process may
+//! have: these are for ports that open again and files that are written. Where accepting fails, since there are no descriptors or no
+//! memory, nothing is accepted for [`PAUSE`]. A [`Gate`] counts all of it.
+#![forbid(unsafe_code)]
+
+mod gate;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod unix;
+
+pub use gate::{Counts, Gate, Permit, spare_after};
+
+use std::io;
+use std::time::Duration;
+
+/// How long nothing is accepted after accepting failed.
+pub const PAUSE: Duration = Duration::from_millis(100);
+/// So many descriptors are left for what is no connection; where the process may have few, a quarter of these.
+pub const SPARE: u64 = 32;
+
+/// What one that listens allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most connections at a time.
+    pub connections: usize,
+    /// How long a far end may take until it has said the first thing, TLS included.
+    pub opening: Duration,
+    /// How long nothing may come or go afterwards.
+    pub idle: Duration,
+}
+
+/// For ever, as far as a process goes.
+const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// Switches and controllers.
+pub const OPENFLOW: Limits = Limits {
+    connections: 4096,
+    opening: Duration::from_secs(10),
+    idle: NO_LIMIT,
+};
+/// Controllers that speak P4Runtime.
+pub const P4RUNTIME: Limits = Limits {
+    connections: 256,
+    opening: Duration::from_secs(10),
+    idle: Duration::from_secs(75),
+};
+/// Who asks a controller.
+pub const REST: Limits = Limits {
+    connections: 64,
+    opening: Duration::from_secs(10),
+    idle: Duration::from_secs(60),
+};
+/// Who controls a pipeline that runs.
+pub const CONTROL: Limits = Limits {
+    connections: 64,
+    opening: NO_LIMIT,
+    idle: NO_LIMIT,
+};
+/// Who asks a relay for its counts.
+pub const COUNTS: Limits = Limits {
+    connections: 1,
+    opening: Duration::from_secs(1),
+    idle: Duration::from_secs(1),
+};
+
+/// How long to wait after accepting failed; `None` when the next connection can be accepted at once, since only this one had gone.
+#[must_use]
+pub fn pause_after(error: &io::Error) -> Option<Duration> {
+    match error.kind() {
+        io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::Interrupted => None,
+        _ => Some(PAUSE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn only_a_lack_of_the_systems_makes_it_wait() {
+        let after = |errno: Errno| pause_after(&io::Error::from(errno));
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
+            assert_eq!(after(errno), Some(PAUSE), "{errno}");
+        }
+        assert_eq!(after(Errno::CONNABORTED), None);
+        assert_eq!(after(Errno::INTR), None);
+    }
+}

@@ -4,6 +4,7 @@ pub mod ports;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine::{self, Still};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
@@ -106,11 +107,15 @@ impl Cat {
         };
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
-        let ports = ports::open(&ports, self.tick)?;
+        let opened = ports::open(&ports, self.tick)?;
+        match ports.is_empty() {
+            true => confine::reader(Still::default())?,
+            false => confine::ports(&ports, !files.is_empty())?,
+        }
         for path in &files {
             self.file(path, &mut out, &complaints)?;
         }
-        let result = ports::copy(ports, &mut out);
+        let result = ports::copy(opened, &mut out);
         out.stdout.finish()?;
         complaints.finish();
         result?;

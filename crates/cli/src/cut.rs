@@ -6,6 +6,7 @@ mod filter;
 use crate::Verdict;
 use crate::columns::Columns;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine::{self, Still};
 use crate::fields::{Field, Line};
 use crate::input::{Input, NO_LINE, place};
 use crate::layout;
@@ -68,7 +69,11 @@ impl Cut {
         let mut stdout = Output::reading(&self.files, &self.buffering)?;
         let complaints = self.strictness.complaints();
         match &self.command {
-            None => self.extract(&selection, &mut stdout, &complaints)?,
+            None => {
+                confine::reader(Still::default())?;
+                self.extract(&selection, &mut stdout, &complaints)?;
+            }
+            // The command may be any.
             Some(command) => {
                 let filter = Filter::new(command, self.once);
                 self.choose(&selection, filter, &mut stdout, &complaints)?;

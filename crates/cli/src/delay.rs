@@ -5,6 +5,7 @@ mod watch;
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::confine;
 use crate::report::link_notice;
 use anyhow::Context;
 use live::port::{self, Options, PortSpec};
@@ -78,6 +79,7 @@ impl Delay {
             names.push(port.info.name.clone());
             ports.push(port);
         }
+        confine::ports(&self.on, false)?;
         let on_terminal = std::io::stderr().is_terminal() && !self.quiet;
         let (node, watch) = Watch::over(node, on_terminal.then(|| names.clone()));
         let notice = link_notice(&names);

@@ -4,6 +4,7 @@
 use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::departures::Departures;
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
@@ -14,7 +15,7 @@ use live::file::Item;
 use nodes::profile::Config;
 use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Tick};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Write packets as a pcapng or pcap file with nanosecond stamps
 ///
@@ -89,6 +90,11 @@ impl Dump {
         if writer.out.is_terminal() {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
         }
+        let writes = self.output != Path::new("-");
+        confine::reader(Still {
+            writes,
+            ..Still::default()
+        })?;
         let complaints = self.strictness.complaints();
         let copy = |writer: &mut Writer| -> anyhow::Result<()> {
             for path in &self.files {

@@ -13,6 +13,7 @@ mod cat;
 mod columns;
 mod complaints;
 mod completions;
+mod confine;
 mod covert;
 mod cut;
 mod delay;

@@ -4,6 +4,7 @@ mod rules;
 
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::input::{Input, NO_LINE, place};
 use crate::output::{Buffering, Output};
 use rules::{Rule, Rules};
@@ -45,6 +46,7 @@ impl Match {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let mut stdout = Output::reading(&self.file, &self.buffering)?;
+        confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules, self.all, self.invert);
         let mut scratch = Vec::new();

@@ -8,8 +8,8 @@ mod rest;
 mod switch;
 
 use crate::Verdict;
-use live::channel::{ChannelSpec, Place, Tls};
-use live::port::Options;
+use live::channel::{Place, Tls};
+use live::port::{Options, PortSpec};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -90,7 +90,10 @@ impl Keys {
 }
 
 /// Who can reach one that listens, where that may surprise: users of Open vSwitch know `ptcp:PORT` for all addresses.
-pub fn reached(spec: &ChannelSpec) -> Option<String> {
+pub fn reached(spec: &PortSpec) -> Option<String> {
+    let PortSpec::Channel(spec) = spec else {
+        return None;
+    };
     let Place::Host(host, port) = &spec.place else {
         return None;
     };

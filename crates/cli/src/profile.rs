@@ -12,6 +12,7 @@ pub use subject::Subjects;
 use crate::Verdict;
 use crate::cat::{Origin, compile, origin, tick};
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::output::{self, Buffering, Output};
 use node::{Rate, Time};
 use nodes::profile::Config;
@@ -124,11 +125,19 @@ impl ProfileCommand {
         }
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
-        let ports = crate::cat::ports::open(&ports, Some(self.tick))?;
+        let opened = crate::cat::ports::open(&ports, Some(self.tick))?;
+        let writes = !self.plot.is_empty();
+        match ports.is_empty() {
+            true => confine::reader(Still {
+                writes,
+                ..Still::default()
+            })?,
+            false => confine::ports(&ports, writes || !files.is_empty())?,
+        }
         let files = files
             .iter()
             .try_for_each(|path| feed::file(path, &mut subjects, &complaints));
-        let fed = files.and_then(|()| feed::ports(ports, self.duration, &mut subjects));
+        let fed = files.and_then(|()| feed::ports(opened, self.duration, &mut subjects));
         complaints.finish();
         // What was read before something went wrong is told all the same; old pictures stand.
         let title = self.title.as_deref();

@@ -2,6 +2,7 @@
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
 use live::hook::{Config, Relay};
@@ -74,6 +75,7 @@ impl Run {
             ..Options::of_nodes(self.on.len())
         };
         let opened = Opened::open(&self.on, &options)?;
+        confine::ports(&self.on, false)?;
         drive(&self.node, node, opened, self.duration, self.json)
     }
 }
@@ -94,8 +96,10 @@ impl Run {
 
 /// Ports of a node, and their names.
 pub struct Opened {
-    ports: Vec<Port>,
-    names: Vec<String>,
+    /// The ports.
+    pub ports: Vec<Port>,
+    /// What they are called, in the same order.
+    pub names: Vec<String>,
 }
 
 impl Opened {

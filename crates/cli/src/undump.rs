@@ -3,6 +3,7 @@
 use crate::Verdict;
 use crate::cat::{FileReader, Writer, tick};
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::packets::Packets;
@@ -46,6 +47,7 @@ impl Undump {
             filter: None,
             left: u64::MAX,
         };
+        confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();
         let mut reader = FileReader {
             out: &mut out,

@@ -276,10 +276,7 @@ mod tests {
         true
     }
 
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "another thread counts"
-    )]
+    #[allow(clippy::disallowed_methods, reason = "another thread counts")]
     /// The silent ones; the far end may see its end a moment before it is counted.
     fn counted(gate: &Gate) -> u64 {
         for _ in 0..1000 {

@@ -56,6 +56,55 @@ pub fn leave_to_others() {
     }
 }
 
+/// Has a system call that a filter (seccomp) does not allow end the process with a message that names it, and by SIGSYS, which who
+/// started it sees. Without this call it ends as well, and says nothing.
+pub fn explain_refused_calls() {
+    // SAFETY: the structure is plain data, zero is valid for each field, and `refused` does only what a signal handler may do.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let handler: extern "C" fn(libc::c_int, *const libc::siginfo_t, *const libc::c_void) =
+            refused;
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESETHAND | libc::SA_NODEFER;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(libc::SIGSYS, &action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn refused(signal: libc::c_int, info: *const libc::siginfo_t, _: *const libc::c_void) {
+    /// `si_signo`, `si_errno`, `si_code`, and of SIGSYS the address of the call, its number and the architecture.
+    #[repr(C)]
+    struct Refusal(
+        [libc::c_int; 3],
+        *const libc::c_void,
+        libc::c_int,
+        libc::c_uint,
+    );
+    // SAFETY: the kernel gives a structure of this form with the signal, of 128 bytes in all.
+    let call = unsafe { (*info.cast::<Refusal>()).2 };
+    let mut digits = [0u8; 10];
+    let (mut from, mut rest) = (digits.len(), call.unsigned_abs());
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    for text in [
+        b"wire: system call ",
+        &digits[from..],
+        b" is not one that this command makes once its files and ports are open, so it was ended: an error of wire, or an attack by its \
+          input. WIRE_CONFINE=off runs without this guard\n",
+    ] {
+        // SAFETY: valid bytes of that length; write(2) and raise(3) may be called here. The default action is there again.
+        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+    }
+    // SAFETY: as above.
+    unsafe { libc::raise(signal) };
+}
+
 /// Whether one of the signals has come since [`install`].
 pub fn stop_requested() -> bool {
     ASKED.load(Ordering::Relaxed) > 0

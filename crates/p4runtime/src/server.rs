@@ -24,7 +24,7 @@ use p4::source::Includes;
 use pipeline::control::{Atomicity, Control};
 use pipeline::environment::{self, Environment};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -122,14 +122,16 @@ impl Drop for Running {
 /// Serves a device in a thread of its own, within the limits of [`listen::P4RUNTIME`].
 ///
 /// # Errors
-/// When nobody can listen at the address.
+/// When no thread can start.
 pub fn serve(
-    address: SocketAddr,
+    listener: TcpListener,
     device: impl Device,
     pipeline: Option<Pipeline>,
     settings: Settings,
 ) -> std::io::Result<Running> {
     let tls = settings.tls.clone();
+    let address = listener.local_addr()?;
+    listener.set_nonblocking(true)?;
     let gate = Gate::new(format!("P4Runtime at {address}"), listen::P4RUNTIME);
     let let_in = Arc::clone(&gate);
     let server = Server::new(device, pipeline, settings);
@@ -138,8 +140,10 @@ pub fn serve(
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let listener = runtime.block_on(tokio::net::TcpListener::bind(address))?;
-    let address = listener.local_addr()?;
+    let listener = {
+        let _within = runtime.enter();
+        tokio::net::TcpListener::from_std(listener)?
+    };
     let (stop, stopped) = oneshot::channel::<()>();
     let thread = std::thread::Builder::new()
         .name("p4runtime".into())

@@ -91,7 +91,7 @@ fn device() -> (Device, String) {
         tls: None,
     };
     let running = serve(
-        "127.0.0.1:0".parse().unwrap(),
+        std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
         handle,
         Some(pipeline),
         settings,

@@ -1,11 +1,12 @@
 //! `wire of controller`: programs for switches, on sockets.
 
-use super::rest::Rest;
+use super::rest::{self, Rest};
 use super::{Keys, VersionName, reached};
 use crate::Verdict;
-use crate::run::report;
+use crate::confine;
+use crate::run::{Opened, report};
 use live::channel::ChannelSpec;
-use live::port::{PortSpec, open};
+use live::port::PortSpec;
 use live::world;
 use node::Time;
 use openflow::controller::{App, Controller as Node, Options};
@@ -108,17 +109,17 @@ impl Controller {
             },
             ..config.options()
         };
-        let (mut ports, mut names) = (Vec::new(), Vec::new());
-        for spec in specs {
-            let port = open(&PortSpec::Channel(spec.clone()), &self.keys.options())?;
-            eprintln!("wire: controller on {}", port.info.name);
-            if let Some(told) = reached(&spec) {
+        let specs: Vec<PortSpec> = specs.into_iter().map(PortSpec::Channel).collect();
+        let Opened { ports, names } = Opened::open(&specs, &self.keys.options())?;
+        for (spec, name) in specs.iter().zip(&names) {
+            eprintln!("wire: controller on {name}");
+            if let Some(told) = reached(spec) {
                 eprintln!("wire: {told}");
             }
-            names.push(port.info.name.clone());
-            ports.push(port);
         }
-        if let Some(answers) = self.rest.start()? {
+        let rest = self.rest.open()?;
+        confine::ports(&specs, false)?;
+        if let Some(answers) = rest.map(rest::Opened::start).transpose()? {
             // First, so that it sees every packet go by.
             apps.insert(0, Box::new(answers) as Box<dyn App>);
         }

@@ -35,7 +35,7 @@ use openflow::port::PortNo;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -105,12 +105,19 @@ pub struct Answers {
     gate: Arc<Gate>,
 }
 
+/// A place where it will be served.
+pub struct Opened {
+    listener: TcpListener,
+    guard: Arc<Guard>,
+    gate: Arc<Gate>,
+}
+
 impl Rest {
-    /// Serves if it was asked for, on a thread that ends with the process.
+    /// Listens if it was asked for, and says where.
     ///
     /// # Errors
     /// When nobody can listen at the address, or there is no token.
-    pub fn start(self) -> anyhow::Result<Option<Answers>> {
+    pub fn open(self) -> anyhow::Result<Option<Opened>> {
         let Some(address) = self.rest else {
             return Ok(None);
         };
@@ -119,30 +126,76 @@ impl Rest {
             (None, false) => Some(guard::new_token()?),
             (None, true) => None,
         };
-        let guard = Arc::new(Guard::new(token.clone(), self.rest_name));
-        let (answers, at) = serve(address, guard)?;
+        let listener = TcpListener::bind(address).with_context(|| format!("--rest {address}"))?;
+        listener.set_nonblocking(true)?;
+        let at = listener.local_addr()?;
         eprintln!("wire: REST and metrics on http://{at}");
-        match (token, self.token_file) {
+        match (&token, self.token_file) {
             (_, Some(path)) => eprintln!("wire: REST: the token is in {}", path.display()),
-            (Some(token), None) => eprintln!(
-                "wire: REST: curl -H 'Authorization: Bearer {token}' http://{at}/switches"
-            ),
+            (Some(token), None) => {
+                eprintln!(
+                    "wire: REST: curl -H 'Authorization: Bearer {token}' http://{at}/switches"
+                );
+            }
             (None, None) if at.ip().is_loopback() => {
                 eprintln!(
                     "wire: REST: without a token every user of this machine may change the switches"
                 );
             }
-            (None, None) => eprintln!(
-                "wire: REST: without a token whoever reaches {at} may change the switches"
-            ),
+            (None, None) => {
+                eprintln!(
+                    "wire: REST: without a token whoever reaches {at} may change the switches"
+                );
+            }
         }
-        Ok(Some(answers))
+        Ok(Some(Opened {
+            listener,
+            guard: Arc::new(Guard::new(token, self.rest_name)),
+            gate: Gate::new(format!("REST at {at}"), REST),
+        }))
     }
 }
 
-fn serve(address: SocketAddr, guard: Arc<Guard>) -> anyhow::Result<(Answers, SocketAddr)> {
-    let questions = Questions::default();
-    let router = Router::new()
+impl Opened {
+    /// Serves, on a thread that ends with the process.
+    ///
+    /// # Errors
+    /// When no thread can start.
+    pub fn start(self) -> anyhow::Result<Answers> {
+        let Opened {
+            listener,
+            guard,
+            gate,
+        } = self;
+        let questions = Questions::default();
+        let router = router(questions.clone(), guard.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let let_in = gate.clone();
+        let body = move || {
+            runtime.block_on(async move {
+                match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => {
+                        listen::http::serve(listener, let_in, None, Version::One, router).await;
+                    }
+                    Err(error) => eprintln!("wire: REST: {error}"),
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("rest".into());
+        thread.spawn(body).context("making a thread for REST")?;
+        Ok(Answers {
+            questions,
+            due: Time::ZERO,
+            guard,
+            gate,
+        })
+    }
+}
+
+fn router(questions: Questions, guard: Arc<Guard>) -> Router {
+    Router::new()
         .route(
             "/switches",
             get(async |state| ask(state, Question::Switches).await),
@@ -161,39 +214,8 @@ fn serve(address: SocketAddr, guard: Arc<Guard>) -> anyhow::Result<(Answers, Soc
             "/metrics",
             get(async |state| ask(state, Question::Metrics).await),
         )
-        .with_state(questions.clone())
-        .layer(axum::middleware::from_fn_with_state(
-            guard.clone(),
-            guard::check,
-        ));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let listener = std::net::TcpListener::bind(address)
-        .map_err(|error| anyhow::anyhow!("--rest {address}: {error}"))?;
-    listener.set_nonblocking(true)?;
-    let at = listener.local_addr()?;
-    let gate = Gate::new(format!("REST at {at}"), REST);
-    let let_in = gate.clone();
-    let thread = std::thread::Builder::new().name("rest".into());
-    let body = move || {
-        runtime.block_on(async move {
-            match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => {
-                    listen::http::serve(listener, let_in, None, Version::One, router).await;
-                }
-                Err(error) => eprintln!("wire: REST: {error}"),
-            }
-        });
-    };
-    thread.spawn(body).context("making a thread for REST")?;
-    let answers = Answers {
-        questions,
-        due: Time::ZERO,
-        guard,
-        gate,
-    };
-    Ok((answers, at))
+        .with_state(questions)
+        .layer(axum::middleware::from_fn_with_state(guard, guard::check))
 }
 
 async fn ask(State(questions): State<Questions>, question: Question) -> Response {

@@ -3,6 +3,7 @@
 use super::{Keys, reached};
 use crate::Verdict;
 use crate::cat::tick;
+use crate::confine;
 use crate::run::{Opened, drive};
 use live::port::{Options, PortSpec};
 use node::{Rate, Time};
@@ -117,13 +118,10 @@ impl Switch {
             ..Options::of_nodes(ports.len())
         };
         let opened = Opened::open(&ports, &options)?;
-        for spec in &ports {
-            if let PortSpec::Channel(spec) = spec
-                && let Some(told) = reached(spec)
-            {
-                eprintln!("wire: {told}");
-            }
+        for told in ports.iter().filter_map(reached) {
+            eprintln!("wire: {told}");
         }
+        confine::ports(&ports, false)?;
         drive("switch", node, opened, self.duration, self.json)
     }
 }

@@ -4,6 +4,7 @@ use super::control::{Listener, carry_out};
 use super::source::Reading;
 use crate::Verdict;
 use crate::cat::tick;
+use crate::confine;
 use crate::of::Keys;
 use crate::run::Opened;
 use ::pipeline::architecture::{Config, Pipeline};
@@ -16,6 +17,7 @@ use live::port::PortSpec;
 use node::Time;
 use p4runtime::{Settings, SwitchNode, serve};
 use packet::Tick;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -103,8 +105,15 @@ impl Run {
             ..live::port::Options::of_nodes(self.on.len())
         };
         let opened = Opened::open(&self.on, &ports)?;
-        let node: Box<dyn node::Node> = match (self.p4runtime, &compiled.checked) {
-            (Some(address), Some(checked)) => {
+        let text = std::fs::read(&self.program)?;
+        let listener = self.p4runtime.map(|address| {
+            TcpListener::bind(address).with_context(|| format!("--p4runtime {address}"))
+        });
+        let listener = listener.transpose()?;
+        // The threads that serve are made with what is left.
+        confine::ports(&self.on, self.control.is_some())?;
+        let node: Box<dyn node::Node> = match (listener, &compiled.checked) {
+            (Some(listener), Some(checked)) => {
                 let kind = self.engine;
                 let make = move |environment: &Arc<Environment>| {
                     let engine = kind
@@ -113,7 +122,6 @@ impl Run {
                     Pipeline::new(environment, engine, &config).map_err(|error| error.to_string())
                 };
                 let (node, handle) = SwitchNode::new(pipeline, self.on.len(), Box::new(make));
-                let text = std::fs::read(&self.program)?;
                 let mut described = p4runtime::Pipeline::new(checked, &environment, text);
                 described.control = own.clone();
                 let settings = Settings {
@@ -121,8 +129,7 @@ impl Run {
                     options,
                     tls,
                 };
-                let running = serve(address, handle, Some(described), settings)
-                    .with_context(|| format!("--p4runtime {address}"))?;
+                let running = serve(listener, handle, Some(described), settings)?;
                 let at = running.address;
                 eprintln!("{name}: P4Runtime at {at}");
                 if !encrypted && !at.ip().is_loopback() {

@@ -2,6 +2,7 @@
 
 use super::source::{Reading, count, told};
 use crate::Verdict;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, ensure};
 use lab::engine::{EngineKind, pipeline};
@@ -45,6 +46,11 @@ impl Test {
     /// Runs them.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
+        let compiles = true;
+        confine::reader(Still {
+            compiles,
+            ..Still::default()
+        })?;
         let jobs = self.jobs()?;
         let mut failed = 0;
         for (program, tests) in &jobs {

@@ -5,6 +5,7 @@ use super::source::{Input, push};
 use super::told;
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine::{self, Still};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::zero;
@@ -15,7 +16,7 @@ use phy::file::{Feed, Header};
 use phy::{Item, Received};
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Read the packets of a bit stream, with exact stamps and the idles before each
 ///
@@ -76,6 +77,11 @@ impl Decode {
         if self.pcapng && out.is_terminal() {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
         }
+        let writes = self.output != Path::new("-");
+        confine::reader(Still {
+            writes,
+            ..Still::default()
+        })?;
         let shape = match self.form.form() {
             _ if self.table => Shape::Table,
             _ if self.pcapng => Shape::Pcapng(PcapngWriter::default()),

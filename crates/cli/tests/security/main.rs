@@ -2,6 +2,7 @@
 
 mod certificates;
 mod listeners;
+mod privileges;
 mod rest;
 #[path = "../shell/mod.rs"]
 mod shell;

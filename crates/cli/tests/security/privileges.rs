@@ -1,0 +1,161 @@
+//! What a command may do once it has opened what it needs, as the system tells it.
+
+use super::shell::{Place, has, is_root, lines};
+use super::{PORTS, PROGRAM, Running, eventually};
+use live::netns::{Namespace, VethEnd, veth};
+use std::path::Path;
+use std::process::Stdio;
+
+/// CAP_DAC_READ_SEARCH, as root has it who reads the files of others.
+const READS: u64 = 1 << 2;
+/// CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER, for files that are put in place.
+const WRITES: u64 = 0b1111;
+/// CAP_NET_ADMIN, CAP_NET_RAW; CAP_IPC_LOCK and CAP_SYS_NICE for threads that keep time.
+const PORT: u64 = 1 << 12 | 1 << 13 | 1 << 14 | 1 << 23;
+
+/// What the system says of each thread: effective capabilities, no_new_privs, filters of system calls.
+fn threads(process: &Path) -> Vec<(u64, bool, bool)> {
+    let tasks = std::fs::read_dir(process.join("task")).unwrap();
+    let status =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok());
+    status
+        .map(|status| {
+            let field = |name: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
+                line.expect(name).trim().to_owned()
+            };
+            let capabilities = u64::from_str_radix(&field("CapEff:"), 16).unwrap();
+            (
+                capabilities,
+                field("NoNewPrivs:") == "1",
+                field("Seccomp:") == "2",
+            )
+        })
+        .collect()
+}
+
+/// Waits until all threads of a process are guarded, and asserts that none has more than these capabilities.
+#[track_caller]
+fn is_guarded(id: u32, most: u64, what: &str) {
+    let process = format!("/proc/{id}");
+    let process = Path::new(&process);
+    let guarded = || {
+        threads(process)
+            .iter()
+            .all(|&(_, new, filtered)| new && filtered)
+    };
+    assert!(eventually(guarded), "{what}: {:x?}", threads(process));
+    for (capabilities, ..) in threads(process) {
+        assert_eq!(capabilities & !most, 0, "{what}: {capabilities:x}");
+    }
+}
+
+#[test]
+fn who_reads_files_keeps_nothing_but_reading_them() {
+    let place = Place::new("guarded-readers");
+    place.write("lines", lines(4));
+    place
+        .run("mkfifo in; wire phy encode -o bits < lines")
+        .good();
+    for (command, most) in [
+        ("cat -", READS),
+        ("undump -", READS),
+        ("cut ip.dst -", READS),
+        ("match type=0800 -f -", READS),
+        ("profile -", READS),
+        ("phy decode -", READS),
+        ("p4 check /dev/stdin", READS),
+        ("dump - -o out.pcapng", WRITES),
+    ] {
+        let input = if command.starts_with("phy") {
+            "bits"
+        } else {
+            "lines"
+        };
+        // It waits for more, since the fifo's other end is held open.
+        let script = format!("exec 3<> in; cat {input} >&3; exec wire {command} < in > out");
+        let running = Running::start(&place, &script);
+        is_guarded(running.child.id(), most, command);
+    }
+}
+
+#[test]
+fn who_serves_keeps_nothing_in_any_thread() {
+    let place = Place::new("guarded-servers");
+    let script =
+        format!("exec wire p4 run {PROGRAM} {PORTS} --control s.sock --p4runtime 127.0.0.1:0");
+    let mut running = Running::start(&place, &script);
+    running.told("P4Runtime at ");
+    assert!(eventually(|| place.path.join("s.sock").exists()));
+    let timed = 1 << 14 | 1 << 23;
+    is_guarded(running.child.id(), WRITES | timed, "p4 run");
+    let script = "exec wire of controller learning --listen ptcp:0 --rest 127.0.0.1:0";
+    let mut running = Running::start(&place, script);
+    running.told("Bearer ");
+    is_guarded(running.child.id(), 0, "of controller");
+}
+
+#[test]
+fn who_has_interfaces_keeps_what_opens_them_again() {
+    let test = "capabilities of wire run";
+    if !is_root(test) || !has("timeout", test) {
+        return;
+    }
+    let place = Place::new("guarded-ports");
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => return println!("skipped: {test}: {error}"),
+    };
+    let end = |name| VethEnd {
+        namespace: &namespace,
+        name,
+        mac: None,
+    };
+    veth([end("x0"), end("x1")], 1500).unwrap();
+    for command in [
+        "run switch --on x0 --on x1",
+        "of switch --on x0,x1 --listen ptcp:0",
+        "delay 1ms --on x0 x1",
+        "cat x0",
+    ] {
+        let mut child = super::prepare(&mut namespace.command(env!("CARGO_BIN_EXE_wire")))
+            .args(command.split(' '))
+            .current_dir(&place.path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let id = child.id();
+        let guarded = std::panic::catch_unwind(|| is_guarded(id, PORT, command));
+        let raw = threads(Path::new(&format!("/proc/{id}")))
+            .iter()
+            .all(|&(own, ..)| own & 1 << 13 != 0);
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(guarded.is_ok() && raw, "{command}");
+    }
+}
+
+#[test]
+fn a_users_own_program_is_started_with_the_users_rights() {
+    let place = Place::new("unguarded");
+    place.write("lines.txt", lines(4));
+    let script = "wire cut ip.dst lines.txt --command 'tee /dev/null | grep -c . >&2; grep NoNewPrivs /proc/self/status >&2'";
+    let ended = place.run(script);
+    assert!(ended.err.contains("NoNewPrivs:\t0"), "{ended:?}");
+}
+
+#[test]
+fn without_the_guard_all_is_as_it_was() {
+    let place = Place::new("guard-off");
+    let script = "mkfifo in; exec 3<> in; export WIRE_CONFINE=off; exec wire of controller learning --listen ptcp:0";
+    let mut running = Running::start(&place, script);
+    running.told("controller on ");
+    let process = format!("/proc/{}", running.child.id());
+    assert!(
+        threads(Path::new(&process))
+            .iter()
+            .all(|&(_, _, filtered)| !filtered)
+    );
+}

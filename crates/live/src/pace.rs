@@ -168,6 +168,7 @@ impl Pacer {
             errors: ErrorMeter::default(),
             report: PaceReport::default(),
             silent_marks: 0,
+            ahead: Chunk::default(),
         };
         let thread = std::thread::Builder::new()
             .name("pace".into())
@@ -179,7 +180,7 @@ impl Pacer {
         }
     }
 
-    /// Puts a packet behind those submitted before it; waits while 8 MB or 8,192 packets wait already.
+    /// Puts a packet behind those submitted before it; waits while 12 MB or 12,288 packets wait already.
     ///
     /// # Errors
     /// When the port has gone away.
@@ -260,6 +261,8 @@ struct Worker {
     report: PaceReport,
     /// Stamps for timers that did not come, in a row.
     silent_marks: u32,
+    /// What comes behind the chunk in hand, taken while there was time: at its end a writer may hold the lock and not run.
+    ahead: Chunk,
 }
 
 /// What the thread does while it waits.
@@ -293,7 +296,7 @@ impl Worker {
     fn run(mut self) -> PaceReport {
         self.waiter = Waiter::new(hurry());
         let mut chunk = Chunk::default();
-        while self.shared.queue.take(&mut chunk) {
+        while self.take(&mut chunk) {
             self.waiter.accompany(self.shared.queue.writer());
             let mut next = 0;
             while next < chunk.entries().len() && self.report.error.is_none() {
@@ -314,7 +317,7 @@ impl Worker {
         if let Err(error) = self.tx.finish() {
             self.report.error.get_or_insert(error);
         }
-        self.report.unsent += self.shared.queue.close() as u64;
+        self.report.unsent += (self.ahead.entries().len() + self.shared.queue.close()) as u64;
         self.report.real_time = self.waiter.real_time();
         self.report.timing = TimingError {
             floor: self.waiter.floor(),
@@ -327,6 +330,16 @@ impl Worker {
         self.report.longest_pause_ns = self.waiter.longest_pause;
         self.report.port = self.tx.counters();
         self.report
+    }
+
+    /// The next packets, waiting for them; `false` when nothing more will come.
+    fn take(&mut self, chunk: &mut Chunk) -> bool {
+        if self.ahead.entries().is_empty() {
+            return self.shared.queue.take(chunk);
+        }
+        chunk.clear();
+        std::mem::swap(chunk, &mut self.ahead);
+        true
     }
 
     /// When a packet is wanted to leave, in ns; `None` for at once. Behind a mark that is not sent yet
@@ -400,6 +413,9 @@ impl Worker {
             self.aim.asked(wanted, began);
         }
         self.aim.look(&mut *self.tx, &mut self.errors);
+        if self.ahead.entries().is_empty() {
+            self.shared.queue.try_take(&mut self.ahead);
+        }
         Some(index + left)
     }
 

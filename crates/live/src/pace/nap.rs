@@ -52,6 +52,7 @@ impl Default for Naps {
 impl Naps {
     /// How long to sleep now, ns, with `left` of a wait of `wait` ns to go; `None` for spinning. With `spare` there is a core that nobody
     /// else needs.
+    #[inline]
     pub fn next(&self, wait: u64, left: u64, spare: bool) -> Option<u64> {
         if wait < SHORTEST_WAIT_NS {
             return None;

@@ -4,7 +4,7 @@
 use super::priority::own_thread;
 use packet::Departure;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -59,7 +59,8 @@ impl Chunk {
         self.entries.len() >= PACKETS || self.bytes.len() >= BYTES
     }
 
-    fn clear(&mut self) {
+    /// Empties it.
+    pub fn clear(&mut self) {
         self.entries.clear();
         self.bytes.clear();
     }
@@ -163,6 +164,20 @@ impl Queue {
         std::mem::swap(chunk, &mut state.filling);
         self.room.notify_all();
         true
+    }
+
+    /// As [`take`](Queue::take), but never waits: not for packets, and not for a writer that holds the lock and does not run.
+    pub fn try_take(&self, chunk: &mut Chunk) {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if !state.filling.entries.is_empty() {
+            chunk.clear();
+            std::mem::swap(chunk, &mut state.filling);
+            self.room.notify_all();
+        }
     }
 
     /// The thread that wrote last, by its number in the system; 0 for none yet.

@@ -2,7 +2,7 @@
 
 WIRE = target/release/wire
 
-.PHONY: demo test check bench fuzz docs build
+.PHONY: demo test check bench fuzz soak docs build
 
 demo: build ## two hosts, a switch and a 1 s delay box in exact simulated time
 	$(WIRE) lab examples/first-light/lab.toml
@@ -29,9 +29,13 @@ check: ## format, lint, purity, licences and bans, documentation
 bench: build ## ratios against named peers, each in one run
 	cargo bench --locked --workspace --bench '*'
 
-fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; Miri where it is
+fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; every fault of tests/faults; Miri where it is
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} .ci/fuzz
+	.ci/faults
 	.ci/miri
+
+soak: ## live ports and links that flap for SOAK_SECONDS (default 600): what went in came out, or was counted
+	.ci/soak
 
 docs: ## the book (with mdbook, if it is here), man pages and the API documentation, into target/
 	.ci/docs

@@ -206,7 +206,7 @@ impl Generate {
         };
         let port = port::open(spec, &options)?;
         drop(port.rx);
-        let pacer = Pacer::start(port.tx, self.tick);
+        let pacer = Pacer::start(port.tx, self.tick)?;
         // A run's time begins at zero; the port's counter has been going since boot.
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
         let made = self.make(Time::from_us(1), |at, bytes| {

@@ -44,6 +44,9 @@ pub struct MountCommand {
     /// MiB kept for readers that fall behind, for each port and form that is read
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     buffer: u16,
+    /// Mount over the ports of another `wire mount` that are there already
+    #[arg(long)]
+    over: bool,
     /// The unit of timestamps, such as "6.4 ns"
     #[arg(long, default_value = "8 ns", value_parser = tick)]
     tick: Tick,
@@ -124,6 +127,7 @@ impl MountCommand {
             strict: self.strict,
             mode: self.mode,
             buffer: usize::from(self.buffer) << 20,
+            over: self.over,
         };
         signal::install();
         let mount = Mount::start(&dir, ports, &settings).with_context(|| match self.dir {

@@ -116,7 +116,7 @@ impl Ping {
         };
         let node = Pinger::new(config).context("cannot ask that")?;
         let mut report = Report::new(&self, &port.info, &route)?;
-        let pacer = Pacer::start(port.tx, self.tick);
+        let pacer = Pacer::start(port.tx, self.tick)?;
         let watch = pacer.watch();
         let mut session = Session {
             node,

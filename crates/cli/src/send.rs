@@ -83,7 +83,7 @@ impl Send {
         // Nothing is to gather in a buffer that nobody reads.
         drop(port.rx);
         let mut sender = Sender {
-            pacer: Pacer::start(port.tx, self.tick),
+            pacer: Pacer::start(port.tx, self.tick)?,
             schedule,
             tick: self.tick,
             complaints: complaints.clone(),

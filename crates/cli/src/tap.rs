@@ -48,10 +48,10 @@ impl Tap {
         // Reading standard input may wait for ever, so it has a thread that nobody waits for.
         let (tell, input) = channel();
         let inward = complaints.clone();
-        std::thread::spawn(move || {
+        live::thread::spawn("input", move || {
             // Nobody listens any more when the other side has ended first.
             let _ = tell.send(feed(tx, &inward));
-        });
+        })?;
         let result = self.drain(rx, info.tick, &mut stdout, &input);
         let flushed = stdout.finish();
         complaints.finish();

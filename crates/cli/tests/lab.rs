@@ -91,3 +91,77 @@ fn an_endless_lab_ends_by_interrupt_with_its_report() {
         "{said}"
     );
 }
+
+/// A live lab in a chroot whose root is no mount point, and then in one whose root is one. All in a mount namespace of the test's
+/// own, whose mounts are shared with nobody but those made from it: what leaks is seen there, and goes no further.
+const CHROOT: &str = r#"
+mount --make-rshared /
+root=$PWD/root
+mkdir -p $root/tmp $root/wire
+for folder in bin sbin lib lib32 lib64 usr etc dev proc sys; do
+    if [ -L /$folder ]; then cp -P /$folder $root/; continue; fi
+    [ -d /$folder ] || continue
+    mkdir $root/$folder
+    mount --rbind /$folder $root/$folder
+done
+mount --bind "$WIRE" $root/wire
+cp lab.toml $root/
+try() {
+    before=$(sort /proc/self/mountinfo; cat /etc/hosts)
+    code=0
+    chroot $root /wire/wire lab /lab.toml --world live 2>&1 || code=$?
+    echo "exit $code"
+    [ "$before" = "$(sort /proc/self/mountinfo; cat /etc/hosts)" ] && echo "nothing leaked"
+    [ -e $root/tmp/ran ] && echo "it ran"
+    true
+}
+try
+echo ---
+mount --rbind $root $root
+try
+"#;
+
+#[test]
+fn programs_of_a_lab_do_not_start_where_their_mounts_would_come_to_the_machine() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("chroot");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let lab = "\
+[node.a]
+kind = 'process'
+address = '10.0.0.1/24'
+run = 'getent hosts b && touch /tmp/ran'
+[node.b]
+kind = 'process'
+address = '10.0.0.2/24'
+[[link]]
+ends = ['a.0', 'b.0']
+";
+    std::fs::write(folder.join("lab.toml"), lab).unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["50", "unshare", "--mount", "--propagation", "private"]);
+    command
+        .args(["bash", "-e", "-c", CHROOT])
+        .current_dir(&folder);
+    command.env(
+        "WIRE",
+        Path::new(env!("CARGO_BIN_EXE_wire")).parent().unwrap(),
+    );
+    let output = command.output().unwrap();
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    if errors.contains("Operation not permitted") {
+        println!("skipped: a chroot needs root: {errors}");
+        return;
+    }
+    let (plain, mounted) = said.split_once("---\n").expect("both");
+    assert!(
+        plain.contains("keeping its mounts from the machine"),
+        "{said}{errors}"
+    );
+    assert!(plain.contains("exit 1\nnothing leaked\n"), "{said}{errors}");
+    assert!(!plain.contains("it ran"), "{said}");
+    assert!(
+        mounted.contains("exit 0\nnothing leaked\nit ran\n"),
+        "{said}{errors}"
+    );
+}

@@ -258,3 +258,86 @@ fn ports_are_listed_with_what_their_stamps_are_worth() {
             .contains("w0")
     );
 }
+
+/// How to run a command as a user without any rights, who can start `wire`; else says why not.
+fn nobody(test: &str) -> Option<&'static str> {
+    const NOBODY: &str = "setpriv --reuid=61234 --regid=61234 --clear-groups --inh-caps=-all";
+    if !is_root(test) || !has("setpriv", test) || !has("prlimit", test) {
+        return None;
+    }
+    let place = Place::new("nobody");
+    let can = place.run(&format!("cd /; {NOBODY} wire --version"));
+    if can.code != Some(0) {
+        println!(
+            "skipped: {test}: another user cannot start this binary: {}",
+            can.err
+        );
+        return None;
+    }
+    Some(NOBODY)
+}
+
+#[test]
+fn where_no_thread_can_start_there_is_a_message() {
+    let test = "a limit of threads";
+    let Some(nobody) = nobody(test) else { return };
+    let place = Place::new("threads");
+    for command in ["gen - --count 3 --gap 1ms", "run sink --on -"] {
+        // The process itself is one.
+        let ended = place.run(&format!(
+            "cd /; prlimit --nproc=1 {nobody} wire {command} < /dev/null"
+        ));
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains("no thread can be started"), "{ended:?}");
+        assert!(ended.err.contains("ulimit -u"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_low_port_names_the_right_that_it_needs() {
+    let Some(nobody) = nobody("a port below 1024") else {
+        return;
+    };
+    let place = Place::new("low-port");
+    for port in ["ptcp:80:127.0.0.1", "udp:@127.0.0.1:80"] {
+        let ended = place.run(&format!("unshare --net {nobody} wire cat {port}"));
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains("CAP_NET_BIND_SERVICE"), "{ended:?}");
+        assert!(ended.err.contains("cap_net_bind_service+ep"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_reader_goes_on_when_its_link_returns_and_ends_when_its_interface_is_removed() {
+    let Some([a, _b]) = pair("a reader and its link") else {
+        return;
+    };
+    let place = Place::new("reader-link");
+    place.write("packets", lines(1));
+    let script = r#"
+ip link add r0 type veth peer name r1
+ip link set r0 up; ip link set r1 up
+until_told() { for i in $(seq 100); do grep -q "$1" told && return; sleep 0.05; done; echo "not told: $1"; cat told; }
+wire cat r0 --no-time --line-buffered > got 2> told &
+reader=$!
+for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 2 ] && break; sleep 0.05; done
+ip link set r0 down
+until_told 'r0: link down'
+ip link set r0 up
+until_told 'r0: link up again'
+wire send r1 packets --at-once 2> /dev/null
+for i in $(seq 100); do [ -s got ] && break; sleep 0.05; done
+ip link del r0
+wait $reader
+echo "exit $?"
+wc -l < got
+cat told
+"#;
+    let ended = place.run_by(a.command("timeout"), script);
+    assert!(ended.out.starts_with("exit 2\n1\n"), "{ended:?}");
+    assert!(
+        ended.out.contains("`r0` was removed while in use"),
+        "{ended:?}"
+    );
+    assert!(ended.out.contains("r0: link down 2 times"), "{ended:?}");
+}

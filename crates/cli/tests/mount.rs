@@ -324,6 +324,68 @@ fn a_mount_left_by_a_crash_is_replaced() {
 }
 
 #[test]
+fn a_second_mount_is_refused_and_over_it_neither_ends_the_other() {
+    if !can_run(&[]) {
+        return;
+    }
+    let mut bed = Testbed::new(1, &[]);
+    let wire = |flags: &[&str]| {
+        let mut command = bed.ports.command(env!("CARGO_BIN_EXE_wire"));
+        command.arg("mount").arg(bed.dir()).args(flags);
+        command.args(["--on", "lo"]).stderr(Stdio::piped());
+        command
+    };
+    let refused = wire(&[]).output().expect("it starts");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("another `wire mount`, process "), "{said}");
+    assert_eq!(bed.counter(0, "readers"), 0, "the first is at work");
+    let name = || fs::read_to_string(bed.file("0.d/name")).unwrap_or_default();
+    let mut over = Job::start(&mut wire(&["--over"]));
+    assert!(eventually(|| name().trim() == "lo"), "{}", name());
+    over.signal("INT");
+    assert!(over.ends_within(Duration::from_secs(5)));
+    assert_eq!(name().trim(), "w0", "what was below is there again");
+    let mut over = Job::start(&mut wire(&["--over"]));
+    assert!(eventually(|| name().trim() == "lo"), "{}", name());
+    bed.wire().signal("INT");
+    assert!(bed.wire().ends_within(Duration::from_secs(5)));
+    let name = fs::read_to_string(bed.file("0.d/name")).unwrap_or_default();
+    assert_eq!(name.trim(), "lo", "the one on top goes on");
+    over.signal("INT");
+    assert!(over.ends_within(Duration::from_secs(5)));
+    let gone = fs::metadata(bed.file("0")).expect_err("nothing is mounted");
+    assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
+}
+
+#[test]
+fn the_end_of_a_mount_leaves_that_of_another_mount_namespace() {
+    if !can_run(&["unshare"]) {
+        return;
+    }
+    let mut bed = Testbed::bare(1, 1);
+    // In a namespace of its own: the directory that it makes is seen elsewhere, the mount is not.
+    let mut first = bed.ports.command("unshare");
+    first.args([
+        "--mount",
+        "--propagation",
+        "private",
+        env!("CARGO_BIN_EXE_wire"),
+        "mount",
+    ]);
+    let log = fs::File::create(bed.folder.path("first.log")).expect("there is room");
+    first.arg(bed.dir()).args(["--on", "lo"]).stderr(log);
+    let mut first = Job::start(&mut first);
+    let log = bed.folder.path("first.log");
+    let mounted = || fs::read_to_string(&log).is_ok_and(|text| text.contains(" is lo"));
+    assert!(eventually(mounted));
+    bed.mount(&[]);
+    first.signal("INT");
+    assert!(first.ends_within(Duration::from_secs(5)));
+    assert_eq!(bed.counter(0, "readers"), 0, "the second is at work");
+}
+
+#[test]
 fn unmounting_ends_the_program_and_its_readers() {
     if !can_run(&["fusermount3"]) {
         return;

@@ -359,7 +359,7 @@ impl Bench {
 /// Sends on a schedule; when it began, and what came of it.
 fn paced(tx: Box<dyn Transmit>, gap: u64, count: u64) -> (u64, PaceReport) {
     let frame = frame();
-    let pacer = Pacer::start(tx, Tick::EIGHT_NS);
+    let pacer = Pacer::start(tx, Tick::EIGHT_NS).expect("a thread");
     let start = now_ns() / 8 * 8 + 20_000_000;
     for n in 0..count {
         let at = Departure::At((start + n * gap) / 8);

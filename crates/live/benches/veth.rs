@@ -456,7 +456,7 @@ impl Bed {
             );
         };
         let port = open(&self.a, "a", &options(false)).expect("a port");
-        let pacer = Pacer::start(port.tx, Tick::EIGHT_NS);
+        let pacer = Pacer::start(port.tx, Tick::EIGHT_NS).expect("a thread");
         let start = now_ns() / 8 * 8 + 5_000_000;
         for n in 0..count {
             let at = Departure::At((start + n * gap) / 8);

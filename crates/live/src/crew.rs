@@ -13,6 +13,7 @@ mod run;
 mod wake;
 
 use crate::netns::{Namespace, NetnsError};
+use crate::thread;
 use node::Time;
 use run::{Shared, Worker};
 use std::io;
@@ -205,8 +206,7 @@ impl Crew {
         let path = folder.as_ref().map(|folder| folder.path().to_path_buf());
         let worker = Worker::new(shared.clone(), staff.jobs, staff.hosts, namespaces);
         let doing = "starting the thread of a lab's programs";
-        let thread = std::thread::Builder::new().name("programs".into());
-        let worker = thread.spawn(move || worker.run(path));
+        let worker = thread::spawn("programs", move || worker.run(path));
         let worker = Some(worker.map_err(|source| CrewError::Io { doing, source })?);
         let crew = Crew {
             shared,

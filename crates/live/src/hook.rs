@@ -454,9 +454,7 @@ impl Relay {
                     }
                 }
             };
-            let thread = std::thread::Builder::new()
-                .name(format!("hook-{index}"))
-                .spawn(body)
+            let thread = crate::thread::spawn(&format!("hook-{index}"), body)
                 .map_err(|error| HookError::from_io("making a thread", error));
             let began = thread.and_then(|thread| {
                 relay.threads.push(thread);

@@ -25,6 +25,7 @@
 //! | [`channel`] | ports for control channels: TCP, TLS and Unix sockets |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
+//! | [`thread`] | starting threads |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //!
 //! ```no_run
@@ -57,6 +58,7 @@ pub mod raw;
 pub mod signal;
 pub mod stream;
 pub mod tap;
+pub mod thread;
 pub mod udp;
 mod wait;
 pub mod world;

@@ -8,6 +8,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | `place` | the directory: who has mounted there already, and who else uses it |
 //! | `kernel` | mounting, and the device through which the kernel asks |
 //! | [`protocol`] | requests and answers as bytes |
 //! | `server` | answers requests: start here |
@@ -28,6 +29,7 @@ mod control;
 mod file;
 mod kernel;
 mod outbox;
+mod place;
 pub mod protocol;
 mod served;
 mod server;
@@ -39,7 +41,7 @@ pub use kernel::MountError;
 
 use crate::pace::PaceReport;
 use crate::port::{Port, RxCounters};
-use crate::{clock, signal};
+use crate::{clock, signal, thread};
 use kernel::{Device, Mounted};
 use served::Served;
 use server::Server;
@@ -68,6 +70,8 @@ pub struct Settings {
     pub mode: u32,
     /// Bytes kept for readers that fall behind, for each port and form in use. Default 16 MiB.
     pub buffer: usize,
+    /// Over a mount of ports that is there already, which is then out of sight. Default no: that is refused.
+    pub over: bool,
 }
 
 impl Default for Settings {
@@ -78,6 +82,7 @@ impl Default for Settings {
             strict: false,
             mode: 0o600,
             buffer: 16 << 20,
+            over: false,
         }
     }
 }
@@ -129,7 +134,7 @@ impl Mount {
     /// # Errors
     /// When the directory cannot be mounted on.
     pub fn start(path: &Path, ports: Vec<Port>, settings: &Settings) -> Result<Mount, MountError> {
-        let (mounted, device) = Mounted::new(path)?;
+        let (mounted, device) = Mounted::new(path, settings.over)?;
         let device = Arc::new(device);
         // SAFETY: both only return a number.
         let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -141,7 +146,7 @@ impl Mount {
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         for port in ports {
-            let pacer = served::pace(port.tx, port.info.tick);
+            let pacer = served::pace(port.tx, port.info.tick).map_err(MountError::Thread)?;
             let served = Arc::new(Served::new(port.info, settings, owner, pacer.watch()));
             let receiver = {
                 let (served, device, stop) = (served.clone(), device.clone(), stop.clone());
@@ -238,10 +243,7 @@ fn spawn<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, MountError> {
-    std::thread::Builder::new()
-        .name(name.into())
-        .spawn(run)
-        .map_err(MountError::Thread)
+    thread::spawn(name, run).map_err(MountError::Thread)
 }
 
 fn join<T>(thread: JoinHandle<T>) -> T {

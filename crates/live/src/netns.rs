@@ -10,7 +10,7 @@ mod wire;
 pub(crate) use wire::{Batch, number_here, wait_here};
 pub use wire::{Route, VethEnd, veth};
 
-use crate::interface;
+use crate::{interface, thread};
 use netlink::{Netlink, Request};
 use std::ffi::CString;
 use std::fs::File;
@@ -75,14 +75,14 @@ impl Namespace {
         let doing = "making a network namespace";
         // A thread of its own is in the new namespace, and ends with this call.
         let made = std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
+            let thread = thread::spawn_scoped(scope, "namespace", || {
                 // SAFETY: a plain system call on this thread.
                 if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
                     return Err(io::Error::last_os_error());
                 }
                 quiet_ipv6(true);
                 Ok(OwnedFd::from(File::open(HERE)?))
-            });
+            })?;
             thread.join().expect("making a namespace does not panic")
         });
         let fd = made.map_err(|source| NetnsError::new(doing, source))?;
@@ -130,11 +130,14 @@ impl Namespace {
     /// # Panics
     /// When `body` does.
     pub fn enter<T: Send>(&self, body: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
-        let joined = std::thread::scope(|scope| {
-            let thread = scope.spawn(|| self.enter_here().map(|()| body()));
-            thread.join()
-        });
-        joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        std::thread::scope(|scope| {
+            let inside = || self.enter_here().map(|()| body());
+            let thread = thread::spawn_scoped(scope, "namespace", inside)
+                .map_err(|source| NetnsError::new("entering a network namespace", source))?;
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     /// The namespace of this thread; `None` where the system does not tell.
@@ -278,11 +281,21 @@ pub(crate) fn quiet_ipv6(quiet: bool) {
 }
 
 /// Lets this thread's namespace pass packets on between its interfaces.
-pub(crate) fn forward_here() {
+pub(crate) fn forward_here() -> Result<(), NetnsError> {
     for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-        // Where the kernel has no IPv6 there is nothing to forward.
-        let _ = std::fs::write(format!("/proc/sys/net/{switch}"), "1");
+        match std::fs::write(format!("/proc/sys/net/{switch}"), "1") {
+            // Where the kernel has no IPv6 there is nothing to forward.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && switch.contains("ipv6") => {}
+            Err(error) => {
+                return Err(NetnsError::new(
+                    format!("writing /proc/sys/net/{switch}"),
+                    error,
+                ));
+            }
+            Ok(()) => {}
+        }
     }
+    Ok(())
 }
 
 fn c_string(text: &str) -> CString {

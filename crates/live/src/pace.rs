@@ -42,12 +42,13 @@ pub use waiter::{Idle, Waiter};
 
 use crate::clock::now_ns;
 use crate::port::{PortError, Transmit, TxCounters};
-use crate::signal;
+use crate::{signal, thread};
 use node::Time;
 use node::outcome::TimingError;
 use packet::Departure;
 use packet::word::Tick;
 use queue::{Chunk, Entry, Queue};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -157,7 +158,10 @@ pub struct Stopped;
 
 impl Pacer {
     /// Starts the thread. Words count in `tick`.
-    pub fn start(tx: Box<dyn Transmit>, tick: Tick) -> Pacer {
+    ///
+    /// # Errors
+    /// When the system has no room for one more.
+    pub fn start(tx: Box<dyn Transmit>, tick: Tick) -> io::Result<Pacer> {
         let shared = Arc::new(Shared::default());
         let worker = Worker {
             shared: shared.clone(),
@@ -170,14 +174,11 @@ impl Pacer {
             silent_marks: 0,
             ahead: Chunk::default(),
         };
-        let thread = std::thread::Builder::new()
-            .name("pace".into())
-            .spawn(move || worker.run())
-            .expect("the system has room for one more thread");
-        Pacer {
+        let thread = thread::spawn("pace", move || worker.run())?;
+        Ok(Pacer {
             shared,
             thread: Some(thread),
-        }
+        })
     }
 
     /// Puts a packet behind those submitted before it; waits while 12 MB or 12,288 packets wait already.

@@ -36,7 +36,9 @@ pub fn open(host: &str, port: u16, listen: bool, options: &Options) -> Result<Po
         .and_then(|mut found| found.next().ok_or_else(|| io::ErrorKind::NotFound.into()))
         .map_err(|error| failed("looking up the host", error))?;
     let socket = if listen {
-        UdpSocket::bind(address).map_err(|error| failed("waiting there", error))?
+        let right = "CAP_NET_BIND_SERVICE for a port below 1024";
+        UdpSocket::bind(address)
+            .map_err(|error| PortError::from_io(&name, "waiting there", right, error))?
     } else {
         let any: SocketAddr = match address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -36,6 +36,7 @@ use crate::crew::{Crew, CrewError, JobReport, Staff};
 use crate::facts::{FactsError, Feed};
 use crate::netns::NetnsError;
 use crate::port::{Link, Port, PortError, RxCounters, Stamps, TxCounters};
+use crate::thread::spawn_scoped;
 use crate::{clock, interface, signal};
 use host::{Host, HostPort, HostReport, Run, Staffed};
 use node::link::{Level, seed_of};
@@ -43,6 +44,7 @@ use node::outcome::Finish;
 use node::{Graph, GraphError, Node, Outcome, Tap, Time, Transmitter};
 use schedule::{Exit, Lane, Refused, Schedule, ScheduleReport};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -121,6 +123,9 @@ pub enum WorldError {
     /// Nothing is known of an interface.
     #[error(transparent)]
     Facts(#[from] FactsError),
+    /// A node, or the departures of all, can have no thread.
+    #[error(transparent)]
+    Thread(io::Error),
     /// A node has not as many ports as it was given.
     #[error("the node has {node} port(s), but {given} were given; give it one for each")]
     Ports {
@@ -151,7 +156,7 @@ pub struct PortsOutcome {
 /// no frame waits or is on its way - or by Ctrl-C.
 ///
 /// # Errors
-/// When the graph or a tap is wrong, or the wires cannot be made.
+/// When the graph or a tap is wrong, or the wires or a thread cannot be made.
 ///
 /// # Panics
 /// When a node or a tap does.
@@ -266,7 +271,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
         crew: crew.as_ref(),
         governed,
     };
-    let ended = conduct(nodes.collect(), lanes, options.until, options.stop, company);
+    let ended = conduct(nodes.collect(), lanes, options.until, options.stop, company)?;
     let jobs = crew.map_or(Vec::new(), Crew::finish);
     let mut counters = vec![[Default::default(); 2]; links];
     let mut outcome = ended.outcome;
@@ -362,7 +367,7 @@ pub fn on_ports_with(
         feed,
         notice,
     };
-    let mut ended = conduct(vec![staffed], lanes, until, None, company);
+    let mut ended = conduct(vec![staffed], lanes, until, None, company)?;
     let host = ended.hosts.remove(0);
     Ok(PortsOutcome {
         outcome: ended.outcome,
@@ -426,7 +431,7 @@ fn conduct(
     until: Option<Time>,
     stop: Option<Stop>,
     company: Company<'_>,
-) -> Ended {
+) -> Result<Ended, WorldError> {
     let count = nodes.len();
     // A report is worth as much as the worst of its stamps.
     let ports = nodes.iter().flat_map(|staffed| &staffed.ports);
@@ -453,17 +458,16 @@ fn conduct(
     if let Some(crew) = company.crew {
         crew.begin(run.start);
     }
-    let (hosts, departures, finish, ended) = std::thread::scope(|scope| {
+    let threads = std::thread::scope(|scope| {
         // Should a thread panic, the others still end.
         let _guard = StopGuard(&run);
-        let departures = spawn(scope, "departures", || run.schedule.run());
-        let hosts: Vec<_> = nodes
-            .into_iter()
-            .enumerate()
+        let departures = spawn_scoped(scope, "departures", || run.schedule.run())?;
+        let nodes = nodes.into_iter().enumerate();
+        let hosts: io::Result<Vec<_>> = nodes
             .map(|(index, staffed)| {
                 let thread = format!("node {}", staffed.name);
                 let host = Host::new(&run, index, staffed);
-                spawn(scope, &thread, move || {
+                spawn_scoped(scope, &thread, move || {
                     let guard = StopGuard(host.world());
                     let report = host.run();
                     drop(guard);
@@ -471,6 +475,11 @@ fn conduct(
                 })
             })
             .collect();
+        // Those that did start end here, as do all if this returns.
+        let hosts = hosts.inspect_err(|_| {
+            run.stop.store(true, Ordering::SeqCst);
+            run.schedule.stop();
+        })?;
         let (finish, ended) = watch(&run, stop.as_ref(), company);
         run.stop.store(true, Ordering::SeqCst);
         let join = |thread: std::thread::ScopedJoinHandle<'_, HostReport>| match thread.join() {
@@ -483,9 +492,9 @@ fn conduct(
             Ok(report) => report,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        (hosts, departures, finish, ended)
+        Ok((hosts, departures, finish, ended))
     });
-    let mut hosts = hosts;
+    let (mut hosts, departures, finish, ended) = threads.map_err(WorldError::Thread)?;
     let mut outcome = Outcome {
         ended,
         finish,
@@ -520,23 +529,12 @@ fn conduct(
     }
     let sent = run.schedule.counters();
     parallel::close(run.schedule.into_lanes());
-    Ended {
+    Ok(Ended {
         outcome,
         hosts,
         sent,
         trouble,
-    }
-}
-
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope std::thread::Scope<'scope, '_>,
-    name: &str,
-    body: impl FnOnce() -> T + Send + 'scope,
-) -> std::thread::ScopedJoinHandle<'scope, T> {
-    std::thread::Builder::new()
-        .name(name.into())
-        .spawn_scoped(scope, body)
-        .expect("the system has room for one more thread")
+    })
 }
 
 /// Ends the run when it goes out of scope, by a panic too.

@@ -89,7 +89,7 @@ pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
     })
 }
 
-const CAPABILITY: &str = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF (add cap_bpf)";
+const CAPABILITY: &str = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF";
 
 fn info(interface: &Interface, options: &Options, method: &'static str) -> PortInfo {
     PortInfo {

@@ -74,7 +74,7 @@ fn nothing_is_allocated_for_a_packet_in_steady_state() {
             );
         }
     }
-    let pacer = Pacer::start(sender.tx, Tick::EIGHT_NS);
+    let pacer = Pacer::start(sender.tx, Tick::EIGHT_NS).unwrap();
     let submit = |count: usize| {
         for _ in 0..count {
             pacer.submit(Departure::Now, &[0x55; 200]).unwrap();

@@ -206,7 +206,7 @@ fn a_frame_sent_by_a_port_that_is_not_there_is_a_counted_drop() {
         fn wake(&mut self, _: Time, out: &mut Out) {
             self.0 = true;
             out.send(Port(9), Frame::new(&[0; 60]));
-            out.send(Port(0), Frame::new(&vec![0; 16_001]));
+            out.send(Port(0), Frame::new(&vec![0; node::frame::LONGEST + 1]));
         }
         fn next_wake(&self) -> Option<Time> {
             (!self.0).then_some(Time::ZERO)
@@ -228,7 +228,7 @@ fn a_frame_sent_by_a_port_that_is_not_there_is_a_counted_drop() {
         drops,
         [
             ("sent by a port that is not there", 1),
-            ("longer than 16,000 bytes", 1)
+            ("longer than 262,144 bytes", 1)
         ]
     );
 }

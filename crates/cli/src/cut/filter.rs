@@ -142,11 +142,12 @@ impl Filter {
 fn exchange(child: &mut Child, given: &[u8], passed: &mut Vec<u8>) -> std::io::Result<()> {
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     std::thread::scope(|scope| {
-        let writer = scope.spawn(move || match stdin.map(|mut pipe| pipe.write_all(given)) {
+        let write = move || match stdin.map(|mut pipe| pipe.write_all(given)) {
             // A filter such as `head` need not read everything.
             Some(Err(error)) if error.kind() != ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
-        });
+        };
+        let writer = live::thread::spawn_scoped(scope, "filter", write)?;
         if let Some(mut pipe) = stdout {
             pipe.read_to_end(passed)?;
         }

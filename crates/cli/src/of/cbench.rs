@@ -123,8 +123,8 @@ impl Cbench {
         if !self.json {
             eprintln!("wire: {header}");
         }
-        let running =
-            std::thread::spawn(move || world::on_ports("cbench", Box::new(node), vec![port], None));
+        let body = move || world::on_ports("cbench", Box::new(node), vec![port], None);
+        let running = live::thread::spawn("cbench", body)?;
         let rounds = self.listen(&told, &mut output);
         let ended = match running.join() {
             Ok(ended) => ended?,

@@ -203,7 +203,7 @@ impl Words {
             let (said, to_hear) = std::sync::mpsc::sync_channel::<std::io::Result<()>>(WAITING);
             let first = first.to_string();
             let mut to = stream;
-            std::thread::spawn(move || {
+            live::thread::spawn("input", move || {
                 for line in std::io::stdin().lines() {
                     let sent = line.and_then(|l| to.write_all(format!("{first} {l}\n").as_bytes()));
                     let ends = sent.is_err();
@@ -211,7 +211,7 @@ impl Words {
                         return;
                     }
                 }
-            });
+            })?;
             for (number, sent) in (1..).zip(to_hear) {
                 sent.with_context(|| format!("line {number}"))?;
                 hear(&format!("line {number}: "))?;

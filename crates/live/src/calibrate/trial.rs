@@ -4,10 +4,11 @@ use super::{CalibrateError, Plan, Trial, known};
 use crate::clock::now_ns;
 use crate::pace::{Idle, MOST_LEAD_NS, PaceReport, Pacer, Waiter, hurry};
 use crate::port::{Method, Port, PortError, Receive, Transmit};
-use crate::signal;
+use crate::{signal, thread};
 use node::outcome::Spread;
 use node::{Histogram, Time};
 use packet::{Departure, Tick};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ pub fn run(
     };
     let count = plan.count.max(1);
     let tx = known(tx, lead);
-    let ((start, report), seen) = both(&mut *rx, count, || paced(tx, &frame, gap, count))?;
+    let (paced, seen) = both(&mut *rx, count, || paced(tx, &frame, gap, count))?;
+    let (start, report) = paced?;
     if let Some(error) = report.error {
         return Err(error.into());
     }
@@ -135,11 +137,12 @@ fn both<T: Send>(
     let mut seen = vec![0; count as usize];
     let done = AtomicBool::new(false);
     let sent = std::thread::scope(|scope| {
-        let sender = scope.spawn(|| {
+        let body = || {
             let sent = send();
             done.store(true, Ordering::Release);
             sent
-        });
+        };
+        let sender = thread::spawn_scoped(scope, "sender", body).map_err(no_thread)?;
         loop {
             let last = done.load(Ordering::Acquire);
             let got = rx.receive(WAIT, &mut |packet| {
@@ -192,9 +195,22 @@ fn learn(tx: &mut dyn Transmit, frame: &Frame, gap: u64) -> Result<Vec<(u64, u64
     Ok(calls)
 }
 
+fn no_thread(source: io::Error) -> PortError {
+    PortError::Io {
+        name: "calibrate".into(),
+        doing: "sending and receiving at once",
+        source,
+    }
+}
+
 /// Sends on a schedule; when it began, and what came of it.
-fn paced(tx: Box<dyn Transmit>, frame: &Frame, gap: u64, count: u64) -> (u64, PaceReport) {
-    let pacer = Pacer::start(tx, Tick::EIGHT_NS);
+fn paced(
+    tx: Box<dyn Transmit>,
+    frame: &Frame,
+    gap: u64,
+    count: u64,
+) -> Result<(u64, PaceReport), PortError> {
+    let pacer = Pacer::start(tx, Tick::EIGHT_NS).map_err(no_thread)?;
     let start = now_ns() / 8 * 8 + START_NS;
     for n in 0..count {
         let at = Departure::At((start + n * gap) / 8);
@@ -202,7 +218,7 @@ fn paced(tx: Box<dyn Transmit>, frame: &Frame, gap: u64, count: u64) -> (u64, Pa
             break;
         }
     }
-    (start, pacer.finish())
+    Ok((start, pacer.finish()))
 }
 
 /// What the far stamps say.

@@ -88,7 +88,13 @@ impl Hub {
                 // What a process that is gone has left; a file of another kind stays.
                 listen::unix::remove_left_over(path);
             }
-            let socket = Socket::listen(address).map_err(|error| failed("listening", error))?;
+            // Of TCP only low ports want a right; of a path it is that to write in its folder.
+            let right = match &spec.place {
+                Place::Host(..) => "CAP_NET_BIND_SERVICE for a port below 1024",
+                Place::Path(_) => "the right to write there",
+            };
+            let refused = |error| PortError::from_io(&spec.to_string(), "listening", right, error);
+            let socket = Socket::listen(address).map_err(refused)?;
             let watching = watched.set(&socket, LISTENER, false, Some(IN));
             watching.map_err(|error| failed("watching sockets", error))?;
             if let Some(at) = socket.address() {

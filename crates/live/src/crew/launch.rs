@@ -1,9 +1,12 @@
 //! From a job to a process: in its namespaces, with its own view of the system.
+//!
+//! What a job mounts must not come to the machine. Where that cannot be made sure of the job does not start; all else that
+//! fails on the way the parent is told by a pipe, since exec(2) leaves nothing but a number.
 
 use super::Job;
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -63,10 +66,36 @@ struct Place {
     folder: CString,
     hosts: Vec<u8>,
     session: bool,
+    /// Where it tells what has failed.
+    told: RawFd,
 }
 
-/// Starts a job in a network namespace.
-pub fn launch(job: &Job, namespace: RawFd, hosts: &[u8]) -> io::Result<Process> {
+/// What a job's process tried on its way, and what it says of it.
+const STEPS: [&str; 7] = [
+    "entering its network namespace",
+    "making a mount namespace",
+    "keeping its mounts from the machine, which needs that `/` is a mount point (in a chroot: make it one before, by mount \
+     --bind DIR DIR)",
+    "its own /proc",
+    "its own /etc/hosts",
+    "its own /sys",
+    "entering the folder of this process",
+];
+
+/// A step of [`STEPS`].
+#[derive(Clone, Copy)]
+enum Step {
+    Network,
+    Mounts,
+    Slave,
+    Proc,
+    Hosts,
+    Sys,
+    Folder,
+}
+
+/// Starts a job in a network namespace; beside it what of its view of the system it has to do without.
+pub fn launch(job: &Job, namespace: RawFd, hosts: &[u8]) -> io::Result<(Process, Vec<String>)> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&job.command);
     let pairs = job.environment.iter();
@@ -80,24 +109,46 @@ pub fn launch(job: &Job, namespace: RawFd, hosts: &[u8]) -> io::Result<Process> 
             Some(File::from(read))
         }
     };
+    let [mut steps, tell] = pipe()?.map(File::from);
     let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
     let place = Place {
         namespace,
         folder: CString::new(here.as_os_str().as_bytes()).unwrap_or_default(),
         hosts: hosts.to_vec(),
         session: !job.screen,
+        told: tell.as_raw_fd(),
     };
     // SAFETY: the closure makes system calls and allocates nothing.
     unsafe {
         command.pre_exec(move || place.enter());
     }
-    let child = command.spawn()?;
+    let spawned = command.spawn();
+    // The child has come to its exec, or to its end.
+    let mut failed = [0; 5 * STEPS.len()];
+    let read = steps.read(&mut failed).unwrap_or(0);
+    let mut notes: Vec<String> = failed[..read].chunks_exact(5).map(note).collect();
+    let child = spawned.map_err(|error| match notes.pop() {
+        Some(note) => io::Error::new(error.kind(), note),
+        None => error,
+    })?;
     let pidfd = pidfd(child.id());
-    Ok(Process {
+    let process = Process {
         child,
         pidfd,
         output,
-    })
+    };
+    Ok((process, notes))
+}
+
+/// A step and an errno, as [`Place::failed`] writes them.
+fn note(bytes: &[u8]) -> String {
+    let step = STEPS
+        .get(usize::from(bytes[0]))
+        .copied()
+        .unwrap_or_default();
+    let errno = bytes[1..].try_into().map(i32::from_ne_bytes);
+    let error = io::Error::from_raw_os_error(errno.unwrap_or_default());
+    format!("{step}: {error}")
 }
 
 impl Place {
@@ -106,7 +157,7 @@ impl Place {
         // SAFETY: system calls on this process alone, with C strings and buffers that live.
         unsafe {
             if libc::setns(self.namespace, libc::CLONE_NEWNET) != 0 {
-                return Err(io::Error::last_os_error());
+                return Err(self.failed(Step::Network));
             }
             if self.session {
                 libc::setsid();
@@ -115,35 +166,73 @@ impl Place {
                 libc::signal(signal, libc::SIG_DFL);
             }
             if libc::unshare(libc::CLONE_NEWNS) != 0 {
-                return Err(io::Error::last_os_error());
+                return Err(self.failed(Step::Mounts));
             }
-            let slave = libc::MS_REC | libc::MS_SLAVE;
-            mount(c"none", c"/", c"none", slave);
-            // With that of the machine, killall(1) would take the machine's processes for the lab's.
-            mount(c"proc", c"/proc", c"proc", 0);
-            if !self.hosts.is_empty() {
-                // The file goes with the process: it is in memory, and what is mounted next hides it.
-                mount(c"tmpfs", c"/sys", c"tmpfs", 0);
-                let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
-                let file = libc::open(c"/sys/hosts".as_ptr(), flags, 0o644);
-                if file >= 0 {
-                    libc::write(file, self.hosts.as_ptr().cast(), self.hosts.len());
-                    libc::close(file);
-                    mount(c"/sys/hosts", c"/etc/hosts", c"none", libc::MS_BIND);
-                }
-            }
-            mount(c"sysfs", c"/sys", c"sysfs", 0);
         }
+        // Up to here nothing is mounted. Without this what is mounted would be so everywhere.
+        if !mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_SLAVE) {
+            return Err(self.failed(Step::Slave));
+        }
+        self.own_view();
         // SAFETY: a C string.
-        unsafe { libc::chdir(self.folder.as_ptr()) };
+        if unsafe { libc::chdir(self.folder.as_ptr()) } != 0 {
+            self.failed(Step::Folder);
+        }
         Ok(())
+    }
+
+    /// Mounts what is the job's own. What fails it sees as the machine has it, which most programs do not mind: that is told.
+    fn own_view(&self) {
+        // With that of the machine, killall(1) would take the machine's processes for the lab's.
+        if !mount(c"proc", c"/proc", c"proc", 0) {
+            self.failed(Step::Proc);
+        }
+        // The file goes with the process: it is in memory, and what is mounted next hides it.
+        if !self.own_hosts() {
+            self.failed(Step::Hosts);
+        }
+        if !mount(c"sysfs", c"/sys", c"sysfs", 0) {
+            self.failed(Step::Sys);
+        }
+    }
+
+    fn own_hosts(&self) -> bool {
+        if self.hosts.is_empty() {
+            return true;
+        }
+        if !mount(c"tmpfs", c"/sys", c"tmpfs", 0) {
+            return false;
+        }
+        let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
+        // SAFETY: system calls on this process alone, with C strings and a buffer that live.
+        let written = unsafe {
+            let file = libc::open(c"/sys/hosts".as_ptr(), flags, 0o644);
+            if file < 0 {
+                return false;
+            }
+            let written = libc::write(file, self.hosts.as_ptr().cast(), self.hosts.len());
+            libc::close(file);
+            written
+        };
+        written == self.hosts.len() as isize
+            && mount(c"/sys/hosts", c"/etc/hosts", c"none", libc::MS_BIND)
+    }
+
+    /// Tells of a step whose last call has failed; its error.
+    fn failed(&self, step: Step) -> io::Error {
+        let error = io::Error::last_os_error();
+        let mut bytes = [step as u8; 5];
+        bytes[1..].copy_from_slice(&error.raw_os_error().unwrap_or_default().to_ne_bytes());
+        // SAFETY: the bytes live; the pipe has room for all steps.
+        unsafe { libc::write(self.told, bytes.as_ptr().cast(), bytes.len()) };
+        error
     }
 }
 
-/// Where it fails, the process has the machine's view instead, which most programs do not mind.
-fn mount(what: &CStr, at: &CStr, kind: &CStr, flags: libc::c_ulong) {
+/// Whether it could.
+fn mount(what: &CStr, at: &CStr, kind: &CStr, flags: libc::c_ulong) -> bool {
     // SAFETY: three C strings, and no data.
-    unsafe {
+    let result = unsafe {
         libc::mount(
             what.as_ptr(),
             at.as_ptr(),
@@ -152,6 +241,7 @@ fn mount(what: &CStr, at: &CStr, kind: &CStr, flags: libc::c_ulong) {
             std::ptr::null(),
         )
     };
+    result == 0
 }
 
 /// A pipe whose reading end never blocks.

@@ -337,8 +337,11 @@ impl Worker {
             return self.never(index, "it has no namespace".into());
         };
         match launch(&post.job, namespace.descriptor().as_raw_fd(), hosts) {
-            Ok(process) => {
+            Ok((process, notes)) => {
                 post.began = Some(now_ns());
+                for note in notes {
+                    post.take(format!("(wire: without {note})\n").as_bytes());
+                }
                 post.stage = Stage::Running(process);
                 if post.job.ready == Ready::Started && post.job.service {
                     self.ready(index);

@@ -6,6 +6,7 @@
 use crate::clock::now_ns;
 use crate::netns::{Namespace, NetnsError, Route, VethEnd, forward_here, veth};
 use crate::port::{self, Options, PortError};
+use crate::thread;
 use node::{Frame, Node, Out, Port, Time};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, protocol};
@@ -105,7 +106,7 @@ impl Trial {
                 on: None,
             })?;
         }
-        r.enter(forward_here)?;
+        r.enter(forward_here)??;
         let sink = b.enter(|| UdpSocket::bind((HOSTS[1], SINK)))?;
         Ok(Trial {
             hosts: [a, b],
@@ -140,7 +141,7 @@ impl Trial {
         let stop = AtomicBool::new(false);
         let sent = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let sender = thread::spawn_scoped(scope, "sender", || {
                 let mut batch = Vec::with_capacity(BATCH);
                 let mut next = frames.iter().cycle();
                 while !stop.load(Ordering::Relaxed) {
@@ -155,6 +156,7 @@ impl Trial {
                     }
                 }
             });
+            sender.map_err(failed("flooding"))?;
             pause(WARM);
             let seen = |sent: &AtomicU64| -> Result<_, TrialError> {
                 let came = self.hosts[1].enter(|| received("eth0"))?;
@@ -195,15 +197,16 @@ impl Trial {
         }
         let stop = AtomicBool::new(false);
         let came = AtomicU64::new(0);
-        let rate = std::thread::scope(|scope| {
-            scope.spawn(|| {
+        std::thread::scope(|scope| {
+            let writer = thread::spawn_scoped(scope, "sender", || {
                 let bytes = vec![0x55; 256 * 1024];
                 while !stop.load(Ordering::Relaxed) {
                     // What stands still is seen in what came.
                     let _ = sender.write(&bytes);
                 }
             });
-            scope.spawn(|| {
+            writer.map_err(failed("streaming"))?;
+            let reader = thread::spawn_scoped(scope, "receiver", || {
                 let mut bytes = vec![0; 256 * 1024];
                 while !stop.load(Ordering::Relaxed) {
                     if let Ok(count) = receiver.read(&mut bytes) {
@@ -211,18 +214,21 @@ impl Trial {
                     }
                 }
             });
+            // The other one is waited for at the end of the scope.
+            reader.map_err(failed("streaming")).inspect_err(|_| {
+                stop.store(true, Ordering::Relaxed);
+            })?;
             pause(WARM);
             let (first, begun) = (came.load(Ordering::Relaxed), now_ns());
             pause(time);
             let bytes = came.load(Ordering::Relaxed) - first;
             let seconds = (now_ns() - begun) as f64 / 1e9;
             stop.store(true, Ordering::Relaxed);
-            Rate {
+            Ok(Rate {
                 bits: bytes as f64 * 8.0 / seconds,
                 ..Rate::default()
-            }
-        });
-        Ok(rate)
+            })
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Mounting, and the device through which the kernel asks.
 
+use super::place::{self, Hold};
 use super::protocol::{self, HEADER};
 use std::ffi::CString;
 use std::io::{self, IoSliceMut};
@@ -26,6 +27,17 @@ pub enum MountError {
     /// No FUSE here.
     #[error("cannot open /dev/fuse: {0}; the kernel needs the module `fuse` (modprobe fuse)")]
     NoFuse(io::Error),
+    /// Another `wire mount` is there.
+    #[error(
+        "{} is the mount of another `wire mount`{whose}; end that (umount {}), name another directory, or mount over it with --over",
+        path.display(), path.display()
+    )]
+    Taken {
+        /// The directory.
+        path: PathBuf,
+        /// Whose, as far as it is known, behind a comma.
+        whose: String,
+    },
     /// The kernel refuses the mount.
     #[error("cannot mount on {}: {source}", path.display())]
     Refused {
@@ -46,7 +58,7 @@ pub enum MountError {
         why: String,
     },
     /// A thread could not be started.
-    #[error("cannot start a thread: {0}")]
+    #[error(transparent)]
     Thread(io::Error),
 }
 
@@ -122,6 +134,10 @@ pub struct Mounted {
     path: PathBuf,
     /// The directory was made for the mount.
     made: bool,
+    /// The mount's number, by which it is told from others in the same place.
+    number: Option<u64>,
+    /// Tells other mounts of the directory, in other namespaces too, that it is in use.
+    hold: Option<Hold>,
     /// Somebody has unmounted it already.
     gone: bool,
 }
@@ -131,12 +147,8 @@ impl Mounted {
     ///
     /// # Errors
     /// See [`MountError`].
-    pub fn new(path: &Path) -> Result<(Mounted, Device), MountError> {
-        // A dead mount: everything but unmounting it fails.
-        let dead = |error: &io::Error| error.raw_os_error() == Some(libc::ENOTCONN);
-        if std::fs::metadata(path).as_ref().is_err_and(dead) {
-            detach(path);
-        }
+    pub fn new(path: &Path, over: bool) -> Result<(Mounted, Device), MountError> {
+        detach_dead(path);
         let directory = |source| MountError::Directory {
             path: path.to_owned(),
             source,
@@ -146,6 +158,15 @@ impl Mounted {
             std::fs::create_dir_all(path).map_err(directory)?;
         }
         let path = path.canonicalize().map_err(directory)?;
+        let taken = place::top(&path).filter(place::Top::is_ours);
+        if let Some(top) = taken.as_ref().filter(|_| !over) {
+            let whose = top.whose();
+            return Err(MountError::Taken { path, whose });
+        }
+        let hold = match taken {
+            None => Hold::of(&path),
+            Some(_) => None,
+        };
         let device = if is_root() {
             mount_directly(&path)
         } else {
@@ -154,8 +175,10 @@ impl Mounted {
         match device {
             Ok(fd) => Ok((
                 Mounted {
+                    number: place::top(&path).map(|top| top.number),
                     path,
                     made,
+                    hold,
                     gone: false,
                 },
                 Device(fd),
@@ -182,12 +205,25 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        if !self.gone {
+        // Another may have mounted over it since: that one stays.
+        let top = place::top(&self.path).map(|top| top.number);
+        if !self.gone && top == self.number {
             detach(&self.path);
         }
-        if self.made {
+        // One that this mount was over, and that has ended meanwhile.
+        detach_dead(&self.path);
+        // Removed, the directory would take with it what others have mounted on it, in other namespaces too.
+        if self.made && self.hold.as_ref().is_none_or(Hold::is_last) {
             let _ = std::fs::remove_dir(&self.path);
         }
+    }
+}
+
+/// Takes a mount away whose process is gone: everything but unmounting it fails.
+fn detach_dead(path: &Path) {
+    let dead = |error: &io::Error| error.raw_os_error() == Some(libc::ENOTCONN);
+    if std::fs::metadata(path).as_ref().is_err_and(dead) {
+        detach(path);
     }
 }
 
@@ -223,11 +259,12 @@ fn mount_directly(path: &Path) -> Result<OwnedFd, MountError> {
     );
     let options = CString::new(options).expect("no zero in it");
     let target = c_path(path).map_err(refused)?;
+    let source = CString::new(place::source()).expect("no zero in it");
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_NOATIME;
     // SAFETY: all four are valid C strings; FUSE reads its options as one.
     let result = unsafe {
         libc::mount(
-            c"wireline".as_ptr(),
+            source.as_ptr(),
             target.as_ptr(),
             c"fuse.wire".as_ptr(),
             flags,
@@ -252,7 +289,10 @@ fn mount_by_helper(path: &Path) -> Result<OwnedFd, MountError> {
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
         .args([
             "-o",
-            "fsname=wireline,subtype=wire,default_permissions,nosuid,nodev,noatime",
+            &format!(
+                "fsname={},subtype=wire,default_permissions,nosuid,nodev,noatime",
+                place::source()
+            ),
         ])
         .arg("--")
         .arg(path)

@@ -225,7 +225,7 @@ impl Served {
 }
 
 /// Starts the pacing thread of a sending half.
-pub fn pace(tx: Box<dyn Transmit>, tick: Tick) -> Pacer {
+pub fn pace(tx: Box<dyn Transmit>, tick: Tick) -> std::io::Result<Pacer> {
     Pacer::start(tx, tick)
 }
 

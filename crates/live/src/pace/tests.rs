@@ -35,7 +35,7 @@ impl Transmit for Keeper {
 
 fn keeper() -> (Log, Pacer) {
     let log = Log::default();
-    let pacer = Pacer::start(Box::new(Keeper(log.clone())), Tick::EIGHT_NS);
+    let pacer = Pacer::start(Box::new(Keeper(log.clone())), Tick::EIGHT_NS).unwrap();
     (log, pacer)
 }
 

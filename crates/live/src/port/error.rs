@@ -16,10 +16,7 @@ pub enum PortError {
         known: String,
     },
     /// The process may not do this.
-    #[error(
-        "`{name}`: {doing} needs {capability}; run as root, or grant it once: \
-         sudo setcap cap_net_raw,cap_net_admin+ep $(command -v wire)"
-    )]
+    #[error("`{name}`: {doing} needs {capability}; {}", grant(capability))]
     Permission {
         /// The port.
         name: String,
@@ -149,6 +146,25 @@ pub enum PortError {
     },
 }
 
+/// How to come by capabilities: those that nearly all ports need, and the others that are named.
+fn grant(capability: &str) -> String {
+    let words = capability.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let named = words.filter(|word| word.starts_with("CAP_"));
+    let mut all = vec!["cap_net_raw".to_owned(), "cap_net_admin".to_owned()];
+    for name in named.map(str::to_ascii_lowercase) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    match capability.contains("CAP_") {
+        true => format!(
+            "run as root, or grant it once: sudo setcap {}+ep $(command -v wire)",
+            all.join(",")
+        ),
+        false => "run as a user who has them".into(),
+    }
+}
+
 impl PortError {
     /// Whether the port is of no more use: no later call will do better.
     pub fn is_end(&self) -> bool {
@@ -186,5 +202,25 @@ impl PortError {
                 source,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lacking_is_what_is_advised_to_be_granted() {
+        let told = |capability| {
+            let error = io::Error::from_raw_os_error(libc::EACCES);
+            PortError::from_io("p", "waiting", capability, error).to_string()
+        };
+        assert!(told("CAP_NET_RAW").contains("setcap cap_net_raw,cap_net_admin+ep"));
+        assert!(
+            told("CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF")
+                .contains("setcap cap_net_raw,cap_net_admin,cap_bpf+ep")
+        );
+        assert!(told("CAP_NET_BIND_SERVICE").contains("cap_net_bind_service+ep"));
+        assert!(!told("the right to write there").contains("setcap"));
     }
 }

@@ -4,6 +4,7 @@ use super::fault;
 use crate::clock::now_ns;
 use crate::file::{FileError, Item, Source};
 use crate::port::{PortError, Receive, Received, RxCounters};
+use crate::thread;
 use packet::Tick;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
@@ -148,14 +149,12 @@ impl Piped {
         let (give, frames) = sync_channel(AHEAD);
         let (spent, buffers) = channel();
         let stamper = Stamper { tick, epoch };
-        std::thread::Builder::new()
-            .name("pipe".into())
-            .spawn(move || pump(source, stamper, &give, &buffers))
-            .map_err(|source| PortError::Io {
-                name: name.into(),
-                doing: "starting its thread",
-                source,
-            })?;
+        let body = move || pump(source, stamper, &give, &buffers);
+        thread::spawn("pipe", body).map_err(|source| PortError::Io {
+            name: name.into(),
+            doing: "starting its thread",
+            source,
+        })?;
         Ok(Piped {
             name: name.into(),
             frames,

@@ -2,6 +2,7 @@
 
 use super::host::Run;
 use super::schedule::Item;
+use crate::clock::now_ns;
 use crate::port::PortError;
 use node::fact::{Interface, Queue};
 use node::frame::LONGEST;
@@ -87,8 +88,11 @@ impl Desk {
             at_once: Vec::new(),
             queued: false,
         });
+        // Work takes what it takes here.
+        let mut out = Out::default();
+        out.set_stopwatch(|| Time::from_ns(now_ns()));
         Desk {
-            out: Out::default(),
+            out,
             ways: ways.collect(),
             items: Vec::new(),
             order: 0,
@@ -289,6 +293,13 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_can_learn_what_its_work_costs() {
+        let desk = Desk::new(std::iter::empty());
+        let began = desk.out.stopwatch().expect("work takes time here");
+        assert!(desk.out.stopwatch() >= Some(began));
+    }
 
     #[test]
     fn a_frame_need_not_wait_for_one_that_counts_as_sent_later() {

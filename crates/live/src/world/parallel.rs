@@ -1,5 +1,6 @@
 //! Many small things that the kernel does slowly, done side by side.
 
+use crate::thread::spawn_scoped;
 use std::thread::{ScopedJoinHandle, scope};
 
 /// Threads that make namespaces, wires and ports: these take the processor, of which there are few.
@@ -22,10 +23,14 @@ pub fn each<T: Send, E: Send>(
                     let mine = (first..count).step_by(threads);
                     mine.map(|index| (index, body(index))).collect::<Vec<_>>()
                 };
-                scope.spawn(own)
+                // Without a thread its share is done here.
+                spawn_scoped(scope, "builder", own).map_err(|_| own())
             })
             .collect();
-        threads.into_iter().flat_map(join).collect()
+        let shares = threads.into_iter();
+        shares
+            .flat_map(|share| share.map_or_else(|done| done, join))
+            .collect()
     });
     all.sort_by_key(|(index, _)| *index);
     all.into_iter().map(|(_, result)| result).collect()
@@ -45,7 +50,7 @@ pub fn close<T: Send>(all: Vec<T>) {
                 break;
             }
             // Without a thread they are closed here, one by one.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(mine));
+            let _ = spawn_scoped(scope, "closer", move || drop(mine));
         }
     });
 }

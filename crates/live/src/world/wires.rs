@@ -295,7 +295,7 @@ fn settle(
     }
     batch.send()?;
     if stack.forward {
-        netns::forward_here();
+        netns::forward_here()?;
     }
     Ok(())
 }

@@ -45,6 +45,8 @@ pub enum Error {
     Unsupported(Unsupported),
     /// There is no code generator for this machine.
     Machine(String),
+    /// So many statements are too many for a function: the interpreter has to run them.
+    TooLarge(usize),
     /// A fault of this crate or of Cranelift.
     Code(String),
 }
@@ -54,6 +56,12 @@ impl fmt::Display for Error {
         match self {
             Error::Unsupported(unsupported) => unsupported.fmt(f),
             Error::Machine(why) => write!(f, "no machine code can be made here: {why}"),
+            Error::TooLarge(statements) => {
+                write!(
+                    f,
+                    "{statements} statements are too many for the fast engine"
+                )
+            }
             Error::Code(why) => write!(f, "the program could not be compiled: {why}"),
         }
     }
@@ -115,6 +123,9 @@ pub(crate) fn new(environment: &Arc<Environment>, options: &Options) -> Result<J
     })
 }
 
+/// So many statements become one function. The time and memory that it takes to make one grow faster than the function.
+const MOST_STATEMENTS: usize = 20_000;
+
 /// A function's code, and whether it needs the packet's own bytes.
 struct Made {
     code: Code,
@@ -167,6 +178,21 @@ fn make(
 ) -> Result<Made, Error> {
     let environment = &shared.environment;
     let program = &*environment.program;
+    let statements: usize = match what {
+        What::Section(index) => crate::plan::statements(&program.sections[*index], program),
+        What::Path(path) => {
+            let sections = path.steps.iter().filter_map(|step| match step {
+                Step::Run(id) => Some(&program.sections[id.index()]),
+                _ => None,
+            });
+            sections
+                .map(|one| crate::plan::statements(one, program))
+                .sum()
+        }
+    };
+    if statements > MOST_STATEMENTS {
+        return Err(Error::TooLarge(statements));
+    }
     let target = Target {
         convention: module.target_config().default_call_conv,
         too_short: error(program, "PacketTooShort"),

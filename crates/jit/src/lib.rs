@@ -216,13 +216,17 @@ impl Engine for Jit {
             self.path = match self.path(path) {
                 Ok(way) => Some(way),
                 // Too much for one function; then section by section.
-                Err(Error::Code(_)) => None,
+                Err(Error::Code(_) | Error::TooLarge(_)) => None,
                 Err(error) => return Err(told(error)),
             };
             return Ok(self.path.is_some());
         }
         for index in 0..self.sections.len() {
-            self.sections[index] = Compiled::Code(self.section(index).map_err(told)?);
+            self.sections[index] = match self.section(index) {
+                Ok(section) => Compiled::Code(section),
+                Err(Error::TooLarge(_)) => Compiled::Not,
+                Err(error) => return Err(told(error)),
+            };
         }
         Ok(false)
     }

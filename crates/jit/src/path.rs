@@ -175,7 +175,14 @@ impl Unit<'_, '_> {
             Source::Now => self.field(offset_of!(State, now)),
             Source::Nanoseconds => self.field(offset_of!(State, nanoseconds)),
             Source::ChecksumError => self.field(offset_of!(State, checksum_error)),
+            Source::WaitingPackets(port) => self.waiting(port, Shim::WaitingPackets),
+            Source::WaitingTime(port) => self.waiting(port, Shim::WaitingTime),
         }
+    }
+
+    fn waiting(&mut self, port: SlotId, shim: Shim) -> Value {
+        let port = self.read(port).limbs[0];
+        self.call(shim, &[port]).unwrap_or(port)
     }
 
     /// Goes to a block with a result if a value is not zero.

@@ -92,7 +92,10 @@ impl Plan {
             match step {
                 Step::Set(to, from) => {
                     user(to);
-                    if let Source::Slot(from) = from {
+                    if let Source::Slot(from)
+                    | Source::WaitingPackets(from)
+                    | Source::WaitingTime(from) = from
+                    {
                         user(from);
                     }
                 }
@@ -256,6 +259,15 @@ impl Plan {
             }
         }
     }
+}
+
+/// How many statements a section has, with those of its tables' actions.
+pub(crate) fn statements(section: &Section, program: &Program) -> usize {
+    let of = |body: &Body| -> usize { body.blocks.iter().map(|b| b.statements.len()).sum() };
+    let tables = tables_of(&section.body).into_iter();
+    let choices = tables.flat_map(|table| &program.tables[table.index()].actions);
+    let actions = choices.map(|choice| of(&program.actions[choice.action.index()].body));
+    of(&section.body) + actions.sum::<usize>()
 }
 
 /// How many blocks a section has, with those of its tables' actions.

@@ -79,6 +79,10 @@ pub(crate) enum Shim {
     Clear,
     /// A checksum is not as it should be.
     ChecksumError,
+    /// `(port)`: how many packets wait there.
+    WaitingPackets,
+    /// `(port)`: for how many microseconds.
+    WaitingTime,
 }
 
 /// Where the code of a lookup is, which gives a [`Row`].
@@ -101,6 +105,8 @@ pub(crate) fn address(shim: Shim) -> (usize, bool) {
         Shim::Append => (append as *const () as usize, false),
         Shim::ChecksumError => (checksum_error as *const () as usize, false),
         Shim::Clear => (clear as *const () as usize, false),
+        Shim::WaitingPackets => (waiting_packets as *const () as usize, true),
+        Shim::WaitingTime => (waiting_time as *const () as usize, true),
         Shim::OutOfSteps => (out_of_steps as *const () as usize, false),
     }
 }
@@ -388,6 +394,18 @@ unsafe extern "C" fn clear(state: *mut State) {
     // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
     state.cells().fill(0);
+}
+
+unsafe extern "C" fn waiting_packets(state: *mut State, port: u64) -> u64 {
+    // SAFETY: as in `hit`.
+    let state = unsafe { &*state };
+    u64::from(state.context().waiting(port).packets)
+}
+
+unsafe extern "C" fn waiting_time(state: *mut State, port: u64) -> u64 {
+    // SAFETY: as in `hit`.
+    let state = unsafe { &*state };
+    u64::from(state.context().waiting(port).time)
 }
 
 unsafe extern "C" fn out_of_steps(state: *mut State) {

@@ -3,7 +3,8 @@
 use jit::Jit;
 use p4::compile::{Options, compile};
 use p4::source::Includes;
-use pipeline::architecture::{Config, Pipeline};
+use pipeline::architecture::{Collected, Config, Pipeline};
+use pipeline::context::Waiting;
 use pipeline::environment::Environment;
 use pipeline::stf;
 use std::path::{Path, PathBuf};
@@ -65,4 +66,24 @@ fn the_corpus_passes_in_the_fast_engine() {
         programs >= 20 && met >= 200,
         "{programs} programs, {met} expectations"
     );
+}
+
+#[test]
+fn the_fast_engine_sees_what_waits_at_a_port() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/p4");
+    let text = std::fs::read_to_string(folder.join("queue_depths.p4")).unwrap();
+    let compiled = compile("q.p4", &text, &mut Beside(&folder), &Options::default());
+    let environment = Environment::new(Arc::new(compiled.program.unwrap()), Default::default());
+    let environment = Arc::new(environment.unwrap());
+    let engine = Box::new(Jit::new(&environment).unwrap());
+    let mut pipeline = Pipeline::new(&environment, engine, &Config::default()).unwrap();
+    assert!(pipeline.reads_queues());
+    let (packets, time) = (7, 300);
+    pipeline.set_waiting(3, Waiting { packets, time });
+    let mut out = Collected::default();
+    for port in [3, 2] {
+        pipeline.process(node::Time::ZERO, 0, &[port, 0, 0, 0], &mut out);
+    }
+    let expected = [(3, vec![3, 7, 7, 44]), (2, vec![2, 0, 0, 0])];
+    assert_eq!(out.packets, expected);
 }

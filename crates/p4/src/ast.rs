@@ -43,6 +43,15 @@ pub struct Annotation {
     pub span: Span,
 }
 
+/// Annotations that take numbers: expressions whose values are known while compiling, not tokens.
+pub const NUMBERED: [&str; 5] = [
+    "field_list",
+    "id",
+    "max_group_size",
+    "max_member_weight",
+    "priority",
+];
+
 /// What stands behind an annotation's name.
 #[derive(Clone, Debug)]
 pub enum AnnotationBody {
@@ -51,6 +60,8 @@ pub enum AnnotationBody {
     /// The tokens between the brackets, as text with one space between two: `@name("ingress.t")`. A single string literal
     /// has its quotes, and is unescaped by [`Annotation::string`].
     Tokens(Vec<Arc<str>>),
+    /// The numbers of [`NUMBERED`] annotations: `@id(5 * 2)`, `@field_list(FIRST, 2)`. The checker works them out.
+    Numbers(Vec<Expression>),
     /// A structured list of expressions.
     Expressions(Vec<Expression>),
     /// A structured list of pairs.

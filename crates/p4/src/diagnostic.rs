@@ -107,10 +107,10 @@ fn excerpt(out: &mut String, sources: &Sources, span: Span, message: &str) {
         return;
     };
     let number = format!("{}", place.line);
-    let column = place.column as usize - 1;
     let length = sources
         .text(span)
         .map_or(1, |text| text.lines().next().unwrap_or("").chars().count());
+    let (line, column) = window(line, place.column as usize - 1);
     let room = line.chars().count().saturating_sub(column).max(1);
     // Tabs stay tabs, so that the carets stand below what they mean.
     let lead: String = line
@@ -121,6 +121,26 @@ fn excerpt(out: &mut String, sources: &Sources, span: Span, message: &str) {
     let carets: String = core::iter::repeat_n('^', length.clamp(1, room)).collect();
     let _ = writeln!(out, " {number} | {line}");
     let _ = writeln!(out, " {:width$} | {lead}{carets}", "", width = number.len());
+}
+
+/// So many characters of a line are shown.
+const WIDEST: usize = 400;
+
+/// The part of a long line around a column, and where the column is in it.
+fn window(line: &str, column: usize) -> (String, usize) {
+    let count = line.chars().count();
+    if count <= WIDEST {
+        return (line.into(), column);
+    }
+    let from = column.saturating_sub(WIDEST / 2).min(count - WIDEST);
+    let mut part: String = line.chars().skip(from).take(WIDEST).collect();
+    if from + WIDEST < count {
+        part.push_str("...");
+    }
+    match from {
+        0 => (part, column),
+        _ => (format!("...{part}"), column - from + 3),
+    }
 }
 
 /// Collects what a run has to say, up to a bound.

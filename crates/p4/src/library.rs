@@ -55,6 +55,18 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Whether a package is one that engines run, by its name and the names of its blocks: packages of others are called `Switch` too.
+#[must_use]
+pub fn runs<'a>(package: &str, blocks: impl IntoIterator<Item = &'a str>) -> bool {
+    let blocks = blocks.into_iter();
+    match package {
+        "V1Switch" | "PSA_Switch" => true,
+        "Switch" => blocks.eq(["p", "ig", "eg", "dep"]),
+        "Bump" => blocks.eq(["p", "pipe", "dep"]),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

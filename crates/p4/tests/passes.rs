@@ -1,9 +1,10 @@
 //! What the passes make of programs: which tables become a part of the control flow, what leaves the packet's representation.
 
-use p4::compile::{Options, compile};
+use p4::compile::{Options, Stop, compile};
 use p4::ir::{Expr, Program, StatementKind, Terminator, text};
 use p4::library;
 use p4::source::Includes;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Library;
 
@@ -181,4 +182,90 @@ fn fields_that_are_only_passed_on_become_one_slot() {
     );
     let printed = text::print(&program);
     assert_eq!(text::print(&text::parse(&printed).unwrap()), printed);
+}
+
+/// A program of 1 kB around a stack of 30,000 headers.
+fn with_large_stack(ingress: &str) -> String {
+    format!(
+        "#include <core.p4>
+#include <v1model.p4>
+header a_t {{ bit<16> x; }}
+struct headers {{ a_t[30000] s; }}
+struct meta {{ bit<16> i; }}
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {{
+    state start {{ p.extract(h.s.next); transition select(h.s.last.x) {{ 0: accept; default: start; }} }}
+}}
+control V(inout headers h, inout meta m) {{ apply {{ }} }}
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {{ apply {{
+{ingress} }} }}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) {{ apply {{ }} }}
+control C(inout headers h, inout meta m) {{ apply {{ }} }}
+control D(packet_out p, in headers h) {{ apply {{ p.emit(h); }} }}
+V1Switch(P(), V(), I(), E(), C(), D()) main;"
+    )
+}
+
+#[test]
+fn large_stacks_compile_or_are_told_to_be_too_large() {
+    for (ingress, fits) in [
+        ("h.s[m.i].x = h.s[m.i + 1].x;\n".repeat(20), true),
+        (
+            "h.s[h.s[h.s[m.i].x].x].x = h.s[h.s[m.i].x].x;\n".repeat(3),
+            true,
+        ),
+        (
+            "if (h.s[m.i].x == 1) { h.s.push_front(1); }\n".repeat(2),
+            true,
+        ),
+        ("headers g; g = h; h.s = g.s;\n".to_string(), true),
+        ("h.s.push_front(1);\n".repeat(20), false),
+        (
+            "if (h.s[m.i].x == 1) { h.s.push_front(1); }\n".repeat(12),
+            false,
+        ),
+        (
+            "hash(m.i, HashAlgorithm.crc16, 16w0, h.s, 16w9);\n".repeat(200),
+            false,
+        ),
+    ] {
+        let text = with_large_stack(&ingress);
+        let compiled = compile("t.p4", &text, &mut Library, &Options::default());
+        let told = compiled.diagnostics.sorted().into_iter();
+        let errors: Vec<_> = told.filter(|one| one.code == "too-large").collect();
+        assert_eq!(
+            (compiled.program.is_some(), errors.len()),
+            (fits, usize::from(!fits)),
+            "{ingress}"
+        );
+        for error in errors {
+            // Somewhere in the statements, not at the program's head.
+            let place = compiled.sources.place(error.span.start).unwrap();
+            assert!(place.line > 12, "{}", place.line);
+        }
+    }
+}
+
+#[test]
+fn compiling_ends_when_it_is_told_to() {
+    let text = with_large_stack("h.s.push_front(1); h.s[m.i].x = 1;");
+    let compile_until = |most: usize| {
+        let asked = AtomicUsize::new(0);
+        let stop = Stop::new(move || asked.fetch_add(1, Ordering::Relaxed) >= most);
+        let options = Options {
+            stop: Some(stop),
+            ..Options::default()
+        };
+        compile("t.p4", &text, &mut Library, &options)
+    };
+    // In the checker, while lowering, and between the passes.
+    for most in [0, 1, 30, 80, 81, 82, 83, 84, 85, 86] {
+        let compiled = compile_until(most);
+        if compiled.program.is_none() {
+            let codes: Vec<_> = compiled.diagnostics.iter().map(|one| one.code).collect();
+            assert!(codes.contains(&"stopped"), "{most}: {codes:?}");
+        } else {
+            assert!(most > 30);
+        }
+    }
+    assert!(compile_until(usize::MAX).program.is_some());
 }

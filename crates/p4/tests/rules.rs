@@ -167,6 +167,11 @@ fn entries_that_never_match_are_told() {
     assert_eq!(errors(&twice), [("duplicate-entry", FIRST + 3)]);
     let covered = entries("ternary", "0 &&& 0xf0 : n();\n 3 : n();");
     assert_eq!(warnings(&covered), [("covered-entry", FIRST + 2)]);
+    let lets_win = entries(
+        "ternary",
+        "0 &&& 0xf0 : n() @priority(2);\n 3 : n() @priority(1);",
+    );
+    assert_eq!(warnings(&lets_win), []);
     let beside = entries("ternary", "0 &&& 0xf0 : n();\n 0x13 : n();\n _ : n();");
     assert_eq!(warnings(&beside), []);
 }

@@ -2,6 +2,7 @@
 
 use crate::arbitration::{Arbiter, Notice, StreamId};
 use crate::digests::Digests;
+use crate::messages::DeviceConfig;
 use crate::messages::runtime::{
     self as pb, CapabilitiesRequest, CapabilitiesResponse, GetForwardingPipelineConfigRequest,
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
@@ -12,21 +13,21 @@ use crate::messages::runtime::{
 use crate::packets;
 use crate::pipeline_state::Pipeline;
 use crate::read::{self, bare};
-use crate::service::{Answers, P4Runtime, P4RuntimeServer};
+use crate::service::{Answers, Gone, P4Runtime, P4RuntimeServer};
 use crate::status;
 use crate::write;
 use listen::Gate;
 use listen::http::{ServerConfig, Version};
 use node::Time;
-use p4::compile::{Options, compile};
+use p4::compile::{Options, Stop, compile};
 use p4::diagnostic::Severity;
 use p4::source::Includes;
 use pipeline::control::{Atomicity, Control};
 use pipeline::environment::{self, Environment};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
@@ -40,6 +41,10 @@ const POLL: Duration = Duration::from_millis(1);
 const WAITING: usize = 1024;
 /// Entities in one message of an answer.
 const TOGETHER: usize = 256;
+/// A program that takes longer to compile is given up.
+const LONGEST_COMPILE: Duration = Duration::from_secs(60);
+/// So long a program waits for another to be compiled.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// What forwards packets.
 pub trait Device: Send + Sync + 'static {
@@ -73,6 +78,8 @@ pub struct Server {
     arbiter: Mutex<Arbiter>,
     streams: Mutex<Streams>,
     digests: Mutex<Digests>,
+    /// Held by who compiles.
+    compiler: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -187,6 +194,7 @@ impl Server {
             arbiter: Mutex::default(),
             streams: Mutex::default(),
             digests: Mutex::default(),
+            compiler: Mutex::default(),
         })
     }
 
@@ -209,14 +217,22 @@ impl Server {
     }
 
     /// A program from what a controller brought.
-    fn verify(&self, config: &pb::ForwardingPipelineConfig) -> Result<Pipeline, Status> {
-        let text = std::str::from_utf8(&config.p4_device_config)
-            .ok()
-            .filter(|text| {
-                // What p4c makes for bmv2 says nothing that could be run here.
-                let begin = text.trim_start();
-                !begin.is_empty() && !begin.starts_with('{')
-            });
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "controllers wait in real time, whatever time packets see"
+    )]
+    fn verify(
+        &self,
+        config: &pb::ForwardingPipelineConfig,
+        gone: &Gone,
+    ) -> Result<Pipeline, Status> {
+        let wrapped = DeviceConfig::read(&config.p4_device_config);
+        let brought = wrapped.as_deref().unwrap_or(&config.p4_device_config);
+        let text = std::str::from_utf8(brought).ok().filter(|text| {
+            // What p4c makes for bmv2 says nothing that could be run here.
+            let begin = text.trim_start();
+            !begin.is_empty() && !begin.starts_with('{')
+        });
         let Some(text) = text else {
             let current = self.pipeline().map_err(|_| {
                 Status::invalid_argument(
@@ -228,12 +244,17 @@ impl Server {
                 .map_err(|error| Status::invalid_argument(error.to_string()))?;
             return self.named(current.again(&Arc::new(environment)), config);
         };
-        let compiled = compile(
-            "p4_device_config.p4",
-            text,
-            &mut NoFiles,
-            &Options::default(),
-        );
+        let one_at_a_time = self.wait_for_compiler(gone)?;
+        let (until, asked) = (Instant::now() + LONGEST_COMPILE, gone.clone());
+        let options = Options {
+            stop: Some(Stop::new(move || asked.is_so() || Instant::now() > until)),
+            ..Options::default()
+        };
+        let compiled = compile("p4_device_config.p4", text, &mut NoFiles, &options);
+        drop(one_at_a_time);
+        if gone.is_so() {
+            return Err(Status::cancelled("the client has gone"));
+        }
         let (Some(checked), Some(program)) = (&compiled.checked, compiled.program) else {
             let errors = compiled.diagnostics.sorted();
             let errors = errors.iter().filter(|d| d.severity == Severity::Error);
@@ -249,6 +270,30 @@ impl Server {
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let pipeline = Pipeline::new(checked, &Arc::new(environment), text.as_bytes().to_vec());
         self.named(pipeline, config)
+    }
+
+    /// Compiling takes a core and much memory: it is done for one controller at a time.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "controllers wait in real time, whatever time packets see"
+    )]
+    fn wait_for_compiler(&self, gone: &Gone) -> Result<MutexGuard<'_, ()>, Status> {
+        let until = Instant::now() + LONGEST_WAIT;
+        loop {
+            match self.compiler.try_lock() {
+                Ok(mine) => return Ok(mine),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if gone.is_so() => {
+                    return Err(Status::cancelled("the client has gone"));
+                }
+                Err(TryLockError::WouldBlock) if Instant::now() > until => {
+                    return Err(Status::unavailable(
+                        "the device compiles another program: call again when that is done",
+                    ));
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
     }
 
     /// With the controller's name for it, when both mean the same numbers.
@@ -523,6 +568,7 @@ impl P4Runtime for Server {
     fn set_pipeline(
         self: Arc<Self>,
         request: SetForwardingPipelineConfigRequest,
+        gone: Gone,
     ) -> Result<SetForwardingPipelineConfigResponse, Status> {
         use pb::set_forwarding_pipeline_config_request::Action;
         self.check_device(request.device_id)?;
@@ -532,7 +578,7 @@ impl P4Runtime for Server {
             let config = config
                 .as_ref()
                 .ok_or_else(|| Status::invalid_argument("the config is missing"))?;
-            self.verify(config)
+            self.verify(config, &gone)
         };
         match action {
             Action::Verify => {
@@ -724,4 +770,80 @@ fn refused(count: usize, number: usize, status: Status) -> Vec<Result<(), Status
         .collect();
     results[number] = Err(status);
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message;
+
+    const PROGRAM: &str = include_str!("../tests/router.p4");
+
+    struct Nowhere;
+
+    impl Device for Nowhere {
+        fn install(&self, _: &Arc<Environment>) -> Result<(), String> {
+            Ok(())
+        }
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+    }
+
+    fn config(bytes: Vec<u8>) -> pb::ForwardingPipelineConfig {
+        pb::ForwardingPipelineConfig {
+            p4_device_config: bytes,
+            ..Default::default()
+        }
+    }
+
+    fn wrapped(text: &str) -> Vec<u8> {
+        let config = DeviceConfig {
+            reassign: true,
+            extras: Vec::new(),
+            device_data: text.into(),
+        };
+        config.encode_to_vec()
+    }
+
+    #[test]
+    fn a_program_may_come_as_it_is_or_wrapped_as_for_bmv2() {
+        let server = Server::new(Nowhere, None, Settings::default());
+        let gone = Gone::default();
+        for bytes in [PROGRAM.into(), wrapped(PROGRAM)] {
+            let pipeline = server
+                .verify(&config(bytes), &gone)
+                .map_err(|s| s.to_string());
+            let pipeline = pipeline.unwrap();
+            assert_eq!(pipeline.device_config, PROGRAM.as_bytes());
+            *server.pipeline.write().unwrap() = Some(Arc::new(pipeline));
+        }
+        // What p4c makes for bmv2 stands for the program that the device has, however long it is.
+        for length in [10, 200, 100_000] {
+            let json = format!("{{{}}}", " ".repeat(length));
+            assert!(server.verify(&config(wrapped(&json)), &gone).is_ok());
+            assert!(server.verify(&config(json.into()), &gone).is_ok());
+        }
+        let wrong = server.verify(&config(wrapped("no program")), &gone);
+        assert_eq!(wrong.err().unwrap().code(), Code::InvalidArgument);
+    }
+
+    #[test]
+    fn nobody_compiles_for_a_client_that_has_gone() {
+        let server = Server::new(Nowhere, None, Settings::default());
+        let gone = Gone::default();
+        gone.tell();
+        let refused = server.verify(&config(PROGRAM.into()), &gone);
+        assert_eq!(refused.err().unwrap().code(), Code::Cancelled);
+        // Nor does it wait for another program to be compiled.
+        let busy = server.compiler.lock().unwrap();
+        let refused = server.verify(&config(PROGRAM.into()), &gone);
+        assert_eq!(refused.err().unwrap().code(), Code::Cancelled);
+        drop(busy);
+        assert!(
+            server
+                .verify(&config(PROGRAM.into()), &Gone::default())
+                .is_ok()
+        );
+    }
 }

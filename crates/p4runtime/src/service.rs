@@ -6,10 +6,12 @@ use crate::messages::runtime::{
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamMessageRequest,
     StreamMessageResponse, WriteRequest, WriteResponse,
 };
+use crate::status;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use tokio_stream::Stream;
 use tonic::body::Body;
@@ -30,9 +32,12 @@ pub trait P4Runtime: Send + Sync + 'static {
     /// Reads entities.
     fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status>;
     /// Brings a program.
+    ///
+    /// `gone` says, whenever it is asked, whether nobody waits for the answer any more.
     fn set_pipeline(
         self: Arc<Self>,
         request: SetForwardingPipelineConfigRequest,
+        gone: Gone,
     ) -> Result<SetForwardingPipelineConfigResponse, Status>;
     /// Tells which program there is.
     fn get_pipeline(
@@ -71,13 +76,38 @@ impl<T> NamedService for P4RuntimeServer<T> {
     const NAME: &'static str = "p4.v1.P4Runtime";
 }
 
+/// Whether the client of a call has gone away.
+#[derive(Clone, Debug, Default)]
+pub struct Gone(Arc<AtomicBool>);
+
+impl Gone {
+    /// Whether nobody waits for the answer any more.
+    #[must_use]
+    pub fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tell(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Somebody who waits for an answer.
+struct Waiting(Gone);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.tell();
+    }
+}
+
 /// A call with one question and one answer.
 struct Unary<T, F>(Arc<T>, F);
 
 impl<T, F, Q, A> UnaryService<Q> for Unary<T, F>
 where
     T: P4Runtime,
-    F: Fn(Arc<T>, Q) -> Result<A, Status> + Send + Copy + 'static,
+    F: Fn(Arc<T>, Q, Gone) -> Result<A, Status> + Send + Copy + 'static,
     Q: Send + 'static,
     A: Send + 'static,
 {
@@ -87,9 +117,14 @@ where
         let (inner, call) = (Arc::clone(&self.0), self.1);
         // Compiling a program or changing many entries takes its time; the stream's tasks go on meanwhile.
         Box::pin(async move {
-            let done = tokio::task::spawn_blocking(move || call(inner, request.into_inner())).await;
+            // Dropped with the call when the client goes away.
+            let waiting = Waiting(Gone::default());
+            let gone = waiting.0.clone();
+            let work = move || call(inner, request.into_inner(), gone);
+            let done = tokio::task::spawn_blocking(work).await;
             done.unwrap_or_else(|_| Err(Status::internal("the call ended early")))
                 .map(Response::new)
+                .map_err(status::bounded)
         })
     }
 }
@@ -106,6 +141,7 @@ impl<T: P4Runtime> ServerStreamingService<ReadRequest> for ReadCall<T> {
             let done = tokio::task::spawn_blocking(move || inner.read(request.into_inner())).await;
             done.unwrap_or_else(|_| Err(Status::internal("the call ended early")))
                 .map(Response::new)
+                .map_err(status::bounded)
         })
     }
 }
@@ -118,7 +154,10 @@ impl<T: P4Runtime> StreamingService<StreamMessageRequest> for StreamCall<T> {
     type Future = Coming<Self::ResponseStream>;
     fn call(&mut self, request: Request<Streaming<StreamMessageRequest>>) -> Self::Future {
         let inner = Arc::clone(&self.0);
-        Box::pin(async move { inner.stream(request.into_inner()).map(Response::new) })
+        Box::pin(async move {
+            let answers = inner.stream(request.into_inner());
+            answers.map(Response::new).map_err(status::bounded)
+        })
     }
 }
 
@@ -139,14 +178,21 @@ where
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let inner = Arc::clone(&self.0);
         match request.uri().path() {
-            "/p4.v1.P4Runtime/Write" => unary(request, Unary(inner, T::write)),
+            "/p4.v1.P4Runtime/Write" => unary(
+                request,
+                Unary(inner, |inner: Arc<T>, question, _| inner.write(question)),
+            ),
             "/p4.v1.P4Runtime/SetForwardingPipelineConfig" => {
                 unary(request, Unary(inner, T::set_pipeline))
             }
             "/p4.v1.P4Runtime/GetForwardingPipelineConfig" => {
-                unary(request, Unary(inner, T::get_pipeline))
+                let call = |inner: Arc<T>, question, _| inner.get_pipeline(question);
+                unary(request, Unary(inner, call))
             }
-            "/p4.v1.P4Runtime/Capabilities" => unary(request, Unary(inner, T::capabilities)),
+            "/p4.v1.P4Runtime/Capabilities" => {
+                let call = |inner: Arc<T>, question, _| inner.capabilities(question);
+                unary(request, Unary(inner, call))
+            }
             "/p4.v1.P4Runtime/Read" => Box::pin(async move {
                 let mut grpc = grpc(ProstCodec::default());
                 Ok(grpc.server_streaming(ReadCall(inner), request).await)
@@ -178,7 +224,7 @@ type Reply = Pin<Box<dyn Future<Output = Result<http::Response<Body>, Infallible
 fn unary<T, F, Q, A, B>(request: http::Request<B>, call: Unary<T, F>) -> Reply
 where
     T: P4Runtime,
-    F: Fn(Arc<T>, Q) -> Result<A, Status> + Send + Sync + Copy + 'static,
+    F: Fn(Arc<T>, Q, Gone) -> Result<A, Status> + Send + Sync + Copy + 'static,
     Q: prost::Message + Default + Send + 'static,
     A: prost::Message + Send + 'static,
     B: tonic::codegen::Body + Send + 'static,

@@ -5,6 +5,30 @@ use pipeline::control::{Error, ErrorKind};
 use prost::Message;
 use tonic::{Code, Status};
 
+/// Statuses travel in HTTP/2 headers, and clients take no more than 8 KiB of these, all together. A message is percent-encoded there.
+const LONGEST_MESSAGE: usize = 2500;
+/// In Base64 a third more.
+const LONGEST_DETAILS: usize = 3600;
+
+/// A status whose message is short enough to arrive.
+pub fn bounded(status: Status) -> Status {
+    let mut room = LONGEST_MESSAGE;
+    let cut = status.message().char_indices().find(|(_, c)| {
+        let plain = matches!(c, ' '..='~') && *c != '%';
+        let cost = if plain { 1 } else { 3 * c.len_utf8() };
+        let fits = cost <= room;
+        room = room.saturating_sub(cost);
+        !fits
+    });
+    match cut {
+        None => status,
+        Some((at, _)) => {
+            let message = format!("{} ...", &status.message()[..at]);
+            Status::with_details(status.code(), message, status.details().to_vec().into())
+        }
+    }
+}
+
 /// Why the control plane refused something.
 pub fn of(error: &Error) -> Status {
     let code = match error.kind {
@@ -58,9 +82,53 @@ pub fn of_updates(results: &[Result<(), Status>]) -> Result<(), Status> {
         message: message.clone(),
         details,
     };
-    Err(Status::with_details(
-        Code::Unknown,
-        message,
-        whole.encode_to_vec().into(),
-    ))
+    let details = whole.encode_to_vec();
+    if details.len() > LONGEST_DETAILS {
+        let message = format!(
+            "{message} (the errors of all updates are too long to be told: send fewer at once)"
+        );
+        return Err(Status::new(Code::Unknown, message));
+    }
+    Err(Status::with_details(Code::Unknown, message, details.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_cut_between_characters_and_a_short_one_stays() {
+        let short = bounded(Status::not_found("no table ä%"));
+        assert_eq!(
+            (short.code(), short.message()),
+            (Code::NotFound, "no table ä%")
+        );
+        for long in ["x".repeat(22_000), "ä\n%".repeat(9_000)] {
+            let status = bounded(Status::with_details(
+                Code::Unknown,
+                long.clone(),
+                vec![7].into(),
+            ));
+            let headers = status.clone().into_http::<tonic::body::Body>();
+            let header = headers.headers()["grpc-message"].len();
+            assert!(header < 3000, "{header}");
+            let message = status.message().strip_suffix(" ...").unwrap();
+            assert!(long.starts_with(message) && message.len() > 500);
+            assert_eq!((status.code(), status.details()), (Code::Unknown, &[7][..]));
+        }
+    }
+
+    #[test]
+    fn the_errors_of_many_updates_are_told_as_far_as_they_arrive() {
+        let refused = || {
+            Err(Status::not_found(
+                "there is no such entry in table `ingress.ipv4`",
+            ))
+        };
+        let few = of_updates(&[Ok(()), refused()]).unwrap_err();
+        assert!(!few.details().is_empty() && few.message().starts_with("1 of 2"));
+        let many: Vec<_> = (0..1000).map(|_| refused()).collect();
+        let many = of_updates(&many).unwrap_err();
+        assert!(many.details().is_empty() && many.message().contains("send fewer"));
+    }
 }

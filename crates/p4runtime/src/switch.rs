@@ -1,10 +1,11 @@
 //! A pipeline as a node whose program can be replaced while it runs.
 
 use crate::server::Device;
+use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Time};
 use pipeline::architecture::Pipeline;
 use pipeline::environment::Environment;
-use pipeline::node::PipelineNode;
+use pipeline::node::{PipelineNode, QUEUE_AGE};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -97,6 +98,15 @@ impl Node for SwitchNode {
     fn next_wake(&self) -> Option<Time> {
         let inner = self.current.next_wake();
         Some(inner.map_or(self.next_look, |at| at.min(self.next_look)))
+    }
+
+    /// Whatever program comes may read what waits at the ports.
+    fn wants_facts(&self) -> Option<Time> {
+        Some(QUEUE_AGE)
+    }
+
+    fn fact(&mut self, now: Time, fact: &Fact, out: &mut Out) {
+        self.current.fact(now, fact, out);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {

@@ -64,6 +64,15 @@ pub struct Hit {
     pub entry: u32,
 }
 
+/// What waits to leave by a port, as the world last told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Packets.
+    pub packets: u32,
+    /// How long a packet that comes now waits behind them, in microseconds; zero where nobody knows at what rate they leave.
+    pub time: u32,
+}
+
 /// A small generator of random numbers (splitmix64), the same for the same seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -120,6 +129,8 @@ pub struct Context {
     pub trace: Option<Box<Trace>>,
     /// Bytes to hash, reused.
     pub scratch: Vec<u8>,
+    /// By port; the ports that it ends before have nothing that waits.
+    pub waiting: Vec<Waiting>,
     profiles: Vec<Option<Reader<Contents>>>,
     value_sets: Vec<Reader<Vec<Vec<KeyMatch>>>>,
     groups: Reader<Groups>,
@@ -150,6 +161,7 @@ impl Context {
             checksums,
             trace: None,
             scratch: Vec::new(),
+            waiting: Vec::new(),
             profiles,
             value_sets: environment.value_sets.iter().map(Reader::new).collect(),
             groups: Reader::new(&environment.replication),
@@ -185,6 +197,13 @@ impl Context {
                 false
             }
         }
+    }
+
+    /// What waits at a port.
+    #[must_use]
+    pub fn waiting(&self, port: u64) -> Waiting {
+        let port = usize::try_from(port).unwrap_or(usize::MAX);
+        self.waiting.get(port).copied().unwrap_or_default()
     }
 
     /// Members and groups of an action profile; `None` for another object.

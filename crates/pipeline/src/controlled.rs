@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Time};
 
 /// What a controller does when a digest comes.
@@ -190,6 +191,14 @@ impl Node for Controlled {
             (Some(due), Some(node)) => Some(due.min(node)),
             (due, node) => due.or(node),
         }
+    }
+
+    fn wants_facts(&self) -> Option<Time> {
+        self.node.wants_facts()
+    }
+
+    fn fact(&mut self, now: Time, fact: &Fact, out: &mut Out) {
+        self.node.fact(now, fact, out);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {

@@ -113,6 +113,10 @@ pub enum Source {
     Nanoseconds,
     /// Whether the program found a checksum wrong.
     ChecksumError,
+    /// How many packets wait to leave by the port in this slot.
+    WaitingPackets(SlotId),
+    /// How long what comes now waits there, in microseconds.
+    WaitingTime(SlotId),
 }
 
 /// How a packet came to the end of a [`Path`].

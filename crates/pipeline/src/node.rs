@@ -1,14 +1,19 @@
 //! A pipeline as a node: a switch, or whatever its program makes of it, in any lab.
 
 use crate::architecture::{Drop, Output, Pipeline};
+use crate::context::Waiting;
 use crate::environment::Environment;
 use crate::state::Queue;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use node::fact::{Fact, What};
 use node::{Frame, Node, Out, Port, Time};
 
 /// How often the node looks for packets from the controller.
 const POLL: Time = Time::from_ms(1);
+
+/// How old what is known of queues may be, where the program reads it.
+pub const QUEUE_AGE: Time = Time::from_ms(1);
 
 /// A pipeline with so many ports.
 ///
@@ -165,6 +170,23 @@ impl Node for PipelineNode {
 
     fn next_wake(&self) -> Option<Time> {
         self.next_wake
+    }
+
+    fn wants_facts(&self) -> Option<Time> {
+        self.pipeline.reads_queues().then_some(QUEUE_AGE)
+    }
+
+    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+        if let What::Queue(queue) = fact.what
+            && queue.class == 0
+        {
+            let time = queue.wait().map_or(0, |wait| wait.as_ns() / 1000);
+            let waiting = Waiting {
+                packets: queue.packets,
+                time: u32::try_from(time).unwrap_or(u32::MAX),
+            };
+            self.pipeline.set_waiting(fact.port.0, waiting);
+        }
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {

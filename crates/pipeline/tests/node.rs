@@ -2,7 +2,8 @@
 
 mod programs;
 
-use node::{Frame, Node, Out, Port, Time};
+use node::fact::{Fact, Interface, Queue, What};
+use node::{Frame, Node, Out, Port, Rate, Time};
 use pipeline::node::PipelineNode;
 
 fn sent(out: &mut Out) -> Vec<(u16, Vec<u8>)> {
@@ -53,4 +54,48 @@ fn what_comes_in_at_one_side_of_a_bump_leaves_at_the_other() {
     node.frame(Time::ZERO, Port(1), Frame::new(&[0xFF, 0]), &mut out);
     assert_eq!(sent(&mut out), [(1, vec![1, 8, 0xAA]), (0, vec![1, 0xFF])]);
     assert_eq!(out.drops(), [("dropped by the program", 1)]);
+}
+
+#[test]
+fn egress_sees_what_waits_at_the_port_that_a_packet_leaves_by() {
+    let (pipeline, _) = programs::pipeline("queue_depths.p4");
+    let mut node = PipelineNode::new(pipeline, 7);
+    let mut out = Out::default();
+    assert!(node.wants_facts().is_some());
+    let mut tell = |port, what| {
+        let taken = Time::ZERO;
+        node.fact(Time::ZERO, &Fact { taken, port, what }, &mut out);
+    };
+    let waits = |class, packets| {
+        What::Queue(Queue {
+            class,
+            packets,
+            bytes: 1000,
+            rate: Rate::from_bits_per_second(100_000_000),
+            ..Queue::default()
+        })
+    };
+    tell(Port(3), waits(0, 9));
+    // One class of a port is not all that waits there, and an interface is no queue.
+    tell(Port(3), waits(0x10_0001, 5));
+    tell(Port(4), What::Interface(Interface::default()));
+    for op in [3, 4] {
+        let frame = Frame::new(&[op, 0, 0, 0]);
+        node.frame(Time::ZERO, Port(1), frame, &mut out);
+    }
+    // 8000 bits at 100 Mb/s.
+    let expected = [(3, vec![3, 9, 9, 80]), (4, vec![4, 0, 0, 0])];
+    assert_eq!(sent(&mut out), expected);
+}
+
+#[test]
+fn a_program_that_reads_no_queue_wants_no_facts() {
+    for program in ["replicas.p4", "crossbar.p4"] {
+        let (pipeline, _) = programs::pipeline(program);
+        assert_eq!(
+            PipelineNode::new(pipeline, 7).wants_facts(),
+            None,
+            "{program}"
+        );
+    }
 }

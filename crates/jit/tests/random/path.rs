@@ -20,13 +20,15 @@ pub fn path(c: &mut Choices<'_>, program: &Program) -> Path {
             steps.push(match c.below(10) {
                 0..=4 => Step::Set(
                     slot,
-                    match c.below(7) {
+                    match c.below(9) {
                         0 => Source::Number(c.next()),
                         1 => Source::Slot(*c.pick(&slots)),
                         2 => Source::Port,
                         3 => Source::Length,
                         4 => Source::Now,
                         5 => Source::Nanoseconds,
+                        6 => Source::WaitingPackets(*c.pick(&slots)),
+                        7 => Source::WaitingTime(*c.pick(&slots)),
                         _ => Source::ChecksumError,
                     },
                 ),
@@ -90,6 +92,12 @@ impl Side {
                         Source::Now => 77,
                         Source::Nanoseconds => 77_000,
                         Source::ChecksumError => u64::from(self.context.effects.checksum_error),
+                        Source::WaitingPackets(slot) => {
+                            u64::from(self.context.waiting(cells[at(slot)]).packets)
+                        }
+                        Source::WaitingTime(slot) => {
+                            u64::from(self.context.waiting(cells[at(slot)]).time)
+                        }
                     };
                     let width = environment.layout.place(slot).1.width();
                     environment

@@ -2,7 +2,7 @@
 
 use p4::ir::*;
 use p4::value::Bits;
-use pipeline::context::Context;
+use pipeline::context::{Context, Waiting};
 use pipeline::engine::{Ended, Engine, Packet};
 use pipeline::environment::{Environment, Options};
 use pipeline::interpreter::Interpreter;
@@ -66,7 +66,15 @@ impl Side {
         seen.dedup();
         Side {
             engine: engine(&environment),
-            context: Context::new(Arc::clone(&environment), 1),
+            context: {
+                let mut context = Context::new(Arc::clone(&environment), 1);
+                let waiting = |n| Waiting {
+                    packets: n,
+                    time: n * 1000,
+                };
+                context.waiting = (0..200).map(waiting).collect();
+                context
+            },
             environment,
             seen,
         }

@@ -3,9 +3,10 @@
 use super::checker::Checker;
 use crate::ast::{Annotation, AnnotationBody, Expression, Name};
 use crate::diagnostic::Diagnostic;
-use crate::types::Type;
+use crate::types::{Constant, Type};
 use alloc::collections::BTreeMap;
 use alloc::format;
+use num_bigint::BigInt;
 
 impl<'a> Checker<'a> {
     /// The annotations of one thing.
@@ -35,6 +36,12 @@ impl<'a> Checker<'a> {
                         self.annotation_value(value);
                     }
                     true
+                }
+                AnnotationBody::Numbers(values) => {
+                    for value in values {
+                        self.annotation_number(&annotation.name, value);
+                    }
+                    false
                 }
                 AnnotationBody::Empty | AnnotationBody::Tokens(_) => false,
             };
@@ -79,6 +86,30 @@ impl<'a> Checker<'a> {
                 );
             }
         }
+    }
+
+    /// A number from 0 to 2³² - 1, known while compiling.
+    fn annotation_number(&mut self, name: &Name, e: &'a Expression) {
+        let ty = self.value(e);
+        if ty == Type::Unknown {
+            return;
+        }
+        let fits = |number: &BigInt| u32::try_from(number).is_ok();
+        let ty = self.show(&ty);
+        let what = match self.constant(e) {
+            Some(Constant::Integer(number)) if fits(number) => return,
+            Some(Constant::Integer(number)) => format!("{number}"),
+            Some(_) => format!("`{ty}`"),
+            None => "a value that is not known while compiling".into(),
+        };
+        self.error(
+            "annotation",
+            e.span,
+            format!(
+                "`@{}` takes numbers from 0 to 4294967295, and this is {what}",
+                name.text
+            ),
+        );
     }
 
     fn annotation_value(&mut self, e: &'a Expression) {

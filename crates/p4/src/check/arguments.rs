@@ -23,7 +23,8 @@ impl<'a> Checker<'a> {
     ) {
         let mut later = Vec::new();
         for (parameter, bound) in candidate.parameters.iter().zip(bound) {
-            let want = substitute(&self.type_of(parameter.id), types);
+            let declared = self.type_of(parameter.id);
+            let want = substitute(&self.renewed(&declared), types);
             let argument = match bound {
                 Bound::Argument(index) => &arguments[*index].value,
                 Bound::Default => {

@@ -89,7 +89,8 @@ impl<'a> Checker<'a> {
                 self.enumeration(declaration, underlying.as_ref(), members);
                 self.declare(name, entity);
             }
-            DeclarationKind::Error { members } => self.union_of(members, true),
+            // Known from the beginning.
+            DeclarationKind::Error { .. } => {}
             DeclarationKind::MatchKind { members } => self.union_of(members, false),
             DeclarationKind::Typedef { ty, name } => {
                 let resolved = self.resolve_open(ty);

@@ -256,6 +256,22 @@ impl<'a> Checker<'a> {
         substitute(ty, &types)
     }
 
+    /// A parameter's type for one call: each `_` in it stands for a type of its own, which nobody minds if it stays open.
+    pub(super) fn renewed(&mut self, declared: &Type) -> Type {
+        match declared {
+            Type::Variable(index) if self.variables[*index as usize].binding.is_none() => {
+                let (name, span) = {
+                    let variable = &self.variables[*index as usize];
+                    (variable.name.clone(), variable.span)
+                };
+                let open = self.fresh(&name, span);
+                self.forgive(&open);
+                open
+            }
+            _ => map(declared, &mut |part| self.renewed(part)),
+        }
+    }
+
     /// Lets the types that are open in `ty` stay so.
     pub(super) fn forgive(&mut self, ty: &Type) {
         let mut open = Vec::new();

@@ -31,18 +31,39 @@ mod type_expressions;
 #[cfg(test)]
 mod tests;
 
-use crate::ast::{NodeId, Program};
+use crate::ast::{Annotation, AnnotationBody, DeclarationKind, Expression, NodeId, Program};
+use crate::compile::Stop;
 use crate::diagnostic::Diagnostics;
 use crate::types::{Constant, Type};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use num_bigint::BigInt;
 
 /// Checks a program. What it finds is complete only when no error was told.
 #[must_use]
 pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Checked {
+    check_until(program, None, diagnostics)
+}
+
+/// The same, given up with an error when `stop` says so.
+pub(crate) fn check_until(
+    program: Program,
+    stop: Option<&Stop>,
+    diagnostics: &mut Diagnostics,
+) -> Checked {
     let mut out = {
         let mut checker = checker::Checker::new(&program, diagnostics);
+        // Specification 7.1.2: all declarations of `error` are one, wherever they stand.
         for declaration in &program.declarations {
+            if let DeclarationKind::Error { members } = &declaration.kind {
+                checker.union_of(members, true);
+            }
+        }
+        for declaration in &program.declarations {
+            if stop.is_some_and(Stop::is_asked) {
+                checker.tell(crate::compile::stopped());
+                break;
+            }
             checker.top_level(declaration);
         }
         checker.check_main();
@@ -86,6 +107,35 @@ pub struct Checked {
     pub calls: BTreeMap<NodeId, Call>,
     /// The declaration `main`, when there is one.
     pub main: Option<NodeId>,
+}
+
+impl Checked {
+    /// The number of `@name(number)`, if there is one.
+    #[must_use]
+    pub fn annotation_number(&self, annotations: &[Annotation], name: &str) -> Option<u64> {
+        let annotation = annotations.iter().find(|a| &*a.name.text == name)?;
+        match &annotation.body {
+            AnnotationBody::Numbers(list) | AnnotationBody::Expressions(list) => match &list[..] {
+                [only] => u64::try_from(self.integer(only)?).ok(),
+                _ => None,
+            },
+            // As `@pragma` has them, and programs that were translated from P4_14.
+            AnnotationBody::Tokens(tokens) => match &tokens[..] {
+                [only] => crate::info::literal(only),
+                _ => None,
+            },
+            AnnotationBody::Empty | AnnotationBody::Pairs(_) => None,
+        }
+    }
+
+    /// The value of an expression, if it is a number that is known while compiling.
+    #[must_use]
+    pub fn integer(&self, expression: &Expression) -> Option<&BigInt> {
+        match self.constants.get(&expression.id)? {
+            Constant::Integer(number) => Some(number),
+            _ => None,
+        }
+    }
 }
 
 /// What a call calls.

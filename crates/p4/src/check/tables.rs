@@ -138,6 +138,7 @@ impl<'a> Checker<'a> {
     }
 
     fn key(&mut self, key: &'a KeyElement) -> Type {
+        self.annotations(&key.annotations);
         // Whatever may stand in the control's `apply` may stand in a key, which is computed there.
         let place = core::mem::replace(&mut self.place, super::checker::Place::ControlApply);
         let ty = self.value(&key.expression);
@@ -218,6 +219,7 @@ impl<'a> Checker<'a> {
 
     /// An action in the list: what has a direction is given here, the rest by the control plane (14.2.1.2).
     fn action_reference(&mut self, reference: &'a ActionReference) -> Option<NodeId> {
+        self.annotations(&reference.annotations);
         let (path, arguments) = Self::action_parts(&reference.action);
         let declaration = self.action_named(path)?;
         let parameters = Self::parameters_of(declaration);
@@ -538,6 +540,7 @@ impl<'a> Checker<'a> {
         } else {
             self.keyset(&entry.keyset, &keys, "key");
         }
+        self.annotations(&entry.annotations);
         if let Some(priority) = &entry.priority {
             let ty = self.value(priority);
             let good = matches!(

@@ -734,3 +734,107 @@ fn what_could_grow_without_bound_is_refused() {
     );
     refused(&text, "type-too-large");
 }
+
+#[test]
+fn numbers_of_annotations_are_expressions_that_are_known() {
+    let program = |value: &str| {
+        format!(
+            "const bit<8> ONE = 1; enum bit<8> L {{ A = 3 }} struct s {{ @field_list({value}) bit<8> x; }}"
+        )
+    };
+    all_accepted(
+        &[
+            "1",
+            "ONE",
+            "L.A",
+            "8w1",
+            "0x1",
+            "0+1",
+            "ONE, L.A, (4 - 2) * 3",
+        ],
+        program,
+    );
+    all_refused(
+        &[
+            ("NONE", "not-found"),
+            ("-1", "annotation"),
+            ("1 << 40", "annotation"),
+            ("\"one\"", "annotation"),
+        ],
+        program,
+    );
+    let checked =
+        accepted("const int FIRST = 7; @id(FIRST + 1) action a() { } @id(0x12) action b() { }");
+    let ids = checked.program.declarations.iter();
+    let ids: Vec<_> = ids
+        .filter_map(|d| checked.annotation_number(&d.annotations, "id"))
+        .collect();
+    assert_eq!(ids, [8, 0x12]);
+}
+
+#[test]
+fn members_of_error_are_known_before_they_are_declared() {
+    accepted("const error E = error.Late; error { Late, Later }");
+    refused(
+        "const error E = error.Never; error { Late }",
+        "no-such-member",
+    );
+    refused("error { A } error { A }", "duplicate-member");
+}
+
+#[test]
+fn an_open_type_of_a_parameter_is_new_in_each_call() {
+    let program = |body: &str| {
+        format!(
+            "#include <core.p4>
+            extern Store<T, I> {{ Store(bit<32> size); }}
+            extern Action<T, I, U> {{ Action(Store<_, _> store); U execute(in I index); }}
+            extern Pair<T> {{ Pair(Store<T, _> one, Store<T, _> other); }}
+            control c(inout bit<16> y) {{
+                Store<bit<32>, bit<8>>(100) a;
+                Store<bit<16>, bit<16>>(100) b;
+                {body}
+            }}"
+        )
+    };
+    all_accepted(
+        &[
+            "Action<bit<32>, bit<8>, bit<16>>(a) x; Action<bit<16>, bit<16>, bit<16>>(b) z;
+             apply { y = x.execute(0) + z.execute(1); }",
+            "Store<bit<32>, bit<9>>(1) d; Pair<bit<32>>(a, d) p; apply { }",
+            // What only the call would tell stays open.
+            "Action<_, _, bit<16>>(a) x; Action<_, _, bit<16>>(b) z; apply { y = x.execute(8w0) + z.execute(8w1); }",
+        ],
+        program,
+    );
+    all_refused(
+        &[("Pair<bit<32>>(a, b) p; apply { }", "type-mismatch")],
+        program,
+    );
+}
+
+#[test]
+fn a_package_of_others_called_switch_is_not_ours() {
+    let main = |blocks: &str, made: &str| {
+        format!(
+            "#include <core.p4>
+            header h_t {{ bit<8> a; }}
+            struct H {{ h_t h; }}
+            control C(inout H h) {{
+                action n() {{ }}
+                table t {{ key = {{ h.h.a : ternary; }} actions = {{ n; }} const default_action = n();
+                    const entries = {{ 1 .. 5 : n(); }} }}
+                apply {{ t.apply(); }}
+            }}
+            control X(inout H h) {{ apply {{ }} }}
+            control K(inout H h);
+            package Switch({blocks}); Switch({made}) main;"
+        )
+    };
+    // A range for a ternary key is refused where engines run the program.
+    accepted(&main("K pipe0, K pipe1", "C(), X()"));
+    refused(
+        &main("K p, K ig, K eg, K dep", "C(), X(), X(), X()"),
+        "keyset",
+    );
+}

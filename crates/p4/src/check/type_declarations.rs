@@ -89,6 +89,7 @@ impl<'a> Checker<'a> {
         self.frames.push(super::scopes::Frame::default());
         for member in members {
             self.register(Entity::Member(member));
+            self.annotations(&member.annotations);
             self.record(member.id, Type::Enum(declaration.id));
             if let Some(first) = seen.insert(&member.name.text, &member.name) {
                 self.tell(

@@ -1,8 +1,6 @@
 //! From a program to its description.
 
-use super::declarations::{
-    Declarations, annotation, control_name, declared_name, id, notes, number,
-};
+use super::declarations::{Declarations, annotation, control_name, declared_name, id, notes};
 use super::ids::{Ids, Kind, local};
 use super::types::{Converter, DataType, TypeInfo};
 use super::{
@@ -80,39 +78,45 @@ impl<'a> Builder<'a> {
         for table in &self.program.tables {
             let wish = self
                 .table_declaration(&table.name)
-                .and_then(|d| id(&d.annotations));
+                .and_then(|d| id(self.checked, &d.annotations));
             self.ids.add(Kind::Table, &table.name, wish);
             for listed in &table.actions {
                 let name = &self.program.actions[listed.action.index()].name;
                 let wish = self
                     .action_declaration(name)
-                    .and_then(|d| id(&d.annotations));
+                    .and_then(|d| id(self.checked, &d.annotations));
                 self.ids.add(Kind::Action, name, wish);
             }
         }
         for (name, declaration) in self.direct_actions() {
-            self.ids
-                .add(Kind::Action, &name, id(&declaration.annotations));
+            self.ids.add(
+                Kind::Action,
+                &name,
+                id(self.checked, &declaration.annotations),
+            );
         }
         for set in &self.program.value_sets {
             let wish = self
                 .value_set_declaration(&set.name)
-                .and_then(|d| id(&d.annotations));
+                .and_then(|d| id(self.checked, &d.annotations));
             self.ids.add(Kind::ValueSet, &set.name, wish);
         }
         for object in &self.program.objects {
             if let Some(kind) = object_kind(object) {
                 let wish = self
                     .instance_declaration(&object.name)
-                    .and_then(|d| id(&d.annotations));
+                    .and_then(|d| id(self.checked, &d.annotations));
                 self.ids.add(kind, &object.name, wish);
             }
         }
         for declaration in self.declarations.all() {
             if controller_name(declaration).is_some() {
                 let name = declared_name(declaration);
-                self.ids
-                    .add(Kind::ControllerHeader, &name, id(&declaration.annotations));
+                self.ids.add(
+                    Kind::ControllerHeader,
+                    &name,
+                    id(self.checked, &declaration.annotations),
+                );
             }
         }
         for (name, _) in self.digest_calls() {
@@ -239,7 +243,7 @@ impl<'a> Builder<'a> {
             _ => None,
         });
         let wishes: Vec<Option<u32>> = (0..table.keys.len())
-            .map(|index| keys.and_then(|keys| id(&keys[index].annotations)))
+            .map(|index| keys.and_then(|keys| id(self.checked, &keys[index].annotations)))
             .collect();
         let mut match_fields = Vec::new();
         for ((index, key), number) in table.keys.iter().enumerate().zip(local(&wishes)) {
@@ -330,7 +334,7 @@ impl<'a> Builder<'a> {
                 control_name(&parameter.name.text, &parameter.annotations) == name
                     || &*parameter.name.text == name
             });
-            found.and_then(|parameter| id(&parameter.annotations))
+            found.and_then(|parameter| id(self.checked, &parameter.annotations))
         };
         action
             .parameters
@@ -471,10 +475,15 @@ impl<'a> Builder<'a> {
                     with_selector,
                     size: size(object),
                     max_group_size: match with_selector {
-                        true => number(annotations, "max_group_size").unwrap_or(0),
+                        true => self
+                            .checked
+                            .annotation_number(annotations, "max_group_size")
+                            .unwrap_or(0),
                         false => 0,
                     },
-                    semantics: with_selector.then(|| semantics(annotations)).flatten(),
+                    semantics: with_selector
+                        .then(|| semantics(self.checked, annotations))
+                        .flatten(),
                 });
             }
             Kind::Digest => {
@@ -528,7 +537,7 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         let wishes: Vec<Option<u32>> = (0..set.fields.len())
-            .map(|index| trees.and_then(|trees| id(&trees[index].annotations)))
+            .map(|index| trees.and_then(|trees| id(self.checked, &trees[index].annotations)))
             .collect();
         let numbers = local(&wishes);
         let fields = set.fields.iter().enumerate().zip(numbers);
@@ -558,7 +567,10 @@ impl<'a> Builder<'a> {
             return None;
         };
         let name = declared_name(declaration);
-        let wishes: Vec<Option<u32>> = fields.iter().map(|field| id(&field.annotations)).collect();
+        let wishes: Vec<Option<u32>> = fields
+            .iter()
+            .map(|field| id(self.checked, &field.annotations))
+            .collect();
         let (mut told, mut layout) = (Vec::new(), Vec::new());
         for (field, number) in fields.iter().zip(local(&wishes)) {
             let ty = self.checked.types.get(&field.id);
@@ -654,12 +666,14 @@ fn controller_name(declaration: &Declaration) -> Option<Arc<str>> {
     }
 }
 
-fn semantics(annotations: &[Annotation]) -> Option<Semantics> {
+fn semantics(checked: &Checked, annotations: &[Annotation]) -> Option<Semantics> {
     let text = annotation(annotations, "selector_size_semantics")?.string()?;
     if text.eq_ignore_ascii_case("sum_of_weights") {
         Some(Semantics::Weights)
     } else if text.eq_ignore_ascii_case("sum_of_members") {
-        let most = number(annotations, "max_member_weight").unwrap_or(0);
+        let most = checked
+            .annotation_number(annotations, "max_member_weight")
+            .unwrap_or(0);
         Some(Semantics::Members(most as u32))
     } else {
         None

@@ -5,6 +5,8 @@ use crate::ast::{
     Annotation, AnnotationBody, Declaration, DeclarationKind, Expression, ExpressionKind, NodeId,
     Program, UnaryOperator,
 };
+use crate::check::Checked;
+use crate::print;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -109,31 +111,13 @@ pub(super) fn annotation<'a>(annotations: &'a [Annotation], name: &str) -> Optio
         .find(|annotation| &*annotation.name.text == name)
 }
 
-/// The number of `@name(number)`.
-pub(super) fn number(annotations: &[Annotation], name: &str) -> Option<u64> {
-    match &annotation(annotations, name)?.body {
-        AnnotationBody::Tokens(tokens) => match &tokens[..] {
-            [token] => parse(token),
-            _ => None,
-        },
-        AnnotationBody::Expressions(list) => match &list[..] {
-            [only] => match value(only)? {
-                AnnotationValue::Number(number) => u64::try_from(number).ok(),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// The number of `@id(number)`.
-pub(super) fn id(annotations: &[Annotation]) -> Option<u32> {
-    number(annotations, "id").and_then(|id| u32::try_from(id).ok())
+pub(super) fn id(checked: &Checked, annotations: &[Annotation]) -> Option<u32> {
+    u32::try_from(checked.annotation_number(annotations, "id")?).ok()
 }
 
 /// A number as it is written in a program, with its width or not.
-pub(super) fn parse(token: &str) -> Option<u64> {
+pub(crate) fn parse(token: &str) -> Option<u64> {
     let token = match token.find(['w', 's']) {
         Some(at) if token[..at].bytes().all(|byte| byte.is_ascii_digit()) => &token[at + 1..],
         _ => token,
@@ -156,6 +140,7 @@ pub(super) fn notes(annotations: &[Annotation], told: &[&str]) -> Notes {
     let (mut brief, mut description) = (None, None);
     for annotation in annotations {
         let name = &annotation.name.text;
+        let numbers: Vec<Arc<str>>;
         let tokens = match &annotation.body {
             AnnotationBody::Expressions(list) => {
                 let values = list.iter().filter_map(|item| Some((None, value(item)?)));
@@ -176,6 +161,10 @@ pub(super) fn notes(annotations: &[Annotation], told: &[&str]) -> Notes {
                     pairs: true,
                 });
                 continue;
+            }
+            AnnotationBody::Numbers(list) => {
+                numbers = list.iter().map(|e| print::expression(e).into()).collect();
+                &numbers[..]
             }
             AnnotationBody::Tokens(tokens) => &tokens[..],
             AnnotationBody::Empty => &[],

@@ -16,6 +16,8 @@ pub use build::describe;
 pub use ids::Kind;
 pub use types::{DataType, Members, NewType, TypeInfo};
 
+pub(crate) use declarations::parse as literal;
+
 use crate::value::Bits;
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -1,6 +1,8 @@
 //! Builds the graph of blocks of one body, and tidies it.
 
-use crate::ir::{Block, BlockId, Body, Expr, Place, SlotId, Statement, StatementKind, Terminator};
+use crate::ir::{
+    Argument, Block, BlockId, Body, Expr, Place, SlotId, Statement, StatementKind, Terminator,
+};
 use crate::source::Span;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -79,7 +81,7 @@ impl Builder {
 
     pub fn push(&mut self, kind: StatementKind) {
         if let Some(current) = self.current {
-            self.statements += 1;
+            self.statements += 1 + elements(&kind) / ELEMENTS;
             self.blocks[current].statements.push(Statement {
                 kind,
                 span: self.span,
@@ -154,6 +156,42 @@ impl Builder {
         thread(&mut blocks, &mut self.fail);
         merge(&mut blocks, self.fail);
         order(blocks, self.fail)
+    }
+}
+
+/// A list of so many slots, behind an index that is known only when the packet comes, counts as much as a statement.
+const ELEMENTS: usize = 16;
+
+/// How many slots the lists of a statement have.
+fn elements(kind: &StatementKind) -> usize {
+    fn of(expression: &Expr) -> usize {
+        match expression {
+            Expr::Constant(..) | Expr::Slot(_) | Expr::VarbitLength(_) => 0,
+            Expr::Element { slots, index } => slots.len() + of(index),
+            Expr::Unary(_, value) | Expr::Slice { value, .. } | Expr::Cast { value, .. } => {
+                of(value)
+            }
+            Expr::Binary(_, left, right) => of(left) + of(right),
+            Expr::Conditional { condition, yes, no } => of(condition) + of(yes) + of(no),
+        }
+    }
+    match kind {
+        StatementKind::Assign { target, value } => {
+            let target = match target {
+                Place::Element { slots, index, .. } => slots.len() + of(index),
+                _ => 0,
+            };
+            target + of(value)
+        }
+        StatementKind::Call { arguments, .. } => {
+            let lists = arguments.iter().map(|argument| match argument {
+                Argument::Value(value) => of(value),
+                Argument::List(items) => items.len(),
+                Argument::Text(_) | Argument::Object(_) | Argument::Member(..) => 0,
+            });
+            lists.sum()
+        }
+        _ => 0,
     }
 }
 

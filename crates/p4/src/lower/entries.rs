@@ -1,7 +1,7 @@
 //! Entries that the program gives.
 
 use super::values::Value;
-use super::{Lowerer, fold, names, tables};
+use super::{Lowerer, fold, tables};
 use crate::ast::{self, Entry, Expression, ExpressionKind, TablePropertyKind};
 use crate::ir::{self, ActionCall, KeyMatch, TableId, Ty};
 use crate::types::Type;
@@ -73,8 +73,10 @@ impl<'a> Lowerer<'a> {
             }
         }
         let count = list.len() as i64;
+        let checked = self.checked;
         let noted = |entry: &Entry| {
-            names::number_annotation(&entry.annotations, "priority").map(|n| n as i64)
+            let number = checked.annotation_number(&entry.annotations, "priority");
+            number.map(|n| n as i64)
         };
         let given: Vec<Option<i64>> = list
             .iter()

@@ -30,6 +30,7 @@ mod walk;
 
 use crate::ast::NodeId;
 use crate::check::Checked;
+use crate::compile::Stop;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{self, ActionId, BlockId, EnumId, Enumeration, TableId};
 use crate::source::Span;
@@ -51,15 +52,20 @@ use values::Value;
 /// More slots than this no program has for a good reason; a header stack of a million elements has.
 const MOST_SLOTS: usize = 200_000;
 /// Statements and blocks, after inlining.
-const MOST_STATEMENTS: usize = 500_000;
+const MOST_STATEMENTS: usize = 200_000;
 /// Types within types, calls within calls.
 const MOST_NESTING: u32 = 64;
 
 /// The program for the architecture whose package `main` instantiates; `None` when there is no `main`, or when an error was told.
 #[must_use]
-pub fn lower(checked: &Checked, diagnostics: &mut Diagnostics) -> Option<ir::Program> {
+pub fn lower(
+    checked: &Checked,
+    stop: Option<&Stop>,
+    diagnostics: &mut Diagnostics,
+) -> Option<ir::Program> {
     let main = checked.main?;
     let mut lowerer = Lowerer::new(checked);
+    lowerer.stop = stop;
     lowerer.sections(main);
     let failed = !lowerer.errors.is_empty();
     for error in lowerer.errors {
@@ -134,6 +140,7 @@ impl Frame {
 
 struct Lowerer<'a> {
     checked: &'a Checked,
+    stop: Option<&'a Stop>,
     index: Index<'a>,
     errors: Vec<Diagnostic>,
     program: ir::Program,
@@ -180,6 +187,7 @@ impl<'a> Lowerer<'a> {
         let index = Index::new(&checked.program);
         let mut lowerer = Lowerer {
             checked,
+            stop: None,
             errors: Vec::new(),
             program: ir::Program::default(),
             enumerations: BTreeMap::new(),
@@ -238,7 +246,11 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// Once: what comes behind it would tell the same.
     fn too_large(&mut self, what: &str) {
+        if self.errors.iter().any(|error| error.code == "too-large") {
+            return;
+        }
         let span = self.body.span;
         self.complain(
             Diagnostic::error(
@@ -250,10 +262,22 @@ impl<'a> Lowerer<'a> {
         );
     }
 
+    /// Whether too much was built already, or nobody wants the rest, which it tells.
+    fn is_full(&mut self) -> bool {
+        if self.stop.is_some_and(Stop::is_asked) {
+            self.complain(crate::compile::stopped());
+            return true;
+        }
+        let full = self.built + self.body.size() > MOST_STATEMENTS;
+        if full {
+            self.too_large("statements");
+        }
+        full
+    }
+
     /// Goes one call deeper; `false` where that is too deep, or too much was built already.
     fn deeper(&mut self, span: Span) -> bool {
-        if self.built + self.body.size() > MOST_STATEMENTS {
-            self.too_large("statements");
+        if self.is_full() {
             return false;
         }
         if self.depth >= MOST_NESTING {

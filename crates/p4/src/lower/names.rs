@@ -61,25 +61,6 @@ pub(super) fn string_annotation(annotations: &[ast::Annotation], name: &str) -> 
     }
 }
 
-/// A number in an annotation: `@priority(3)`.
-pub(super) fn number_annotation(annotations: &[ast::Annotation], name: &str) -> Option<u64> {
-    let annotation = annotations.iter().find(|a| &*a.name.text == name)?;
-    match &annotation.body {
-        AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
-            [only] => match only.strip_prefix("0x") {
-                Some(hex) => u64::from_str_radix(hex, 16).ok(),
-                None => only.parse().ok(),
-            },
-            _ => None,
-        },
-        AnnotationBody::Expressions(list) => match list.first().map(|e| &e.kind) {
-            Some(ExpressionKind::Integer { value, .. }) => u64::try_from(value).ok(),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 pub(super) fn has_annotation(annotations: &[ast::Annotation], name: &str) -> bool {
     annotations.iter().any(|a| &*a.name.text == name)
 }
@@ -112,6 +93,11 @@ impl<'a> Lowerer<'a> {
                             text.push_str(token);
                         }
                         text.into()
+                    }
+                    AnnotationBody::Numbers(list) => {
+                        let numbers = list.iter().filter_map(|e| self.checked.integer(e));
+                        let numbers: Vec<String> = numbers.map(ToString::to_string).collect();
+                        numbers.join(", ").into()
                     }
                     AnnotationBody::Expressions(list) => {
                         let list: Vec<String> = list.iter().map(|e| expression(e, 0)).collect();

@@ -38,6 +38,9 @@ impl<'a> Lowerer<'a> {
             return;
         }
         self.body.span = statement.span;
+        if self.is_full() {
+            return;
+        }
         match &statement.kind {
             StatementKind::Empty => {}
             StatementKind::Block(block) => self.block(block),

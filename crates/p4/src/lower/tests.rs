@@ -48,7 +48,7 @@ fn compile(text: &str) -> Result<Program, String> {
     let checked = check::check(program, &mut diagnostics);
     let lowered = match diagnostics.failed() {
         true => None,
-        false => lower::lower(&checked, &mut diagnostics),
+        false => lower::lower(&checked, None, &mut diagnostics),
     };
     match lowered {
         Some(program) if !diagnostics.failed() => {
@@ -542,4 +542,36 @@ fn validation_finds_what_does_not_agree() {
     let mut bad = good;
     bad.slots[1].name = bad.slots[0].name.clone();
     assert!(ir::validate(&bad).is_err());
+}
+
+#[test]
+fn field_lists_are_numbers_whatever_they_are_written_as() {
+    let program = lowered(
+        "enum bit<8> L { A = 3 } const bit<8> ONE = 1;
+         struct T { @field_list(ONE, L.A) bit<8> x; @field_list(0x10) bit<8> y; }
+         control c(inout T t) { apply { t.x = t.y; } }
+         One(c()) main;",
+    );
+    let lists = program.slots.iter().flat_map(|slot| &slot.annotations);
+    let lists: Vec<_> = lists.map(|list| &*list.body).collect();
+    assert_eq!(lists, ["1, 3", "16"]);
+}
+
+#[test]
+fn what_is_too_large_is_told_once_at_its_place() {
+    let program = |statements: &str| {
+        format!(
+            "struct T {{ h_t[60000] s; bit<16> i; }}
+             control c(inout T t) {{ apply {{
+                 {statements}
+             }} }}
+             One(c()) main;"
+        )
+    };
+    // Each moves all elements.
+    let pushes = compile(&program(&"t.s.push_front(1);\n".repeat(40)));
+    let error = pushes.expect_err("it is too large");
+    assert_eq!(error.matches("too-large").count(), 1, "{error}");
+    assert!(error.contains("push_front"), "{error}");
+    lowered(&program("t.s[t.i].a = t.s[t.i + 1].b;"));
 }

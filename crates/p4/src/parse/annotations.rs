@@ -1,11 +1,12 @@
 //! `@name` and what stands behind it.
 
 use super::{Parsed, Reader};
-use crate::ast::{Annotation, AnnotationBody, Name};
+use crate::ast::{Annotation, AnnotationBody, NUMBERED, Name};
 use crate::diagnostic::Diagnostic;
 use crate::token::{Keyword, Symbol, TokenKind, unescape};
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 
 impl Annotation {
@@ -54,7 +55,10 @@ impl Reader<'_, '_> {
             });
         }
         let name = self.annotation_name()?;
-        let body = if self.is(Symbol::OpenParen) {
+        let numbered = NUMBERED.contains(&&*name.text) && !self.look_is(1, Symbol::CloseParen);
+        let body = if self.is(Symbol::OpenParen) && numbered {
+            self.annotation_numbers()?
+        } else if self.is(Symbol::OpenParen) {
             self.annotation_tokens()?
         } else if self.is(Symbol::OpenBracket) {
             self.structured_annotation()?
@@ -116,6 +120,17 @@ impl Reader<'_, '_> {
         )
         .note(open, "opened here");
         Err(self.fail(diagnostic))
+    }
+
+    /// `(a, b)`
+    fn annotation_numbers(&mut self) -> Parsed<AnnotationBody> {
+        self.at += 1;
+        let mut list = vec![self.bracketed_expression()?];
+        while self.take(Symbol::Comma) {
+            list.push(self.bracketed_expression()?);
+        }
+        self.expect(Symbol::CloseParen, "after the annotation's numbers")?;
+        Ok(AnnotationBody::Numbers(list))
     }
 
     /// `[a, b]` or `[k = a, l = b]`

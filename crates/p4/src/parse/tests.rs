@@ -288,6 +288,7 @@ fn annotations_keep_their_bodies() {
         .map(|a| match &a.body {
             AnnotationBody::Empty => "empty".to_string(),
             AnnotationBody::Tokens(tokens) => tokens.join(" "),
+            AnnotationBody::Numbers(list) => format!("{} numbers", list.len()),
             AnnotationBody::Expressions(list) => format!("{} expressions", list.len()),
             AnnotationBody::Pairs(list) => format!("{} pairs", list.len()),
         })

@@ -71,7 +71,13 @@ pub fn run(program: &mut Program) -> bool {
     changed
 }
 
+/// So many slots times blocks take 64 MiB, and time as often as loops need rounds. Larger bodies stay as they are.
+const MOST_PLACES: usize = 1 << 29;
+
 fn run_body(body: &mut Body, shape: &Shape, after: &Set) -> bool {
+    if body.blocks.len().saturating_mul(shape.slots.len()) > MOST_PLACES {
+        return false;
+    }
     let nothing = Set::new(shape.slots.len());
     let mut before: Vec<Set> = vec![nothing; body.blocks.len()];
     // Until nothing is added any more: there are loops.

@@ -32,19 +32,30 @@ const ROUNDS: usize = 8;
 
 /// Runs all passes until nothing changes. Numbers of slots, headers and blocks change: nothing that names them may be kept from before.
 pub fn optimize(program: &mut Program) {
+    optimize_until(program, &|| false);
+}
+
+/// The same, unless `stop` says before one of the passes to give up; then the program is of no use, and the answer `false`.
+pub(crate) fn optimize_until(program: &mut Program, stop: &dyn Fn() -> bool) -> bool {
     settle::run(program);
     settle::forget(program);
+    let passes: [fn(&mut Program) -> bool; 4] =
+        [fold::run, propagate::run, branches::run, dead::run];
     for _ in 0..ROUNDS {
-        let mut changed = fold::run(program);
-        changed |= propagate::run(program);
-        changed |= branches::run(program);
-        changed |= dead::run(program);
+        let mut changed = false;
+        for pass in passes {
+            if stop() {
+                return false;
+            }
+            changed |= pass(program);
+        }
         if !changed {
             break;
         }
     }
     settle::forget(program);
     layout::run(program);
+    true
 }
 
 /// All bodies: of sections, actions and methods.

@@ -18,9 +18,14 @@ use alloc::vec::Vec;
 struct Known {
     /// A constant, or what another slot holds.
     values: BTreeMap<SlotId, Expr>,
+    /// By a slot: those that hold what it holds.
+    holders: BTreeMap<SlotId, BTreeSet<SlotId>>,
     /// Values that a slot does not have.
-    others: BTreeSet<(SlotId, Bits)>,
+    others: BTreeMap<SlotId, BTreeSet<Bits>>,
 }
+
+/// How much is kept of what is known at the ends of a body's blocks. What is beyond is forgotten: the program stays right, and as it is there.
+const MOST_KEPT: usize = 1_000_000;
 
 /// Runs the pass; says whether anything changed.
 pub fn run(program: &mut Program) -> bool {
@@ -47,6 +52,7 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
     }
     let mut changed = false;
     let mut ends: Vec<Option<Known>> = vec![None; body.blocks.len()];
+    let mut room = MOST_KEPT;
     for index in 0..body.blocks.len() {
         let mut known = match preds[index].as_slice() {
             [one] if index > 0 && *one < index => {
@@ -88,7 +94,14 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
             let TableUses { writes, calls, .. } = &shape.tables[table.index()];
             known.retain(|slot| !(writes.has(slot) || *calls && shape.observed.has(slot)));
         }
-        ends[index] = Some(known);
+        // A block that knows nothing takes room too, and there may be as many of those as the program has.
+        ends[index] = match room.checked_sub(known.size()) {
+            Some(left) => {
+                room = left;
+                Some(known)
+            }
+            None => Some(Known::default()),
+        };
     }
     changed | pass_by(body, &ends, shape, slots)
 }
@@ -182,17 +195,37 @@ fn expressions_of(terminator: &Terminator) -> usize {
 }
 
 impl Known {
+    fn size(&self) -> usize {
+        let others = self.others.values().map(BTreeSet::len);
+        self.values.len() + self.holders.len() + others.sum::<usize>()
+    }
+
     fn retain(&mut self, keep: impl Fn(SlotId) -> bool) {
         self.values.retain(|slot, value| {
             keep(*slot) && !matches!(value, Expr::Slot(from) if !keep(*from))
         });
-        self.others.retain(|(slot, _)| keep(*slot));
+        self.holders.retain(|from, holders| {
+            holders.retain(|slot| keep(*slot));
+            keep(*from) && !holders.is_empty()
+        });
+        self.others.retain(|slot, _| keep(*slot));
     }
 
     fn forget(&mut self, slot: SlotId) {
-        self.values.remove(&slot);
-        self.values.retain(|_, value| *value != Expr::Slot(slot));
-        self.others.retain(|(other, _)| *other != slot);
+        self.unlearn(slot);
+        for holder in self.holders.remove(&slot).unwrap_or_default() {
+            self.values.remove(&holder);
+        }
+        self.others.remove(&slot);
+    }
+
+    /// Forgets what a slot holds, not who holds the same.
+    fn unlearn(&mut self, slot: SlotId) {
+        if let Some(Expr::Slot(from)) = self.values.remove(&slot)
+            && let Some(holders) = self.holders.get_mut(&from)
+        {
+            holders.remove(&slot);
+        }
     }
 
     fn learn(&mut self, slot: SlotId, value: &Expr, shape: &Shape) {
@@ -202,10 +235,13 @@ impl Known {
         }
         match value {
             Expr::Constant(bits, of) if *of == ty && bits.width() == ty.width() => {
+                self.unlearn(slot);
                 self.values.insert(slot, value.clone());
             }
             Expr::Slot(from) if *from != slot && shape.slots[from.index()] == ty => {
+                self.unlearn(slot);
                 self.values.insert(slot, value.clone());
+                self.holders.entry(*from).or_default().insert(slot);
             }
             _ => {}
         }
@@ -227,7 +263,7 @@ impl Known {
                 self.equals(slot, &other, shape);
             }
             (Expr::Constant(bits, of), ty) if *of == ty && bits.width() == ty.width() => {
-                self.others.insert((slot, bits.clone()));
+                self.others.entry(slot).or_default().insert(bits.clone());
             }
             _ => {}
         }
@@ -268,10 +304,9 @@ impl Known {
         if let Terminator::Select { keys, cases, .. } = &mut terminator
             && let [Expr::Slot(slot)] = keys[..]
         {
-            cases.retain(|case| match &case.patterns[..] {
-                [Pattern::Equal(Expr::Constant(bits, _))] => {
-                    !self.others.contains(&(slot, bits.clone()))
-                }
+            let others = self.others.get(&slot);
+            cases.retain(|case| match (&case.patterns[..], others) {
+                ([Pattern::Equal(Expr::Constant(bits, _))], Some(others)) => !others.contains(bits),
                 _ => true,
             });
         }

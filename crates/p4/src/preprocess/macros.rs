@@ -456,43 +456,36 @@ impl Preprocessor<'_> {
             if parts.is_empty() {
                 out.push(token);
             } else {
-                out.push(self.joined(token, &parts, span));
+                self.join(token, &parts, span, &mut out);
             }
         }
         out.retain(|t| t.name().is_none_or(|n| !n.is_empty()));
         out
     }
 
-    fn joined(&mut self, first: Token, rest: &[Token], span: Span) -> Token {
+    /// What texts are that stand without a space between them: one token mostly, else those that they make, as `cpp -x assembler-with-cpp` leaves them.
+    fn join(&mut self, first: Token, rest: &[Token], span: Span, out: &mut Vec<Token>) {
         let texts: Vec<_> = [&first].into_iter().chain(rest).map(Token::text).collect();
         let text = texts.concat();
         if text.is_empty() {
-            return first;
+            return out.push(first);
         }
         let mut lexer = Lexer::new(&text, 0);
-        // What is wrong with it is told below, at its place.
+        // Where the text is no tokens, those that were given stay, and the parser tells what it cannot read.
         let mut faults = Diagnostics::default();
-        match lexer.next(&mut self.names, &mut faults) {
-            Some(one) if lexer.position() == text.len() && !faults.failed() => Token {
+        let mut made = Vec::new();
+        while let Some(one) = lexer.next(&mut self.names, &mut faults) {
+            made.push(Token {
                 span,
-                space: first.space,
                 line_start: false,
                 ..one
-            },
-            _ => {
-                let texts: Vec<_> = texts.iter().filter(|text| !text.is_empty()).collect();
-                let parts: Vec<_> = texts.iter().map(|text| format!("`{text}`")).collect();
-                self.error(
-                    "bad-macro-use",
-                    span,
-                    format!(
-                        "`##` of {} makes `{text}`, which is not one token",
-                        parts.join(" and ")
-                    ),
-                );
-                first
-            }
+            });
         }
+        if faults.failed() || made.is_empty() {
+            made = [&first].into_iter().chain(rest).cloned().collect();
+        }
+        made[0].space = first.space;
+        out.extend(made);
     }
 }
 

@@ -195,12 +195,7 @@ impl Preprocessor<'_> {
         let Some(word) = token.name().cloned() else {
             // `# 12 "file"`: what another preprocessor left.
             if active && !matches!(token.kind, TokenKind::Integer(_)) {
-                let what = token.text();
-                self.error(
-                    "unknown-directive",
-                    span,
-                    format!("`#` must be followed by a directive's name, not by `{what}`"),
-                );
+                self.unknown(span, &token.text());
             }
             return;
         };
@@ -281,18 +276,21 @@ impl Preprocessor<'_> {
                 }
             }
             "line" | "ident" => {}
-            _ => {
-                let known = "define, undef, include, if, ifdef, ifndef, elif, else, endif, error, warning, pragma, line";
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        "unknown-directive",
-                        span,
-                        format!("there is no directive `#{word}`"),
-                    )
-                    .help(format!("directives are {known}")),
-                );
-            }
+            _ => self.unknown(span, &word),
         }
+    }
+
+    /// A line like `#TODO`: no directive, which `cpp -x assembler-with-cpp` lets pass too.
+    fn unknown(&mut self, span: Span, word: &str) {
+        let known = "define, undef, include, if, ifdef, ifndef, elif, else, endif, error, warning, pragma, line";
+        self.diagnostics.push(
+            Diagnostic::warning(
+                "unknown-directive",
+                span,
+                format!("there is no directive `#{word}`: the line is left out"),
+            )
+            .help(format!("directives are {known}; comments begin with `//`")),
+        );
     }
 
     fn include(&mut self, lexer: &mut Lexer<'_>, hash: Span, from: &Arc<str>, depth: u32) {

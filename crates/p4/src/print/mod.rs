@@ -122,6 +122,11 @@ impl Printer {
                 self.list(tokens, " ", |p, token| p.text(token));
                 self.text(")");
             }
+            AnnotationBody::Numbers(list) => {
+                self.text("(");
+                self.list(list, ", ", Self::expression);
+                self.text(")");
+            }
             AnnotationBody::Expressions(list) => {
                 self.text("[");
                 self.list(list, ", ", Self::expression);

@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
-use p4::ir::{Program, Section, SectionId, SectionParameter, SlotId, Terminator};
+use p4::ir::{Program, Section, SectionId, SectionParameter, SlotId, StatementKind, Terminator};
 
 /// A field of an architecture's metadata that is at most 64 bits wide: where it is, if the program has it, and how wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,6 +98,21 @@ pub(super) fn unless_empty(program: &Program, id: SectionId) -> Option<SectionId
         block.statements.is_empty() && matches!(block.terminator, Terminator::Return)
     });
     (!empty).then_some(id)
+}
+
+/// Whether a program reads one of these slots. To hand all of `standard_metadata` to `mark_to_drop` is not to read it.
+pub(super) fn reads_any(program: &Program, slots: &[SlotId]) -> bool {
+    let mut program = program.clone();
+    let sections = program.sections.iter_mut().map(|section| &mut section.body);
+    let actions = program.actions.iter_mut().map(|action| &mut action.body);
+    for block in sections.chain(actions).flat_map(|body| &mut body.blocks) {
+        block.statements.retain(|statement| {
+            !matches!(&statement.kind, StatementKind::Call { name, .. } if &**name == "mark_to_drop")
+        });
+    }
+    let mut found = false;
+    program.used_slots_mut(&mut |slot| found |= slots.contains(slot));
+    found
 }
 
 /// Cells that a parameter's fields have, neighbours together.

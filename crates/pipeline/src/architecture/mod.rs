@@ -12,7 +12,7 @@ pub use machine::{Cause, Config};
 
 use machine::{Egress, Job, Machine, preserve};
 
-use crate::context::Stop;
+use crate::context::{Stop, Waiting};
 use crate::engine::Engine;
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
@@ -148,7 +148,15 @@ impl Pipeline {
         config: &Config,
     ) -> Result<Self, Unsupported> {
         let mut machine = Machine::new(environment, engine, config);
-        let architecture = match &*environment.program.architecture {
+        let program = &*environment.program;
+        let blocks = || program.sections.iter().map(|section| &*section.role);
+        let architecture = match &*program.architecture {
+            own @ ("Switch" | "Bump") if !p4::library::runs(own, blocks()) => {
+                return Err(Unsupported::new(format!(
+                    "the package `{own}` of this program is not the one of `{}.p4`: its blocks are others",
+                    own.to_lowercase()
+                )));
+            }
             "V1Switch" => {
                 let model = v1model::V1Model::new(environment, &mut machine)?;
                 Architecture::V1Model(Box::new(model))
@@ -182,6 +190,21 @@ impl Pipeline {
     #[must_use]
     pub fn environment(&self) -> &Arc<Environment> {
         &self.environment
+    }
+
+    /// Whether the program reads what waits at ports: v1model's `enq_qdepth`, `deq_qdepth` and `deq_timedelta`.
+    #[must_use]
+    pub fn reads_queues(&self) -> bool {
+        matches!(&self.architecture, Architecture::V1Model(model) if model.reads_queues())
+    }
+
+    /// Tells what waits to leave by a port; egress sees it from now on.
+    pub fn set_waiting(&mut self, port: u16, waiting: Waiting) {
+        let all = &mut self.machine.context.waiting;
+        if all.len() <= usize::from(port) {
+            all.resize(usize::from(port) + 1, Waiting::default());
+        }
+        all[usize::from(port)] = waiting;
     }
 
     /// Runs a packet that came in by a port, with all its copies, to the end.

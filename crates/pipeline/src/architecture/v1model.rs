@@ -9,7 +9,7 @@ use crate::state::replication::Replica;
 use crate::table::Table;
 use alloc::vec::Vec;
 use core::ops::Range;
-use p4::ir::SectionId;
+use p4::ir::{SectionId, SlotId};
 
 /// Values of `instance_type`.
 mod instance {
@@ -37,6 +37,8 @@ pub(super) struct V1Model {
     drop_port: u64,
     /// Which step of the path is the first behind ingress.
     middle: usize,
+    /// The program reads what waits at ports.
+    queues: bool,
     standard: Standard,
 }
 
@@ -47,6 +49,9 @@ struct Standard {
     instance_type: Field,
     packet_length: Field,
     enq_timestamp: Field,
+    enq_qdepth: Field,
+    deq_qdepth: Field,
+    deq_timedelta: Field,
     ingress_global_timestamp: Field,
     egress_global_timestamp: Field,
     mcast_grp: Field,
@@ -89,6 +94,9 @@ impl V1Model {
                 instance_type: field("instance_type"),
                 packet_length: field("packet_length"),
                 enq_timestamp: field("enq_timestamp"),
+                enq_qdepth: field("enq_qdepth"),
+                deq_qdepth: field("deq_qdepth"),
+                deq_timedelta: field("deq_timedelta"),
                 ingress_global_timestamp: field("ingress_global_timestamp"),
                 egress_global_timestamp: field("egress_global_timestamp"),
                 mcast_grp: field("mcast_grp"),
@@ -97,11 +105,24 @@ impl V1Model {
                 parser_error: field("parser_error"),
             },
             middle: 0,
+            queues: false,
         };
+        let standard = &model.standard;
+        let told = [
+            standard.enq_qdepth,
+            standard.deq_qdepth,
+            standard.deq_timedelta,
+        ];
+        let told: Vec<SlotId> = told.into_iter().filter_map(Field::slot).collect();
+        model.queues = fields::reads_any(program, &told);
         let (path, middle) = model.path();
         model.middle = middle;
         machine.prepare(Some(&path))?;
         Ok(model)
+    }
+
+    pub(super) fn reads_queues(&self) -> bool {
+        self.queues
     }
 
     pub(super) fn process(
@@ -169,6 +190,12 @@ impl V1Model {
         steps.extend(spec.map(Step::Port));
         let port = spec.map_or(Source::Number(0), Source::Slot);
         steps.extend(standard.egress_port.step(port));
+        if let Some(spec) = spec.filter(|_| self.queues) {
+            let packets = Source::WaitingPackets(spec);
+            steps.extend(standard.enq_qdepth.step(packets));
+            steps.extend(standard.deq_qdepth.step(packets));
+            steps.extend(standard.deq_timedelta.step(Source::WaitingTime(spec)));
+        }
         steps.extend(standard.egress_rid.step(Source::Number(0)));
         steps.extend(standard.egress_spec.step(Source::Number(0)));
         steps.extend(standard.packet_length.step(Source::Length));
@@ -362,6 +389,13 @@ impl V1Model {
         standard.instance_type.set(cells, job.kind);
         standard.enq_timestamp.set(cells, now);
         standard.egress_global_timestamp.set(cells, now);
+        if self.queues {
+            let waiting = machine.context.waiting(u64::from(egress.port));
+            let packets = u64::from(waiting.packets);
+            standard.enq_qdepth.set(cells, packets);
+            standard.deq_qdepth.set(cells, packets);
+            standard.deq_timedelta.set(cells, u64::from(waiting.time));
+        }
         if let Some(section) = self.egress
             && machine.run(section, &mut job, tables) == Ended::Stop
         {

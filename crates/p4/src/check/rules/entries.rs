@@ -322,7 +322,11 @@ impl Rules<'_> {
             }
             return;
         }
-        let explicit = entries.iter().any(|entry| entry.priority.is_some());
+        // Then it is not the first that wins.
+        let explicit = entries.iter().any(|entry| {
+            let mut annotations = entry.annotations.iter();
+            entry.priority.is_some() || annotations.any(|a| &*a.name.text == "priority")
+        });
         if explicit || entries.len() * entries.len() * keys.len() > MOST_PAIRS {
             return;
         }

@@ -38,9 +38,11 @@ impl<'a> Rules<'a> {
             return None;
         };
         match &self.by_id.get(package)?.kind {
-            DeclarationKind::PackageType { name, .. } => {
-                matches!(&*name.text, "V1Switch" | "PSA_Switch" | "Switch" | "Bump")
-                    .then_some(&*name.text)
+            DeclarationKind::PackageType {
+                name, parameters, ..
+            } => {
+                let blocks = parameters.iter().map(|parameter| &*parameter.name.text);
+                crate::library::runs(&name.text, blocks).then_some(&*name.text)
             }
             _ => None,
         }

@@ -51,7 +51,7 @@ impl Case {
             before,
             good: Files::new(),
         };
-        let ending = case.run("none", None);
+        let ending = case.run("read", None);
         assert_eq!(ending.run.code, Some(0), "{line}: {}", ending.run.said);
         case.good = ending.files;
         for name in &case.outputs {

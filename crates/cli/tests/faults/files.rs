@@ -162,7 +162,7 @@ fn without_descriptors_there_is_a_message_and_nothing_half_done() {
 }
 
 #[test]
-#[ignore = "the thread that writes to a filter panics"]
+#[ignore = "the thread that writes to a filter panics when it cannot start"]
 fn a_command_that_can_start_neither_thread_nor_process_says_so() {
     each("starting", STARTING, "error=EAGAIN", 4);
 }

@@ -4,6 +4,7 @@
 use crate::complaints::Complaints;
 use crate::stream::{self, Source, Stream};
 use anyhow::Context;
+use live::file::Next;
 use packet::line::LONGEST_LINE;
 
 /// Bytes read at a time: large beside a pipe's 64 KiB, small beside a second-level cache.
@@ -49,7 +50,8 @@ impl<R: Source> Blocks<R> {
         }
     }
 
-    /// The next lines, as many as one read gives; `None` at the end, or when asked to stop.
+    /// The next lines, as many as one read gives. A line without its newline is one at the end, and none
+    /// at a stop, which `complaints` are told.
     ///
     /// Calls `idle` before it waits for input that is not there yet, so that nothing lies in a
     /// buffer meanwhile.
@@ -60,7 +62,7 @@ impl<R: Source> Blocks<R> {
         &mut self,
         complaints: &Complaints,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
-    ) -> anyhow::Result<Option<Block<'_>>> {
+    ) -> anyhow::Result<Next<Block<'_>>> {
         loop {
             if self.ended && self.used < self.filled && self.buffer[self.filled - 1] != b'\n' {
                 // The last read, which found the end, had room for a byte.
@@ -82,10 +84,10 @@ impl<R: Source> Blocks<R> {
                 let line = self.line;
                 let text = &self.buffer[text];
                 self.line += memchr::memchr_iter(b'\n', text).count() as u64;
-                return Ok(Some(Block { text, line }));
+                return Ok(Next::Item(Block { text, line }));
             }
             if self.ended {
-                return Ok(None);
+                return Ok(Next::End);
             }
             if unused.len() > LONGEST_LINE {
                 if !self.skipping {
@@ -96,7 +98,8 @@ impl<R: Source> Blocks<R> {
                 self.used = self.filled;
             }
             if !self.fill(idle)? {
-                return Ok(None);
+                complaints.stopped();
+                return Ok(Next::Stopped);
             }
         }
     }
@@ -120,9 +123,9 @@ impl<R: Source> Blocks<R> {
         let end = self.buffer.len().min(self.filled + BLOCK);
         let read = stream::fill(&mut self.source, &mut self.buffer[self.filled..end], idle);
         let read = read.with_context(|| format!("cannot read {}", self.name))?;
-        self.filled += read.unwrap_or(0);
-        self.ended = read == Some(0);
-        Ok(read.is_some())
+        self.ended = read == Next::End;
+        self.filled += read.item().unwrap_or(0);
+        Ok(read != Next::Stopped)
     }
 }
 
@@ -169,32 +172,47 @@ pub fn is_blank(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{self, Read};
+    use crate::Verdict;
+    use std::io;
 
-    /// Gives at most `step` bytes a read, and is never ready at once.
-    struct Drip<'a>(&'a [u8], usize);
-    impl Read for Drip<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Gives at most `step` bytes a read, is never ready at once, and ends as it is told to.
+    struct Drip<'a>(&'a [u8], usize, Next<usize>);
+    impl Source for Drip<'_> {
+        fn ready(&self) -> io::Result<bool> {
+            Ok(false)
+        }
+        fn next(&mut self, buffer: &mut [u8]) -> io::Result<Next<usize>> {
             let n = self.1.min(buffer.len()).min(self.0.len());
             buffer[..n].copy_from_slice(&self.0[..n]);
             self.0 = &self.0[n..];
-            Ok(n)
-        }
-    }
-    impl Source for Drip<'_> {
-        fn ready(&mut self, wait: bool) -> io::Result<bool> {
-            Ok(wait)
+            Ok(if n == 0 { self.2 } else { Next::Item(n) })
         }
     }
 
     fn lines(text: &[u8], step: usize) -> (Vec<(u64, String)>, u64) {
-        let mut blocks = Blocks::new(Drip(text, step), "test");
+        let (lines, complaints) = until(Next::End, text, step);
+        (lines, complaints.skipped())
+    }
+
+    fn until(end: Next<usize>, text: &[u8], step: usize) -> (Vec<(u64, String)>, Complaints) {
+        let mut blocks = Blocks::new(Drip(text, step, end), "test");
         let (mut lines, complaints) = (Vec::new(), Complaints::quiet());
-        while let Some(block) = blocks.next(&complaints, &mut || Ok(())).unwrap() {
+        while let Next::Item(block) = blocks.next(&complaints, &mut || Ok(())).unwrap() {
             let text = |(n, line): (u64, &[u8])| (n, String::from_utf8(line.to_vec()).unwrap());
             lines.extend(block.lines().map(text));
         }
-        (lines, complaints.count())
+        (lines, complaints)
+    }
+
+    #[test]
+    fn half_a_line_is_one_at_the_end_and_none_at_a_stop() {
+        for (end, count, verdict) in [
+            (Next::End, 2, Verdict::Good),
+            (Next::Stopped, 1, Verdict::Stopped),
+        ] {
+            let (lines, complaints) = until(end, b"one\ntw", 3);
+            assert_eq!((lines.len(), complaints.finish()), (count, verdict));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::complaints::{Complaints, Strictness};
 use crate::confine::{self, Still};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use crate::zero::Zero;
 use anyhow::bail;
 use live::file::Item;
@@ -112,17 +112,29 @@ impl Cat {
             true => confine::reader(Still::default())?,
             false => confine::ports(&ports, !files.is_empty())?,
         }
-        for path in &files {
-            self.file(path, &mut out, &complaints)?;
-        }
-        let result = ports::copy(opened, &mut out);
+        let copy = || -> anyhow::Result<()> {
+            for path in &files {
+                if self.file(path, &mut out, &complaints)? == Ended::Stopped {
+                    return Ok(());
+                }
+            }
+            ports::copy(opened, &mut out, &complaints)
+        };
+        let result = copy();
+        let done = self.count.is_none() || out.left == 0;
+        // What was read before something went wrong is written all the same.
         out.stdout.finish()?;
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(Verdict::Good)
+        Ok(verdict.max(Verdict::if_done(done)))
     }
 
-    fn file(&self, path: &Path, out: &mut Writer, complaints: &Complaints) -> anyhow::Result<()> {
+    fn file(
+        &self,
+        path: &Path,
+        out: &mut Writer,
+        complaints: &Complaints,
+    ) -> anyhow::Result<Ended> {
         let mut reader = FileReader {
             out,
             zero: Zero::new(self.tick, None),

@@ -1,27 +1,60 @@
-//! Bad input: told with its place and reason on stderr, counted, skipped; or the end of the
-//! command, where `--strict` asks for that.
+//! What was wrong with the input: told with its place and reason on stderr, counted, skipped; or the end of
+//! the command, where `--strict` asks for that. And what the exit code makes of it, in one place.
 
+use crate::Verdict;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Complaints that are told one by one; later ones are only counted.
 const TOLD: u64 = 20;
 
-/// What was wrong with the input so far; every clone counts for all.
+/// What was wrong with the input so far, and whether a signal ended it; every clone counts for all.
 #[derive(Clone)]
 pub struct Complaints {
     strict: bool,
+    lenient: bool,
     quiet: bool,
-    count: Arc<AtomicU64>,
+    endless: bool,
+    so_far: Arc<SoFar>,
+}
+
+#[derive(Default)]
+struct SoFar {
+    skipped: AtomicU64,
+    lost: AtomicU64,
+    stopped: AtomicBool,
 }
 
 /// What to do with bad input.
 #[derive(clap::Args, Default)]
 pub struct Strictness {
     /// Stop at the first bad packet instead of skipping it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "lenient")]
     strict: bool,
+    #[command(flatten)]
+    leniency: Leniency,
+}
+
+/// What to do about losses where nothing can be strict about them.
+#[derive(clap::Args, Default)]
+pub struct Leniency {
+    /// Exit with 0 though packets were skipped, cut short or lost
+    #[arg(long)]
+    lenient: bool,
+}
+
+impl Leniency {
+    /// Nothing is wrong yet.
+    pub fn complaints(&self) -> Complaints {
+        Complaints {
+            strict: false,
+            lenient: self.lenient,
+            quiet: false,
+            endless: false,
+            so_far: Arc::default(),
+        }
+    }
 }
 
 impl Strictness {
@@ -29,8 +62,7 @@ impl Strictness {
     pub fn complaints(&self) -> Complaints {
         Complaints {
             strict: self.strict,
-            quiet: false,
-            count: Arc::default(),
+            ..self.leniency.complaints()
         }
     }
 }
@@ -40,15 +72,27 @@ impl Complaints {
     #[cfg(test)]
     pub fn quiet() -> Complaints {
         Complaints {
-            strict: false,
             quiet: true,
-            count: Arc::default(),
+            ..Strictness::default().complaints()
+        }
+    }
+
+    /// For a command that has no end of its own: a signal is its normal end.
+    pub fn endless(self) -> Complaints {
+        Complaints {
+            endless: true,
+            ..self
         }
     }
 
     /// Whether the first complaint is to be the end.
     pub fn strict(&self) -> bool {
         self.strict
+    }
+
+    /// Whether losses are accepted, that of the rest of a damaged file too.
+    pub fn lenient(&self) -> bool {
+        self.lenient
     }
 
     /// Tells what is wrong at `place`.
@@ -65,7 +109,7 @@ impl Complaints {
 
     /// Tells what is wrong at `place`, and counts it.
     pub fn tell(&self, place: impl Display, reason: impl Display) {
-        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let count = self.so_far.skipped.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= TOLD && !self.quiet {
             eprintln!("wire: {place}: {reason}");
             if count == TOLD {
@@ -81,16 +125,38 @@ impl Complaints {
         }
     }
 
-    /// How many there were.
-    pub fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+    /// Tells of so many packets that were lost, or are not what they were; of none, nothing.
+    pub fn lost(&self, packets: u64, what: impl Display) {
+        if packets > 0 {
+            self.so_far.lost.fetch_add(packets, Ordering::Relaxed);
+            self.note(what);
+        }
     }
 
-    /// Says how many were skipped, if any were.
-    pub fn finish(&self) {
-        match self.count() {
-            0 => {}
-            count => self.note(format_args!("{count} bad packets or lines were skipped")),
+    /// A signal ended the input before its end.
+    pub fn stopped(&self) {
+        self.so_far.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// How many packets and lines were skipped.
+    pub fn skipped(&self) -> u64 {
+        self.so_far.skipped.load(Ordering::Relaxed)
+    }
+
+    /// Says how many were skipped, if any were; and the verdict on the input.
+    #[must_use]
+    pub fn finish(&self) -> Verdict {
+        let (skipped, lost) = (self.skipped(), self.so_far.lost.load(Ordering::Relaxed));
+        if skipped > 0 {
+            self.note(format_args!("{skipped} bad packets or lines were skipped"));
+        }
+        if self.so_far.stopped.load(Ordering::Relaxed) && !self.endless {
+            return Verdict::Stopped;
+        }
+        match skipped + lost {
+            0 => Verdict::Good,
+            _ if self.lenient => Verdict::Good,
+            _ => Verdict::Failed,
         }
     }
 }

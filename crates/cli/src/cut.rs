@@ -12,6 +12,7 @@ use crate::input::{Input, NO_LINE, place};
 use crate::layout;
 use crate::output::{Buffering, Output};
 use filter::Filter;
+use live::file::Next;
 use std::path::PathBuf;
 
 /// Extract fields of packets as columns, or choose packets by them
@@ -68,20 +69,22 @@ impl Cut {
         live::signal::install();
         let mut stdout = Output::reading(&self.files, &self.buffering)?;
         let complaints = self.strictness.complaints();
-        match &self.command {
+        let cut = match &self.command {
             None => {
                 confine::reader(Still::default())?;
-                self.extract(&selection, &mut stdout, &complaints)?;
+                self.extract(&selection, &mut stdout, &complaints)
             }
             // The command may be any.
             Some(command) => {
                 let filter = Filter::new(command, self.once);
-                self.choose(&selection, filter, &mut stdout, &complaints)?;
+                self.choose(&selection, filter, &mut stdout, &complaints)
             }
-        }
+        };
+        // What was cut before something went wrong is written all the same.
         stdout.finish()?;
-        complaints.finish();
-        Ok(Verdict::Good)
+        let verdict = complaints.finish();
+        cut?;
+        Ok(verdict)
     }
 
     /// Writes the extract.
@@ -94,7 +97,12 @@ impl Cut {
         let mut scratch = Vec::new();
         for path in &self.files {
             let mut input = Input::open(path, complaints)?;
-            while let Some(block) = input.next(complaints, &mut || stdout.flush())? {
+            loop {
+                let block = match input.next(complaints, &mut || stdout.flush())? {
+                    Next::Item(block) => block,
+                    Next::End => break,
+                    Next::Stopped => return Ok(()),
+                };
                 if let Selection::Columns(columns) = selection {
                     columns.cut(block.text, stdout.buffer());
                 } else {
@@ -122,9 +130,14 @@ impl Cut {
         complaints: &Complaints,
     ) -> anyhow::Result<()> {
         let mut scratch = Vec::new();
-        for path in &self.files {
+        'files: for path in &self.files {
             let mut input = Input::open(path, complaints)?;
-            while let Some(block) = input.next(complaints, &mut || filter.idle(stdout))? {
+            loop {
+                let block = match input.next(complaints, &mut || filter.idle(stdout))? {
+                    Next::Item(block) => block,
+                    Next::End => break,
+                    Next::Stopped => break 'files,
+                };
                 for (number, line) in block.lines() {
                     let found =
                         filter.add(line, |out| selection.append(line, &mut scratch, false, out));

@@ -5,6 +5,7 @@ mod watch;
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::complaints::Leniency;
 use crate::confine;
 use crate::report::link_notice;
 use anyhow::Context;
@@ -51,6 +52,8 @@ pub struct Delay {
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    leniency: Leniency,
 }
 
 impl Delay {
@@ -85,7 +88,9 @@ impl Delay {
         let notice = link_notice(&names);
         let ended = world::on_ports_with("delay", node, ports, self.duration, notice);
         drop(watch);
-        report::tell(&ended?, &names, &specs, self.json)
+        let ended = ended?;
+        report::tell(&ended, &names, &specs, self.json)?;
+        crate::run::verdict(ended, self.duration, &self.leniency.complaints())
     }
 }
 

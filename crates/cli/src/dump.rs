@@ -7,7 +7,7 @@ use crate::complaints::Strictness;
 use crate::confine::{self, Still};
 use crate::departures::Departures;
 use crate::output::{Buffering, Output};
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use crate::profile::Subjects;
 use crate::{stream, zero};
 use anyhow::bail;
@@ -98,7 +98,7 @@ impl Dump {
         let complaints = self.strictness.complaints();
         let copy = |writer: &mut Writer| -> anyhow::Result<()> {
             for path in &self.files {
-                let mut packets = Packets::open(path, &complaints)?;
+                let mut packets = Packets::open(path, &complaints)?.with_lengths();
                 if let Some(summary) = &mut writer.summary {
                     summary.begin(&stream::name(path));
                 }
@@ -106,7 +106,9 @@ impl Dump {
                 if let Some(summary) = &mut writer.summary {
                     summary.end();
                 }
-                copied?;
+                if copied? == Ended::Stopped {
+                    break;
+                }
             }
             Ok(())
         };
@@ -122,9 +124,9 @@ impl Dump {
         if let Some(summary) = summary {
             summary.tell();
         }
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }
 

@@ -4,6 +4,7 @@ mod schedule;
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::complaints::{Complaints, Strictness};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::report;
@@ -137,6 +138,8 @@ pub struct Generate {
     form: FormOptions,
     #[command(flatten)]
     buffering: Buffering,
+    #[command(flatten)]
+    strictness: Strictness,
 }
 
 fn mac(text: &str) -> Result<[u8; 6], String> {
@@ -148,17 +151,20 @@ impl Generate {
     /// Makes them all.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
-        match &self.port {
-            None if self.dry => self.rehearse(),
-            None => self.write(),
-            Some(spec) => self.send(spec),
-        }
+        let complaints = self.strictness.complaints();
+        let verdict = match &self.port {
+            None if self.dry => self.rehearse(&complaints),
+            None => self.write(&complaints),
+            Some(spec) => self.send(spec, &complaints),
+        };
+        let input = complaints.finish();
+        Ok(verdict?.max(input))
     }
 
     /// Only the report, on standard output.
-    fn rehearse(&self) -> anyhow::Result<Verdict> {
+    fn rehearse(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&self.buffering)?;
-        let schedule = self.make(Time::from_us(1), |_, _| Ok(()))?;
+        let schedule = self.make(Time::from_us(1), complaints, |_, _| Ok(()))?;
         let told = match self.form.json() {
             true => schedule::object(&schedule).to_string(),
             false => schedule::table(&schedule),
@@ -169,13 +175,13 @@ impl Generate {
     }
 
     /// To standard output.
-    fn write(&self) -> anyhow::Result<Verdict> {
+    fn write(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&self.buffering)?;
         let form = self.form.form();
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
         let mut first = None;
-        let schedule = self.make(Time::from_us(1), |at, bytes| {
+        let schedule = self.make(Time::from_us(1), complaints, |at, bytes| {
             let since = at - *first.get_or_insert(at);
             let ticks = self.tick.count(since.as_ps().into());
             let departure = match Timer::new(1) {
@@ -199,7 +205,7 @@ impl Generate {
     }
 
     /// To a port.
-    fn send(&self, spec: &PortSpec) -> anyhow::Result<Verdict> {
+    fn send(&self, spec: &PortSpec, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let options = Options {
             tick: self.tick,
             ..Options::default()
@@ -209,12 +215,15 @@ impl Generate {
         let pacer = Pacer::start(port.tx, self.tick)?;
         // A run's time begins at zero; the port's counter has been going since boot.
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
-        let made = self.make(Time::from_us(1), |at, bytes| {
+        let made = self.make(Time::from_us(1), complaints, |at, bytes| {
             let at = start + u128::from(at.as_ps());
             let departure = Departure::At(self.tick.count(at));
             Ok(pacer.submit(departure, bytes)?)
         });
-        let verdict = report::tell(&port.info.name, pacer.finish(), self.form.json());
+        let report = pacer.finish();
+        let done = self.is_endless() || report.unsent == 0;
+        let verdict = report::tell(&port.info.name, report, self.form.json())
+            .map(|verdict| verdict.max(Verdict::if_done(done)));
         match made {
             Err(error) if !error.is::<live::pace::Stopped>() => Err(error),
             Err(_) => verdict,
@@ -233,6 +242,7 @@ impl Generate {
     fn make(
         &self,
         start: Time,
+        complaints: &Complaints,
         mut take: impl FnMut(Time, &[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<Schedule> {
         let config = self.config(start);
@@ -242,6 +252,10 @@ impl Generate {
             Some(path) => {
                 let source = Replayed::open(path.clone(), notes.clone());
                 let source = source.map_err(anyhow::Error::msg)?.with_tick(self.tick);
+                let source = match complaints.strict() {
+                    true => source.strict(),
+                    false => source,
+                };
                 Generator::replay(config, Box::new(source))
             }
         };
@@ -251,6 +265,10 @@ impl Generate {
         let mut left = Vec::new();
         while let Some(at) = generator.next_wake() {
             if live::signal::stop_requested() {
+                // What never ends by itself is ended by a signal.
+                if !self.is_endless() {
+                    complaints.stopped();
+                }
                 break;
             }
             generator.wake(at, &mut out);
@@ -265,13 +283,29 @@ impl Generate {
                 out.done(departure.frame);
             }
         }
-        for note in notes.list() {
-            eprintln!("wire: {note}");
+        if notes.is_stopped() {
+            complaints.stopped();
         }
+        for note in notes.list() {
+            complaints.note(note);
+        }
+        let lost = notes.losses();
+        anyhow::ensure!(lost == 0 || !complaints.strict(), "the replay ended there");
+        let what = format_args!("{lost} packets of the file were skipped, cut short or lost");
+        complaints.lost(lost, what);
         for (reason, count) in out.drops() {
-            eprintln!("wire: {count} packets were not sent: {reason}");
+            complaints.lost(
+                *count,
+                format_args!("{count} packets were not sent: {reason}"),
+            );
         }
         Ok(schedule)
+    }
+
+    /// Whether it goes on until a signal ends it.
+    fn is_endless(&self) -> bool {
+        let made = self.count.is_none() && self.duration.is_none();
+        made && (self.replay.is_none() || self.loops == Some(0))
     }
 
     fn config(&self, start: Time) -> Config {

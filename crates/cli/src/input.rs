@@ -2,10 +2,10 @@
 
 use crate::blocks::{Block, Blocks};
 use crate::complaints::Complaints;
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use crate::stream::{Content, Stream, name};
 use crate::zero::Zero;
-use live::file::Item;
+use live::file::{Item, Next};
 use packet::line;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub struct Made {
     zero: Zero,
     text: Vec<u8>,
     line: u64,
-    ended: bool,
+    ended: Option<Ended>,
 }
 
 /// Appends packets as lines.
@@ -65,7 +65,7 @@ impl Input {
             zero: Zero::default(),
             text: Vec::new(),
             line: 1,
-            ended: false,
+            ended: None,
         })))
     }
 
@@ -77,7 +77,7 @@ impl Input {
         &mut self,
         complaints: &Complaints,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
-    ) -> anyhow::Result<Option<Block<'_>>> {
+    ) -> anyhow::Result<Next<Block<'_>>> {
         match self {
             Input::Text(blocks) => blocks.next(complaints, idle),
             Input::Made(made) => made.next(idle),
@@ -89,19 +89,23 @@ impl Made {
     fn next(
         &mut self,
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
-    ) -> anyhow::Result<Option<Block<'_>>> {
+    ) -> anyhow::Result<Next<Block<'_>>> {
         self.text.clear();
-        while self.text.is_empty() && !self.ended {
+        while self.text.is_empty() && self.ended.is_none() {
             let mut typist = Typist {
                 zero: &mut self.zero,
                 text: &mut self.text,
                 idle: &mut *idle,
             };
-            self.ended = !self.packets.read(PACKETS, &mut typist)?;
+            self.ended = self.packets.read(PACKETS, &mut typist)?;
         }
         let (text, line) = (&self.text[..], self.line);
         self.line += memchr::memchr_iter(b'\n', text).count() as u64;
-        Ok((!text.is_empty()).then_some(Block { text, line }))
+        Ok(match self.ended {
+            _ if !text.is_empty() => Next::Item(Block { text, line }),
+            Some(Ended::Stopped) => Next::Stopped,
+            _ => Next::End,
+        })
     }
 }
 

@@ -3,9 +3,11 @@
 mod progress;
 
 use crate::Verdict;
+use crate::complaints::Leniency;
 use crate::output::{Buffering, Output};
 use lab::{Command, Options, ReadError, World};
 use node::Time;
+use node::outcome::Finish;
 use std::path::{Path, PathBuf};
 
 /// Run a network that a lab file describes, and report what was measured
@@ -54,6 +56,8 @@ pub struct Lab {
     /// Tell how far a simulation has come where there is no terminal too; with --json as lines of it
     #[arg(long)]
     progress: bool,
+    #[command(flatten)]
+    leniency: Leniency,
 }
 
 /// The worlds, as the command line has them.
@@ -88,6 +92,7 @@ impl Lab {
             stdout.finish()?;
             return Ok(Verdict::Good);
         }
+        let complaints = self.leniency.complaints();
         let (mut verdict, mut reports) = (Verdict::Good, Vec::new());
         for world in &worlds {
             let lab = self.read(*world)?;
@@ -110,9 +115,16 @@ impl Lab {
             stdout.write(text.as_bytes())?;
             stdout.flush()?;
             anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
-            if report.jobs.iter().any(live::crew::JobReport::failed) {
-                verdict = Verdict::Failed;
-            }
+            let failed = report.jobs.iter().any(live::crew::JobReport::failed);
+            verdict = verdict.max(Verdict::if_good(!failed));
+            let lost = report.lost;
+            let what =
+                format_args!("{lost} packets of replayed files were skipped, cut short or lost");
+            complaints.lost(lost, what);
+            // What has neither a duration nor commands is up until it is idle, or until somebody ends it.
+            let asked = self.duration.or(lab.duration).is_some() || commands.is_some();
+            let whole = report.outcome.finish != Finish::Stopped && !report.stopped;
+            verdict = verdict.max(Verdict::if_done(!asked || whole));
             reports.push(report);
             if live::signal::stop_requested() {
                 break;
@@ -122,7 +134,7 @@ impl Lab {
             stdout.write(lab::beside::text(&reports).as_bytes())?;
         }
         stdout.finish()?;
-        Ok(verdict)
+        Ok(verdict.max(complaints.finish()))
     }
 
     fn read(&self, world: World) -> anyhow::Result<lab::Lab> {

@@ -123,22 +123,55 @@ impl Command {
     }
 }
 
-/// What a command that came to its end has to say about what it looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a command that came to its end has to say about what it looked at; of two the greater one holds.
+/// The book's page on exit codes has the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Exit code 0.
     Good,
-    /// Something that was to be checked did not hold: exit code 1.
+    /// Something that was to be checked did not hold, or something of the input was skipped or lost: exit
+    /// code 1.
     Failed,
+    /// A signal came before the end of the input, or before what was asked for was done: exit code 128 and
+    /// the signal's number, as shells have it.
+    Stopped,
+}
+
+impl Verdict {
+    /// Of a command that a signal may have ended: `done` says whether it had no end of its own, or had
+    /// reached it.
+    pub fn if_done(done: bool) -> Verdict {
+        match done || !live::signal::stop_requested() {
+            true => Verdict::Good,
+            false => Verdict::Stopped,
+        }
+    }
+
+    /// Good, or failed.
+    pub fn if_good(good: bool) -> Verdict {
+        match good {
+            true => Verdict::Good,
+            false => Verdict::Failed,
+        }
+    }
+
+    fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Verdict::Good => 0,
+            Verdict::Failed => 1,
+            Verdict::Stopped => 128 + live::signal::number().map_or(0, |number| number as u8),
+        })
+    }
 }
 
 fn main() -> ExitCode {
+    live::signal::take_term();
     // Errors in the arguments end here, with exit code 2.
     let wire = Wire::from_arg_matches(&help::command().get_matches());
     let wire = wire.unwrap_or_else(|error| error.exit());
     let code = match wire.command.run() {
-        Ok(Verdict::Good) => ExitCode::SUCCESS,
-        Ok(Verdict::Failed) => ExitCode::from(1),
+        Ok(verdict) => verdict.code(),
+        Err(error) if live::signal::is_stop(error.as_ref()) => Verdict::Stopped.code(),
         // A reader that has seen enough, as `head` does, is a normal end.
         Err(error) if error.is::<output::ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {

@@ -33,7 +33,29 @@ impl Man {
         let man = clap_mangen::Man::new(command.clone());
         let mut page = Vec::new();
         man.render(&mut page)?;
+        page.extend_from_slice(EXIT_STATUS.as_bytes());
         let path = self.directory.join(man.get_filename());
         Ok(live::output::replace(&path, &page)?)
     }
 }
+
+/// What all commands have in common; the book has more of it.
+const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
+.TP
+0
+All went well.
+.TP
+1
+Something that was checked did not hold, or packets were skipped, cut short, unreadable or lost; standard error tells of it.
+With \fB\-\-lenient\fR losses exit with 0.
+.TP
+2
+An error; with \fB\-\-strict\fR also the first bad packet.
+.TP
+129, 130, 143
+HUP, INT or TERM came before the input had ended, or before what was asked for was done.
+.SH SIGNALS
+On HUP, INT or TERM what came whole is still written, and what was unfinished is dropped. A second signal ends the process at once.
+What has no end of its own is ended by a signal in the normal way, with 0.
+HUP and INT stay ignored where the parent ignored them, as nohup(1) and a shell's background jobs do; TERM always works.
+"#;

@@ -3,10 +3,11 @@
 mod rules;
 
 use crate::Verdict;
-use crate::complaints::Strictness;
+use crate::complaints::{Complaints, Strictness};
 use crate::confine::{self, Still};
 use crate::input::{Input, NO_LINE, place};
 use crate::output::{Buffering, Output};
+use live::file::Next;
 use rules::{Rule, Rules};
 use std::path::PathBuf;
 
@@ -48,19 +49,43 @@ impl Match {
         let mut stdout = Output::reading(&self.file, &self.buffering)?;
         confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();
-        let rules = Rules::new(self.rules, self.all, self.invert);
-        let mut scratch = Vec::new();
+        let rules = Rules::new(self.rules.clone(), self.all, self.invert);
         let mut found = 0;
+        let chosen = self.choose(&rules, &mut stdout, &complaints, &mut found);
+        if self.count {
+            stdout.write(format!("{found}\n").as_bytes())?;
+        }
+        // What was found before something went wrong is written all the same.
+        stdout.finish()?;
+        let verdict = complaints.finish();
+        chosen?;
+        Ok(verdict.max(Verdict::if_good(found > 0)))
+    }
+
+    /// Writes the packets that fit, or only counts them.
+    fn choose(
+        &self,
+        rules: &Rules,
+        stdout: &mut Output,
+        complaints: &Complaints,
+        found: &mut u64,
+    ) -> anyhow::Result<()> {
+        let mut scratch = Vec::new();
         for path in &self.file {
-            let mut input = Input::open(path, &complaints)?;
-            while let Some(block) = input.next(&complaints, &mut || stdout.flush())? {
+            let mut input = Input::open(path, complaints)?;
+            loop {
+                let block = match input.next(complaints, &mut || stdout.flush())? {
+                    Next::Item(block) => block,
+                    Next::End => break,
+                    Next::Stopped => return Ok(()),
+                };
                 // Neighbours that all fit are one copy.
                 let mut run = 0..0;
                 let mut at = 0;
                 for (number, end) in (block.line..).zip(block.ends()) {
                     match rules.judge(&block.text[at..end], &mut scratch) {
                         Some(true) => {
-                            found += 1;
+                            *found += 1;
                             if run.end != at {
                                 stdout.buffer().extend_from_slice(&block.text[run]);
                                 run = at..at;
@@ -80,15 +105,6 @@ impl Match {
                 }
             }
         }
-        if self.count {
-            stdout.write(format!("{found}\n").as_bytes())?;
-        }
-        stdout.finish()?;
-        complaints.finish();
-        Ok(if found > 0 {
-            Verdict::Good
-        } else {
-            Verdict::Failed
-        })
+        Ok(())
     }
 }

@@ -70,7 +70,10 @@ enum Action {
 impl P4 {
     /// Does what was asked for.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        // The others have nothing to finish: a signal ends them at once, in the middle of a long compilation too.
+        if matches!(self.action, Action::Run(_) | Action::Trace(_)) {
+            live::signal::install();
+        }
         match self.action {
             Action::Check(command) => command.run(),
             Action::Format(command) => command.run(),

@@ -2,7 +2,8 @@
 
 use crate::complaints::Complaints;
 use crate::stream::{self, Pausing, Stream};
-use live::file::{FileError, Item, Source};
+use live::file::{FileError, Item, Next, Source};
+use live::signal;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -21,10 +22,25 @@ pub trait Consumer {
     fn idle(&mut self) -> anyhow::Result<()>;
 }
 
+/// Why no more packets are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The input has ended; or it is damaged, which has been told, and is accepted.
+    End,
+    /// The consumer wants no more.
+    Enough,
+    /// A signal asked to stop.
+    Stopped,
+}
+
 /// An open file of packets.
 pub struct Packets {
     source: Source,
     complaints: Complaints,
+    /// It never keeps anybody waiting, so that a stop takes effect at the next packet.
+    whole: bool,
+    /// Its user takes packets for as long as they were before the capture cut them short.
+    lengths_known: bool,
 }
 
 impl Packets {
@@ -41,7 +57,7 @@ impl Packets {
     /// # Errors
     /// When its first bytes make no sense.
     pub fn new(stream: Stream, name: String, complaints: &Complaints) -> anyhow::Result<Packets> {
-        let place = name.clone();
+        let (place, whole) = (name.clone(), stream.is_whole());
         let source = Source::from_reader(name, Box::new(Pausing::new(stream)))?;
         let complaints = complaints.clone();
         let source = if complaints.strict() {
@@ -50,55 +66,92 @@ impl Packets {
             let complaints = complaints.clone();
             source.on_complaint(move |complaint| complaints.tell(&place, complaint))
         };
-        Ok(Packets { source, complaints })
+        Ok(Packets {
+            source,
+            complaints,
+            whole,
+            lengths_known: false,
+        })
+    }
+
+    /// The same for a user of [`original_len`](Item::original_len), to whom a packet that the capture had cut
+    /// short is no lesser one.
+    #[must_use]
+    pub fn with_lengths(self) -> Packets {
+        Packets {
+            lengths_known: true,
+            ..self
+        }
     }
 
     /// Gives all packets to `consumer`, until it wants no more or somebody asks to stop.
     ///
     /// # Errors
     /// As [`read`](Packets::read).
-    pub fn copy(&mut self, consumer: &mut impl Consumer) -> anyhow::Result<()> {
-        while self.read(usize::MAX, consumer)? {}
-        Ok(())
+    pub fn copy(&mut self, consumer: &mut impl Consumer) -> anyhow::Result<Ended> {
+        loop {
+            if let Some(ended) = self.read(usize::MAX, consumer)? {
+                return Ok(ended);
+            }
+        }
     }
 
-    /// Gives up to `count` packets to `consumer`; false at the end, when it wants no more, or when
-    /// somebody has asked to stop.
+    /// Gives up to `count` packets to `consumer`; and why there were fewer, if there were.
     ///
     /// # Errors
     /// When reading fails, or `consumer` does, or at the first bad packet if complaints are strict.
-    pub fn read(&mut self, count: usize, consumer: &mut impl Consumer) -> anyhow::Result<bool> {
+    pub fn read(
+        &mut self,
+        count: usize,
+        consumer: &mut impl Consumer,
+    ) -> anyhow::Result<Option<Ended>> {
         for _ in 0..count {
+            if self.whole && signal::stop_requested() {
+                return Ok(Some(self.end(Ended::Stopped)));
+            }
             match self.source.next() {
                 // By reference: moving an item just written, by wider words than it was written in,
                 // made the processor wait for a fifth of the time that short packets took.
-                Ok(Some(ref item)) => {
+                Ok(Next::Item(ref item)) => {
                     if !consumer.packet(item)? {
-                        return Ok(false);
+                        return Ok(Some(self.end(Ended::Enough)));
                     }
                 }
-                Ok(None) => return Ok(self.end()),
+                Ok(Next::End) => return Ok(Some(self.end(Ended::End))),
+                Ok(Next::Stopped) => return Ok(Some(self.end(Ended::Stopped))),
                 Err(FileError::Read { source, .. }) if source.kind() == ErrorKind::WouldBlock => {
                     consumer.idle()?;
                 }
+                Err(error) if error.is_damage() && self.complaints.lenient() => {
+                    let rest = format_args!("{error}; nothing behind that can be read");
+                    self.complaints.lost(1, rest);
+                    return Ok(Some(self.end(Ended::End)));
+                }
                 Err(error) => {
-                    self.end();
+                    self.end(Ended::End);
                     return Err(error.into());
                 }
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Says how many packets the capture had cut short.
-    fn end(&self) -> bool {
-        let cut = self.source.counters().cut;
-        if cut > 0 {
-            self.complaints.note(format_args!(
-                "{}: {cut} packets had been cut short when they were captured; what is there of them was used",
-                self.source.name()
-            ));
+    fn end(&self, ended: Ended) -> Ended {
+        if ended == Ended::Stopped {
+            self.complaints.stopped();
         }
-        false
+        let (name, cut) = (self.source.name(), self.source.counters().cut);
+        if self.lengths_known && cut > 0 {
+            self.complaints.note(format_args!(
+                "{name}: {cut} packets had been cut short when they were captured; their lengths are kept"
+            ));
+        } else {
+            let what = format_args!(
+                "{name}: {cut} packets had been cut short when they were captured; what is there of them was used"
+            );
+            self.complaints.lost(cut, what);
+        }
+        ended
     }
 }

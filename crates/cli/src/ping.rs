@@ -132,10 +132,9 @@ impl Ping {
         if let Some(error) = sent.error {
             return Err(error.into());
         }
-        Ok(match node.statistics().answered {
-            0 => Verdict::Failed,
-            _ => Verdict::Good,
-        })
+        let verdict = Verdict::if_good(node.statistics().answered > 0);
+        let done = self.count.is_none() || node.is_over();
+        Ok(verdict.max(Verdict::if_done(done)))
     }
 }
 

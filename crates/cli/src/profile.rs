@@ -14,6 +14,7 @@ use crate::cat::{Origin, compile, origin, tick};
 use crate::complaints::Strictness;
 use crate::confine::{self, Still};
 use crate::output::{self, Buffering, Output};
+use crate::packets::Ended;
 use node::{Rate, Time};
 use nodes::profile::Config;
 use packet::Tick;
@@ -134,11 +135,25 @@ impl ProfileCommand {
             })?,
             false => confine::ports(&ports, writes || !files.is_empty())?,
         }
-        let files = files
-            .iter()
-            .try_for_each(|path| feed::file(path, &mut subjects, &complaints));
-        let fed = files.and_then(|()| feed::ports(opened, self.duration, &mut subjects));
-        complaints.finish();
+        let listening = !ports.is_empty();
+        let begin = live::clock::now_ns();
+        let feed = || -> anyhow::Result<()> {
+            for path in &files {
+                if feed::file(path, &mut subjects, &complaints)? == Ended::Stopped {
+                    return Ok(());
+                }
+            }
+            feed::ports(opened, self.duration, &mut subjects, &complaints)
+        };
+        let fed = feed();
+        let mut verdict = complaints.finish();
+        if listening {
+            // Ports are listened to for ever, if nothing else was asked for.
+            let endless = self.count.is_none() && self.duration.is_none();
+            let listened = live::clock::now_ns() - begin;
+            let over = self.duration.is_some_and(|time| listened >= time.as_ns());
+            verdict = verdict.max(Verdict::if_done(endless || over || subjects.enough()));
+        }
         // What was read before something went wrong is told all the same; old pictures stand.
         let title = self.title.as_deref();
         for path in self.plot.iter().filter(|_| fed.is_ok()) {
@@ -152,6 +167,6 @@ impl ProfileCommand {
         stdout.write(told.as_bytes())?;
         stdout.finish()?;
         fed?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }

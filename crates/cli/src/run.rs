@@ -2,6 +2,7 @@
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::complaints::{Complaints, Leniency};
 use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
@@ -9,6 +10,7 @@ use live::hook::{Config, Relay};
 use live::port::{self, Options, Port, PortSpec};
 use live::world::{self, PortsOutcome};
 use node::Time;
+use node::outcome::Finish;
 use packet::Tick;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -43,6 +45,8 @@ pub struct Run {
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    leniency: Leniency,
 }
 
 /// Turns KEY=VALUE into a line of TOML: what is no number, flag, list or quoted text is quoted.
@@ -76,7 +80,14 @@ impl Run {
         };
         let opened = Opened::open(&self.on, &options)?;
         confine::ports(&self.on, false)?;
-        drive(&self.node, node, opened, self.duration, self.json)
+        drive(
+            &self.node,
+            node,
+            opened,
+            self.duration,
+            self.json,
+            &self.leniency.complaints(),
+        )
     }
 }
 
@@ -86,10 +97,11 @@ impl Run {
         let relay = Relay::on_queues(queues, &Config::default(), node)?;
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
+        let done = duration.is_none() || !live::signal::stop_requested();
         crate::relay::run::report(&self.node, &ended, self.json)?;
         match ended.trouble {
             Some(error) => Err(error.into()),
-            None => Ok(Verdict::Good),
+            None => Ok(Verdict::if_done(done)),
         }
     }
 }
@@ -125,13 +137,32 @@ pub fn drive(
     Opened { ports, names }: Opened,
     duration: Option<Time>,
     json: bool,
+    complaints: &Complaints,
 ) -> anyhow::Result<Verdict> {
     let ended = world::on_ports_with(name, node, ports, duration, link_notice(&names))?;
     report(&ended, &names, json)?;
-    match ended.trouble {
-        Some(error) => Err(error.into()),
-        None => Ok(Verdict::Good),
+    verdict(ended, duration, complaints)
+}
+
+/// The verdict on a run: what the ports lost is lost. Without a duration a signal is its normal end.
+///
+/// # Errors
+/// When a port failed.
+pub fn verdict(
+    ended: PortsOutcome,
+    duration: Option<Time>,
+    complaints: &Complaints,
+) -> anyhow::Result<Verdict> {
+    if let Some(error) = ended.trouble {
+        return Err(error.into());
     }
+    let received = ended.received.iter().map(|rx| rx.dropped + rx.refused);
+    let sent = ended.sent.iter().map(|tx| tx.refused);
+    let lost = received.chain(sent).sum();
+    let what = format_args!("{lost} packets were lost at the ports, or refused by them");
+    complaints.lost(lost, what);
+    let done = duration.is_none() || ended.outcome.finish != Finish::Stopped;
+    Ok(complaints.finish().max(Verdict::if_done(done)))
 }
 
 /// Tells what came of a run.
@@ -151,7 +182,8 @@ pub fn report(ended: &PortsOutcome, names: &[String], json: bool) -> anyhow::Res
 fn text(ended: &PortsOutcome, names: &[String]) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.
-    for ((name, rx), tx) in names.iter().zip(&ended.received).zip(&ended.sent) {
+    let ports = names.iter().zip(&ended.received).zip(&ended.sent);
+    for (((name, rx), tx), unsent) in ports.zip(&ended.unsent) {
         let _ = write!(
             text,
             "wire: {name}: {} received, {} sent",
@@ -162,6 +194,7 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
             (rx.refused, "refused because of their length"),
             (tx.refused, "refused by the port"),
             (rx.turned_away, "connections turned away"),
+            (*unsent, "still to be sent"),
         ] {
             if count > 0 {
                 let _ = write!(text, ", {count} {what}");
@@ -198,11 +231,13 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
         .zip(&ended.received)
         .zip(&ended.sent)
         .zip(&ended.links)
-        .map(|(((name, rx), tx), link)| {
+        .zip(&ended.unsent)
+        .map(|((((name, rx), tx), link), unsent)| {
             let mut port = json!({
                 "name": name, "received": rx.received, "lost": rx.dropped,
                 "sent": tx.sent, "refused": rx.refused + tx.refused,
                 "turned_away": rx.turned_away,
+                "unsent": unsent,
             });
             put_link_object(&mut port, *link);
             port

@@ -5,7 +5,7 @@ mod schedule;
 use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use crate::report;
 use anyhow::{bail, ensure};
 use live::file::Item;
@@ -91,7 +91,7 @@ impl Send {
         };
         let mut result = packets.copy(&mut sender);
         let mut loops = 1;
-        while result.is_ok() && loops != self.loops && !live::signal::stop_requested() {
+        while matches!(result, Ok(Ended::End)) && loops != self.loops {
             if sender.sent == 0 {
                 result = Err(anyhow::anyhow!(
                     "there is no packet to send again and again"
@@ -103,12 +103,14 @@ impl Send {
             result = Packets::open(&self.file, &complaints)
                 .and_then(|mut packets| packets.copy(&mut sender));
         }
-        let verdict = report::tell(&name, sender.pacer.finish(), self.json);
-        complaints.finish();
+        let report = sender.pacer.finish();
+        let done = matches!(result, Ok(Ended::End)) && report.unsent == 0;
+        let verdict = report::tell(&name, report, self.json);
+        let input = complaints.finish();
         // What is wrong with the port says more than that it takes nothing any more.
         match result {
             Err(error) if !error.is::<Stopped>() => Err(error),
-            _ => verdict,
+            _ => Ok(verdict?.max(input).max(Verdict::if_done(done))),
         }
     }
 

@@ -1,44 +1,31 @@
 //! Bytes of a file, pipe or terminal, decompressed if need be, and a look at the first of them.
 
 use anyhow::Context;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use live::file::{Bytes, Next};
+use live::signal::Stopped;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
 
-/// How long to wait for input before looking whether to stop.
-const WAIT: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
 /// First bytes that tell what a file is.
 const TELLING: usize = 4;
 
 /// Where bytes come from, and whether some can be had without waiting.
-pub trait Source: Read {
-    /// Whether [`read`](Read::read) would return at once; `wait` says to wait for that a short while.
+pub trait Source {
+    /// Whether [`next`](Source::next) would return at once.
     ///
     /// # Errors
     /// Those of poll(2).
-    fn ready(&mut self, wait: bool) -> io::Result<bool>;
+    fn ready(&self) -> io::Result<bool>;
+
+    /// Reads once, and waits for that: how many bytes came.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn next(&mut self, buffer: &mut [u8]) -> io::Result<Next<usize>>;
 }
 
-impl Source for File {
-    fn ready(&mut self, wait: bool) -> io::Result<bool> {
-        let fd = self.as_fd();
-        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-        let now = Timespec::default();
-        match poll(&mut fds, Some(if wait { &WAIT } else { &now })) {
-            Ok(n) => Ok(n > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-/// Reads once from `source` behind the first `filled` bytes of `buffer`; how many came, 0 at the end,
-/// or `None` when somebody has asked to stop. Calls `idle` before it waits.
+/// Reads once from `source` into `buffer`; how many bytes came. Calls `idle` before it waits.
 ///
 /// # Errors
 /// Those of the source, and of `idle`.
@@ -46,25 +33,11 @@ pub fn fill<R: Source>(
     source: &mut R,
     buffer: &mut [u8],
     idle: &mut dyn FnMut() -> anyhow::Result<()>,
-) -> anyhow::Result<Option<usize>> {
-    loop {
-        if !source.ready(false)? {
-            idle()?;
-            while !source.ready(true)? {
-                if live::signal::stop_requested() {
-                    return Ok(None);
-                }
-            }
-        }
-        if live::signal::stop_requested() {
-            return Ok(None);
-        }
-        match source.read(buffer) {
-            Ok(n) => return Ok(Some(n)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
+) -> anyhow::Result<Next<usize>> {
+    if !source.ready()? {
+        idle()?;
     }
+    Ok(source.next(buffer)?)
 }
 
 /// What a file holds.
@@ -80,7 +53,7 @@ pub enum Content {
 pub struct Stream {
     begin: Vec<u8>,
     given: usize,
-    file: File,
+    bytes: Bytes,
 }
 
 impl Stream {
@@ -89,26 +62,38 @@ impl Stream {
     /// # Errors
     /// When it cannot be opened or read.
     pub fn open(path: &Path) -> anyhow::Result<Stream> {
-        let place = || format!("cannot open {}", name(path));
-        let file = if path == Path::new("-") {
-            let stdin = io::stdin().as_fd().try_clone_to_owned();
-            File::from(stdin.with_context(place)?)
-        } else {
-            File::open(path).with_context(place)?
-        };
-        Stream::from_file(file).with_context(|| format!("cannot read {}", name(path)))
+        let bytes = Bytes::open(path).with_context(|| format!("cannot open {}", name(path)))?;
+        Stream::over(bytes).with_context(|| format!("cannot read {}", name(path)))
     }
 
     /// What an open file has from its place on.
     ///
     /// # Errors
     /// Those of reading.
-    pub fn from_file(mut file: File) -> io::Result<Stream> {
+    pub fn from_file(file: File) -> io::Result<Stream> {
+        Stream::over(Bytes::from_file(file)?)
+    }
+
+    /// Waits for the first bytes; there are fewer than [`TELLING`] only where no more come.
+    fn over(mut bytes: Bytes) -> io::Result<Stream> {
+        let mut begin = vec![0; TELLING];
+        let mut len = 0;
+        while len < TELLING
+            && let Next::Item(got) = bytes.next(&mut begin[len..])?
+        {
+            len += got;
+        }
+        begin.truncate(len);
         Ok(Stream {
-            begin: first_bytes(&mut file)?,
+            begin,
             given: 0,
-            file,
+            bytes,
         })
+    }
+
+    /// Whether it is a regular file: it has all it will ever have.
+    pub fn is_whole(&self) -> bool {
+        self.bytes.is_whole()
     }
 
     /// What it holds, told by its first bytes.
@@ -130,29 +115,27 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl Source for Stream {
+    fn ready(&self) -> io::Result<bool> {
+        Ok(self.given < self.begin.len() || self.bytes.ready()?)
+    }
+
+    fn next(&mut self, buffer: &mut [u8]) -> io::Result<Next<usize>> {
         let begin = &self.begin[self.given..];
         if begin.is_empty() {
-            return self.file.read(buffer);
+            return self.bytes.next(buffer);
         }
         let n = begin.len().min(buffer.len());
         buffer[..n].copy_from_slice(&begin[..n]);
         self.given += n;
-        Ok(n)
+        Ok(Next::Item(n))
     }
 }
 
-impl Source for Stream {
-    fn ready(&mut self, wait: bool) -> io::Result<bool> {
-        Ok(self.given < self.begin.len() || self.file.ready(wait)?)
-    }
-}
-
-/// A stream that says [`WouldBlock`](io::ErrorKind::WouldBlock) once before it waits, so that its
-/// reader can write what it has; and that ends when somebody asks to stop.
+/// A stream for decoders: it says [`WouldBlock`](io::ErrorKind::WouldBlock) once before it waits, so that its
+/// reader can write what it has; and a stop is the error [`Stopped`].
 ///
-/// A compressed one does not say it: not every decoder goes on behind an error.
+/// A compressed one does not say the former: not every decoder goes on behind an error.
 pub struct Pausing {
     stream: Stream,
     /// It has been said, or is not to be.
@@ -169,40 +152,17 @@ impl Pausing {
 
 impl Read for Pausing {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while !self.stream.ready(self.said)? {
-            if live::signal::stop_requested() {
-                return Ok(0);
-            }
-            if !self.said {
-                self.said = true;
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
+        if !self.said && !self.stream.ready()? {
+            self.said = true;
+            return Err(io::ErrorKind::WouldBlock.into());
         }
         self.said = self.stream.compressed();
-        match live::signal::stop_requested() {
-            true => Ok(0),
-            false => self.stream.read(buffer),
+        match self.stream.next(buffer)? {
+            Next::Item(got) => Ok(got),
+            Next::End => Ok(0),
+            Next::Stopped => Err(Stopped.into()),
         }
     }
-}
-
-/// Waits for the first bytes of a file; fewer than [`TELLING`] only if it has no more.
-fn first_bytes(source: &mut impl Source) -> io::Result<Vec<u8>> {
-    let mut begin = vec![0; TELLING];
-    let mut len = 0;
-    while len < TELLING && !live::signal::stop_requested() {
-        if !source.ready(true)? {
-            continue;
-        }
-        match source.read(&mut begin[len..]) {
-            Ok(0) => break,
-            Ok(n) => len += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    begin.truncate(len);
-    Ok(begin)
 }
 
 /// A path as messages name it.

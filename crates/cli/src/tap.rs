@@ -44,7 +44,7 @@ impl Tap {
         let Port { info, rx, tx } =
             port::open(&PortSpec::Tap(self.name.clone()), &Options::default())?;
         let mut stdout = Output::open(&self.buffering)?;
-        let complaints = self.strictness.complaints();
+        let complaints = self.strictness.complaints().endless();
         // Reading standard input may wait for ever, so it has a thread that nobody waits for.
         let (tell, input) = channel();
         let inward = complaints.clone();
@@ -54,9 +54,9 @@ impl Tap {
         })?;
         let result = self.drain(rx, info.tick, &mut stdout, &input);
         let flushed = stdout.finish();
-        complaints.finish();
+        let verdict = complaints.finish();
         result.and(flushed)?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 
     /// Writes what the system sends, until the input's thread has ended or somebody asks to stop.
@@ -114,7 +114,8 @@ fn feed(tx: Box<dyn Transmit>, complaints: &Complaints) -> anyhow::Result<()> {
         tx,
         complaints: complaints.clone(),
     };
-    Packets::open(Path::new("-"), complaints)?.copy(&mut feeder)
+    Packets::open(Path::new("-"), complaints)?.copy(&mut feeder)?;
+    Ok(())
 }
 
 struct Feeder {

@@ -56,8 +56,8 @@ impl Undump {
         };
         let result = Packets::open(&self.file, &complaints)?.copy(&mut reader);
         out.stdout.finish()?;
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }

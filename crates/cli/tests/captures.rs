@@ -97,7 +97,7 @@ fn garbage_between_records_is_skipped_and_counted() {
     let script = "wire cat --raw t.lines > t.rec; (head -c 62 t.rec; printf 7vgarbage; tail -c +63 t.rec) \
                   | wire cat | wc -l";
     let ended = place.run(script);
-    assert_eq!(ended.code, Some(0));
+    assert_eq!(ended.code, Some(1));
     assert!(ended.err.contains("bytes"), "{}", ended.err);
     assert!(matches!(ended.out.as_str(), "3\n" | "2\n"), "{}", ended.out);
 }
@@ -145,6 +145,12 @@ fn manual_pages_and_completions_come_from_the_same_definitions() {
     ] {
         assert!(pages.contains(&format!("wire-{command}.1")), "{pages}");
     }
+    let page = place.read("m/wire-phy-decode.1");
+    let page = String::from_utf8(page).unwrap();
+    assert!(
+        page.contains("EXIT STATUS") && page.contains("SIGNALS"),
+        "{page}"
+    );
     for shell in ["bash", "zsh", "fish"] {
         let text = place.run(&format!("wire completions {shell}")).good();
         assert!(text.contains("line-buffered"), "{shell}");

@@ -115,10 +115,13 @@ fn what_is_no_packet_is_told_with_its_place_and_skipped() {
         let ended = place.run(&format!("{command} | wc -l"));
         assert_eq!(
             (ended.code, ended.out.as_str()),
-            (Some(0), "3\n"),
+            (Some(1), "3\n"),
             "{command}: {}",
             ended.err
         );
+        let lenient = place.run(&format!("{command} --lenient | wc -l"));
+        let told = ended.err.as_str();
+        assert_eq!((lenient.code, lenient.err.as_str()), (Some(0), told));
         assert!(
             ended.err.contains("4: ") && ended.err.contains("7: "),
             "{}",
@@ -129,8 +132,17 @@ fn what_is_no_packet_is_told_with_its_place_and_skipped() {
         assert_eq!(strict.code, Some(2), "{command}");
         assert!(strict.err.contains("4: "), "{}", strict.err);
     }
+    // What is for people and programs is none of packets, and what is wrong with it is not its digits.
+    for form in ["--json", "--text"] {
+        let back = place.run(&format!(
+            "wire cat --lenient {form} t.lines 2> first | wire dump | wc -c"
+        ));
+        assert_eq!(back.code, Some(1));
+        let reason = format!("{form}, from which no packets are read");
+        assert!(back.err.contains(&reason), "{}", back.err);
+    }
     // Many bad lines do not flood the terminal.
-    let flood = place.run("seq -f line%g 10000 | wire cat 2>&1 | wc -l");
+    let flood = place.run("seq -f line%g 10000 | wire cat --lenient 2>&1 | wc -l");
     assert_eq!(flood.good(), "22\n");
 }
 
@@ -202,7 +214,7 @@ fn a_report_that_cannot_be_written_is_told_and_words_on_stderr_that_cannot_end_n
 fn an_interrupt_loses_nothing_that_was_read() {
     let place = Place::new("interrupt");
     place.write("t.lines", lines(5_000));
-    for signal in ["INT", "TERM"] {
+    for (signal, code) in [("INT", "130\n"), ("TERM", "143\n")] {
         for command in [
             "wire cat",
             "wire cut 1-",
@@ -220,7 +232,7 @@ fn an_interrupt_loses_nothing_that_was_read() {
             // Job control tells on stderr how the job ended.
             assert_eq!(
                 (ended.code, ended.out.as_str()),
-                (Some(0), "0\n"),
+                (Some(0), code),
                 "{signal} {command}"
             );
             assert!(!ended.err.contains("wire:"), "{}", ended.err);
@@ -295,4 +307,69 @@ fn json_is_one_object_a_line_with_a_schema() {
         (&first["ns"], &first["ip"]["sport"]),
         (&8_000.into(), &53.into())
     );
+}
+
+/// A lab that replays a file.
+fn replay(file: &str) -> String {
+    format!(
+        "[lab]\nname = \"replay\"\n[node.g]\nkind = \"generator\"\nreplay = {file:?}\n\
+         [node.s]\nkind = \"sink\"\n[[link]]\nends = [\"g.0\", \"s.0\"]\n"
+    )
+}
+
+#[test]
+fn what_is_lost_is_told_and_exits_with_1_unless_that_is_accepted() {
+    let place = Place::new("lost");
+    place.write("good.lines", lines(50));
+    let made = "wire dump good.lines -o good; head -c -200 good > cut; gzip < good | head -c 300 > cut.gz; \
+                (cat good.lines; seq -f 'nonsense %g' 30) > garbage";
+    place.run(made).good();
+    for file in ["good", "cut", "garbage"] {
+        place.write(&format!("{file}.toml"), replay(file));
+    }
+    for (command, strict) in [
+        ("wire cat FILE", true),
+        ("wire cat --raw FILE", true),
+        ("wire dump FILE", true),
+        ("wire undump FILE", true),
+        ("wire cut dst FILE", true),
+        ("wire match type=0800 -f FILE", true),
+        ("wire profile FILE", true),
+        ("wire gen --replay FILE --dry", true),
+        ("wire gen --replay FILE", true),
+        ("wire send --at-once pcap:sent.pcapng FILE", true),
+        ("wire phy encode --idles 20 FILE", true),
+        ("wire covert encode hi FILE --idles 1000 --tick 8ns", true),
+        ("wire lab FILE.toml --dry", false),
+    ] {
+        // Of a damaged file nothing behind the place can be read. A replay has sent what was before it.
+        let replays = command.contains("replay") || command.contains("lab");
+        let damaged = if replays { 1 } else { 2 };
+        for (file, code) in [
+            ("good", 0),
+            ("garbage", 1),
+            ("cut", damaged),
+            ("cut.gz", damaged),
+        ] {
+            if file == "cut.gz" && !strict {
+                continue;
+            }
+            let command = command.replace("FILE", file);
+            let ended = place.run(&format!("{command} > out"));
+            assert_eq!(ended.code, Some(code), "{command}: {}", ended.err);
+            if code == 0 {
+                continue;
+            }
+            // What a lab replays is told by its report.
+            let named = |told: &str| told.contains(file) || !strict && told.contains("replayed");
+            assert!(named(&ended.err), "{command}: {}", ended.err);
+            let lenient = place.run(&format!("{command} --lenient > out2"));
+            assert_eq!(lenient.code, Some(0), "{command}: {}", lenient.err);
+            assert!(named(&lenient.err), "{command}: {}", lenient.err);
+            if strict {
+                let strict = place.run(&format!("{command} --strict > out3"));
+                assert_eq!(strict.code, Some(2), "{command}: {}", strict.err);
+            }
+        }
+    }
 }

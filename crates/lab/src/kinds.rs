@@ -287,7 +287,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, String> {
 /// A file's bytes, if there are not too many.
 fn bytes_of(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
     use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let file = live::file::Bytes::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     let read = file.take(longest + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;

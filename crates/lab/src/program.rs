@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 /// When the file cannot be read, with its name. What is wrong with the program is in [`Compiled::diagnostics`].
 pub fn load(path: &Path, folders: &[PathBuf], options: &Options) -> io::Result<Compiled> {
     let name = path.display().to_string();
-    let text = match name.as_str() {
-        "-" => io::read_to_string(io::stdin()),
-        _ => read_to_string(path),
-    };
-    let text = text.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+    let text = live::file::text(path).map_err(|error| match live::signal::is_stop(&error) {
+        true => error,
+        false => io::Error::new(error.kind(), format!("{name}: {error}")),
+    })?;
     Ok(compile(&name, &text, &mut Folders { folders }, options))
 }
 

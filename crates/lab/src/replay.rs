@@ -1,7 +1,7 @@
 //! Files that generators replay, read as they are sent.
 
 use crate::watch::lock;
-use live::file::{FileError, Item};
+use live::file::{Counters, FileError, Item, Next};
 use node::{Frame, Time};
 use nodes::generator::Source;
 use packet::Tick;
@@ -10,7 +10,14 @@ use std::sync::{Arc, Mutex};
 
 /// What went wrong, or was found out, during a run without ending it.
 #[derive(Clone, Default)]
-pub struct Notes(pub(crate) Arc<Mutex<Vec<String>>>);
+pub struct Notes(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    notes: Vec<String>,
+    lost: u64,
+    stopped: bool,
+}
 
 /// The most notes that are kept; what is said that often is known.
 const MOST_NOTES: usize = 100;
@@ -18,15 +25,33 @@ const MOST_NOTES: usize = 100;
 impl Notes {
     /// Adds one, unless there are too many already.
     pub fn add(&self, note: String) {
-        let mut notes = lock(&self.0);
+        let notes = &mut lock(&self.0).notes;
         if notes.len() < MOST_NOTES {
             notes.push(note);
         }
     }
 
+    /// Adds one that says of so many packets that they were lost, or are not what they were; of none, nothing.
+    pub fn lost(&self, packets: u64, note: String) {
+        if packets > 0 {
+            lock(&self.0).lost += packets;
+            self.add(note);
+        }
+    }
+
     /// Those so far.
     pub fn list(&self) -> Vec<String> {
-        lock(&self.0).clone()
+        lock(&self.0).notes.clone()
+    }
+
+    /// How many packets of replayed files were skipped, cut short, or could not be read.
+    pub fn losses(&self) -> u64 {
+        lock(&self.0).lost
+    }
+
+    /// Whether a signal ended a replayed file before its end.
+    pub fn is_stopped(&self) -> bool {
+        lock(&self.0).stopped
     }
 }
 
@@ -37,6 +62,8 @@ pub struct Replayed {
     /// The unit of timestamps that are words.
     tick: Tick,
     first_ps: Option<u128>,
+    /// It has been read to its end once, so that what is wrong with it is known.
+    known: bool,
     notes: Notes,
 }
 
@@ -47,11 +74,16 @@ impl Replayed {
     /// What is wrong with it, in words.
     pub fn open(path: PathBuf, notes: Notes) -> Result<Replayed, String> {
         let source = live::file::Source::open(&path).map_err(|error| error.to_string())?;
+        let (name, told) = (source.name().to_owned(), notes.clone());
+        let source = source.on_complaint(move |complaint| {
+            told.lost(1, format!("{name}: {complaint}"));
+        });
         Ok(Replayed {
             path,
             source,
             tick: Tick::EIGHT_NS,
             first_ps: None,
+            known: false,
             notes,
         })
     }
@@ -62,8 +94,38 @@ impl Replayed {
         Replayed { tick, ..self }
     }
 
+    /// One that ends at the first packet that makes no sense.
+    #[must_use]
+    pub fn strict(self) -> Replayed {
+        Replayed {
+            source: self.source.strict(),
+            ..self
+        }
+    }
+
     fn ended_early(&self, error: &FileError) {
-        self.notes.add(format!("the replay ended early: {error}"));
+        if !self.known {
+            self.notes
+                .lost(1, format!("the replay ended early: {error}"));
+        }
+    }
+
+    /// The file has been read to its end.
+    fn ended(&mut self) {
+        let Counters { cut, skipped, .. } = self.source.counters();
+        let name = self.source.name();
+        if !self.known {
+            self.notes.lost(
+                cut,
+                format!("{name}: {cut} packets had been cut short when they were captured"),
+            );
+            if skipped > MOST_NOTES as u64 {
+                self.notes.add(format!(
+                    "{name}: {skipped} bad packets or lines were skipped"
+                ));
+            }
+        }
+        self.known = true;
     }
 }
 
@@ -75,21 +137,24 @@ fn time_of(item: &Item<'_>, tick: Tick) -> Option<u128> {
 impl Source for Replayed {
     fn next(&mut self, frame: &mut Frame) -> Option<Time> {
         match self.source.next() {
-            Ok(Some(item)) => {
+            Ok(Next::Item(item)) => {
                 frame.extend(item.bytes);
                 let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);
                 let since = at.saturating_sub(*self.first_ps.get_or_insert(at));
-                Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)))
+                return Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)));
             }
-            Ok(None) => None,
-            Err(error) => {
-                self.ended_early(&error);
-                None
-            }
+            Ok(Next::End) => {}
+            Ok(Next::Stopped) => lock(&self.notes.0).stopped = true,
+            Err(error) => self.ended_early(&error),
         }
+        self.ended();
+        None
     }
 
     fn rewind(&mut self) -> bool {
+        if self.notes.is_stopped() {
+            return false;
+        }
         match live::file::Source::open(&self.path) {
             Ok(source) => {
                 self.source = source;
@@ -97,7 +162,8 @@ impl Source for Replayed {
                 true
             }
             Err(error) => {
-                self.ended_early(&error);
+                self.notes
+                    .lost(1, format!("the replay ended early: {error}"));
                 false
             }
         }

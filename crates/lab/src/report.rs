@@ -46,6 +46,10 @@ pub struct Report {
     pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
     pub notes: Vec<String>,
+    /// Packets of replayed files that were skipped, cut short, or could not be read; the notes tell of them.
+    pub lost: u64,
+    /// Whether a signal ended a replayed file before its end.
+    pub stopped: bool,
     /// What OFLOPS measured.
     pub flops: Vec<openflow::flops::Report>,
     /// Captures and plots that were written.
@@ -204,6 +208,7 @@ impl Report {
             "type": "run", "lab": self.lab, "world": self.world.name(), "seed": self.seed,
             "ended_ps": outcome.ended.as_ps(), "finish": finish(outcome.finish),
             "frames": outcome.frames, "events": outcome.events, "stamps": outcome.stamps,
+            "lost_input": self.lost,
         });
         if let Some(timing) = &outcome.timing {
             let spread = |spread: &Spread| {

@@ -12,12 +12,13 @@ use crate::watch::{Arrivals, Shared, Watch, lock};
 use crate::{Fault, Faults, file, plot};
 use live::clock;
 use live::crew::JobReport;
+use live::file::Bytes;
 use live::output::OutputError;
 use node::link::{FCS, LinkCounters, PREAMBLE};
 use node::outcome::Tap;
 use node::{Graph, Level, Outcome, Rate, Time};
 use nodes::meter::Statistics;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -428,8 +429,10 @@ fn report(
             .notes
             .iter()
             .cloned()
-            .chain(lock(&stage.notes.0).iter().cloned())
+            .chain(stage.notes.list())
             .collect(),
+        lost: stage.notes.losses(),
+        stopped: stage.notes.is_stopped(),
         files,
         failures,
     }
@@ -458,7 +461,9 @@ pub fn read(path: &Path) -> Result<Lab, ReadError> {
 /// # Errors
 /// When it cannot be read, or is wrong.
 pub fn read_for(path: &Path, world: World) -> Result<Lab, ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Read {
+    let mut bytes = Vec::new();
+    let read = Bytes::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|source| ReadError::Read {
         path: path.to_path_buf(),
         source,
     })?;

@@ -2,7 +2,7 @@
 //! and by what its stamps are worth. `--nocapture` shows the table.
 
 use lab::{Options, World};
-use live::file::Source;
+use live::file::{Next, Source};
 use node::{Rate, Time};
 use nodes::covert::detect::{Gaps, Watch, compare};
 use nodes::distribution::Random;
@@ -61,7 +61,7 @@ fn traffic(source: usize, seed: u64, message: bool) -> Vec<(Time, usize)> {
     lab::run(&lab, World::Sim, &options).unwrap();
     let mut source = Source::open(out.join(file)).unwrap();
     let mut arrivals = Vec::new();
-    while let Some(item) = source.next().unwrap() {
+    while let Next::Item(item) = source.next().unwrap() {
         let at = Time::from_ps(item.at_ps.unwrap() as u64);
         arrivals.push((at, item.bytes.len()));
     }

@@ -10,6 +10,7 @@ mod trial;
 pub use kept::{Found, found, keep, path};
 
 use crate::port::{self, Method, Options, PortError, PortSpec, Transmit, TxCounters};
+use crate::signal::Stopped;
 use node::Time;
 use node::outcome::{Spread, TimingError};
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub enum CalibrateError {
     },
     /// Ctrl-C.
     #[error("stopped before the end; nothing was kept")]
-    Stopped,
+    Stopped(#[source] Stopped),
 }
 
 /// One way of sending from one port to the other.

@@ -6,21 +6,24 @@
 //!
 //! ```no_run
 //! let mut source = live::file::Source::open("trace.pcapng.zst")?;
-//! while let Some(item) = source.next()? {
+//! while let live::file::Next::Item(item) = source.next()? {
 //!     println!("{} bytes", item.bytes.len());
 //! }
 //! # Ok::<(), live::file::FileError>(())
 //! ```
 
+mod bytes;
 mod input;
 mod window;
 
+pub use bytes::{Bytes, Next, text};
+
+use crate::signal;
 use input::Input;
 use packet::capture::{self, Block, Reader};
 use packet::line::{self, Lines};
 use packet::{LONGEST, LONGEST_ON_WIRE, SHORTEST, record};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -127,6 +130,18 @@ pub enum FileError {
     },
 }
 
+impl FileError {
+    /// Whether it is the content that makes no sense, such as that of a file cut short, rather than a refusal
+    /// of the system.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            FileError::Capture { .. } => true,
+            FileError::Read { source, .. } => source.raw_os_error().is_none(),
+            FileError::Open { .. } | FileError::Strict { .. } => false,
+        }
+    }
+}
+
 /// What was read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -149,6 +164,7 @@ pub struct Source {
     strict: bool,
     complain: Option<Listener>,
     counters: Counters,
+    stopped: bool,
 }
 
 /// Whoever wants to know what makes no sense.
@@ -204,16 +220,7 @@ impl Source {
         } else {
             path.display().to_string()
         };
-        let file = match standard {
-            true => std::os::fd::AsFd::as_fd(&io::stdin())
-                .try_clone_to_owned()
-                .map(File::from),
-            false => File::open(path).and_then(|file| match file.metadata()?.is_dir() {
-                true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-                false => Ok(file),
-            }),
-        };
-        match file.and_then(Input::open) {
+        match Input::open(path) {
             Ok(input) => Ok(Source::over(name, input)),
             Err(source) => Err(FileError::Open { name, source }),
         }
@@ -243,6 +250,7 @@ impl Source {
             strict: false,
             complain: None,
             counters: Counters::default(),
+            stopped: false,
         }
     }
 
@@ -278,26 +286,31 @@ impl Source {
         self.counters
     }
 
-    /// The next packet; `None` at the end, and when the end was asked for by a
-    /// [signal](crate::signal) while waiting.
+    /// The next packet. At the end what is unfinished is told as damage; when a [signal](crate::signal) has
+    /// asked to stop it is dropped, and what was whole before it has been given.
     ///
     /// # Errors
     /// When nothing more can be read. Packets before that place have all been given.
     #[expect(clippy::should_implement_trait, reason = "the item borrows the buffer")]
-    pub fn next(&mut self) -> Result<Option<Item<'_>>, FileError> {
+    pub fn next(&mut self) -> Result<Next<Item<'_>>, FileError> {
         loop {
             match self.look()? {
                 Found::Nothing => {}
                 Found::Complaint(complaint) => self.complain(complaint)?,
-                Found::More if self.window.at_end() => return Ok(None),
-                Found::More => {
-                    let limit = capture::LONGEST_BLOCK + 64;
-                    self.window.fill(limit).map_err(|source| FileError::Read {
-                        name: self.name.clone(),
-                        bytes: self.window.place(),
-                        source,
-                    })?;
-                }
+                Found::More if self.window.at_end() => return Ok(Next::End),
+                // Decoders do not know a stop, and may take what comes behind it for the end.
+                Found::More if self.stopped => return Ok(Next::Stopped),
+                Found::More => match self.window.fill(capture::LONGEST_BLOCK + 64) {
+                    Ok(()) => {}
+                    Err(error) if signal::is_stop(&error) => self.stopped = true,
+                    Err(source) => {
+                        return Err(FileError::Read {
+                            name: self.name.clone(),
+                            bytes: self.window.place(),
+                            source,
+                        });
+                    }
+                },
                 Found::Packet(place, head) => {
                     self.counters.packets += 1;
                     let bytes = match place {
@@ -316,7 +329,7 @@ impl Source {
                         }
                         _ => (None, None),
                     };
-                    return Ok(Some(Item {
+                    return Ok(Next::Item(Item {
                         description: description.unwrap_or_default(),
                         word: head.word,
                         at_ps: head.at_ps,
@@ -426,7 +439,11 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
         ),
         line::Step::Line { used, number, line } => match line::decode(line, frame) {
             Ok(None) => (used, Found::Nothing),
-            Err(error) => (used, complaint(number, error.to_string())),
+            Err(error) => {
+                let form = for_people(line);
+                let reason = form.map_or_else(|| error.to_string(), str::to_owned);
+                (used, complaint(number, reason))
+            }
             Ok(Some(head)) => {
                 let head = Head {
                     word: head.word,
@@ -440,6 +457,19 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
     };
     window.take(used);
     found
+}
+
+/// Why a line that the commands write for people or programs is none of packets, if it is one.
+fn for_people(line: &[u8]) -> Option<&'static str> {
+    if line.first() == Some(&b'{') {
+        return Some(
+            "an object of --json, from which no packets are read; write lines or records (--raw) instead",
+        );
+    }
+    let told = line.windows(8).any(|part| part == b" bytes: ");
+    told.then_some(
+        "a line of --text, from which no packets are read; write lines or records (--raw) instead",
+    )
 }
 
 fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found {

@@ -1,8 +1,12 @@
-//! Ctrl-C and TERM as a flag that every loop polls, so that what was accepted is finished first.
+//! Ctrl-C, TERM and HUP as a flag that every loop polls, so that what was accepted is finished first.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::error::Error;
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
+/// The first signal that came, or zero.
+static NUMBER: AtomicI32 = AtomicI32::new(0);
 /// When the first signal came, ns.
 static FIRST: AtomicU64 = AtomicU64::new(0);
 
@@ -13,6 +17,7 @@ extern "C" fn note(signal: libc::c_int) {
     let now = crate::clock::now_ns();
     if ASKED.fetch_add(1, Ordering::SeqCst) == 0 {
         FIRST.store(now, Ordering::SeqCst);
+        NUMBER.store(signal, Ordering::SeqCst);
         return;
     }
     // The second Ctrl-C of an impatient user ends the process as it would have without us. All calls,
@@ -26,25 +31,41 @@ extern "C" fn note(signal: libc::c_int) {
     }
 }
 
+/// Lets TERM end the process though whoever started it ignores TERM: that signal always works. To be
+/// called first.
+pub fn take_term() {
+    if is_ignored(libc::SIGTERM) {
+        // SAFETY: restoring a default action touches no memory of ours.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
+    }
+}
+
 /// Takes INT, TERM and HUP from now on. Blocking calls come back with EINTR, so that loops see the flag.
 ///
-/// The same signal a second time ends the process at once. Signals that the process was started
-/// to ignore (`nohup`) stay ignored.
+/// A second signal ends the process at once. INT and HUP stay ignored where the process was started to
+/// ignore them: HUP by `nohup`, INT by a script that has it in the background.
 pub fn install() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the structures are plain data, zero is valid for each field, and `note` does
-        // only what a signal handler may do.
+        if is_ignored(signal) {
+            continue;
+        }
+        // SAFETY: the structure is plain data, zero is valid for each field, and `note` does only what a
+        // signal handler may do.
         unsafe {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut old);
-            if old.sa_sigaction == libc::SIG_IGN {
-                continue;
-            }
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
             libc::sigemptyset(&mut action.sa_mask);
             libc::sigaction(signal, &action, std::ptr::null_mut());
         }
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: the structure is plain data, zero is valid for each field; nothing is changed.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action);
+        action.sa_sigaction == libc::SIG_IGN
     }
 }
 
@@ -110,7 +131,46 @@ pub fn stop_requested() -> bool {
     ASKED.load(Ordering::Relaxed) > 0
 }
 
+/// The number of the signal that asked to stop, if one did.
+pub fn number() -> Option<i32> {
+    match NUMBER.load(Ordering::SeqCst) {
+        0 => None,
+        number => Some(number),
+    }
+}
+
 /// Asks every loop of the process to stop, as Ctrl-C does.
 pub fn request_stop() {
     ASKED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// A signal asked to stop before what was under way came to its end. As an [`io::Error`] it passes through
+/// decoders and other readers that know only bytes, errors and the end.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a signal asked to stop")]
+pub struct Stopped;
+
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> io::Error {
+        io::Error::other(stopped)
+    }
+}
+
+/// Whether [`Stopped`] is this error, or the cause of it.
+pub fn is_stop(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<Stopped>() {
+            return true;
+        }
+        // What an error of input and output was made from is not among its sources.
+        let within = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        next = match within {
+            Some(within) => Some(within),
+            None => error.source(),
+        };
+    }
+    false
 }

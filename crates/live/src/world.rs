@@ -145,6 +145,8 @@ pub struct PortsOutcome {
     pub received: Vec<RxCounters>,
     /// What each port sent.
     pub sent: Vec<TxCounters>,
+    /// For each port, frames that were to leave later when the run ended.
+    pub unsent: Vec<u64>,
     /// What became of each port's link, where there is something to tell.
     pub links: Vec<Option<Link>>,
     /// What went wrong first with a port that is of no more use. The run went on with the others.
@@ -374,6 +376,7 @@ pub fn on_ports_with(
         received: host.received,
         links: host.own_links,
         sent: ended.sent,
+        unsent: ended.unsent,
         trouble: ended.trouble,
     })
 }
@@ -421,6 +424,7 @@ struct Ended {
     outcome: Outcome,
     hosts: Vec<HostReport>,
     sent: Vec<TxCounters>,
+    unsent: Vec<u64>,
     trouble: Option<PortError>,
 }
 
@@ -528,11 +532,16 @@ fn conduct(
         }
     }
     let sent = run.schedule.counters();
+    let lanes = run.schedule.lanes().iter();
+    let unsent = lanes
+        .map(|lane| lane.waiting.load(Ordering::SeqCst))
+        .collect();
     parallel::close(run.schedule.into_lanes());
     Ok(Ended {
         outcome,
         hosts,
         sent,
+        unsent,
         trouble,
     })
 }

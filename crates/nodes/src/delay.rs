@@ -6,8 +6,9 @@
 //!   `corrupt`, `reorder`, `gap`, `rate`, `slot`, `limit`, `seed`; or all of them in one text, `spec`. `back`:
 //!   a SPEC, or a delay alone, from port 1 to port 0; left out, the same with luck of its own.
 //! - **Counters:** `packets`; `bytes`, without FCS; `most_held`, the most frames that were under way in one
-//!   direction; then for each direction, as `forth_` and `back_`: `packets`, `bytes`, `lost`, `marked`, `duplicated`,
-//!   `corrupted`, `reordered`.
+//!   direction; then for each direction, as `forth_` and `back_`: `packets`, `bytes`, `lost`, `dropped`, `marked`,
+//!   `duplicated`, `corrupted`, `reordered`; `held`, frames that are still here. In each direction `packets` and
+//!   `duplicated` are what left, `lost`, `dropped` and `held`.
 //! - **Drops:** `lost`, as asked; `delay line full`; `queue of the rate full`.
 //! - **Paper:** 000 section 6.3.2, figure 6.7: received stamp + delay = departure, so that what the
 //!   box itself takes does not show.
@@ -133,17 +134,21 @@ impl Node for Delay {
         visit("forth_packets", forth.packets);
         visit("forth_bytes", forth.bytes);
         visit("forth_lost", forth.lost);
+        visit("forth_dropped", forth.dropped);
         visit("forth_marked", forth.marked);
         visit("forth_duplicated", forth.duplicated);
         visit("forth_corrupted", forth.corrupted);
         visit("forth_reordered", forth.reordered);
+        visit("forth_held", self.lines[0].held() as u64);
         visit("back_packets", back.packets);
         visit("back_bytes", back.bytes);
         visit("back_lost", back.lost);
+        visit("back_dropped", back.dropped);
         visit("back_marked", back.marked);
         visit("back_duplicated", back.duplicated);
         visit("back_corrupted", back.corrupted);
         visit("back_reordered", back.reordered);
+        visit("back_held", self.lines[1].held() as u64);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Packets from live ports.
 
 use super::Writer;
+use crate::complaints::Complaints;
 use crate::report::put_link;
 use live::clock;
 use live::port::{self, Options, Port, PortError, PortSpec};
@@ -35,7 +36,7 @@ pub fn open(specs: &[PortSpec], tick: Option<Tick>) -> Result<Vec<Port>, PortErr
 ///
 /// # Errors
 /// Those of standard output; and of a port that has gone, once what it gave has been written.
-pub fn copy(mut ports: Vec<Port>, out: &mut Writer) -> anyhow::Result<()> {
+pub fn copy(mut ports: Vec<Port>, out: &mut Writer, complaints: &Complaints) -> anyhow::Result<()> {
     let wait = if ports.len() > 1 { TURN } else { WAIT };
     let mut failed = None;
     let mut open: Vec<bool> = vec![true; ports.len()];
@@ -79,7 +80,7 @@ pub fn copy(mut ports: Vec<Port>, out: &mut Writer) -> anyhow::Result<()> {
     }
     out.stdout.flush()?;
     for port in &mut ports {
-        report(port);
+        report(port, complaints);
     }
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
@@ -124,16 +125,15 @@ fn tell_link(port: &mut Port, before: bool) -> bool {
 }
 
 /// Says what was lost, if anything was.
-fn report(port: &mut Port) {
+fn report(port: &mut Port, complaints: &Complaints) {
     let mut text = String::new();
     put_link(&mut text, &port.info.name, port.rx.link());
     eprint!("{text}");
     let (name, counters) = (&port.info.name, port.rx.counters());
-    if counters.dropped > 0 || counters.refused > 0 {
-        eprintln!(
-            "wire: {name}: {} packets received, {} lost because they were not read in time, \
-             {} refused because of their length",
-            counters.received, counters.dropped, counters.refused
-        );
-    }
+    let what = format_args!(
+        "{name}: {} packets received, {} lost because they were not read in time, \
+         {} refused because of their length",
+        counters.received, counters.dropped, counters.refused
+    );
+    complaints.lost(counters.dropped + counters.refused, what);
 }

@@ -57,7 +57,7 @@ impl Decode {
         };
         let complaints = self.strictness.complaints();
         let result = Packets::open(&self.file, &complaints)
-            .and_then(|mut packets| packets.copy(&mut reader));
+            .and_then(|packets| packets.with_lengths().copy(&mut reader));
         let heard = reader.demodulator.heard();
         if self.json {
             reader
@@ -67,12 +67,9 @@ impl Decode {
             eprintln!("wire: {}", text(&heard));
         }
         reader.out.finish()?;
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(match heard.found.messages {
-            0 => Verdict::Failed,
-            _ => Verdict::Good,
-        })
+        Ok(verdict.max(Verdict::if_good(heard.found.messages > 0)))
     }
 }
 

@@ -82,15 +82,11 @@ impl Detect {
             }
             None => self.watch(&gaps)?,
         };
-        complaints.finish();
+        let verdict = complaints.finish();
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(told.as_bytes())?;
         stdout.finish()?;
-        Ok(if found {
-            Verdict::Failed
-        } else {
-            Verdict::Good
-        })
+        Ok(verdict.max(Verdict::if_good(!found)))
     }
 
     /// The gaps of a file. `seed` makes the jitter of each another.
@@ -102,7 +98,9 @@ impl Detect {
             jitter: self.jitter,
             random: Random::new(seed),
         };
-        Packets::open(path, complaints)?.copy(&mut listener)?;
+        Packets::open(path, complaints)?
+            .with_lengths()
+            .copy(&mut listener)?;
         Ok(listener.gaps.all().to_vec())
     }
 

@@ -95,10 +95,10 @@ impl Encode {
             .and_then(|mut packets| packets.copy(&mut writer));
         let (bits, uncoded) = (writer.modulator.bits(), writer.modulator.uncoded());
         writer.out.finish()?;
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
         eprintln!("wire: {bits} bits sent, {uncoded} gaps without one");
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }
 

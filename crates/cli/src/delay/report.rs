@@ -1,6 +1,5 @@
 //! What a delay box has done: for people on stderr, or as JSON on standard output.
 
-use crate::Verdict;
 use crate::output::{Buffering, Output};
 use crate::report::{put_departures, put_link, put_link_object, put_timing};
 use live::world::PortsOutcome;
@@ -9,18 +8,25 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// What is told of each direction, beside its packets.
-const COUNTS: [&str; 5] = ["lost", "marked", "duplicated", "corrupted", "reordered"];
+const COUNTS: [&str; 6] = [
+    "lost",
+    "dropped",
+    "marked",
+    "duplicated",
+    "corrupted",
+    "reordered",
+];
 
 /// Tells it.
 ///
 /// # Errors
-/// When a port went away, or standard output cannot be written.
+/// When standard output cannot be written.
 pub fn tell(
     ended: &PortsOutcome,
     names: &[String],
     specs: &[Spec; 2],
     as_json: bool,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<()> {
     if as_json {
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(format!("{}\n", object(ended, names, specs)).as_bytes())?;
@@ -28,10 +34,12 @@ pub fn tell(
     } else {
         eprint!("{}", text(ended, names, specs));
     }
-    match &ended.trouble {
-        Some(error) => Err(anyhow::anyhow!("{error}")),
-        None => Ok(Verdict::Good),
-    }
+    Ok(())
+}
+
+/// Frames that were still to leave at the end: in the box, or on their way to the port.
+fn held(ended: &PortsOutcome, way: usize) -> u64 {
+    count(ended, way, "held") + ended.unsent[1 - way]
 }
 
 /// A counter of the box.
@@ -65,6 +73,7 @@ fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
             (ended.received[way].dropped, "not read in time"),
             (ended.received[way].refused, "of no length for a frame"),
             (ended.sent[1 - way].refused, "refused by the port"),
+            (held(ended, way), "held at the end"),
         ] {
             if count > 0 {
                 let _ = write!(text, ", {count} {what}");
@@ -94,6 +103,7 @@ fn object(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> Value {
             direction.insert(name.into(), json!(count(ended, way, name)));
         }
         direction.insert("sent".into(), json!(ended.sent[1 - way].sent));
+        direction.insert("held".into(), json!(held(ended, way)));
         direction.insert("unread".into(), json!(ended.received[way].dropped));
         direction.insert(
             "refused".into(),

@@ -140,7 +140,7 @@ impl Cbench {
             self.summary(&rounds, counters, &mut output)?;
         }
         output.finish()?;
-        Ok(Verdict::Good)
+        Ok(Verdict::if_done(rounds.len() >= self.loops as usize))
     }
 
     /// Takes what the benchmark tells, to the end.

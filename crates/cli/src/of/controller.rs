@@ -9,6 +9,7 @@ use live::channel::ChannelSpec;
 use live::port::PortSpec;
 use live::world;
 use node::Time;
+use node::outcome::Finish;
 use openflow::controller::{App, Controller as Node, Options};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -126,9 +127,10 @@ impl Controller {
         let node = Box::new(Node::new(options, apps));
         let ended = world::on_ports("controller", node, ports, self.duration)?;
         report(&ended, &names, self.json)?;
+        let done = self.duration.is_none() || ended.outcome.finish != Finish::Stopped;
         match ended.trouble {
             Some(error) => Err(error.into()),
-            None => Ok(Verdict::Good),
+            None => Ok(Verdict::if_done(done)),
         }
     }
 

@@ -131,15 +131,16 @@ impl Flops {
             }
         }
         let done = report.flops.len();
+        if Verdict::if_done(done == self.tests.len()) == Verdict::Stopped {
+            return Ok(Verdict::Stopped);
+        }
         anyhow::ensure!(
             done == self.tests.len(),
             "stopped after {done} of {} tests",
             self.tests.len()
         );
-        match report.flops.iter().all(|one| one.faults.is_empty()) {
-            true => Ok(Verdict::Good),
-            false => Ok(Verdict::Failed),
-        }
+        let good = report.flops.iter().all(|one| one.faults.is_empty());
+        Ok(Verdict::if_good(good))
     }
 
     /// What the switch is called.

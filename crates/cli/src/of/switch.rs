@@ -3,6 +3,7 @@
 use super::{Keys, reached};
 use crate::Verdict;
 use crate::cat::tick;
+use crate::complaints::Leniency;
 use crate::confine;
 use crate::run::{Opened, drive};
 use live::port::{Options, PortSpec};
@@ -65,6 +66,8 @@ pub struct Switch {
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    leniency: Leniency,
 }
 
 fn datapath_id(text: &str) -> Result<u64, String> {
@@ -93,6 +96,7 @@ fn fail_mode(text: &str) -> Result<FailMode, String> {
 impl Switch {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let complaints = self.leniency.complaints();
         let config = Config {
             ports: self.on.len().try_into()?,
             controllers: self.controller.len().try_into()?,
@@ -122,6 +126,13 @@ impl Switch {
             eprintln!("wire: {told}");
         }
         confine::ports(&ports, false)?;
-        drive("switch", node, opened, self.duration, self.json)
+        drive(
+            "switch",
+            node,
+            opened,
+            self.duration,
+            self.json,
+            &complaints,
+        )
     }
 }

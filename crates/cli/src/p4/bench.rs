@@ -3,6 +3,7 @@
 use super::control::carry_out;
 use super::source::Reading;
 use crate::Verdict;
+use crate::complaints::Strictness;
 use crate::output::{Buffering, Output};
 use ::pipeline::architecture::{Config, Drop, Output as Leaves};
 use ::pipeline::control::Control;
@@ -42,6 +43,8 @@ pub struct Bench {
     /// A line of JSON for each engine on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    strictness: Strictness,
 }
 
 /// Counts what leaves.
@@ -74,7 +77,11 @@ impl Bench {
     /// Measures.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut packets: Vec<Vec<u8>> = Vec::new();
-        super::packets::each(&self.packets, &mut |_, bytes| packets.push(bytes.to_vec()))?;
+        let complaints = self.strictness.complaints();
+        super::packets::each(&self.packets, &complaints, &mut |_, bytes| {
+            packets.push(bytes.to_vec());
+        })?;
+        let verdict = complaints.finish();
         ensure!(
             !packets.is_empty(),
             "{} has no packets",
@@ -146,6 +153,6 @@ impl Bench {
             }
         }
         stdout.finish()?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }

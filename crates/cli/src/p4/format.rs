@@ -38,12 +38,7 @@ impl Format {
         for path in &self.files {
             let name = path.display().to_string();
             let is_stdin = path == Path::new("-");
-            let text = if is_stdin {
-                std::io::read_to_string(std::io::stdin())
-            } else {
-                std::fs::read_to_string(path)
-            };
-            let text = text.with_context(|| name.clone())?;
+            let text = live::file::text(path).with_context(|| name.clone())?;
             let laid_out = match p4::fmt::format(&text) {
                 Ok(laid_out) => laid_out,
                 Err(diagnostics) => {

@@ -36,12 +36,7 @@ impl Graph {
     /// Draws it.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let name = self.file.display().to_string();
-        let text = if self.file == Path::new("-") {
-            std::io::read_to_string(std::io::stdin())
-        } else {
-            std::fs::read_to_string(&self.file)
-        };
-        let text = text.with_context(|| name.clone())?;
+        let text = live::file::text(&self.file).with_context(|| name.clone())?;
         let mut compiled = Compiled::default();
         let program = read(
             &name,

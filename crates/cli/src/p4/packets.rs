@@ -1,6 +1,6 @@
 //! Packets for a pipeline, out of files.
 
-use crate::complaints::Strictness;
+use crate::complaints::Complaints;
 use crate::departures::Departures;
 use crate::packets::{Consumer, Packets};
 use live::file::Item;
@@ -12,13 +12,18 @@ use std::path::Path;
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn each(path: &Path, take: &mut dyn FnMut(Time, &[u8])) -> anyhow::Result<()> {
+pub fn each(
+    path: &Path,
+    complaints: &Complaints,
+    take: &mut dyn FnMut(Time, &[u8]),
+) -> anyhow::Result<()> {
     let mut reader = Reader {
         take,
         departures: Departures::new(Tick::EIGHT_NS),
         first: None,
     };
-    Packets::open(path, &Strictness::default().complaints())?.copy(&mut reader)
+    Packets::open(path, complaints)?.copy(&mut reader)?;
+    Ok(())
 }
 
 struct Reader<'a> {

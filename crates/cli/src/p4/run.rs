@@ -4,6 +4,7 @@ use super::control::{Listener, carry_out};
 use super::source::Reading;
 use crate::Verdict;
 use crate::cat::tick;
+use crate::complaints::Leniency;
 use crate::confine;
 use crate::of::Keys;
 use crate::run::Opened;
@@ -70,11 +71,14 @@ pub struct Run {
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    leniency: Leniency,
 }
 
 impl Run {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let complaints = self.leniency.complaints();
         let compiled = self.reading.load_valid(&self.program)?;
         let name = self.program.display().to_string();
         let program = compiled.program.clone();
@@ -153,7 +157,7 @@ impl Run {
             .as_ref()
             .map(|path| Listener::open(path, control));
         let _listener = listener.transpose()?;
-        let verdict = crate::run::drive(&name, node, opened, self.duration, self.json);
+        let verdict = crate::run::drive(&name, node, opened, self.duration, self.json, &complaints);
         if let Some(told) = controlled.as_ref().and_then(p4runtime::Running::summary) {
             eprintln!("wire: {told}");
         }

@@ -128,8 +128,7 @@ impl Test {
             };
             let program = Arc::new(program.clone());
             for (index, test) in tests.iter().enumerate() {
-                let text =
-                    std::fs::read_to_string(test).with_context(|| test.display().to_string())?;
+                let text = live::file::text(test).with_context(|| test.display().to_string())?;
                 let outcome = match stf::parse(&text) {
                     Err(faults) => faults.into(),
                     Ok(script) => {

@@ -2,6 +2,7 @@
 
 use super::source::Reading;
 use crate::Verdict;
+use crate::complaints::Strictness;
 use crate::output::{Buffering, Output};
 use ::pipeline::architecture::{Collected, Config, Pipeline};
 use ::pipeline::control::Control;
@@ -47,6 +48,8 @@ pub struct Trace {
     /// A line of JSON for each packet
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    strictness: Strictness,
 }
 
 fn packet(text: &str) -> Result<(u32, Vec<u8>), String> {
@@ -110,7 +113,7 @@ impl Trace {
         };
         if let Some(path) = &self.stf {
             let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+            let text = live::file::text(path).with_context(|| name.clone())?;
             let script = stf::parse(&text).map_err(|faults| {
                 let faults: Vec<String> = faults
                     .iter()
@@ -138,24 +141,29 @@ impl Trace {
         if let Some(path) = &self.entries {
             super::control::carry_out(&Control::new(Arc::clone(pipeline.environment())), path)?;
         }
+        let complaints = self.strictness.complaints();
         let mut packets: Vec<(Time, u32, Vec<u8>)> = Vec::new();
         for (port, bytes) in &self.packet {
             packets.push((Time::from_us(packets.len() as u64), *port, bytes.clone()));
         }
         if let Some(path) = &self.packets {
-            super::packets::each(path, &mut |time, bytes| {
+            super::packets::each(path, &complaints, &mut |time, bytes| {
                 packets.push((time, self.port, bytes.to_vec()))
             })?;
         }
         ensure!(
-            !packets.is_empty(),
+            !packets.is_empty() || self.packets.is_some(),
             "no packets: name a file of them, or give some by --packet or --stf"
         );
         for (time, port, bytes) in &packets {
+            if live::signal::stop_requested() {
+                complaints.stopped();
+                break;
+            }
             pipeline.process(*time, *port, bytes, &mut Collected::default());
             tell(&mut pipeline, &mut stdout)?;
         }
         stdout.finish()?;
-        Ok(Verdict::Good)
+        Ok(complaints.finish())
     }
 }

@@ -1,7 +1,7 @@
 //! `wire phy decode`: packets from the line.
 
 use super::lock::with_type;
-use super::source::{Input, push};
+use super::source::{self, Input, push};
 use super::told;
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
@@ -10,6 +10,7 @@ use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::zero;
 use anyhow::bail;
+use live::file::Next;
 use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Packet, SHORTEST, Tick};
 use phy::file::{Feed, Header};
@@ -106,11 +107,18 @@ impl Decode {
         let result = loop {
             let part = source.next(&mut || writer.out.flush());
             match &part {
-                Ok(Some(part)) => push(&mut feed, part, &mut |base, item| writer.item(base, item)),
-                Ok(None) | Err(_) => feed.finish(&mut |base, item| writer.item(base, item)),
+                Ok(Next::Item(part)) => {
+                    push(&mut feed, part, &mut |base, item| writer.item(base, item));
+                }
+                ended => {
+                    let stopped = matches!(ended, Ok(Next::Stopped));
+                    source::finish(&mut feed, stopped, &mut |base, item| {
+                        writer.item(base, item)
+                    });
+                }
             }
             match part {
-                Ok(Some(_)) if writer.left > 0 => writer.relieve()?,
+                Ok(Next::Item(_)) if writer.left > 0 => writer.relieve()?,
                 Ok(_) => break writer.relieve(),
                 Err(error) => break Err(error),
             }
@@ -120,15 +128,15 @@ impl Decode {
         if result.is_ok() {
             writer.out.finish()?;
         }
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        if !locked {
+        if !locked && verdict != Verdict::Stopped {
             complaints.note(format_args!(
                 "{name}: no blocks were found; `wire phy lock` says more, --bits and --invert may help"
             ));
             return Ok(Verdict::Failed);
         }
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }
 

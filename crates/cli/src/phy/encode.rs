@@ -9,7 +9,7 @@ use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
 use crate::output::{Buffering, Output};
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use anyhow::{bail, ensure};
 use live::file::Item;
 use node::{Rate, Time};
@@ -132,7 +132,9 @@ impl Encode {
         };
         let copy = |work: &mut Work<'_>| -> anyhow::Result<()> {
             for path in &self.files {
-                Packets::open(path, &complaints)?.copy(work)?;
+                if Packets::open(path, &complaints)?.copy(work)? == Ended::Stopped {
+                    break;
+                }
             }
             Ok(())
         };
@@ -141,9 +143,9 @@ impl Encode {
         if result.is_ok() || work.tally.frames > 0 {
             work.finish(result.is_ok())?;
         }
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }
 

@@ -6,6 +6,7 @@ use super::told;
 use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::output::{Buffering, Output};
+use live::file::Next;
 use phy::block::Kind;
 use phy::file::{BLOCK, CONTROL, Header, IDLE, Reader, Recorder, Run, Segment, Step, Writer};
 use phy::xgmii::Code;
@@ -53,16 +54,18 @@ impl Inspect {
         let mut result = Ok(());
         while printer.left > 0 {
             match source.next(&mut || printer.out.flush()) {
-                Ok(Some(Part::Segment(segment))) => printer.segment(&segment)?,
-                Ok(Some(Part::Words(words))) => {
+                Ok(Next::Item(Part::Segment(segment))) => printer.segment(&segment)?,
+                Ok(Next::Item(Part::Words(words))) => {
                     align.push(words, 64);
                     align.drain(&mut printer)?;
                 }
-                Ok(Some(Part::Bits(word, count))) => {
+                Ok(Next::Item(Part::Bits(word, count))) => {
                     align.push(&[word], count);
                     align.drain(&mut printer)?;
                 }
-                Ok(None) => {
+                // The bits behind the last whole block are unfinished.
+                Ok(Next::Stopped) => break,
+                Ok(Next::End) => {
                     align.finish(&mut printer)?;
                     break;
                 }
@@ -73,9 +76,9 @@ impl Inspect {
             }
         }
         printer.finish()?;
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }
 

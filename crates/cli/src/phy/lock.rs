@@ -1,10 +1,11 @@
 //! `wire phy lock`: where blocks are found in a stream, and lost.
 
-use super::source::{Input, Part, Source, push};
+use super::source::{self, Input, Part, Source, push};
 use super::told;
 use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::output::{Buffering, Output};
+use live::file::Next;
 use phy::file::{Feed, Recorder, Run, Segment, Writer};
 use phy::{Event, Item};
 use serde_json::json;
@@ -57,10 +58,14 @@ impl Lock {
         let mut feed = Feed::at(source.first);
         let mut summary = Summary::default();
         let mut bits = source.first;
+        let mut stopped = false;
         let result = loop {
             let part = match source.next(&mut || out.flush()) {
-                Ok(Some(part)) => part,
-                Ok(None) => break Ok(()),
+                Ok(Next::Item(part)) => part,
+                Ok(ended) => {
+                    stopped = matches!(ended, Next::Stopped);
+                    break Ok(());
+                }
                 Err(error) => break Err(error),
             };
             if let Some(copy) = &mut copy {
@@ -79,7 +84,9 @@ impl Lock {
         };
         let locked = feed.receiver().is_locked();
         let text = out.buffer();
-        feed.finish(&mut |base, item| summary.item(base, item, self.json, text));
+        source::finish(&mut feed, stopped, &mut |base, item| {
+            summary.item(base, item, self.json, text);
+        });
         summary.end(bits - source.first, locked, self.json, text);
         out.finish()?;
         if let Some(copy) = copy {
@@ -88,12 +95,9 @@ impl Lock {
                 out.finish()?;
             }
         }
-        complaints.finish();
+        let verdict = complaints.finish();
         result?;
-        Ok(match locked {
-            true => Verdict::Good,
-            false => Verdict::Failed,
-        })
+        Ok(verdict.max(Verdict::if_good(locked)))
     }
 }
 

@@ -4,6 +4,8 @@ use super::order::Order;
 use crate::complaints::Complaints;
 use crate::stream::{self, Stream, fill};
 use anyhow::{Context, bail, ensure};
+use live::file::Next;
+use live::signal::Stopped;
 use phy::Item;
 use phy::file::{Entry, Feed, Header, MAGIC, Reader, Segment, Step, TRAILER, last_index};
 use phy::lock::Lock;
@@ -54,6 +56,8 @@ pub struct Source {
     window: Vec<u8>,
     at: usize,
     ended: bool,
+    /// A signal asked to stop before the end.
+    stopped: bool,
     complaints: Complaints,
     kind: Kind,
     words: Vec<u64>,
@@ -96,15 +100,14 @@ impl Input {
             window: Vec::new(),
             at: 0,
             ended: false,
+            stopped: false,
             complaints: complaints.clone(),
             kind: Kind::File(Reader::default()),
             words: Vec::new(),
             first: 0,
             header: Header::default(),
         };
-        while source.window.len() < MAGIC.len() && !source.ended {
-            source.more(&mut || Ok(()))?;
-        }
+        source.wait_for(MAGIC.len())?;
         if self.bits.is_none() && !self.invert && source.window.starts_with(&MAGIC) {
             source.header()?;
             if let Some(bit) = self.from {
@@ -117,9 +120,7 @@ impl Input {
             "--from needs a file with an index, which {} is not; `wire phy lock -o FILE` makes one of raw bits",
             source.name
         );
-        while source.window.len() < TELLING && !source.ended {
-            source.more(&mut || Ok(()))?;
-        }
+        source.wait_for(TELLING)?;
         let order = match self.bits {
             Some(order) => order,
             None => tell(&source.window[..source.window.len().min(TELLING)]),
@@ -132,6 +133,17 @@ impl Input {
         };
         Ok(source)
     }
+}
+
+/// Tells a receiver that no more comes. At a stop it gives the frame that is whole, if its last block was the
+/// last that came, and drops one that is not.
+pub fn finish(feed: &mut Feed, stopped: bool, each: &mut impl FnMut(u64, Item<'_>)) {
+    feed.finish(&mut |base, item| {
+        let whole = matches!(&item, Item::Frame(frame) if frame.verdict == phy::Verdict::Good);
+        if whole || !stopped {
+            each(base, item);
+        }
+    });
 }
 
 /// Gives a part to a receiver.
@@ -154,16 +166,27 @@ impl Source {
         &self.name
     }
 
-    /// The next part; `None` at the end. Calls `idle` before it waits.
+    /// The next part; what is not whole at a stop is dropped. Calls `idle` before it waits.
     ///
     /// # Errors
     /// When nothing more can be read, and those of `idle`; what is damaged is told and passed over, if
     /// complaints are not strict.
-    pub fn next(&mut self, idle: Idle<'_>) -> anyhow::Result<Option<Part<'_>>> {
+    pub fn next(&mut self, idle: Idle<'_>) -> anyhow::Result<Next<Part<'_>>> {
         match self.kind {
             Kind::File(_) => self.segment(idle),
             Kind::Raw { order, invert, .. } => self.raw(order, invert, idle),
         }
+    }
+
+    /// Waits for so many bytes that tell what it is, or for its end.
+    fn wait_for(&mut self, bytes: usize) -> anyhow::Result<()> {
+        while self.window.len() < bytes && !self.ended {
+            self.more(&mut || Ok(()))?;
+            if self.stopped {
+                return Err(Stopped.into());
+            }
+        }
+        Ok(())
     }
 
     fn more(&mut self, idle: Idle<'_>) -> anyhow::Result<()> {
@@ -171,10 +194,16 @@ impl Source {
         let have = self.window.len();
         self.window.resize(have + READ, 0);
         let read = fill(&mut self.stream, &mut self.window[have..], idle);
-        let got = read.as_ref().ok().copied().flatten().unwrap_or(0);
-        self.window.truncate(have + got);
-        self.ended = got == 0;
-        read.with_context(|| format!("cannot read {}", self.name))?;
+        let got = read.as_ref().ok().and_then(|read| read.item());
+        self.window.truncate(have + got.unwrap_or(0));
+        match read.with_context(|| format!("cannot read {}", self.name))? {
+            Next::Item(_) => {}
+            Next::End => self.ended = true,
+            Next::Stopped => {
+                self.complaints.stopped();
+                self.stopped = true;
+            }
+        }
         Ok(())
     }
 
@@ -193,6 +222,7 @@ impl Source {
                     self.kind = Kind::File(first);
                     return Ok(());
                 }
+                _ if self.stopped => return Err(Stopped.into()),
                 _ => self.more(&mut || Ok(()))?,
             }
         }
@@ -215,10 +245,10 @@ impl Source {
         Ok(())
     }
 
-    fn segment(&mut self, idle: Idle<'_>) -> anyhow::Result<Option<Part<'_>>> {
+    fn segment(&mut self, idle: Idle<'_>) -> anyhow::Result<Next<Part<'_>>> {
         loop {
             let Kind::File(reader) = &mut self.kind else {
-                return Ok(None);
+                return Ok(Next::End);
             };
             // Borrowed only where it is given, since more may have to be read.
             let step = reader.next(&self.window[self.at..], self.ended);
@@ -232,7 +262,8 @@ impl Source {
             }
             match used {
                 Some(used) => self.at += used,
-                None if self.ended => return Ok(None),
+                None if self.ended => return Ok(Next::End),
+                None if self.stopped => return Ok(Next::Stopped),
                 None => {
                     self.more(idle)?;
                     continue;
@@ -240,7 +271,10 @@ impl Source {
             }
             if found {
                 // Looked at again: its check costs little beside what is done with it.
-                return Ok(segment_at(&self.window[from..self.at]).map(Part::Segment));
+                return Ok(match segment_at(&self.window[from..self.at]) {
+                    Some(segment) => Next::Item(Part::Segment(segment)),
+                    None => Next::End,
+                });
             }
         }
     }
@@ -250,13 +284,16 @@ impl Source {
         order: Order,
         invert: bool,
         idle: Idle<'_>,
-    ) -> anyhow::Result<Option<Part<'_>>> {
+    ) -> anyhow::Result<Next<Part<'_>>> {
         let wanted = if order == Order::Text { 1 } else { 8 };
         while self.window.len() - self.at < wanted && !self.ended {
+            if self.stopped {
+                return Ok(Next::Stopped);
+            }
             self.more(idle)?;
         }
         let Kind::Raw { held, count, .. } = &mut self.kind else {
-            return Ok(None);
+            return Ok(Next::End);
         };
         let turn = if invert { u64::MAX } else { 0 };
         let input = &self.window[self.at..];
@@ -283,9 +320,9 @@ impl Source {
             if self.words.is_empty() && self.ended {
                 let rest = (*count > 0).then_some(Part::Bits(*held ^ turn, *count));
                 (*held, *count) = (0, 0);
-                return Ok(rest);
+                return Ok(rest.map_or(Next::End, Next::Item));
             }
-            return Ok(Some(Part::Words(&self.words)));
+            return Ok(Next::Item(Part::Words(&self.words)));
         }
         let word = |bytes: &[u8]| {
             bytes
@@ -299,13 +336,13 @@ impl Source {
         self.words.extend(whole.map(word));
         self.at += 8 * self.words.len();
         if !self.words.is_empty() {
-            return Ok(Some(Part::Words(&self.words)));
+            return Ok(Next::Item(Part::Words(&self.words)));
         }
         if rest.is_empty() {
-            return Ok(None);
+            return Ok(Next::End);
         }
         self.at += rest.len();
-        Ok(Some(Part::Bits(word(rest), 8 * rest.len() as u32)))
+        Ok(Next::Item(Part::Bits(word(rest), 8 * rest.len() as u32)))
     }
 }
 

@@ -59,7 +59,7 @@ impl Capture {
         };
         Ok(Capture {
             name: text.into(),
-            packets: Packets::open(Path::new(path), &task.complaints)?,
+            packets: Packets::open(Path::new(path), &task.complaints)?.with_lengths(),
             wanted,
             departures: Departures::new(task.tick),
             unit_ps: task.tick.as_ps().into(),
@@ -77,7 +77,7 @@ impl Capture {
         };
         // A packet that is not wanted is read over.
         while !reader.given {
-            if !self.packets.read(1, &mut reader)? {
+            if self.packets.read(1, &mut reader)?.is_some() {
                 return Ok(reader.given);
             }
         }
@@ -150,7 +150,7 @@ pub fn run(
             comparison.end(side);
         }
     }
-    task.complaints.finish();
+    let verdict = task.complaints.finish();
     let names = [before.as_str(), behind.as_str()];
     for path in plots {
         let plain = format!("{before} to {behind}");
@@ -165,10 +165,7 @@ pub fn run(
     stdout.write(told.as_bytes())?;
     stdout.finish()?;
     let (by_probe, by_content) = comparison.found();
-    Ok(match by_probe + by_content {
-        0 => Verdict::Failed,
-        _ => Verdict::Good,
-    })
+    Ok(verdict.max(Verdict::if_good(by_probe + by_content > 0)))
 }
 
 fn text(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {

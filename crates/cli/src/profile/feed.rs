@@ -3,7 +3,7 @@
 use super::Subjects;
 use crate::complaints::Complaints;
 use crate::departures::Departures;
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use crate::stream;
 use live::clock;
 use live::file::Item;
@@ -37,8 +37,12 @@ impl Consumer for Reader<'_> {
 }
 
 /// Reads one file.
-pub fn file(path: &Path, subjects: &mut Subjects, complaints: &Complaints) -> anyhow::Result<()> {
-    let mut packets = Packets::open(path, complaints)?;
+pub fn file(
+    path: &Path,
+    subjects: &mut Subjects,
+    complaints: &Complaints,
+) -> anyhow::Result<Ended> {
+    let mut packets = Packets::open(path, complaints)?.with_lengths();
     subjects.begin(&stream::name(path));
     let departures = Departures::new(subjects.tick());
     let mut reader = Reader {
@@ -50,11 +54,13 @@ pub fn file(path: &Path, subjects: &mut Subjects, complaints: &Complaints) -> an
     read
 }
 
-/// Listens to ports, until Ctrl-C, or until each has ended or enough has come.
+/// Listens to ports, until Ctrl-C, or until each has ended or enough has come. What they lost stands among the
+/// figures.
 pub fn ports(
     mut ports: Vec<Port>,
     duration: Option<Time>,
     subjects: &mut Subjects,
+    complaints: &Complaints,
 ) -> anyhow::Result<()> {
     let first = subjects.list().len();
     for port in &ports {
@@ -87,7 +93,10 @@ pub fn ports(
         }
     }
     for (index, port) in ports.iter().enumerate() {
-        subjects.missed(first + index, port.rx.counters());
+        let (name, counters) = (&port.info.name, port.rx.counters());
+        subjects.missed(first + index, counters);
+        let lost = counters.dropped + counters.refused;
+        complaints.lost(lost, format_args!("{name}: {lost} packets were lost"));
     }
     failed.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -81,7 +81,7 @@ impl Bench {
             let mut alone = 0.0;
             for way in &ways {
                 if live::signal::stop_requested() {
-                    return Ok(Verdict::Failed);
+                    return Ok(Verdict::Stopped);
                 }
                 let rate = self.measure(&trial, way, length, time)?;
                 if matches!(way, Way::Forward) {

@@ -115,11 +115,12 @@ impl Run {
         }
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
+        let done = duration.is_none() || !live::signal::stop_requested();
         drop(offered);
         report(&node, &ended, self.json)?;
         match ended.trouble {
             Some(error) => Err(error.into()),
-            None => Ok(Verdict::Good),
+            None => Ok(Verdict::if_done(done)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::packets::{Consumer, Packets};
+use crate::packets::{Consumer, Ended, Packets};
 use live::file::Item;
 use relay::codec::{Algorithm, Codec};
 use relay::dictionary::Samples;
@@ -73,9 +73,11 @@ impl Train {
         let complaints = self.strictness.complaints();
         let mut sorted = Sorted::default();
         for path in &self.files {
-            Packets::open(path, &complaints)?.copy(&mut sorted)?;
+            if Packets::open(path, &complaints)?.copy(&mut sorted)? == Ended::Stopped {
+                break;
+            }
         }
-        complaints.finish();
+        let verdict = complaints.finish();
         let trained = sorted.learned.train(self.size as usize);
         let dictionary = trained.map_err(|reason| anyhow::anyhow!("no dictionary: {reason}"))?;
         let mut codec = Codec::new(self.level, &dictionary).map_err(anyhow::Error::msg)?;
@@ -103,7 +105,7 @@ impl Train {
                 "ratio": ratios.into_iter().map(|(name, ratio)| (name.to_owned(), ratio)).collect::<serde_json::Map<_, _>>(),
             });
             println!("{line}");
-            return Ok(Verdict::Good);
+            return Ok(verdict);
         }
         println!(
             "{}: {} bytes, from {} of {} packets",
@@ -119,6 +121,6 @@ impl Train {
         for (algorithm, size) in sizes {
             println!("  {:<16} {:>6.1} %", algorithm.name(), 100.0 * ratio(size));
         }
-        Ok(Verdict::Good)
+        Ok(verdict)
     }
 }

@@ -4,7 +4,8 @@ use super::{CalibrateError, Plan, Trial, known};
 use crate::clock::now_ns;
 use crate::pace::{Idle, MOST_LEAD_NS, PaceReport, Pacer, Waiter, hurry};
 use crate::port::{Method, Port, PortError, Receive, Transmit};
-use crate::{signal, thread};
+use crate::signal::{self, Stopped};
+use crate::thread;
 use node::outcome::Spread;
 use node::{Histogram, Time};
 use packet::{Departure, Tick};
@@ -52,7 +53,7 @@ pub fn run(
     }
     let received = latency.total();
     if signal::stop_requested() {
-        return Err(CalibrateError::Stopped);
+        return Err(CalibrateError::Stopped(Stopped));
     }
     if received < LEARN / 2 {
         let sent = LEARN;
@@ -77,7 +78,7 @@ pub fn run(
         return Err(error.into());
     }
     if signal::stop_requested() {
-        return Err(CalibrateError::Stopped);
+        return Err(CalibrateError::Stopped(Stopped));
     }
     let wanted = |n: usize| start + n as u64 * gap;
     let judged = Judged::new(&seen, wanted, gap);

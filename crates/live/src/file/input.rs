@@ -1,65 +1,16 @@
 //! Bytes of a file, pipe or terminal, decompressed as their first bytes ask for.
 
-use crate::signal;
+use super::bytes::Bytes;
+use crate::signal::{self, Stopped};
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::path::Path;
 
 /// How compressed input is read from the system, bytes.
 const BLOCK: usize = 256 << 10;
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-
-/// A file whose reads end when somebody asks for the end.
-struct Stoppable {
-    file: File,
-    /// A regular file never keeps anybody waiting.
-    may_wait: bool,
-}
-
-impl Read for Stoppable {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if self.may_wait && !self.wait()? {
-                return Ok(0);
-            }
-            match self.file.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
-            }
-        }
-    }
-}
-
-impl Stoppable {
-    /// Waits for bytes; `false` when the end was asked for. A signal that comes between the look at
-    /// the flag and the wait costs a tenth of a second.
-    fn wait(&self) -> io::Result<bool> {
-        while !signal::stop_requested() {
-            let mut poll = libc::pollfd {
-                fd: self.file.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            let time = Duration::from_millis(100).as_millis() as i32;
-            // SAFETY: one valid pollfd.
-            match unsafe { libc::poll(&mut poll, 1, time) } {
-                0 => {}
-                1.. => return Ok(true),
-                _ => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        Ok(false)
-    }
-}
 
 /// A stream whose first bytes have been looked at and come again.
 pub struct Again<R> {
@@ -85,9 +36,12 @@ impl<R: Read> Again<R> {
         while self.seen.len() < len && wanted(&self.seen) {
             let mut more = [0; 8];
             let room = (len - self.seen.len()).min(more.len());
-            match self.rest.read(&mut more[..room])? {
-                0 => break,
-                got => self.seen.extend_from_slice(&more[..got]),
+            match self.rest.read(&mut more[..room]) {
+                Ok(0) => break,
+                Ok(got) => self.seen.extend_from_slice(&more[..got]),
+                // It tells that it is about to wait. Nothing has been given yet that could go on meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(&self.seen)
@@ -117,17 +71,25 @@ pub enum Input {
     Gzip(Box<MultiGzDecoder<BufReader<Stream>>>),
     /// zstd, any number of frames.
     Zstd(Zstd),
+    /// A signal asked to stop before the first bytes had come.
+    Stopped,
 }
 
 impl Input {
     /// Opens a file.
-    pub fn open(file: File) -> io::Result<Input> {
-        let may_wait = !file.metadata()?.is_file();
-        Input::new(Box::new(Stoppable { file, may_wait }))
+    pub fn open(path: &Path) -> io::Result<Input> {
+        Input::new(Box::new(Bytes::open(path)?))
     }
 
     /// Looks at the first bytes of a stream. Waits for no more of them than it takes.
     pub fn new(stream: Box<dyn Read + Send>) -> io::Result<Input> {
+        match Input::told(stream) {
+            Err(error) if signal::is_stop(&error) => Ok(Input::Stopped),
+            told => told,
+        }
+    }
+
+    fn told(stream: Box<dyn Read + Send>) -> io::Result<Input> {
         let mut stream = Again::new(stream);
         let may_become = |seen: &[u8], magic: &[u8]| {
             let len = seen.len().min(magic.len());
@@ -155,6 +117,7 @@ impl Read for Input {
             Input::Plain(stream) => stream.read(buffer),
             Input::Gzip(decoder) => decoder.read(buffer),
             Input::Zstd(decoder) => decoder.read(buffer),
+            Input::Stopped => Err(Stopped.into()),
         }
     }
 }
@@ -205,7 +168,7 @@ fn begin(mut frames: Frames) -> io::Result<Zstd> {
         }
         _ => {
             let decoder = StreamingDecoder::new(frames)
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             Ok(Zstd::Inside(Box::new(decoder)))
         }
     }

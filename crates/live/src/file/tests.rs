@@ -77,7 +77,7 @@ fn source(stream: Vec<u8>, piece: usize) -> Source {
 
 fn read_all(mut source: Source) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
-    while let Some(item) = source.next().unwrap() {
+    while let Next::Item(item) = source.next().unwrap() {
         frames.push(item.bytes.to_vec());
     }
     frames
@@ -118,11 +118,11 @@ fn words_hashes_and_stamps_come_along() {
     for source in [&mut lines, &mut records, &mut pcapng] {
         source.next().unwrap();
     }
-    let item = lines.next().unwrap().unwrap();
+    let item = lines.next().unwrap().item().unwrap();
     assert_eq!((item.word, item.hash, item.at_ps), (Some(1), None, None));
-    let item = records.next().unwrap().unwrap();
+    let item = records.next().unwrap().item().unwrap();
     assert_eq!((item.word, item.hash, item.at_ps), (Some(1), Some(7), None));
-    let item = pcapng.next().unwrap().unwrap();
+    let item = pcapng.next().unwrap().item().unwrap();
     assert_eq!((item.word, item.hash, item.at_ps), (None, None, Some(1000)));
 }
 
@@ -135,9 +135,9 @@ fn what_makes_no_sense_is_told_with_its_place_and_skipped() {
     let log = told.clone();
     let mut source =
         source(stream.clone(), 50).on_complaint(move |c| log.lock().unwrap().push(c.to_string()));
-    assert!(source.next().unwrap().is_some());
-    assert!(source.next().unwrap().is_some());
-    assert_eq!(source.next().unwrap(), None);
+    assert!(source.next().unwrap().item().is_some());
+    assert!(source.next().unwrap().item().is_some());
+    assert_eq!(source.next().unwrap(), Next::End);
     assert_eq!(
         (source.counters().packets, source.counters().skipped),
         (2, 1)
@@ -145,7 +145,7 @@ fn what_makes_no_sense_is_told_with_its_place_and_skipped() {
     assert!(told.lock().unwrap()[0].starts_with("line 4: "));
 
     let mut strict = self::source(stream, 50).strict();
-    assert!(strict.next().unwrap().is_some());
+    assert!(strict.next().unwrap().item().is_some());
     let error = strict.next().unwrap_err().to_string();
     assert!(error.starts_with("test: line 4: "), "{error}");
 }
@@ -155,7 +155,7 @@ fn garbage_between_records_is_measured() {
     let stream = [records(1), b"garbage".to_vec(), records(2)].concat();
     let mut source = source(stream, 1 << 20);
     let mut packets = 0;
-    while source.next().unwrap().is_some() {
+    while source.next().unwrap().item().is_some() {
         packets += 1;
     }
     assert_eq!((packets, source.counters().skipped_bytes), (3, 7));
@@ -171,12 +171,65 @@ fn a_truncated_file_gives_what_it_has_and_then_says_so() {
         let mut source = source(whole[..whole.len() - 5].to_vec(), 1 << 20);
         let error = loop {
             match source.next() {
-                Ok(Some(_)) => {}
-                Ok(None) => panic!("the end of a truncated file is no good end"),
+                Ok(Next::Item(_)) => {}
+                Ok(Next::End | Next::Stopped) => {
+                    panic!("the end of a truncated file is no good end")
+                }
                 Err(error) => break error.to_string(),
             }
         };
         assert!(error.contains(said), "{error}");
+    }
+}
+
+/// Gives a stream up to a place, and then stops as a signal stops it.
+struct Interrupted(Vec<u8>, usize);
+
+impl Read for Interrupted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = (self.0.len() - self.1)
+            .min(buffer.len())
+            .min(1 + self.1 % 900);
+        if len == 0 {
+            return Err(signal::Stopped.into());
+        }
+        buffer[..len].copy_from_slice(&self.0[self.1..self.1 + len]);
+        self.1 += len;
+        Ok(len)
+    }
+}
+
+#[test]
+fn a_stop_gives_what_came_whole_and_is_no_damage() {
+    let want: Vec<_> = (0..20).map(frame).collect();
+    for plain in [lines(20), records(20), pcapng(20)] {
+        let asis: fn(&[u8]) -> Vec<u8> = |bytes| bytes.to_vec();
+        for (pack, exact) in [(asis, true), (gzip, false), (zstd, false)] {
+            let stream = pack(&plain);
+            let mut most = 0;
+            for end in (0..=stream.len()).step_by(13).chain([stream.len()]) {
+                let given = Box::new(Interrupted(stream[..end].to_vec(), 0));
+                let mut source = Source::from_reader("test", given).unwrap();
+                let mut frames = Vec::new();
+                let ended = loop {
+                    match source.next().unwrap() {
+                        Next::Item(item) => frames.push(item.bytes.to_vec()),
+                        ended => break ended,
+                    }
+                };
+                // Nothing behind the last bytes tells a decoder that they are the last.
+                assert_eq!(ended, Next::Stopped, "{end} of {}", stream.len());
+                assert_eq!(source.next().unwrap(), Next::Stopped);
+                assert_eq!(frames, want[..frames.len()]);
+                assert_eq!(source.counters().skipped, 0);
+                assert!(
+                    frames.len() >= most || !exact,
+                    "more bytes have fewer packets"
+                );
+                most = most.max(frames.len());
+            }
+            assert_eq!(most, want.len());
+        }
     }
 }
 
@@ -196,8 +249,8 @@ fn packets_of_interfaces_without_ethernet_are_skipped() {
     writer.packet(ethernet, 0, &frame(1), &mut out);
     writer.packet(ethernet, 0, b"short", &mut out);
     let mut source = source(out, 1 << 20);
-    assert_eq!(source.next().unwrap().unwrap().bytes, frame(1));
-    assert_eq!(source.next().unwrap(), None);
+    assert_eq!(source.next().unwrap().item().unwrap().bytes, frame(1));
+    assert_eq!(source.next().unwrap(), Next::End);
     assert_eq!(source.counters().skipped, 3);
 }
 
@@ -206,5 +259,5 @@ fn a_missing_file_is_named() {
     let error = Source::open("/no/such/file").err().unwrap().to_string();
     assert!(error.starts_with("/no/such/file: "), "{error}");
     assert!(Source::open("/").is_err());
-    assert_eq!(source(Vec::new(), 1).next().unwrap(), None);
+    assert_eq!(source(Vec::new(), 1).next().unwrap(), Next::End);
 }

@@ -2,7 +2,7 @@
 
 use super::fault;
 use crate::clock::now_ns;
-use crate::file::{FileError, Item, Source};
+use crate::file::{FileError, Item, Next, Source};
 use crate::port::{PortError, Receive, Received, RxCounters};
 use crate::thread;
 use packet::Tick;
@@ -61,7 +61,7 @@ impl Files {
         mut epoch: u64,
     ) -> Result<Files, PortError> {
         let mut first = None;
-        if let Some(item) = source.next().map_err(|error| fault(name, error))? {
+        if let Next::Item(item) = source.next().map_err(|error| fault(name, error))? {
             if let Some(at) = item.at_ps.and_then(|ps| u64::try_from(ps / 1000).ok())
                 && at < epoch
             {
@@ -101,7 +101,7 @@ impl Receive for Files {
         }
         while given < BATCH {
             match self.source.next() {
-                Ok(Some(item)) => {
+                Ok(Next::Item(item)) => {
                     count(&mut self.counters, item.bytes);
                     given += 1;
                     sink(Received {
@@ -111,7 +111,7 @@ impl Receive for Files {
                 }
                 // What was given is told first; the same comes again next time.
                 _ if given > 0 => break,
-                Ok(None) => {
+                Ok(Next::End | Next::Stopped) => {
                     return Err(PortError::Ended {
                         name: self.name.clone(),
                     });
@@ -173,13 +173,13 @@ fn pump(
 ) {
     loop {
         let read = match source.next() {
-            Ok(Some(item)) => {
+            Ok(Next::Item(item)) => {
                 let mut buffer = buffers.try_recv().unwrap_or_default();
                 buffer.clear();
                 buffer.extend_from_slice(item.bytes);
                 Ok((stamper.at_ns(&item), buffer))
             }
-            Ok(None) => Err(None),
+            Ok(Next::End | Next::Stopped) => Err(None),
             Err(error) => Err(Some(error)),
         };
         let end = read.is_err();

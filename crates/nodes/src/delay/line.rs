@@ -51,6 +51,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Lost as asked.
     pub lost: u64,
+    /// Dropped for want of room.
+    pub dropped: u64,
     /// Marked instead.
     pub marked: u64,
     /// Copied.
@@ -204,6 +206,11 @@ impl Line {
         self.held.peek().map(|held| held.due)
     }
 
+    /// Frames that no world has been given yet.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Frames under way.
     pub fn under_way(&self) -> usize {
         self.held.len() + self.leaving.len()
@@ -229,6 +236,7 @@ impl Line {
             frame[(bit / 8) as usize] ^= 1 << (bit % 8);
         }
         if self.under_way() >= self.limit {
+            self.counts.dropped += 1;
             out.drop(frame, "delay line full");
             return;
         }
@@ -249,6 +257,7 @@ impl Line {
                 Some(served) => served.through(ready, frame.len()),
             };
             let Some(due) = due else {
+                self.counts.dropped += 1;
                 out.drop(frame, "queue of the rate full");
                 return;
             };

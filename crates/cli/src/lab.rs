@@ -117,6 +117,11 @@ impl Lab {
             anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
             let failed = report.jobs.iter().any(live::crew::JobReport::failed);
             verdict = verdict.max(Verdict::if_good(!failed));
+            for job in &report.jobs {
+                for what in &job.lacking {
+                    complaints.lost(1, format_args!("{} ran without {what}", job.name));
+                }
+            }
             let lost = report.lost;
             let what =
                 format_args!("{lost} packets of replayed files were skipped, cut short or lost");

@@ -112,6 +112,8 @@ pub struct JobReport {
     pub output: String,
     /// How many bytes it wrote in all.
     pub written: u64,
+    /// What of its own view of the system it had to do without, and why.
+    pub lacking: Vec<String>,
 }
 
 impl JobReport {

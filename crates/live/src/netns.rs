@@ -11,6 +11,7 @@ pub(crate) use wire::{Batch, number_here, wait_here};
 pub use wire::{Route, VethEnd, veth};
 
 use crate::{interface, thread};
+pub(crate) use netlink::send;
 use netlink::{Netlink, Request};
 use std::ffi::CString;
 use std::fs::File;

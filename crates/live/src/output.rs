@@ -36,6 +36,9 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When any step of it fails; the old file stands.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    // A signal that ends the process comes when the partial file is gone. At a FIFO, which may wait for ever, it comes at once.
+    let is_file = path.metadata().map_or(true, |found| found.is_file());
+    let _held = is_file.then(crate::signal::Held::new);
     let mut file = OutputFile::create(path)?;
     let written = file.write_all(bytes).map_err(|source| file.fault(source));
     match written.and_then(|()| file.put()) {

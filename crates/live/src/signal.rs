@@ -60,6 +60,32 @@ pub fn install() {
     }
 }
 
+/// While it lives, INT, TERM and HUP wait for this thread.
+pub(crate) struct Held(libc::sigset_t);
+
+impl Held {
+    pub(crate) fn new() -> Held {
+        // SAFETY: both sets are plain data that live, and the calls fail for no valid set.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::sigaddset(&mut set, signal);
+            }
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+            Held(before)
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the set lives.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
+}
+
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: the structure is plain data, zero is valid for each field; nothing is changed.
     unsafe {

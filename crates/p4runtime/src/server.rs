@@ -143,8 +143,8 @@ pub fn serve(
     let let_in = Arc::clone(&gate);
     let server = Server::new(device, pipeline, settings);
     let kept = Arc::clone(&server);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One that starts no threads of its own here, as tokio panics where it cannot.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let listener = {

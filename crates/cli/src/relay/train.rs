@@ -79,7 +79,14 @@ impl Train {
         }
         let verdict = complaints.finish();
         let trained = sorted.learned.train(self.size as usize);
-        let dictionary = trained.map_err(|reason| anyhow::anyhow!("no dictionary: {reason}"))?;
+        let dictionary = match trained {
+            Ok(dictionary) => dictionary,
+            Err(reason) if verdict == Verdict::Stopped => {
+                eprintln!("wire: stopped, and no dictionary: {reason}");
+                return Ok(verdict);
+            }
+            Err(reason) => anyhow::bail!("no dictionary: {reason}"),
+        };
         let mut codec = Codec::new(self.level, &dictionary).map_err(anyhow::Error::msg)?;
         live::output::replace(&self.output, &dictionary)?;
         let before = sorted.tried.bytes();

@@ -2,7 +2,7 @@
 
 use crate::inject::{self, Fault, Run, Setting};
 use crate::shell::Place;
-use live::file::Source;
+use live::file::{Next, Source};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
@@ -161,10 +161,37 @@ impl Case {
             .map_err(|why| format!("{why}, and the old file is gone"))
     }
 
+    /// The packets of a bit stream, as lines.
+    fn decoded(&self, bits: &[u8]) -> Vec<u8> {
+        self.place.write("bits", bits);
+        self.place.run("wire phy decode bits").out.into_bytes()
+    }
+
     /// What is there is that of a good run, or, if it need not be all, the beginning of it; packet by packet where the
     /// file has packets, for a capture tells when it was written, too.
     fn part(&self, name: &str, now: &[u8], all: bool, stopped: bool) -> Result<(), String> {
         let good = self.good.get(name).map_or(&[][..], |bytes| bytes);
+        let failed = without(now, &["failure"]);
+        if failed.len() < now.len() {
+            // A report tells of what could not be written, and not of what was.
+            let same = without(&failed, &["file"]) == without(good, &["file"]);
+            return same
+                .then_some(())
+                .ok_or(format!("{name} reports something else"));
+        }
+        if stopped && name.ends_with(".svg") {
+            // The picture of what had come until then.
+            let whole = now.starts_with(b"<svg") && now.ends_with(b"</svg>\n");
+            return whole.then_some(()).ok_or(format!("{name} is no picture"));
+        }
+        let (good, now) = match name.ends_with(".phy") {
+            true => (&self.decoded(good)[..], &self.decoded(now)[..]),
+            false => (good, now),
+        };
+        // Of packets that it could not read to the end a profile is another one; that they are not all is told.
+        if !all && self.line.starts_with("wire profile") {
+            return Ok(());
+        }
         let is_text = good.is_ascii();
         let (same, begins, sound) = if is_text {
             (
@@ -188,6 +215,18 @@ impl Case {
     }
 }
 
+/// JSON Lines without those of some types.
+fn without(text: &[u8], types: &[&str]) -> Vec<u8> {
+    let is_kept = |line: &&[u8]| {
+        let line = String::from_utf8_lossy(line);
+        !types
+            .iter()
+            .any(|kind| line.contains(&format!(r#""type":"{kind}""#)))
+    };
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.filter(is_kept).flatten().copied().collect()
+}
+
 /// The packets of a file, with their stamps from that of the first on, and whether there was nothing else in it.
 pub fn packets(bytes: &[u8]) -> (Vec<(u128, Vec<u8>)>, bool) {
     let mut packets = Vec::new();
@@ -198,12 +237,13 @@ pub fn packets(bytes: &[u8]) -> (Vec<(u128, Vec<u8>)>, bool) {
     };
     loop {
         match source.next() {
-            Ok(Some(item)) => {
+            Ok(Next::Item(item)) => {
                 let stamp = item.at_ps.or(item.word.map(u128::from)).unwrap_or(0);
                 let since = stamp.wrapping_sub(*first.get_or_insert(stamp));
                 packets.push((since, item.bytes.to_vec()));
             }
-            Ok(None) => return (packets, true),
+            Ok(Next::End) => return (packets, true),
+            Ok(Next::Stopped) => return (packets, false),
             Err(_) => return (packets, false),
         }
     }

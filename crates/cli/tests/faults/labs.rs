@@ -88,14 +88,12 @@ fn read(place: &Place, name: &str) -> String {
 }
 
 #[test]
-#[ignore = "mounts that fail are not told"]
 fn a_mount_that_fails_is_told_and_the_machine_stays_as_it_was() {
     each("lab-mounts", PLACING, "error=EINVAL", 8);
     each("lab-rights", PLACING, "error=EPERM", 4);
 }
 
 #[test]
-#[ignore = "the threads of a world panic"]
 fn a_lab_without_processes_is_told() {
     each("lab-threads", STARTING, "error=EAGAIN", 6);
 }

@@ -126,7 +126,6 @@ fn each(test: &str, calls: &str, what: &'static str, most: usize) {
 }
 
 #[test]
-#[ignore = "the threads of a world panic"]
 fn a_thread_that_cannot_start_is_told() {
     each("threads", STARTING, "error=EAGAIN", 3);
 }
@@ -137,7 +136,6 @@ fn ports_without_descriptors_are_told() {
 }
 
 #[test]
-#[ignore = "reads give up when interrupted"]
 fn an_interrupted_call_at_a_port_is_made_again() {
     each("port-interrupted", WAITING, "error=EINTR", 3);
 }

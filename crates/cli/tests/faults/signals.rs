@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[test]
-#[ignore = "a stop is still taken for the end of a file"]
 fn a_signal_at_any_call_leaves_whole_packets_and_its_exit_code() {
     each("interrupt", ANY, "signal=INT", 6);
     each("terminate", ANY, "signal=TERM", 4);
@@ -86,7 +85,6 @@ fn frames(bytes: &[u8]) -> (Vec<Vec<u8>>, bool) {
 }
 
 #[test]
-#[ignore = "a stop is still taken for the end of a file"]
 fn a_stopped_reader_has_written_exactly_what_it_had_read() {
     if !inject::works("stopping readers of pipes") {
         return;
@@ -160,7 +158,6 @@ fn a_stopped_reader_has_written_exactly_what_it_had_read() {
 }
 
 #[test]
-#[ignore = "a stop is still taken for the end of a file"]
 fn a_pipeline_that_is_stopped_leaves_a_capture_of_whole_frames() {
     let place = Place::new("faults-pipeline");
     let words = "wire gen --size 1000 --gap 1us";

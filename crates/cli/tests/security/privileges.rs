@@ -55,7 +55,7 @@ fn who_reads_files_keeps_nothing_but_reading_them() {
     let place = Place::new("guarded-readers");
     place.write("lines", lines(4));
     place
-        .run("mkfifo in; wire phy encode -o bits < lines")
+        .run("mkfifo in; wire phy encode -o bits < lines 2> report")
         .good();
     for (command, most) in [
         ("cat -", READS),

@@ -121,6 +121,7 @@ struct Post {
     began: Option<u64>,
     ended: Option<u64>,
     end: Option<End>,
+    lacking: Vec<String>,
 }
 
 impl Post {
@@ -221,6 +222,7 @@ impl Worker {
             kept: VecDeque::new(),
             written: 0,
             file: None,
+            lacking: Vec::new(),
             began: None,
             ended: None,
             end: None,
@@ -339,9 +341,10 @@ impl Worker {
         match launch(&post.job, namespace.descriptor().as_raw_fd(), hosts) {
             Ok((process, notes)) => {
                 post.began = Some(now_ns());
-                for note in notes {
+                for note in &notes {
                     post.take(format!("(wire: without {note})\n").as_bytes());
                 }
+                post.lacking = notes;
                 post.stage = Stage::Running(process);
                 if post.job.ready == Ready::Started && post.job.service {
                     self.ready(index);
@@ -497,6 +500,7 @@ fn report(post: &Post, start: Option<u64>) -> JobReport {
         },
         output: post.output(),
         written: post.written,
+        lacking: post.lacking.clone(),
     }
 }
 

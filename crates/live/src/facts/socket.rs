@@ -100,7 +100,7 @@ impl Socket {
         }
         let mut came = Came::All;
         if count > 0 {
-            self.send(requests)?;
+            crate::netns::send(self.fd.as_raw_fd(), requests)?;
         }
         // The kernel answers within the call, so that everything is there by now.
         let mut open = count;
@@ -143,7 +143,7 @@ impl Socket {
         self.sequence = self.sequence.wrapping_add(1);
         let (own, sequence) = (self.own, self.sequence);
         request[8..12].copy_from_slice(&sequence.to_ne_bytes());
-        self.send(request)?;
+        crate::netns::send(self.fd.as_raw_fd(), request)?;
         let (mut ended, mut came) = (None, Came::All);
         for _ in 0..PARTS {
             let part = &mut self.part;
@@ -189,14 +189,6 @@ impl Socket {
             }
         }
         Ok(Came::Overrun)
-    }
-
-    fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        // SAFETY: the buffer and its length are valid; without an address it goes to the kernel.
-        match unsafe { libc::send(self.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) } {
-            0.. => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
     }
 
     /// Takes what is there, at most [`TOGETHER`] datagrams; how many.

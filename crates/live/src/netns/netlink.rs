@@ -1,7 +1,7 @@
 //! The few rtnetlink messages that namespaces and their links take (rtnetlink(7)).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// struct nlmsghdr.
 const HEADER: usize = 16;
@@ -142,7 +142,7 @@ impl Netlink {
                 let sequence = (first + place) as u32;
                 bytes[at + 8..at + 12].copy_from_slice(&sequence.to_ne_bytes());
             }
-            self.send(&bytes).map_err(|error| (first, error))?;
+            send(self.0.as_raw_fd(), &bytes).map_err(|error| (first, error))?;
             // Each is acknowledged, in their order.
             for _ in requests {
                 let (place, code) = self.answer().map_err(|error| (first, error))?;
@@ -152,15 +152,6 @@ impl Netlink {
             }
         }
         refused.map_or(Ok(()), Err)
-    }
-
-    fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        // SAFETY: the buffer and its length are valid; an unnamed netlink socket sends to the kernel.
-        let sent = unsafe { libc::send(self.0.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-        match sent {
-            0.. => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
     }
 
     /// The next acknowledgement: the number of the request, and a code, 0 for one that was done.
@@ -192,6 +183,20 @@ impl Netlink {
                     i32::from_ne_bytes(word(HEADER)),
                 ));
             }
+        }
+    }
+}
+
+/// Sends requests to the kernel by a netlink socket.
+pub fn send(socket: RawFd, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        // SAFETY: the buffer and its length are valid; without an address it goes to the kernel.
+        if unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), 0) } >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
 }

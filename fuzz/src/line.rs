@@ -20,7 +20,7 @@ pub fn target(data: &[u8]) {
         }
         let Ok(Some(head)) = read else { continue };
         let form = Form {
-            time: head.word.is_some(),
+            time: head.stamp.is_some(),
             hash: head.hash.is_some(),
         };
         text.clear();

@@ -5,7 +5,7 @@
 //! 1000), WIRE_BENCH_RUNS how often each command runs (default 3, the best counts).
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
-use packet::{Packet, line, record};
+use packet::{Packet, Stamp, line, record};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -172,7 +172,7 @@ fn fill(
         word += 8;
         text.clear();
         let packet = Packet {
-            word: Some(word),
+            stamp: Some(Stamp::Word(word)),
             hash: None,
             bytes: &frame,
         };

@@ -35,7 +35,7 @@ pub struct Cat {
     /// Only packets that fit a BPF expression, such as 'udp port 53'
     #[arg(long, short, value_name = "EXPRESSION")]
     filter: Option<String>,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", value_parser = tick)]
     tick: Option<Tick>,
     #[command(flatten)]
@@ -137,7 +137,7 @@ impl Cat {
     ) -> anyhow::Result<Ended> {
         let mut reader = FileReader {
             out,
-            zero: Zero::new(self.tick, None),
+            words: None,
             tick: self.tick.unwrap_or(Tick::EIGHT_NS),
         };
         Packets::open(path, complaints)?.copy(&mut reader)
@@ -182,13 +182,18 @@ impl Writer {
 /// Writes the packets of one file.
 pub struct FileReader<'a> {
     pub out: &'a mut Writer,
-    pub zero: Zero,
+    /// What turns dates into words, where these are wanted.
+    pub words: Option<Zero>,
     pub tick: Tick,
 }
 
 impl Consumer for FileReader<'_> {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        self.out.packet(&self.zero.stamped(item), self.tick)
+        let packet = match &mut self.words {
+            Some(zero) => zero.stamped(item)?,
+            None => item.packet(),
+        };
+        self.out.packet(&packet, self.tick)
     }
 
     fn idle(&mut self) -> anyhow::Result<()> {

@@ -43,7 +43,7 @@ pub struct Delay {
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME")]
     duration: Option<Time>,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     /// No line every second while it runs on a terminal

@@ -10,18 +10,20 @@ use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::profile::Subjects;
 use crate::{stream, zero};
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use live::file::Item;
 use nodes::profile::Config;
 use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Tick};
 use std::path::{Path, PathBuf};
 
-/// Write packets as a pcapng or pcap file with nanosecond stamps
+const SECOND: u128 = 1_000_000_000_000;
+
+/// Write packets as a pcapng or pcap file
 ///
-/// Lines and records become absolute in time by the machine's epoch, or by that of --epoch; the file
-/// says which, so that `wire undump` gives the same timestamps back. Departures get the time at which
-/// a port would send them; the stamps of captures are kept.
+/// Dates are kept to the last digit: the file has nanoseconds, and picoseconds where a packet needs them. Timestamp
+/// words of lines and records become dates by the machine's epoch, or by that of --epoch; the file says which, so that
+/// `wire undump --words` gives them back. Departures get the time at which a port would send them.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire cat eth0 --count 100 | wire dump -o eth0.pcapng")]
@@ -35,10 +37,10 @@ pub struct Dump {
     /// Write the older pcap format, with nanosecond stamps
     #[arg(long)]
     pcap: bool,
-    /// The time at which timestamps are zero, in ns since 1970
+    /// The time at which timestamp words are zero, in ns since 1970
     #[arg(long, value_name = "NS")]
     epoch: Option<u64>,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamp words, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     /// Say at the end, on stderr, what the packets are like in time; see `wire profile`
@@ -56,8 +58,15 @@ struct Writer {
     format: Format,
     tick: Tick,
     epoch_ns: u64,
-    begun: bool,
+    interfaces: Vec<Written>,
+    /// The interface of the packet before.
+    last: usize,
+    /// Which file is being read.
+    file: usize,
     packets: u64,
+    /// Whether pcap may round stamps, and how many it did.
+    rounds: bool,
+    rounded: u64,
     departures: Departures,
     /// What the packets are like in time, if that is to be told.
     summary: Option<Subjects>,
@@ -68,10 +77,28 @@ enum Format {
     Pcapng(PcapngWriter),
 }
 
+/// An interface in the file.
+struct Written {
+    of: Origin,
+    resolution: Resolution,
+    offset_s: i64,
+    packets: u64,
+}
+
+/// Where packets come from: an interface of a file, or lines and records.
+type Origin = Option<(usize, u32)>;
+
+impl Written {
+    fn takes(&self, of: Origin, at_ps: u128) -> bool {
+        self.of == of && self.resolution.exact(at_ps, self.offset_s).is_some()
+    }
+}
+
 impl Dump {
     /// Writes every packet of every file.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
+        let complaints = self.strictness.complaints();
         let mut writer = Writer {
             out: Output::create(&self.output, &self.files, &self.buffering)?,
             format: match self.pcap {
@@ -80,8 +107,12 @@ impl Dump {
             },
             tick: self.tick,
             epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
-            begun: false,
+            interfaces: Vec::new(),
+            last: 0,
+            file: 0,
             packets: 0,
+            rounds: complaints.lenient(),
+            rounded: 0,
             departures: Departures::new(self.tick),
             summary: self
                 .summary
@@ -95,9 +126,9 @@ impl Dump {
             writes,
             ..Still::default()
         })?;
-        let complaints = self.strictness.complaints();
         let copy = |writer: &mut Writer| -> anyhow::Result<()> {
-            for path in &self.files {
+            for (file, path) in self.files.iter().enumerate() {
+                writer.file = file;
                 let mut packets = Packets::open(path, &complaints)?.with_lengths();
                 if let Some(summary) = &mut writer.summary {
                     summary.begin(&stream::name(path));
@@ -124,6 +155,13 @@ impl Dump {
         if let Some(summary) = summary {
             summary.tell();
         }
+        complaints.lost(
+            writer.rounded,
+            format_args!(
+                "{} packets have stamps between two nanoseconds, which pcap rounds down",
+                writer.rounded
+            ),
+        );
         let verdict = complaints.finish();
         result?;
         Ok(verdict)
@@ -132,7 +170,6 @@ impl Dump {
 
 impl Consumer for Writer {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        self.begin(Some(item));
         let at_ps = match item.at_ps {
             Some(at_ps) => at_ps,
             None => {
@@ -143,13 +180,31 @@ impl Consumer for Writer {
         if let Some(summary) = &mut self.summary {
             summary.packet(item, at_ps)?;
         }
+        let interface = self.interface(Some(item), at_ps);
         let out = self.out.buffer();
-        match &mut self.format {
-            Format::Pcap(pcap) => pcap.cut_packet(at_ps, item.original_len, item.bytes, out),
+        match &self.format {
+            Format::Pcap(pcap) => {
+                let place = self.packets + 1;
+                ensure!(
+                    at_ps / SECOND <= u32::MAX.into(),
+                    "packet {place} came {at_ps} ps after 1970, behind 2106, where pcap ends; \
+                     leave out --pcap to write pcapng"
+                );
+                if !at_ps.is_multiple_of(1_000) {
+                    ensure!(
+                        self.rounds,
+                        "packet {place} came {at_ps} ps after 1970, and pcap has whole nanoseconds; \
+                         leave out --pcap to write pcapng, or have it rounded down by --lenient"
+                    );
+                    self.rounded += 1;
+                }
+                pcap.cut_packet(at_ps, item.original_len, item.bytes, out);
+            }
             Format::Pcapng(pcapng) => {
-                pcapng.cut_packet(0, at_ps, item.original_len, item.bytes, out);
+                pcapng.cut_packet(interface as u32, at_ps, item.original_len, item.bytes, out);
             }
         }
+        self.interfaces[interface].packets += 1;
         self.packets += 1;
         self.out.relieve()?;
         Ok(true)
@@ -161,39 +216,54 @@ impl Consumer for Writer {
 }
 
 impl Writer {
-    /// Writes the header, once. A capture that is converted keeps what it says about its interface,
-    /// and how fine its stamps are.
-    fn begin(&mut self, first: Option<&Item<'_>>) {
-        if self.begun {
-            return;
+    /// The interface for a packet with this date, which is described when its first packet comes. One that a
+    /// resolution does not suit any more gets another.
+    #[inline]
+    fn interface(&mut self, item: Option<&Item<'_>>, at_ps: u128) -> usize {
+        let of = item.and_then(|item| item.described.map(|_| (self.file, item.interface)));
+        let takes = |written: &Written| written.takes(of, at_ps);
+        if !self.interfaces.get(self.last).is_some_and(takes) {
+            self.last = match self.interfaces.iter().position(takes) {
+                Some(known) => known,
+                None => self.describe(item, of, at_ps),
+            };
         }
-        self.begun = true;
+        self.last
+    }
+
+    /// Writes the description of a new interface, and the header before the first. What a capture says about its
+    /// interface is kept, and how fine its stamps are.
+    fn describe(&mut self, item: Option<&Item<'_>>, of: Origin, at_ps: u128) -> usize {
+        let described = item.and_then(|item| item.described);
+        let fine = match described {
+            Some(of) => of.resolution.to_ps(1, 0) < 1_000,
+            None if item.is_some_and(|item| item.at_ps.is_some()) => false,
+            None => !self.tick.as_ps().is_multiple_of(1_000),
+        };
+        let whole = !fine && Resolution::NANO.exact(at_ps, 0).is_some();
+        // In picoseconds an interface reaches 213 days. Packets may be out of order by up to an hour.
+        let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
+        let (resolution, offset_s) = match whole {
+            true => (Resolution::NANO, 0),
+            false => (Resolution::PICO, offset_s.saturating_sub(3_600).max(0)),
+        };
         let out = self.out.buffer();
         match &mut self.format {
-            Format::Pcap(pcap) => pcap.header(ETHERNET, LONGEST as u32, out),
+            Format::Pcap(pcap) if self.interfaces.is_empty() => {
+                pcap.header(ETHERNET, LONGEST as u32, out);
+            }
+            Format::Pcap(_) => {}
             Format::Pcapng(pcapng) => {
-                // A word of whole nanoseconds is exact in nanoseconds. Picoseconds reach 213 days
-                // from the epoch, which no other tick of a running machine exceeds by much.
-                let described = first.and_then(|item| item.described);
-                let fine = described.is_some_and(|of| of.resolution.to_ps(1, 0) < 1_000);
-                let whole = self.tick.as_ps().is_multiple_of(1_000) && !fine;
-                let description = match first.map_or("", |item| item.description) {
-                    "" => zero::describe(self.tick, self.epoch_ns),
-                    known => known.into(),
-                };
-                let zero_ps = first.and_then(|item| item.at_ps);
-                let zero_ps = zero_ps.unwrap_or(u128::from(self.epoch_ns) * 1_000);
-                // Packets may be out of order by up to an hour.
-                let epoch_s = i64::try_from(zero_ps / 1_000_000_000_000).unwrap_or(i64::MAX);
-                let epoch_s = epoch_s.saturating_sub(3_600).max(0);
+                if self.interfaces.is_empty() {
+                    pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
+                }
                 let interface = Interface {
-                    resolution: if whole {
-                        Resolution::NANO
-                    } else {
-                        Resolution::PICO
+                    resolution,
+                    offset_s,
+                    description: match item.map_or("", |item| item.description) {
+                        "" if of.is_none() => zero::describe(self.tick, self.epoch_ns),
+                        known => known.into(),
                     },
-                    offset_s: if whole { 0 } else { epoch_s },
-                    description,
                     name: match described.map(|of| of.name.as_str()) {
                         None | Some("") => "wire".into(),
                         Some(name) => name.into(),
@@ -201,24 +271,34 @@ impl Writer {
                     speed: described.map_or(0, |of| of.speed),
                     ..Interface::default()
                 };
-                pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
                 pcapng.interface(&interface, out);
             }
         }
+        self.interfaces.push(Written {
+            of,
+            resolution,
+            offset_s,
+            packets: 0,
+        });
+        self.interfaces.len() - 1
     }
 
     /// Writes the header if nothing has been, and the statistics.
     fn end(&mut self) {
-        self.begin(None);
+        let now_ps = u128::from(live::clock::epoch_ns() + live::clock::now_ns()) * 1_000;
+        if self.interfaces.is_empty() {
+            self.describe(None, None, now_ps);
+        }
         if let Format::Pcapng(pcapng) = &self.format {
-            let now_ns = live::clock::epoch_ns() + live::clock::now_ns();
-            let statistics = Statistics {
-                interface: 0,
-                at_ps: u128::from(now_ns) * 1_000,
-                accepted: Some(self.packets),
-                ..Statistics::default()
-            };
-            pcapng.statistics(&statistics, self.out.buffer());
+            for (interface, written) in self.interfaces.iter().enumerate() {
+                let statistics = Statistics {
+                    interface: interface as u32,
+                    at_ps: now_ps,
+                    accepted: Some(written.packets),
+                    ..Statistics::default()
+                };
+                pcapng.statistics(&statistics, self.out.buffer());
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ const HEAD: usize = 256;
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The timestamp word.
+    /// The date or the timestamp word.
     Time,
     /// The five-tuple hash; computed where the line has none.
     Hash,

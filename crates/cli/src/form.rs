@@ -1,8 +1,9 @@
 //! How packets are written: lines, records, text for people, JSON.
 
 use crate::fields::has_ports;
+use crate::time::{Time, TimeForm, Times};
 use packet::describe::Payload;
-use packet::{BadLength, Packet, Tick, flow, line, record};
+use packet::{Packet, Stamp, Tick, flow, line, record};
 use std::io::Write;
 
 /// The form of packets on standard output.
@@ -23,19 +24,22 @@ pub struct FormOptions {
     /// One JSON object a packet
     #[arg(long)]
     json: bool,
+    /// Times of --text and --json: utc, local, relative, delta or boot
+    #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["raw", "no_time", "hash"])]
+    time: Option<TimeForm>,
 }
 
 /// A form, chosen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Form {
     /// Text lines (FORMATS section 1).
     Lines(line::Form),
     /// Binary records (FORMATS section 2).
     Records,
     /// For people.
-    Text,
+    Text(Times),
     /// JSON Lines.
-    Json,
+    Json(Times),
 }
 
 impl FormOptions {
@@ -48,8 +52,10 @@ impl FormOptions {
     pub fn form(&self) -> Form {
         match self {
             FormOptions { raw: true, .. } => Form::Records,
-            FormOptions { text: true, .. } => Form::Text,
-            FormOptions { json: true, .. } => Form::Json,
+            FormOptions { json: true, .. } => Form::Json(Times::new(self.time)),
+            FormOptions { text: true, .. } => Form::Text(Times::new(self.time)),
+            // Times for people are asked for.
+            FormOptions { time: Some(_), .. } => Form::Text(Times::new(self.time)),
             _ => Form::Lines(line::Form {
                 time: !self.no_time,
                 hash: self.hash,
@@ -62,49 +68,55 @@ impl Form {
     /// Appends a packet. `tick` is the unit of its word.
     ///
     /// # Errors
-    /// When the frame has a length that no format carries.
+    /// When the frame has a length that no format carries, or the packet no time in the form that is asked for.
     #[inline]
     pub fn append(
-        self,
+        &mut self,
         packet: &Packet<'_>,
         tick: Tick,
         out: &mut Vec<u8>,
-    ) -> Result<(), BadLength> {
+    ) -> anyhow::Result<()> {
         match self {
-            Form::Lines(form) => line::encode(packet, form, out),
-            Form::Records => record::encode(packet, out),
-            Form::Text => {
-                text(packet, tick, out);
-                Ok(())
-            }
-            Form::Json => {
-                json(packet, tick, out);
-                Ok(())
-            }
+            Form::Lines(form) => line::encode(packet, *form, out)?,
+            Form::Records => record::encode(packet, out)?,
+            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, out),
+            Form::Json(times) => json(packet, tick, times, out)?,
         }
+        Ok(())
     }
 }
 
 /// `12.345678904 001122334455 > 66778899AABB 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 UDP, 18 bytes`.
-fn text(packet: &Packet<'_>, tick: Tick, out: &mut Vec<u8>) {
-    let ns = tick.ps(packet.word.unwrap_or(0)) / 1_000;
-    let (seconds, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
+fn text(packet: &Packet<'_>, time: &Time<'_>, out: &mut Vec<u8>) {
     let [dst, src, _] = ether(packet.bytes);
     let (len, told) = (packet.bytes.len(), Payload(packet.bytes));
     // Writing to a Vec does not fail.
-    let _ = writeln!(out, "{seconds}.{ns:09} {src} > {dst} {len} bytes: {told}");
+    let _ = writeln!(out, "{time} {src} > {dst} {len} bytes: {told}");
 }
 
-/// An object with the word and its nanoseconds, the header's fields and all bytes in hexadecimal.
-fn json(packet: &Packet<'_>, tick: Tick, out: &mut Vec<u8>) {
-    let word = packet.word.unwrap_or(0);
-    let ns = tick.ps(word) / 1_000;
+/// An object with the date, or the word and its nanoseconds; the time as people read it, the header's fields, and all
+/// bytes in hexadecimal.
+fn json(
+    packet: &Packet<'_>,
+    tick: Tick,
+    times: &mut Times,
+    out: &mut Vec<u8>,
+) -> anyhow::Result<()> {
+    let time = match times.next(packet.stamp, tick)? {
+        time if time.is_number() => time.to_string(),
+        time => format!(r#""{time}""#),
+    };
+    let stamp = match packet.stamp.unwrap_or(Stamp::Word(0)) {
+        // A number of JSON may lose digits.
+        Stamp::Date(date) => format!(r#""date":"{0:020X}","ps":"{0}""#, date.as_ps()),
+        Stamp::Word(word) => format!(r#""word":"{word:016X}","ns":{}"#, tick.ps(word) / 1_000),
+    };
     let hash = packet.hash.unwrap_or_else(|| flow::hash(packet.bytes));
     let [dst, src, ethertype] = ether(packet.bytes);
     let len = packet.bytes.len();
     let _ = write!(
         out,
-        r#"{{"schema":1,"type":"packet","word":"{word:016X}","ns":{ns},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
+        r#"{{"schema":1,"type":"packet",{stamp},"time":{time},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
     );
     if let Some(tuple) = flow::five_tuple(packet.bytes) {
         let (source, destination) = (tuple.source, tuple.destination);
@@ -122,6 +134,7 @@ fn json(packet: &Packet<'_>, tick: Tick, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"bytes\":\"");
     out.extend(hex(packet.bytes));
     out.extend_from_slice(b"\"}\n");
+    Ok(())
 }
 
 /// Destination, source and EtherType as a line has them.

@@ -15,7 +15,7 @@ use live::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Node, Out, Rate, Time};
 use nodes::generator::{Config, Generator, Pattern, Payload, Schedule, Sizes};
-use packet::{Departure, Packet, Tick, word::Timer};
+use packet::{Departure, Packet, Stamp, Tick, word::Timer};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -42,10 +42,10 @@ pub struct Generate {
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME")]
     duration: Option<Time>,
-    /// From the beginning of a packet to that of the next, such as 10us (default 1ms)
+    /// From the start of a packet to that of the next (default 1ms)
     #[arg(long, value_name = "TIME", group = "pace")]
     gap: Option<Time>,
-    /// Bits a second, such as 100Mb/s, preamble and gap between frames counted
+    /// Bits a second, preamble and gap between frames counted: 100Mb/s
     #[arg(long, value_name = "RATE", group = "pace")]
     rate: Option<Rate>,
     /// Packets a second
@@ -54,7 +54,7 @@ pub struct Generate {
     /// Idle characters between packets: 12 at full rate
     #[arg(long, value_name = "N", group = "pace")]
     idles: Option<u32>,
-    /// The line whose characters count: 800 ps each at the default 10Gb/s
+    /// The line whose characters count (default 10Gb/s, 800 ps each)
     #[arg(
         long,
         value_name = "RATE",
@@ -131,7 +131,7 @@ pub struct Generate {
     /// Send nothing; tell what the schedule is
     #[arg(long, conflicts_with = "port")]
     dry: bool,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     #[command(flatten)]
@@ -177,7 +177,7 @@ impl Generate {
     /// To standard output.
     fn write(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&self.buffering)?;
-        let form = self.form.form();
+        let mut form = self.form.form();
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
         let mut first = None;
@@ -190,7 +190,7 @@ impl Generate {
                 _ => Departure::At(ticks),
             };
             let packet = Packet {
-                word: Some(departure.to_word()),
+                stamp: Some(Stamp::Word(departure.to_word())),
                 hash: None,
                 bytes,
             };

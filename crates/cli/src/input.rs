@@ -4,7 +4,6 @@ use crate::blocks::{Block, Blocks};
 use crate::complaints::Complaints;
 use crate::packets::{Consumer, Ended, Packets};
 use crate::stream::{Content, Stream, name};
-use crate::zero::Zero;
 use live::file::{Item, Next};
 use packet::line;
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::path::Path;
 const PACKETS: usize = 1024;
 /// What is wrong with text that is no line, and how a line looks.
 pub const NO_LINE: &str =
-    "not a packet line: [TIMESTAMP ][HASH ]DST SRC TYPE XX XX ..., fields told by their widths";
+    "not a packet line: [TIME ][HASH ]DST SRC TYPE XX XX ..., fields told by their widths";
 
 /// A file's packets as lines: the text itself where it is that already.
 pub enum Input {
@@ -26,7 +25,6 @@ pub enum Input {
 /// Packets that are turned into lines.
 pub struct Made {
     packets: Packets,
-    zero: Zero,
     text: Vec<u8>,
     line: u64,
     ended: Option<Ended>,
@@ -34,14 +32,13 @@ pub struct Made {
 
 /// Appends packets as lines.
 struct Typist<'a, F> {
-    zero: &'a mut Zero,
     text: &'a mut Vec<u8>,
     idle: F,
 }
 
 impl<F: FnMut() -> anyhow::Result<()>> Consumer for Typist<'_, F> {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        line::encode(&self.zero.stamped(item), line::Form::default(), self.text)?;
+        line::encode(&item.packet(), line::Form::default(), self.text)?;
         Ok(true)
     }
 
@@ -62,7 +59,6 @@ impl Input {
         }
         Ok(Input::Made(Box::new(Made {
             packets: Packets::new(stream, name(path), complaints)?,
-            zero: Zero::default(),
             text: Vec::new(),
             line: 1,
             ended: None,
@@ -93,7 +89,6 @@ impl Made {
         self.text.clear();
         while self.text.is_empty() && self.ended.is_none() {
             let mut typist = Typist {
-                zero: &mut self.zero,
                 text: &mut self.text,
                 idle: &mut *idle,
             };

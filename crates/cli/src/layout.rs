@@ -1,5 +1,6 @@
 //! Where the fields of a line stand, told from the text alone (FORMATS section 1).
 
+use packet::Date;
 use std::ops::Range;
 
 /// Digits of an address, of an EtherType, and of both addresses and the type with their blanks.
@@ -10,7 +11,8 @@ const ETHER: usize = MAC + 1 + MAC + 1 + TYPE;
 /// The place of each field in a line with single blanks between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    time: bool,
+    /// Digits of the date or word; zero without.
+    time: usize,
     hash: bool,
     /// Where the destination address begins.
     ether: usize,
@@ -22,16 +24,21 @@ impl Layout {
     #[inline]
     pub fn of(line: &[u8]) -> Option<Layout> {
         let blank = |at: usize| line.get(at) == Some(&b' ');
-        let (time, hash, ether) = if blank(12) {
-            (false, false, 0)
-        } else if blank(16) {
-            if blank(25) && !blank(29) {
-                (true, true, 26)
+        let stamped = |digits: usize| {
+            if blank(digits + 9) && !blank(digits + 13) {
+                (digits, true, digits + 10)
             } else {
-                (true, false, 17)
+                (digits, false, digits + 1)
             }
+        };
+        let (time, hash, ether) = if blank(12) {
+            (0, false, 0)
+        } else if blank(16) {
+            stamped(16)
+        } else if blank(Date::DIGITS) {
+            stamped(Date::DIGITS)
         } else if blank(8) {
-            (false, true, 9)
+            (0, true, 9)
         } else {
             return None;
         };
@@ -42,9 +49,9 @@ impl Layout {
         (sound && ends).then_some(Layout { time, hash, ether })
     }
 
-    /// The timestamp word.
+    /// The date or the timestamp word.
     pub fn time(self) -> Option<Range<usize>> {
-        self.time.then_some(0..16)
+        (self.time > 0).then_some(0..self.time)
     }
 
     /// The five-tuple hash.
@@ -155,14 +162,19 @@ mod tests {
     fn every_form_of_a_line_is_told_by_its_widths() {
         let word = "00000000075BCD15 ";
         let hash = "DEADBEEF ";
-        for (time, hash) in [("", ""), (word, ""), ("", hash), (word, hash)] {
+        let date = "000445B1F4B16A3C8E30 ";
+        for (time, hash) in ["", word, date]
+            .into_iter()
+            .flat_map(|time| [(time, ""), (time, hash)])
+        {
             let line = format!("{time}{hash}{ETHERNET}");
             let layout = Layout::of(line.as_bytes()).unwrap();
             assert_eq!(&line[layout.dst()], "001122334455", "{line}");
             assert_eq!(&line[layout.src()], "66778899AABB");
             assert_eq!(&line[layout.ethertype()], "0800");
             assert_eq!(&line[layout.payload()..], "45 00");
-            assert_eq!(layout.time().is_some(), !time.is_empty());
+            let end = layout.time().map_or(0, |range| range.end);
+            assert_eq!(end, time.trim_end().len());
             assert_eq!(
                 layout.hash().map(|range| &line[range]),
                 (!hash.is_empty()).then_some("DEADBEEF")

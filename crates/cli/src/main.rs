@@ -44,6 +44,7 @@ mod run;
 mod send;
 mod stream;
 mod tap;
+mod time;
 mod undump;
 mod zero;
 

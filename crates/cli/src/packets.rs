@@ -142,6 +142,13 @@ impl Packets {
             self.complaints.stopped();
         }
         let (name, cut) = (self.source.name(), self.source.counters().cut);
+        let inexact = self.source.counters().inexact;
+        self.complaints.lost(
+            inexact,
+            format_args!(
+                "{name}: {inexact} packets have stamps finer than a picosecond, which were rounded down, or before 1970, which became 1970"
+            ),
+        );
         if self.lengths_known && cut > 0 {
             self.complaints.note(format_args!(
                 "{name}: {cut} packets had been cut short when they were captured; their lengths are kept"

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// several files, each is drawn. Of a cdf and a histogram each column is a series.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire cat --json trace.pcapng | wire plot --x ns --y length --kind points -o sizes.png
+  wire cat --json --time relative trace.pcapng | wire plot --x time --y length -o s.png
   seq 100 | awk '{print $1, $1^2, $1^3}' | wire plot --log xy -o powers.svg")]
 pub struct Plot {
     /// Files to read, `-` for standard input

@@ -73,7 +73,7 @@ pub struct ProfileCommand {
     /// What stands above the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     /// The figures as JSON Lines

@@ -52,7 +52,7 @@ pub struct Send {
     /// Send the file so many times, 0 for ever
     #[arg(long = "loop", value_name = "N", default_value_t = 1)]
     loops: u64,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     /// The report as JSON on standard output

@@ -7,7 +7,7 @@ use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use live::file::Item;
 use live::port::{self, Options, Port, PortError, PortSpec, Transmit};
-use packet::{Packet, Tick};
+use packet::{Packet, Stamp, Tick};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
@@ -67,13 +67,13 @@ impl Tap {
         stdout: &mut Output,
         input: &Receiver<anyhow::Result<()>>,
     ) -> anyhow::Result<()> {
-        let form = self.form.form();
+        let mut form = self.form.form();
         let mut ended = false;
         while !live::signal::stop_requested() {
             let mut written = Ok(());
             let received = rx.receive(WAIT, &mut |frame| {
                 let packet = Packet {
-                    word: Some(tick.count(u128::from(frame.at_ns) * 1_000)),
+                    stamp: Some(Stamp::Word(tick.count(u128::from(frame.at_ns) * 1_000))),
                     hash: None,
                     bytes: frame.bytes,
                 };

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// Write the packets of a capture as lines or records
 ///
-/// The inverse of `wire dump`: what that wrote comes back with the same timestamps. In a capture
-/// from elsewhere they count from the last whole second before its first packet, unless --epoch
-/// says otherwise.
+/// Each packet keeps its date, to the picosecond. With --words it gets the timestamp word that `wire dump` made the
+/// date from; in a capture from elsewhere words count from the last whole second before its first packet, unless
+/// --epoch says otherwise.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire undump trace.pcapng | sed 's/8100 00 01 //' | wire dump > untagged.pcapng")]
@@ -23,11 +23,14 @@ pub struct Undump {
     /// The capture, `-` for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The time at which timestamps are zero, in ns since 1970
-    #[arg(long, value_name = "NS")]
+    /// Timestamp words (16 digits) in place of dates
+    #[arg(long)]
+    words: bool,
+    /// The time at which words are zero, in ns since 1970
+    #[arg(long, value_name = "NS", requires = "words")]
     epoch: Option<u64>,
-    /// The unit of timestamps, such as 8ns (the default) or 1ns
-    #[arg(long, value_name = "TIME", value_parser = tick)]
+    /// The unit of words, such as 8ns (the default) or 1ns; dates are rounded down to it
+    #[arg(long, value_name = "TIME", requires = "words", value_parser = tick)]
     tick: Option<Tick>,
     #[command(flatten)]
     form: FormOptions,
@@ -51,7 +54,7 @@ impl Undump {
         let complaints = self.strictness.complaints();
         let mut reader = FileReader {
             out: &mut out,
-            zero: Zero::new(self.tick, self.epoch),
+            words: self.words.then(|| Zero::new(self.tick, self.epoch)),
             tick: self.tick.unwrap_or(Tick::EIGHT_NS),
         };
         let result = Packets::open(&self.file, &complaints)?.copy(&mut reader);

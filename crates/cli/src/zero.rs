@@ -1,18 +1,19 @@
-//! Where the words of a capture's packets count from.
+//! Words for the packets of a capture, where `--words` asks for them.
 //!
 //! A capture says when a packet came in time since 1970; a word counts ticks from the zero of the
-//! machine's counter (FORMATS section 3). A capture that `wire dump` made says in its interface's
+//! machine's counter (FORMATS section 3). A capture that `wire dump` made of words says in its interface's
 //! description where that zero was. For others the last whole second before the first packet is
 //! taken.
 
+use anyhow::ensure;
 use live::file::Item;
-use packet::{Packet, Tick};
+use packet::{Packet, Stamp, Tick};
 
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
 /// What begins a description that holds a zero.
 const MARK: &str = "wire counter: ";
 
-/// Turns stamps into words.
+/// Turns dates into words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Zero {
     tick: Option<Tick>,
@@ -29,29 +30,41 @@ impl Zero {
         }
     }
 
-    /// The packet with its word: its own, or one made from its stamp.
+    /// The packet with its word: its own, or one made from its date.
+    ///
+    /// # Errors
+    /// When its date is before the zero, or so far behind it that no word reaches there.
     #[inline]
-    pub fn stamped<'a>(&mut self, item: &Item<'a>) -> Packet<'a> {
-        let word = match item.word {
-            Some(word) => Some(word),
-            None => item.at_ps.map(|at| self.word(at, item.description)),
-        };
-        Packet {
-            word,
-            hash: item.hash,
-            bytes: item.bytes,
+    pub fn stamped<'a>(&mut self, item: &Item<'a>) -> anyhow::Result<Packet<'a>> {
+        let mut packet = item.packet();
+        if let Some(Stamp::Date(date)) = packet.stamp {
+            let word = self.word(date.as_ps(), item.description)?;
+            packet.stamp = Some(Stamp::Word(word));
         }
+        Ok(packet)
     }
 
-    /// The word for a stamp; zero for what came before the zero.
-    fn word(&mut self, at_ps: u128, description: &str) -> u64 {
+    /// The word for a date.
+    fn word(&mut self, at_ps: u128, description: &str) -> anyhow::Result<u64> {
         if self.tick.is_none() || self.epoch.is_none() {
             let (tick, epoch) = origin(at_ps, description);
             self.tick.get_or_insert(tick);
             self.epoch.get_or_insert(epoch);
         }
-        let since = at_ps.saturating_sub(self.epoch.unwrap_or(0));
-        self.tick.unwrap_or(Tick::EIGHT_NS).count(since)
+        let (tick, epoch) = (self.tick.unwrap_or(Tick::EIGHT_NS), self.epoch.unwrap_or(0));
+        ensure!(
+            at_ps >= epoch,
+            "a packet came before the zero of words, {} ns since 1970; --epoch sets an earlier one",
+            epoch / 1_000
+        );
+        let (since, word) = (at_ps - epoch, tick.count(at_ps - epoch));
+        ensure!(
+            tick.ps(word) <= since && since - tick.ps(word) < tick.as_ps().into(),
+            "a packet came more than 2^56 ticks behind the zero of words, {} ns since 1970; \
+             --epoch sets a later one",
+            epoch / 1_000
+        );
+        Ok(word)
     }
 }
 
@@ -97,8 +110,18 @@ mod tests {
     #[test]
     fn a_foreign_capture_counts_from_the_second_before() {
         let mut zero = Zero::default();
-        assert_eq!(zero.word(5_000_000_008_000, ""), 1);
-        assert_eq!(zero.word(6_000_000_000_000, ""), 125_000_000);
-        assert_eq!(zero.word(4_000_000_000_000, ""), 0);
+        assert_eq!(zero.word(5_000_000_008_000, "").unwrap(), 1);
+        assert_eq!(zero.word(6_000_000_000_000, "").unwrap(), 125_000_000);
+    }
+
+    #[test]
+    fn a_date_that_no_word_reaches_is_an_error() {
+        let mut zero = Zero::new(None, Some(5_000_000_000));
+        let before = zero.word(4_999_999_999_999, "").unwrap_err().to_string();
+        assert!(before.contains("before the zero"), "{before}");
+        let most = (1 << 56) * 8_000 + 5_000_000_000_000;
+        assert_eq!(zero.word(most - 1, "").unwrap(), (1 << 56) - 1);
+        let behind = zero.word(most, "").unwrap_err().to_string();
+        assert!(behind.contains("2^56"), "{behind}");
     }
 }

@@ -9,15 +9,14 @@ fn dump_and_undump_give_the_same_lines_back() {
     let place = Place::new("identity");
     place.write("t.lines", lines(3_000));
     for script in [
-        "wire dump t.lines | wire undump | cmp - t.lines",
+        "wire dump t.lines | wire undump --words | cmp - t.lines",
         // The file says where its counter's zero is, even after a conversion.
-        "wire dump t.lines | wire dump | wire undump | cmp - t.lines",
-        "wire dump t.lines | wire cat | cmp - t.lines",
-        "wire cat --raw t.lines | wire dump | wire undump --raw | wire cat | cmp - t.lines",
-        "wire dump --tick 6.4ns t.lines | wire undump | cmp - t.lines",
+        "wire dump t.lines | wire dump | wire undump --words | cmp - t.lines",
+        "wire cat --raw t.lines | wire dump | wire undump --words --raw | wire cat | cmp - t.lines",
+        "wire dump --tick 6.4ns t.lines | wire undump --words | cmp - t.lines",
         "wire dump --pcap --epoch 1700000000123456789 t.lines \
-             | wire undump --epoch 1700000000123456789 | cmp - t.lines",
-        "wire dump -o t.pcapng t.lines && wire undump t.pcapng | cmp - t.lines",
+             | wire undump --words --epoch 1700000000123456789 | cmp - t.lines",
+        "wire dump -o t.pcapng t.lines && wire undump --words t.pcapng | cmp - t.lines",
     ] {
         place.run(script).good();
     }
@@ -34,9 +33,9 @@ fn anything_compressed_is_read_as_it_is() {
         "wire dump --pcap --epoch 0 t.lines",
     ] {
         let undo = if made.contains("--pcap") {
-            "wire undump --epoch 0"
+            "wire undump --words --epoch 0"
         } else {
-            "wire cat"
+            "wire undump --words"
         };
         place
             .run(&format!(
@@ -105,7 +104,7 @@ fn garbage_between_records_is_skipped_and_counted() {
 #[test]
 fn a_generated_train_has_exact_gaps() {
     let place = Place::new("train");
-    let script = "wire gen --count 1001 --rate 10Gb/s --tick 6.4ns | wire dump --tick 6.4ns | wire undump | tail -1 | cut -c1-16";
+    let script = "wire gen --count 1001 --rate 10Gb/s --tick 6.4ns | wire dump --tick 6.4ns | wire undump --words | tail -1 | cut -c1-16";
     // 1000 times 67.2 ns are 10,500 ticks of 6.4 ns.
     assert_eq!(place.run(script).good(), format!("{:016X}\n", 10_500));
     let sizes = place.run("wire gen --imix --count 12 | wire cat --json | grep -o 'length\":[0-9]*' | LC_ALL=C sort | uniq -c | tr -s ' '");
@@ -357,7 +356,7 @@ fn an_input_that_is_missing_or_damaged_leaves_the_old_output() {
     let told = ended.err.split_once("what was written is in ").unwrap().1;
     let (partial, rest) = told.split_once("; ").unwrap();
     assert!(rest.starts_with("old was not touched"), "{}", ended.err);
-    let kept = place.run(&format!("wire undump {partial}")).good();
+    let kept = place.run(&format!("wire undump --words {partial}")).good();
     assert!(kept.lines().count() > 10 && lines(2_000).starts_with(&kept));
 }
 
@@ -423,7 +422,7 @@ fn a_signal_is_no_fault_and_a_kill_leaves_the_old_output() {
     let is_partial = |name: &String| name.starts_with("old.") && name.ends_with(".partial");
     let partial = names(&place).into_iter().find(is_partial).unwrap();
     // Cut off where it was: what is there is read.
-    let kept = place.run(&format!("wire undump {partial}"));
+    let kept = place.run(&format!("wire undump --words {partial}"));
     assert!(
         lines(3_000).starts_with(&kept.out) && !kept.out.is_empty(),
         "{}",
@@ -433,7 +432,7 @@ fn a_signal_is_no_fault_and_a_kill_leaves_the_old_output() {
     for signal in ["INT", "TERM"] {
         place.write("old", "old");
         place.run(&script(signal));
-        place.run("wire undump old | cmp - t.lines").good();
+        place.run("wire undump --words old | cmp - t.lines").good();
         assert_eq!(names(&place), ["old", "t.lines"]);
     }
 }
@@ -442,9 +441,9 @@ fn a_signal_is_no_fault_and_a_kill_leaves_the_old_output() {
 fn an_output_may_be_a_link_a_pipe_or_have_any_mode() {
     let place = Place::new("kinds");
     place.write("t.lines", lines(30));
-    place.run("mkdir deep; printf old > deep/real; chmod 640 deep/real; ln -s deep/real link; wire dump t.lines -o link && wire undump deep/real | cmp - t.lines && [ -L link ] && [ $(stat -c %a deep/real) = 640 ]").good();
-    place.run("mkfifo pipe; wire undump pipe > read & wire dump t.lines -o pipe && wait && cmp read t.lines && [ -p pipe ]").good();
-    place.run("wire dump t.lines -o /dev/stdout | wire undump | cmp - t.lines; wire dump t.lines -o >(wire undump > read2); sleep 0.2; until [ -s read2 ]; do sleep 0.05; done; cmp read2 t.lines").good();
+    place.run("mkdir deep; printf old > deep/real; chmod 640 deep/real; ln -s deep/real link; wire dump t.lines -o link && wire undump --words deep/real | cmp - t.lines && [ -L link ] && [ $(stat -c %a deep/real) = 640 ]").good();
+    place.run("mkfifo pipe; wire undump --words pipe > read & wire dump t.lines -o pipe && wait && cmp read t.lines && [ -p pipe ]").good();
+    place.run("wire dump t.lines -o /dev/stdout | wire undump --words | cmp - t.lines; wire dump t.lines -o >(wire undump --words > read2); sleep 0.2; until [ -s read2 ]; do sleep 0.05; done; cmp read2 t.lines").good();
     place
         .run("umask 027; wire dump t.lines -o new && [ $(stat -c %a new) = 640 ]")
         .good();
@@ -473,5 +472,7 @@ fn an_output_may_be_a_link_a_pipe_or_have_any_mode() {
             );
         }
     }
-    place.run("wire undump deep/real | cmp - t.lines").good();
+    place
+        .run("wire undump --words deep/real | cmp - t.lines")
+        .good();
 }

@@ -120,7 +120,9 @@ fn wire_and_tcpdump_see_the_same_packets() {
     // Both took the kernel's stamps, so the times between packets are the same to the tick.
     let gaps = |file| {
         let stamps = place
-            .run(&format!("wire undump --tick 1us {file} | wire cut time"))
+            .run(&format!(
+                "wire undump --words --tick 1us {file} | wire cut time"
+            ))
             .good();
         let stamps: Vec<i64> = stamps
             .lines()

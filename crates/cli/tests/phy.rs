@@ -50,7 +50,7 @@ fn packets_come_back_as_they_were_whatever_form_the_stream_has() {
     for script in [
         "wire phy encode padded -o s.phy 2>/dev/null; wire phy decode s.phy | cmp - padded",
         "wire phy encode --skew 41 padded 2>/dev/null | wire phy decode | cmp - padded",
-        "wire phy decode s.phy --pcapng | wire undump | cmp - padded",
+        "wire phy decode s.phy --pcapng | wire undump --words | cmp - padded",
         "wire phy decode s.phy --pcapng -o s.pcapng; wire phy encode s.pcapng 2>/dev/null | wire phy decode | cmp - padded",
         "wire phy decode s.phy --raw | wire cat | cmp - padded",
         "wire phy decode s.phy --no-time > a; wire cat --no-time padded | cmp - a",

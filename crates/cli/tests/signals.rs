@@ -178,14 +178,18 @@ fn readers_write_each_packet_that_came_whole_and_no_other() {
     for (command, input, ends) in [
         ("wire cat", text.as_bytes(), &lines),
         ("wire cat", &records, &record_ends),
-        ("wire cat", &capture, &block_ends),
+        (
+            "wire undump --words --epoch 0 --line-buffered",
+            &capture,
+            &block_ends,
+        ),
         ("wire cat --line-buffered", text.as_bytes(), &lines),
         ("wire cut 1-", text.as_bytes(), &lines),
         ("wire cut dst --command cat", text.as_bytes(), &lines),
         ("wire cut 1-", &records, &record_ends),
         ("wire match type=0800 type=0806", text.as_bytes(), &lines),
         ("wire match type=0800 type=0806", &records, &record_ends),
-        ("wire undump --epoch 0", &capture, &block_ends),
+        ("wire undump --words --epoch 0", &capture, &block_ends),
         ("wire undump", text.as_bytes(), &lines),
     ] {
         for signal in SIGNALS {
@@ -217,11 +221,11 @@ fn captures_and_bit_streams_end_with_the_last_whole_packet() {
     for (command, back) in [
         (
             "wire dump --epoch 0 -o out.pcapng",
-            "wire undump --epoch 0 out.pcapng",
+            "wire undump --words --epoch 0 out.pcapng",
         ),
         (
             "wire dump --pcap --epoch 0 -o out.pcap",
-            "wire undump --epoch 0 out.pcap",
+            "wire undump --words --epoch 0 out.pcap",
         ),
         (
             "wire phy encode --idles 20 -o out.phy",

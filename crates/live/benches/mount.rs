@@ -8,7 +8,7 @@ use live::mount::{Mount, Settings};
 use live::port::{
     Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit, TxCounters,
 };
-use packet::{Packet, Tick, line, record};
+use packet::{Packet, Stamp, Tick, line, record};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -175,7 +175,7 @@ fn main() {
     for len in [60, 1514] {
         let frame: Vec<u8> = (0..len).map(|n| n as u8).collect();
         let packet = Packet {
-            word: Some(0),
+            stamp: Some(Stamp::Word(0)),
             hash: None,
             bytes: &frame,
         };

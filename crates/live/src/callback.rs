@@ -26,7 +26,7 @@ mod program;
 use answer::{Answer, Answers};
 use node::{Frame, Node, Out, Port, Time};
 use packet::line::Form;
-use packet::{Packet, Tick, line, record};
+use packet::{Packet, Stamp, Tick, line, record};
 use program::Program;
 use std::collections::VecDeque;
 use std::fmt::Arguments;
@@ -288,7 +288,7 @@ impl Node for Callback {
             }
             let packet = Packet {
                 // Never zero, by which the program would tell its own.
-                word: Some(Tick::EIGHT_NS.count(now.as_ps().into()).max(1)),
+                stamp: Some(Stamp::Word(Tick::EIGHT_NS.count(now.as_ps().into()).max(1))),
                 hash: None,
                 bytes: &frame,
             };

@@ -22,7 +22,7 @@ use crate::signal;
 use input::Input;
 use packet::capture::{self, Block, Reader};
 use packet::line::{self, Lines};
-use packet::{LONGEST, LONGEST_ON_WIRE, SHORTEST, record};
+use packet::{Date, LONGEST, LONGEST_ON_WIRE, Packet, SHORTEST, Stamp, record};
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -46,9 +46,9 @@ pub enum Kind {
 /// A packet from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// The timestamp word: lines and records.
+    /// The timestamp word: lines and records that have one.
     pub word: Option<u64>,
-    /// Arrival in ps since 1970: captures.
+    /// The date, in ps since 1970 and below 2^80: captures, and lines and records that have one.
     pub at_ps: Option<u128>,
     /// The five-tuple hash: records, and lines that have it.
     pub hash: Option<u32>,
@@ -153,6 +153,8 @@ pub struct Counters {
     pub skipped_bytes: u64,
     /// Packets that the capture had cut short.
     pub cut: u64,
+    /// Packets of a capture with a stamp finer than a picosecond, which was rounded down, or before 1970.
+    pub inexact: u64,
 }
 
 /// A stream of packets.
@@ -205,6 +207,29 @@ struct Head {
     hash: Option<u32>,
     interface: u32,
     original_len: u32,
+}
+
+impl Head {
+    fn stamped(stamp: Option<Stamp>) -> Head {
+        Head {
+            word: stamp.and_then(Stamp::word),
+            at_ps: stamp.and_then(Stamp::date).map(Date::as_ps),
+            ..Head::default()
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    /// The packet as lines and records have it, with its date or word.
+    #[inline]
+    pub fn packet(&self) -> Packet<'a> {
+        let date = self.at_ps.and_then(Date::from_ps);
+        Packet {
+            stamp: date.map(Stamp::Date).or(self.word.map(Stamp::Word)),
+            hash: self.hash,
+            bytes: self.bytes,
+        }
+    }
 }
 
 impl Source {
@@ -320,10 +345,12 @@ impl Source {
                     self.counters.cut += u64::from(head.original_len as usize > bytes.len());
                     let (description, described) = match &self.parser {
                         Parser::Capture {
+                            reader,
                             description,
                             interfaces,
                             ..
                         } => {
+                            self.counters.inexact = reader.inexact();
                             let interface = interfaces.get(head.interface as usize);
                             (description.as_deref(), interface)
                         }
@@ -405,15 +432,15 @@ fn sniff(bytes: &[u8], end: bool) -> Option<Kind> {
         [0xA1, 0xB2, 0x3C, 0x4D],
         [0x4D, 0x3C, 0xB2, 0xA1],
     ];
-    let magic = record::MAGIC.to_be_bytes();
-    if bytes.starts_with(&magic) {
+    let magics = [record::MAGIC, record::DATED_MAGIC].map(u16::to_be_bytes);
+    if magics.iter().any(|magic| bytes.starts_with(magic)) {
         return Some(Kind::Records);
     }
     if CAPTURES.iter().any(|capture| bytes.starts_with(capture)) {
         return Some(Kind::Capture);
     }
     let may_become = |magic: &[u8]| bytes.len() < magic.len() && magic.starts_with(bytes);
-    let undecided = may_become(&magic) || CAPTURES.iter().any(|capture| may_become(capture));
+    let undecided = may_become(&magics[0]) || CAPTURES.iter().any(|capture| may_become(capture));
     (end || !undecided).then_some(Kind::Lines)
 }
 
@@ -446,10 +473,9 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
             }
             Ok(Some(head)) => {
                 let head = Head {
-                    word: head.word,
                     hash: head.hash,
                     original_len: frame.len() as u32,
-                    ..Head::default()
+                    ..Head::stamped(head.stamp)
                 };
                 (used, Found::Packet(Place::Frame, head))
             }
@@ -478,7 +504,9 @@ fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found 
         record::Step::Skip { bytes } => {
             let complaint = Complaint {
                 place: format!("byte {}", window.place()),
-                reason: format!("{bytes} bytes are no record (magic 3776); they were skipped"),
+                reason: format!(
+                    "{bytes} bytes are no record (magic 3776 or 3777); they were skipped"
+                ),
             };
             window.take(bytes);
             counters.skipped_bytes += bytes as u64;
@@ -486,10 +514,9 @@ fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found 
         }
         record::Step::Packet { used, packet } => {
             let head = Head {
-                word: packet.word,
                 hash: packet.hash,
                 original_len: packet.bytes.len() as u32,
-                ..Head::default()
+                ..Head::stamped(packet.stamp)
             };
             let length = packet.bytes.len();
             let taken = window.take(used);
@@ -532,6 +559,8 @@ fn look_at_block(
                     "a packet of {} bytes was skipped; a frame has {SHORTEST} to {LONGEST}",
                     bytes.len()
                 ))
+            } else if at_ps.is_some_and(|at| Date::from_ps(at).is_none()) {
+                complaint("a packet with a date behind the year 40,000 was skipped; the stamp is damaged, or its unit is".into())
             } else {
                 let start = bytes.as_ptr() as usize - front;
                 within = Some(start..start + bytes.len());

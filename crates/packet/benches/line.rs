@@ -6,6 +6,7 @@
 
 mod race;
 
+use packet::Stamp;
 use packet::line::{Codec, Form, Head, Lines, Step};
 use race::{Contender, print};
 use std::hint::black_box;
@@ -48,7 +49,7 @@ fn encode(length: usize) {
     let lines = form.length(length) * count;
     let mut fill = vec![0; lines];
     let head = Head {
-        word: Some(0x075B_CD15),
+        stamp: Some(Stamp::Word(0x075B_CD15)),
         hash: None,
     };
     contenders.push((
@@ -97,7 +98,7 @@ fn decode(length: usize) {
         .map(|frame| faster_hex::hex_string(frame))
         .collect();
     let head = Head {
-        word: Some(0x075B_CD15),
+        stamp: Some(Stamp::Word(0x075B_CD15)),
         hash: None,
     };
     let mut text = Vec::new();
@@ -130,7 +131,11 @@ fn decode(length: usize) {
                 let (mut at, mut words) = (0, 0u64);
                 for &end in ends {
                     let head = codec.decode(&text[at..end], &mut frame).unwrap().unwrap();
-                    words = head.word.unwrap().wrapping_add(words);
+                    words = head
+                        .stamp
+                        .and_then(Stamp::word)
+                        .unwrap()
+                        .wrapping_add(words);
                     black_box(&mut frame);
                     at = end;
                 }
@@ -144,7 +149,11 @@ fn decode(length: usize) {
             let (mut lines, mut rest, mut words) = (Lines::default(), &text[..], 0u64);
             while let Step::Line { used, line, .. } = lines.next(rest, false) {
                 let head = packet::line::decode(line, &mut frame).unwrap().unwrap();
-                words = head.word.unwrap().wrapping_add(words);
+                words = head
+                    .stamp
+                    .and_then(Stamp::word)
+                    .unwrap()
+                    .wrapping_add(words);
                 rest = &rest[used..];
             }
             black_box((words, &mut frame));

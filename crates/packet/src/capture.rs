@@ -225,6 +225,15 @@ impl Reader {
         Ok(Step::Block { used, block })
     }
 
+    /// How many packets so far had a stamp that is no whole number of picoseconds, which was rounded down, or one
+    /// before 1970, which became 1970.
+    pub fn inexact(&self) -> u64 {
+        match &self.state {
+            State::Pcapng(section) => section.inexact,
+            State::Start | State::Pcap(_) => 0,
+        }
+    }
+
     /// The offset in the file, in bytes, of the next block.
     pub fn offset(&self) -> u64 {
         self.offset

@@ -9,6 +9,7 @@
 //! | [`udp`], [`tcp`], [`vxlan`], [`gre`] | what IP carries |
 //! | [`bpf`] | packet filter programs: verified and run |
 //! | [`checksum`] | the Internet checksum, its incremental update, pseudo headers |
+//! | [`date`] | what stands before a packet: a date, or a word (FORMATS section 3) |
 //! | [`describe`] | a frame in one line, for people |
 //! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
@@ -56,6 +57,7 @@ pub mod arp;
 pub mod bpf;
 pub mod capture;
 pub mod checksum;
+pub mod date;
 pub mod describe;
 pub mod ethernet;
 mod field;
@@ -76,6 +78,7 @@ pub mod vlan;
 pub mod vxlan;
 pub mod word;
 
+pub use date::{Date, Stamp};
 pub use word::{BadWord, Departure, Tick};
 
 /// The shortest frame that any format carries: an Ethernet header.
@@ -90,8 +93,8 @@ pub const LONGEST_ON_WIRE: usize = 16_000;
 /// A packet as a line, a record or a capture gives it: the bytes, and what stood before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The timestamp word, if there was one.
-    pub word: Option<u64>,
+    /// Date or word, if there was one.
+    pub stamp: Option<Stamp>,
     /// The five-tuple hash, if there was one.
     pub hash: Option<u32>,
     /// The frame, without FCS.

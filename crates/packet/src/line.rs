@@ -1,10 +1,10 @@
 //! One packet as one text line (FORMATS section 1; EtherPIPE's shell format, paper 000 section 4.1).
 //!
 //! ```text
-//! [TIMESTAMP ][HASH ]DSTMAC SRCMAC TYPE XX XX XX ...\n
+//! [TIME ][HASH ]DSTMAC SRCMAC TYPE XX XX XX ...\n
 //! ```
 //!
-//! A field says what it is by its width in hexadecimal digits: 16 the timestamp word, 8 the
+//! A field says what it is by its width in hexadecimal digits: 20 a date, 16 the timestamp word, 8 the
 //! five-tuple hash, 12 a MAC address, 4 the EtherType, 2 a payload byte. Written in upper case with
 //! one space between fields; read in any case, with any run of spaces and tabs between fields and
 //! round them, with `\n`, `\r\n` or nothing at the end. Read, too, is what the papers' own `sed` commands
@@ -12,12 +12,12 @@
 //! bytes, and one written as two bytes.
 //!
 //! ```
-//! use packet::line;
+//! use packet::{Stamp, line};
 //!
 //! let (mut frame, mut text) = (Vec::new(), Vec::new());
 //! let head = line::decode(b"00000000075BCD15 001122334455 66778899aabb 0800 45 00", &mut frame)?;
 //! let head = head.expect("the line is neither empty nor a comment");
-//! assert_eq!((head.word, head.hash, frame.len()), (Some(123_456_789), None, 16));
+//! assert_eq!((head.stamp, head.hash, frame.len()), (Some(Stamp::Word(123_456_789)), None, 16));
 //!
 //! line::encode(&head.packet(&frame), line::Form::default(), &mut text)?;
 //! assert_eq!(text, b"00000000075BCD15 001122334455 66778899AABB 0800 45 00\n");
@@ -36,7 +36,7 @@ pub use codec::Codec;
 pub use error::{LineError, Reason};
 pub use split::{Lines, Step};
 
-use crate::{BadLength, Packet};
+use crate::{BadLength, Packet, Stamp};
 use alloc::vec::Vec;
 
 /// The longest line that is read, in bytes without its end. The longest packet written in full
@@ -46,7 +46,7 @@ pub const LONGEST_LINE: usize = 1 << 20;
 /// Which of the optional fields are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// The timestamp word.
+    /// The date or the timestamp word, whichever the packet has.
     pub time: bool,
     /// The five-tuple hash.
     pub hash: bool,
@@ -63,7 +63,8 @@ impl Default for Form {
 }
 
 impl Form {
-    /// How long the line of a frame of `frame` bytes (14 to 262,144) is in this form, with its end.
+    /// How long the line of a frame of `frame` bytes (14 to 262,144) with a word is in this form, with its end. A date
+    /// takes 4 characters more.
     pub const fn length(self, frame: usize) -> usize {
         // Without optional fields: 12 + 12 + 4 digits and three ends for the 14 bytes of header.
         let header = 31 + 17 * self.time as usize + 9 * self.hash as usize;
@@ -74,8 +75,8 @@ impl Form {
 /// What stood before the frame on a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The timestamp word, if there was one.
-    pub word: Option<u64>,
+    /// The date or the timestamp word, if there was one.
+    pub stamp: Option<Stamp>,
     /// The five-tuple hash, if there was one.
     pub hash: Option<u32>,
 }
@@ -84,7 +85,7 @@ impl Head {
     /// The packet with this head and these bytes.
     pub fn packet(self, bytes: &[u8]) -> Packet<'_> {
         Packet {
-            word: self.word,
+            stamp: self.stamp,
             hash: self.hash,
             bytes,
         }
@@ -93,8 +94,8 @@ impl Head {
 
 /// Appends the packet's line, ended by `\n`, to `out`.
 ///
-/// A missing timestamp word is written as 0, a missing hash is computed. Nothing is allocated when
-/// `out` has room for [`Form::length`] and 64 bytes more.
+/// A missing date or word is written as the word 0, a missing hash is computed. Nothing is allocated when
+/// `out` has room for [`Form::length`] and 70 bytes more.
 ///
 /// # Errors
 /// When the frame is not 14 to 262,144 bytes long; `out` is as it was.

@@ -9,6 +9,9 @@
 //! | 16-19 | behind `0xFFFF` only: frame length in bytes, 16,001 to 262,144 |
 //! | 16- or 20- | the frame, without FCS |
 //!
+//! A dated record, for what comes from a file, has the magic `0x3777`, its date in bytes 4-15 (96 bits, of which 80
+//! are used), and the hash and all behind it 4 bytes later.
+//!
 //! Each length has one form, and short frames have that of old: who reads only this finds them as ever.
 //!
 //! # Resynchronising
@@ -17,27 +20,35 @@
 //! another header, or the end of the stream. Everything before it is [`Step::Skip`]. A header that
 //! stands where one should is believed on magic and length alone.
 
-use crate::{BadLength, LONGEST, Packet, SHORTEST, flow};
+use crate::{BadLength, Date, LONGEST, Packet, SHORTEST, Stamp, flow};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Bytes before a frame of up to [`LONGEST_SHORT`] bytes.
+/// Bytes before a frame of up to [`LONGEST_SHORT`] bytes, with a word.
 pub const HEADER: usize = 16;
-/// Bytes before a longer frame.
-pub const LONG_HEADER: usize = HEADER + 4;
-/// The first two bytes of every record.
+/// The same with a date.
+pub const DATED_HEADER: usize = 20;
+/// The most bytes before a frame: a date, and the length of a longer one.
+pub const LONGEST_HEADER: usize = DATED_HEADER + LENGTH;
+/// The upper bytes of a date that no date reaches.
+const UNUSED: Range<usize> = 4..6;
+/// Bytes of the length behind a header.
+const LENGTH: usize = 4;
+/// The first two bytes of a record with a word.
 pub const MAGIC: u16 = 0x3776;
+/// The first two bytes of a dated record.
+pub const DATED_MAGIC: u16 = 0x3777;
 /// The longest frame whose length stands in the header itself, bytes.
 pub const LONGEST_SHORT: usize = 16_000;
-/// The longest record, in bytes. A buffer of this, [`LONG_HEADER`] and a byte always lets [`next`] go on.
-pub const LONGEST_RECORD: usize = LONG_HEADER + LONGEST;
+/// The longest record, in bytes. A buffer of this, [`LONGEST_HEADER`] and a byte always lets [`next`] go on.
+pub const LONGEST_RECORD: usize = LONGEST_HEADER + LONGEST;
 /// What stands for the length of a longer frame. Zero would have done for reading, but says "drop" where programs
 /// answer with records.
 const LONG: u16 = 0xFFFF;
 
 /// Appends the packet's record to `out`.
 ///
-/// A missing timestamp word is written as 0, a missing hash is computed.
+/// A missing date or word is written as the word 0, a missing hash is computed.
 ///
 /// # Errors
 /// When the frame is not 14 to 262,144 bytes long; `out` is as it was.
@@ -50,13 +61,22 @@ pub fn encode(packet: &Packet<'_>, out: &mut Vec<u8>) -> Result<(), BadLength> {
     } else {
         packet.bytes.len() as u16
     };
-    let mut header = [0; LONG_HEADER];
-    header[..2].copy_from_slice(&MAGIC.to_be_bytes());
+    let mut header = [0; LONGEST_HEADER];
+    let (magic, end) = match packet.stamp.unwrap_or(Stamp::Word(0)) {
+        Stamp::Word(word) => {
+            header[4..12].copy_from_slice(&word.to_be_bytes());
+            (MAGIC, HEADER)
+        }
+        Stamp::Date(date) => {
+            header[4..16].copy_from_slice(&date.as_ps().to_be_bytes()[4..]);
+            (DATED_MAGIC, DATED_HEADER)
+        }
+    };
+    header[..2].copy_from_slice(&magic.to_be_bytes());
     header[2..4].copy_from_slice(&length.to_be_bytes());
-    header[4..12].copy_from_slice(&packet.word.unwrap_or(0).to_be_bytes());
-    header[12..16].copy_from_slice(&hash.to_be_bytes());
-    header[16..].copy_from_slice(&(packet.bytes.len() as u32).to_be_bytes());
-    let header = &header[..if long { LONG_HEADER } else { HEADER }];
+    header[end - 4..end].copy_from_slice(&hash.to_be_bytes());
+    header[end..end + LENGTH].copy_from_slice(&(packet.bytes.len() as u32).to_be_bytes());
+    let header = &header[..if long { end + LENGTH } else { end }];
     out.reserve(header.len() + packet.bytes.len());
     out.extend_from_slice(header);
     out.extend_from_slice(packet.bytes);
@@ -70,7 +90,7 @@ pub enum Step<'a> {
     Packet {
         /// Bytes to take off the input.
         used: usize,
-        /// The packet; word and hash are there.
+        /// The packet; stamp and hash are there.
         packet: Packet<'a>,
     },
     /// These bytes at the front are no record.
@@ -105,33 +125,50 @@ pub fn frame(input: &[u8]) -> Option<Range<usize>> {
     let [m0, m1, l0, l1, ..] = *input else {
         return None;
     };
-    if u16::from_be_bytes([m0, m1]) != MAGIC {
+    let header = header([m0, m1])?;
+    if header == DATED_HEADER && *input.get(UNUSED)? != [0; UNUSED.end - UNUSED.start] {
         return None;
     }
     let length = u16::from_be_bytes([l0, l1]);
     if (SHORTEST..=LONGEST_SHORT).contains(&usize::from(length)) {
-        return Some(HEADER..HEADER + usize::from(length));
+        return Some(header..header + usize::from(length));
     }
     if length != LONG {
         return None;
     }
-    let length = u32::from_be_bytes(*input.get(HEADER..)?.first_chunk()?) as usize;
+    let length = u32::from_be_bytes(*input.get(header..)?.first_chunk()?) as usize;
+    let start = header + LENGTH;
     (LONGEST_SHORT + 1..=LONGEST)
         .contains(&length)
-        .then_some(LONG_HEADER..LONG_HEADER + length)
+        .then_some(start..start + length)
+}
+
+/// The bytes of the header that begins with this magic, without the length behind it.
+fn header(magic: [u8; 2]) -> Option<usize> {
+    match u16::from_be_bytes(magic) {
+        MAGIC => Some(HEADER),
+        DATED_MAGIC => Some(DATED_HEADER),
+        _ => None,
+    }
 }
 
 /// The packet of a whole record whose frame begins at `start`.
 fn packet(record: &[u8], start: usize) -> Step<'_> {
-    let (header, bytes) = record.split_at(start);
-    let mut word = [0; 8];
-    word.copy_from_slice(&header[4..12]);
-    let mut hash = [0; 4];
-    hash.copy_from_slice(&header[12..16]);
+    let (head, bytes) = record.split_at(start);
+    let end = header([head[0], head[1]]).unwrap_or(HEADER);
+    let (mut stamp, mut hash) = ([0; 16], [0; 4]);
+    stamp[16 - (end - 8)..].copy_from_slice(&head[4..end - 4]);
+    hash.copy_from_slice(&head[end - 4..end]);
+    let stamp = u128::from_be_bytes(stamp);
+    // A date that does not fit has no frame.
+    let stamp = match Date::from_ps(stamp) {
+        Some(date) if end == DATED_HEADER => Stamp::Date(date),
+        _ => Stamp::Word(stamp as u64),
+    };
     Step::Packet {
         used: record.len(),
         packet: Packet {
-            word: Some(u64::from_be_bytes(word)),
+            stamp: Some(stamp),
             hash: Some(u32::from_be_bytes(hash)),
             bytes,
         },
@@ -157,19 +194,26 @@ fn front(input: &[u8]) -> Front {
 
 /// Whether `input`, where [`frame`] finds nothing, may become the front of a record with more behind it.
 pub fn may_begin(input: &[u8]) -> bool {
-    let [m0, m1] = MAGIC.to_be_bytes();
     match *input {
         [] => true,
-        [a] => a == m0,
-        [a, b] => [a, b] == [m0, m1],
-        [a, b, c] => [a, b] == [m0, m1] && may_begin_length(c),
-        [a, b, c, d, ref rest @ ..] => {
-            let long = [a, b] == [m0, m1] && u16::from_be_bytes([c, d]) == LONG;
+        [a] => a == MAGIC.to_be_bytes()[0],
+        [a, b] => header([a, b]).is_some(),
+        [a, b, c] => header([a, b]).is_some() && may_begin_length(c),
+        [a, b, c, d, ..] => header([a, b]).is_some_and(|header| {
+            let length = u16::from_be_bytes([c, d]);
+            let short = (SHORTEST..=LONGEST_SHORT).contains(&usize::from(length));
+            let unused = &input[UNUSED.start..input.len().min(UNUSED.end)];
+            if header == DATED_HEADER && unused.iter().any(|byte| *byte != 0) {
+                return false;
+            }
+            if header == DATED_HEADER && input.len() < UNUSED.end {
+                return short || length == LONG;
+            }
             // The length's own upper bytes tell first.
-            let told = rest.get(HEADER - 4..).unwrap_or_default();
+            let told = input.get(header..).unwrap_or_default();
             let most = (LONGEST as u32).to_be_bytes();
-            long && told.len() < 4 && told <= &most[..told.len()]
-        }
+            length == LONG && told.len() < LENGTH && told <= &most[..told.len()]
+        }),
     }
 }
 

@@ -1,12 +1,12 @@
 //! In steady state no packet costs an allocation, however many pass.
 
-use packet::Packet;
 use packet::arp::Arp;
 use packet::capture::{Block, Interface, PcapWriter, PcapngWriter, Reader};
 use packet::ethernet::Mac;
 use packet::flow;
 use packet::line::{Codec, Form, Lines, Step};
 use packet::record;
+use packet::{Packet, Stamp};
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;
@@ -32,7 +32,7 @@ fn lines_are_written_and_read_without_allocating() {
             text.clear();
             for (index, bytes) in frames.iter().enumerate() {
                 let packet = Packet {
-                    word: Some(1),
+                    stamp: Some(Stamp::Word(1)),
                     hash: None,
                     bytes,
                 };
@@ -63,7 +63,7 @@ fn records_are_written_and_read_without_allocating() {
         bytes.clear();
         for _ in 0..10 {
             let packet = Packet {
-                word: Some(1),
+                stamp: Some(Stamp::Word(1)),
                 hash: None,
                 bytes: &frame,
             };

@@ -2,6 +2,7 @@
 //! memory is.
 #![cfg(unix)]
 
+use packet::Stamp;
 use packet::line::{Codec, Form, Head};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{self, NonNull};
@@ -47,7 +48,7 @@ impl Drop for Island {
 fn nothing_is_read_outside_a_frame_or_a_line() {
     let mut island = Island::new();
     let head = Head {
-        word: Some(7),
+        stamp: Some(Stamp::Word(7)),
         hash: Some(8),
     };
     let (mut text, mut back) = (Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! Every way of reading and writing a line gives the same, whatever the line.
 
 use packet::line::{Codec, Form, Head, LineError};
+use packet::{Date, Stamp};
 use proptest::prelude::*;
 
 type Read = Result<Option<(Head, Vec<u8>)>, LineError>;
@@ -46,9 +47,23 @@ fn frame(length: usize) -> Vec<u8> {
 }
 
 const HEAD: Head = Head {
-    word: Some(0x0123_4567_89AB_CDEF),
+    stamp: Some(Stamp::Word(0x0123_4567_89AB_CDEF)),
     hash: Some(0xFEDC_BA98),
 };
+/// As [`HEAD`], with a date.
+const DATED: Head = Head {
+    stamp: Some(Stamp::Date(
+        Date::from_ps(0xA5B4_0123_4567_89AB_CDEF).unwrap(),
+    )),
+    ..HEAD
+};
+
+/// Each form of a head with a word and of one with a date.
+fn shapes() -> impl Iterator<Item = (Head, Form)> {
+    [HEAD, DATED]
+        .into_iter()
+        .flat_map(|head| (0..4).map(move |number| (head, form(number))))
+}
 
 #[test]
 fn every_length_and_form_is_written_alike_and_read_back() {
@@ -62,19 +77,20 @@ fn every_length_and_form_is_written_alike_and_read_back() {
     ]);
     for length in lengths {
         let frame = frame(length);
-        for form in (0..4).map(form) {
-            let line = write(Codec::PORTABLE, HEAD, form, &frame);
-            assert_eq!(line.len(), form.length(length));
+        for (head, form) in shapes() {
+            let line = write(Codec::PORTABLE, head, form, &frame);
+            let wider = if head == DATED && form.time { 4 } else { 0 };
+            assert_eq!(line.len(), form.length(length) + wider);
             for codec in Codec::available() {
                 assert_eq!(
-                    write(codec, HEAD, form, &frame),
+                    write(codec, head, form, &frame),
                     line,
                     "{codec:?}, {length}"
                 );
             }
-            let (head, back) = read_alike(&line).unwrap().unwrap();
-            assert_eq!(head.word, HEAD.word.filter(|_| form.time));
-            assert_eq!(head.hash, HEAD.hash.filter(|_| form.hash));
+            let (found, back) = read_alike(&line).unwrap().unwrap();
+            assert_eq!(found.stamp, head.stamp.filter(|_| form.time));
+            assert_eq!(found.hash, head.hash.filter(|_| form.hash));
             assert_eq!(back, frame);
         }
     }
@@ -82,8 +98,8 @@ fn every_length_and_form_is_written_alike_and_read_back() {
 
 #[test]
 fn every_value_of_every_character_is_judged_alike() {
-    for number in 0..4 {
-        let line = write(Codec::PORTABLE, HEAD, form(number), &frame(92));
+    for (head, form) in shapes() {
+        let line = write(Codec::PORTABLE, head, form, &frame(92));
         for at in 0..line.len() {
             let mut changed = line.clone();
             for value in 0..=255 {
@@ -96,8 +112,8 @@ fn every_value_of_every_character_is_judged_alike() {
 
 #[test]
 fn a_line_cut_anywhere_is_judged_alike() {
-    for number in 0..4 {
-        let line = write(Codec::PORTABLE, HEAD, form(number), &frame(150));
+    for (head, form) in shapes() {
+        let line = write(Codec::PORTABLE, head, form, &frame(150));
         for end in 0..line.len() {
             let _ = read_alike(&line[..end]);
             let _ = read_alike(&[&line[..end], b"\r\n"].concat());
@@ -108,9 +124,19 @@ fn a_line_cut_anywhere_is_judged_alike() {
 }
 
 #[test]
+fn a_line_has_one_stamp_at_most() {
+    let line = write(Codec::PORTABLE, HEAD, form(3), &frame(92));
+    let date = b"0123456789ABCDEF0123 ";
+    for twice in [&line[..], &[&date[..], &line[17..]].concat()] {
+        assert!(read_alike(&[date, twice].concat()).is_err());
+        assert!(read_alike(&[&line[..17], twice].concat()).is_err());
+    }
+}
+
+#[test]
 fn a_frame_too_long_is_judged_alike() {
-    for number in 0..4 {
-        let mut line = write(Codec::PORTABLE, HEAD, form(number), &frame(packet::LONGEST));
+    for (head, form) in shapes() {
+        let mut line = write(Codec::PORTABLE, head, form, &frame(packet::LONGEST));
         line.pop();
         assert!(read_alike(&line).is_ok());
         line.extend_from_slice(b" 00");
@@ -143,10 +169,14 @@ fn change() -> impl Strategy<Value = Change> {
 fn packets() -> impl Strategy<Value = (Head, Vec<u8>)> {
     let length = prop_oneof![14..130usize, 14..2_000usize];
     let frame = length.prop_flat_map(|length| prop::collection::vec(any::<u8>(), length));
-    (any::<u64>(), any::<u32>(), frame).prop_map(|(word, hash, frame)| {
+    let stamp = prop_oneof![
+        any::<u64>().prop_map(Stamp::Word),
+        (0..1u128 << 80).prop_map(|ps| Stamp::Date(Date::from_ps(ps).unwrap())),
+    ];
+    (stamp, any::<u32>(), frame).prop_map(|(stamp, hash, frame)| {
         (
             Head {
-                word: Some(word),
+                stamp: Some(stamp),
                 hash: Some(hash),
             },
             frame,
@@ -200,7 +230,7 @@ proptest! {
             }
         }
         if let Ok(Some((head, frame))) = read_alike(&line) {
-            let form = Form { time: head.word.is_some(), hash: head.hash.is_some() };
+            let form = Form { time: head.stamp.is_some(), hash: head.hash.is_some() };
             let line = write(Codec::best(), head, form, &frame);
             prop_assert_eq!(read_alike(&line), Ok(Some((head, frame))));
         }

@@ -5,7 +5,7 @@ use crate::complaints::Complaints;
 use crate::report::put_link;
 use live::clock;
 use live::port::{self, Options, Port, PortError, PortSpec};
-use packet::{Packet, Tick};
+use packet::{Packet, Stamp, Tick};
 use std::time::Duration;
 
 /// How long to wait for a packet before looking whether to stop.
@@ -102,7 +102,7 @@ fn receive(
     let received = port.rx.receive(wait, &mut |frame| {
         if matches!(written, Ok(true)) {
             let packet = Packet {
-                word: Some(tick.count(u128::from(frame.at_ns) * 1_000)),
+                stamp: Some(Stamp::Word(tick.count(u128::from(frame.at_ns) * 1_000))),
                 hash: None,
                 bytes: frame.bytes,
             };

@@ -11,7 +11,7 @@ use live::file::Item;
 use node::{Time, link};
 use nodes::covert::{Config, Modulator};
 use packet::word::Timer;
-use packet::{Departure, Packet, Tick};
+use packet::{Departure, Packet, Stamp, Tick};
 use std::path::PathBuf;
 
 /// Write packets with departures that carry a message
@@ -112,13 +112,13 @@ impl Consumer for Writer {
         let at = self.modulator.departure(now, arrived, len);
         let since = at - *self.first.get_or_insert(at);
         let ticks = self.tick.count(since.as_ps().into());
-        let departure = match (self.form, Timer::new(1)) {
+        let departure = match (&self.form, Timer::new(1)) {
             (Form::Lines(_) | Form::Records, Some(timer)) if ticks == 0 => Departure::Mark(timer),
             (Form::Lines(_) | Form::Records, Some(timer)) => Departure::After(timer, ticks),
             _ => Departure::At(ticks),
         };
         let packet = Packet {
-            word: Some(departure.to_word()),
+            stamp: Some(Stamp::Word(departure.to_word())),
             hash: item.hash,
             bytes: item.bytes,
         };

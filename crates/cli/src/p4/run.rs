@@ -65,7 +65,7 @@ pub struct Run {
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME")]
     duration: Option<Time>,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     /// The report as JSON on standard output

@@ -12,7 +12,7 @@ use crate::zero;
 use anyhow::bail;
 use live::file::Next;
 use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
-use packet::{LONGEST, Packet, SHORTEST, Tick};
+use packet::{LONGEST, Packet, SHORTEST, Stamp, Tick};
 use phy::file::{Feed, Header};
 use phy::{Item, Received};
 use serde_json::json;
@@ -86,7 +86,7 @@ impl Decode {
         let shape = match self.form.form() {
             _ if self.table => Shape::Table,
             _ if self.pcapng => Shape::Pcapng(PcapngWriter::default()),
-            Form::Json => Shape::Json,
+            Form::Json(_) => Shape::Json,
             form => Shape::Packets(form),
         };
         let mut writer = Writer {
@@ -234,7 +234,7 @@ impl Writer {
         let ps = self.header.ps(bit);
         let counter = u128::try_from(ps).unwrap_or(0);
         let out = self.out.buffer();
-        match &self.shape {
+        match &mut self.shape {
             Shape::Table => {
                 let since = Header {
                     start_ps: 0,
@@ -266,7 +266,7 @@ impl Writer {
                     Unit::Tick(tick) => (tick, tick.count(counter)),
                 };
                 let packet = Packet {
-                    word: Some(word),
+                    stamp: Some(Stamp::Word(word)),
                     hash: None,
                     bytes: frame.bytes,
                 };

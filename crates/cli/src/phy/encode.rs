@@ -74,7 +74,7 @@ pub struct Encode {
     /// What errors and skew are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The unit of timestamps, such as 8ns (the default) or 6.4ns
+    /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
     /// Report as a JSON object on standard output; needs -o

@@ -140,7 +140,7 @@ impl Answers {
         let Some(bytes) = rest.get(frame.clone()) else {
             return Answer::None;
         };
-        let beside = rest[4..12] == [0; 8];
+        let beside = rest[..2] == record::MAGIC.to_be_bytes() && rest[4..12] == [0; 8];
         self.packet.clear();
         self.packet.extend_from_slice(bytes);
         self.used += frame.end;
@@ -198,7 +198,7 @@ mod tests {
         let mut said = Vec::new();
         for (word, len) in [(5, 20), (0, 20), (5, 20_000)] {
             let packet = packet::Packet {
-                word: Some(word),
+                stamp: Some(packet::Stamp::Word(word)),
                 hash: None,
                 bytes: &[7; 20_000][..len],
             };

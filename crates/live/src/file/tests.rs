@@ -1,7 +1,7 @@
 use super::*;
-use packet::Packet;
 use packet::capture::{Interface, PcapngWriter};
 use packet::line::Form;
+use packet::{Packet, Stamp};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +27,7 @@ fn lines(count: u8) -> Vec<u8> {
     for n in 0..count {
         let bytes = frame(n);
         let packet = Packet {
-            word: Some(n.into()),
+            stamp: Some(Stamp::Word(n.into())),
             hash: None,
             bytes: &bytes,
         };
@@ -41,7 +41,7 @@ fn records(count: u8) -> Vec<u8> {
     for n in 0..count {
         let bytes = frame(n);
         let packet = Packet {
-            word: Some(n.into()),
+            stamp: Some(Stamp::Word(n.into())),
             hash: Some(7),
             bytes: &bytes,
         };

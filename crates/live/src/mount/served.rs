@@ -8,7 +8,7 @@ use super::writer::{Fault, Taker};
 use super::{Kernel, Settings};
 use crate::pace::{PaceReport, Pacer, Watch};
 use crate::port::{PortError, PortInfo, Receive, Received, RxCounters, Transmit};
-use packet::{Departure, Packet, Tick, line, record};
+use packet::{Departure, Packet, Stamp, Tick, line, record};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -246,7 +246,7 @@ impl Gathered {
     fn push(&mut self, stream: &Stream<Arc<File>>, tick: Tick, received: Received<'_>) {
         let word = tick.count(u128::from(received.at_ns) * 1000);
         let packet = Packet {
-            word: Some(word),
+            stamp: Some(Stamp::Word(word)),
             hash: None,
             bytes: received.bytes,
         };

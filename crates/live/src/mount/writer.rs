@@ -4,7 +4,7 @@
 //! that is not whole yet is kept until its end comes, or the file is closed.
 
 use packet::line::{self, LineError, Lines};
-use packet::{BadWord, Departure, record};
+use packet::{BadWord, Departure, Stamp, record};
 
 /// Bytes of a write that are tried at first behind what was kept of the write before.
 const TASTE: usize = 4096;
@@ -21,6 +21,11 @@ pub enum Fault {
     /// A packet, counted from 1, whose timestamp is no departure.
     #[error("packet {0}, {1}")]
     Word(u64, BadWord),
+    /// A packet, counted from 1, with a date.
+    #[error(
+        "packet {0} has a date, and a port sends at departures: leave the date out, or let `wire send` replay it"
+    )]
+    Date(u64),
     /// Bytes between records that are no record.
     #[error(
         "{1} bytes behind packet {0} are no record (a record begins with 3776 and a length) and were skipped"
@@ -77,6 +82,14 @@ enum Step {
     More,
     Full,
     Refused(usize),
+}
+
+/// The departure that stands before a packet; without any it is at once.
+fn departure(stamp: Option<Stamp>, packet: u64) -> Result<Departure, Fault> {
+    match stamp.unwrap_or(Stamp::Word(0)) {
+        Stamp::Word(word) => Departure::from_word(word).map_err(|error| Fault::Word(packet, error)),
+        Stamp::Date(_) => Err(Fault::Date(packet)),
+    }
 }
 
 impl Writer {
@@ -210,7 +223,7 @@ impl Writer {
                 };
                 let go_on = match line::decode(text, &mut self.frame) {
                     Ok(None) => true,
-                    Ok(Some(head)) => match Departure::from_word(head.word.unwrap_or(0)) {
+                    Ok(Some(head)) => match departure(head.stamp, self.packets + 1) {
                         Ok(departure) => {
                             if !taker.packet(departure, &self.frame) {
                                 return Step::Full;
@@ -218,7 +231,7 @@ impl Writer {
                             self.packets += 1;
                             true
                         }
-                        Err(error) => taker.fault(Fault::Word(self.packets + 1, error)),
+                        Err(fault) => taker.fault(fault),
                     },
                     Err(error) => taker.fault(Fault::Line(number, error)),
                 };
@@ -231,14 +244,14 @@ impl Writer {
                     after(bytes, taker.fault(Fault::Skipped(self.packets, bytes)))
                 }
                 record::Step::Packet { used, packet } => {
-                    let go_on = match Departure::from_word(packet.word.unwrap_or(0)) {
+                    let go_on = match departure(packet.stamp, self.packets + 1) {
                         Ok(departure) => {
                             if !taker.packet(departure, packet.bytes) {
                                 return Step::Full;
                             }
                             true
                         }
-                        Err(error) => taker.fault(Fault::Word(self.packets + 1, error)),
+                        Err(fault) => taker.fault(fault),
                     };
                     self.packets += 1;
                     after(used, go_on)

@@ -6,7 +6,7 @@ use crate::output::{OutputError, OutputFile};
 use crate::port::{PortError, Transmit, TxCounters};
 use packet::capture::{Interface, PcapngWriter};
 use packet::line::{self, Form};
-use packet::{LONGEST, Packet, SHORTEST, Tick, record};
+use packet::{LONGEST, Packet, SHORTEST, Stamp, Tick, record};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ impl Writer {
             false => self.tick.count(u128::from(now) * 1000),
         };
         let packet = Packet {
-            word: Some(word),
+            stamp: Some(Stamp::Word(word)),
             hash: None,
             bytes,
         };

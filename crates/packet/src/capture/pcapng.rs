@@ -32,6 +32,8 @@ struct Known {
     offset_s: i64,
     snap_len: u32,
     fcs_len: u8,
+    /// Some of its stamps may be no whole picoseconds, or before 1970.
+    rounds: bool,
 }
 
 impl Known {
@@ -48,6 +50,8 @@ pub struct Section {
     /// Interfaces of earlier sections.
     before: u32,
     interfaces: Vec<Known>,
+    /// Stamps of packets that are no whole picoseconds, or before 1970.
+    pub inexact: u64,
 }
 
 impl Section {
@@ -173,13 +177,15 @@ impl Section {
             offset_s: interface.offset_s,
             snap_len: interface.snap_len,
             fcs_len: interface.fcs_len,
+            rounds: !matches!(interface.resolution.byte(), 0..=12 | 0x80..=0x8C)
+                || interface.offset_s < 0,
         });
         Ok(interface)
     }
 
     /// A packet with a stamp: the two forms differ in their first eight bytes.
     #[inline]
-    fn packet<'a>(&self, kind: u32, body: &'a [u8], offset: u64) -> Block<'a> {
+    fn packet<'a>(&mut self, kind: u32, body: &'a [u8], offset: u64) -> Block<'a> {
         let order = self.order;
         let damaged = |reason| Block::Damaged(CaptureError::Block { offset, reason });
         let Some((head, data)) = body.split_first_chunk::<20>() else {
@@ -208,7 +214,10 @@ impl Section {
         }
         let original_len = order.u32(head, 16).max(captured);
         let (bytes, original_len) = without_fcs(bytes, original_len, known.fcs_len);
-        let at_ps = Some(known.ps(order.stamp(head, 4)));
+        let units = order.stamp(head, 4);
+        let at_ps = Some(known.ps(units));
+        let inexact = known.rounds && !known.resolution.is_exact(units, known.offset_s);
+        self.inexact += u64::from(inexact);
         let interface = self.before.saturating_add(interface);
         Block::Packet {
             interface,

@@ -53,6 +53,29 @@ impl Resolution {
         }
     }
 
+    /// Whether [`to_ps`](Resolution::to_ps) gives just what the units say: a whole number of picoseconds, not before 1970.
+    pub fn is_exact(self, units: u64, offset_s: i64) -> bool {
+        let exponent = u32::from(self.0 & 0x7F);
+        let whole = match self.0 {
+            0..=12 | 0x80..=0x8C => true,
+            13..=0x7F => match 10u128.checked_pow(exponent - PICO) {
+                Some(unit) => u128::from(units).is_multiple_of(unit),
+                None => units == 0,
+            },
+            // 10^12 is 5^12 * 2^12.
+            0x8D.. => units.trailing_zeros() + PICO >= exponent || units == 0,
+        };
+        let before = u128::from(offset_s.min(0).unsigned_abs()) * SECOND;
+        whole && (before == 0 || self.to_ps(units, 0) >= before)
+    }
+
+    /// The count of units that says just this many picoseconds since 1970, if one does.
+    #[inline]
+    pub fn exact(self, ps: u128, offset_s: i64) -> Option<u64> {
+        let units = self.from_ps(ps, offset_s);
+        (self.to_ps(units, offset_s) == ps && self.is_exact(units, offset_s)).then_some(units)
+    }
+
     /// The count of units for picoseconds since 1970, rounded down. What does not fit becomes the
     /// nearest that does.
     #[inline]
@@ -136,6 +159,37 @@ mod tests {
             assert_eq!(resolution.from_ps(u128::MAX, 0), u64::MAX, "{byte}");
             resolution.to_ps(u64::MAX, i64::MAX);
         }
+    }
+
+    #[test]
+    fn what_a_resolution_cannot_say_is_told_from_what_it_can() {
+        let femto = Resolution::from_byte(15);
+        let binary = |exponent: u8| Resolution::from_byte(0x80 | exponent);
+        for (resolution, units, offset, exact) in [
+            (Resolution::NANO, u64::MAX, 0, true),
+            (Resolution::NANO, 999_999_999, -1, false),
+            (Resolution::NANO, 1_000_000_000, -1, true),
+            (femto, 2_000, 0, true),
+            (femto, 2_001, 0, false),
+            (Resolution::from_byte(127), 1, 0, false),
+            (binary(12), 7, 0, true),
+            (binary(32), 1 << 20, 0, true),
+            (binary(32), 1 << 19, 0, false),
+            (binary(127), 0, 0, true),
+        ] {
+            let name = resolution.byte();
+            assert_eq!(resolution.is_exact(units, offset), exact, "{name} {units}");
+            if exact {
+                let ps = resolution.to_ps(units, offset);
+                assert_eq!(resolution.exact(ps, offset), Some(units), "{name} {units}");
+            }
+        }
+        assert_eq!(Resolution::NANO.exact(1_001, 0), None);
+        assert_eq!(Resolution::PICO.exact(1 << 64, 0), None);
+        assert_eq!(Resolution::PICO.exact(SECOND, 2), None);
+        let last = u128::from(u64::MAX) + 2 * SECOND;
+        assert_eq!(Resolution::PICO.exact(last, 2), Some(u64::MAX));
+        assert_eq!(Resolution::PICO.exact(last + 1, 2), None);
     }
 
     #[test]

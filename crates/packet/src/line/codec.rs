@@ -2,7 +2,7 @@
 
 use super::simd::Path;
 use super::{Form, Head, LineError, read, write};
-use crate::{BadLength, Packet, flow};
+use crate::{BadLength, Date, Packet, Stamp, flow};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -40,7 +40,14 @@ impl Codec {
         out: &mut Vec<u8>,
     ) -> Result<(), BadLength> {
         packet.check()?;
-        let word = form.time.then(|| packet.word.unwrap_or(0));
+        let word = match packet.stamp.filter(|_| form.time) {
+            Some(Stamp::Date(date)) => {
+                write::date(date, out);
+                None
+            }
+            Some(Stamp::Word(word)) => Some(word),
+            None => form.time.then_some(0),
+        };
         let hash = form
             .hash
             .then(|| packet.hash.unwrap_or_else(|| flow::hash(packet.bytes)));
@@ -58,9 +65,13 @@ impl Codec {
     #[inline]
     pub fn decode(self, line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
         let line = without_end(line);
+        let (date, behind) = split_date(line);
         if let Some(path) = self.0
-            && let Some((head, at)) = path.decode(line, frame)
+            && let Some((mut head, at)) = path.decode(&line[behind..], frame)
+            && (date.is_none() || head.stamp.is_none())
         {
+            head.stamp = date.map(Stamp::Date).or(head.stamp);
+            let at = behind + at;
             if at == line.len() {
                 return Ok(Some(head));
             }
@@ -71,6 +82,18 @@ impl Codec {
             // The last field read goes on: the portable code finds the place and the reason.
         }
         read::line(line, frame)
+    }
+}
+
+/// The date at the front of a line in the written form, and where the next field begins.
+#[inline(always)]
+fn split_date(line: &[u8]) -> (Option<Date>, usize) {
+    if line.get(Date::DIGITS) != Some(&b' ') {
+        return (None, 0);
+    }
+    match read::date(&line[..Date::DIGITS]) {
+        Some(date) => (Some(date), Date::DIGITS + 1),
+        None => (None, 0),
     }
 }
 

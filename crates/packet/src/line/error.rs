@@ -44,7 +44,7 @@ impl fmt::Display for Reason {
             }
             Reason::Missing(wanted) => write!(
                 f,
-                "the line ends before {wanted}; a packet is [TIMESTAMP ][HASH ]DSTMAC SRCMAC TYPE \
+                "the line ends before {wanted}; a packet is [TIME ][HASH ]DSTMAC SRCMAC TYPE \
                  and its payload bytes"
             ),
             Reason::TooManyBytes => write!(

@@ -1,7 +1,7 @@
 //! Lines read in portable code: any case, any blanks, and every fault with its place.
 
 use super::{Head, LineError, Reason};
-use crate::LONGEST;
+use crate::{Date, LONGEST, Stamp};
 use alloc::vec::Vec;
 
 /// The value of each hexadecimal digit; [`NONE`] for every other byte.
@@ -81,6 +81,15 @@ impl Field<'_> {
         Ok(value)
     }
 
+    /// The date or the word that a field of 20 or 16 digits is.
+    fn stamp(&self) -> Result<Stamp, LineError> {
+        match date(self.bytes) {
+            Some(date) => Ok(Stamp::Date(date)),
+            // A date with a byte that is no digit ends here too, and has no value.
+            None => self.value().map(Stamp::Word),
+        }
+    }
+
     /// The error that this field is: its first byte that is no digit, else its width.
     fn fault(&self, wanted: &'static str) -> LineError {
         self.value().err().unwrap_or(LineError {
@@ -102,6 +111,19 @@ impl Field<'_> {
     }
 }
 
+/// The date in a field of 20 digits; `None` where it is not that.
+#[inline]
+pub(super) fn date(field: &[u8]) -> Option<Date> {
+    let digits: &[u8; Date::DIGITS] = field.try_into().ok()?;
+    let (mut ps, mut faults) = (0, 0);
+    for &digit in digits {
+        let value = VALUES[digit as usize];
+        faults |= value;
+        ps = ps << 4 | u128::from(value & 0x0F);
+    }
+    (faults & 0xF0 == 0).then_some(ps).and_then(Date::from_ps)
+}
+
 /// Reads a line without its end.
 pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
     frame.clear();
@@ -113,9 +135,10 @@ pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, Lin
         return Ok(None);
     }
     let mut head = Head::default();
-    let mut wanted = "a timestamp (16 digits), a hash (8) or the destination address (12)";
-    if field.bytes.len() == 16 {
-        head.word = Some(field.value()?);
+    let mut wanted =
+        "a date (20 digits), a timestamp (16), a hash (8) or the destination address (12)";
+    if let 16 | Date::DIGITS = field.bytes.len() {
+        head.stamp = Some(field.stamp()?);
         wanted = "a hash (8 digits) or the destination address (12)";
         field = fields.expect(wanted)?;
     }

@@ -11,6 +11,7 @@ mod avx512;
 mod layout;
 
 use super::Head;
+use crate::Stamp;
 use alloc::vec::Vec;
 
 /// Finds out whether the machine has what a path is made for. A test holds each list against the functions' own.
@@ -54,7 +55,7 @@ impl Decoded {
     fn open(self) -> Option<(Head, usize)> {
         let characters = (self.rest >> 32) as usize & 0xFF_FFFF;
         let head = Head {
-            word: (self.rest >> 56 & 1 != 0).then_some(self.word),
+            stamp: (self.rest >> 56 & 1 != 0).then_some(Stamp::Word(self.word)),
             hash: (self.rest >> 57 != 0).then_some(self.rest as u32),
         };
         (characters != 0).then_some((head, characters))

@@ -48,7 +48,7 @@ fn each_form_is_written_and_read_back() {
         assert_eq!(text, [b"before ", want.as_bytes()].concat());
         assert_eq!(want.len(), form.length(frame.len()));
         let back = packet(want.as_bytes());
-        assert_eq!(back.0.word, form.time.then_some(123_456_789));
+        assert_eq!(back.0.stamp, form.time.then_some(Stamp::Word(123_456_789)));
         assert_eq!(back.0.hash, form.hash.then_some(0xDEAD_BEEF));
         assert_eq!(back.1, frame);
     }
@@ -65,7 +65,8 @@ fn a_missing_word_is_zero_and_a_missing_hash_is_computed() {
     };
     encode(&Head::default().packet(&frame), form, &mut text).unwrap();
     let (head, back) = packet(&text);
-    assert_eq!((head.word, head.hash), (Some(0), Some(flow::hash(&frame))));
+    assert_eq!(head.stamp, Some(Stamp::Word(0)));
+    assert_eq!(head.hash, Some(flow::hash(&frame)));
     assert_eq!(back, frame);
 }
 
@@ -161,7 +162,7 @@ fn a_fault_is_told_with_its_column_and_its_mend() {
         ),
         (
             "0800",
-            "column 1: a field of 4 digit(s) where a timestamp (16 digits)",
+            "column 1: a field of 4 digit(s) where a date (20 digits)",
         ),
     ] {
         let fault = read(text.as_bytes()).unwrap_err().to_string();

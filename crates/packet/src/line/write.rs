@@ -1,6 +1,6 @@
 //! Lines written in portable code.
 
-use crate::SHORTEST;
+use crate::{Date, SHORTEST};
 use alloc::vec::Vec;
 
 /// The two digits of each byte.
@@ -16,6 +16,12 @@ const DIGITS: [[u8; 2]; 256] = {
     }
     digits
 };
+
+/// Appends a date's field and the space behind it.
+#[inline]
+pub(super) fn date(date: Date, out: &mut Vec<u8>) {
+    field(&date.as_ps().to_be_bytes()[16 - Date::DIGITS / 2..], out);
+}
 
 /// Appends a line to `out`; the frame's length has been checked.
 pub(super) fn line(word: Option<u64>, hash: Option<u32>, frame: &[u8], out: &mut Vec<u8>) {

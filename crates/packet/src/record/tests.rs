@@ -4,7 +4,7 @@ use alloc::vec;
 fn record(word: u64, frame: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let packet = Packet {
-        word: Some(word),
+        stamp: Some(Stamp::Word(word)),
         hash: Some(7),
         bytes: frame,
     };
@@ -23,7 +23,7 @@ fn read(stream: &[u8], piece: usize) -> (Vec<u64>, Vec<usize>) {
         loop {
             at += match next(&buffer[at..], next_piece.is_none()) {
                 Step::Packet { used, packet } => {
-                    words.push(packet.word.unwrap());
+                    words.push(packet.stamp.and_then(Stamp::word).unwrap());
                     skipped.push(0);
                     used
                 }
@@ -37,7 +37,7 @@ fn read(stream: &[u8], piece: usize) -> (Vec<u64>, Vec<usize>) {
         }
         buffer.drain(..at);
         assert!(
-            buffer.len() <= LONGEST_RECORD + LONG_HEADER,
+            buffer.len() <= LONGEST_RECORD + LONGEST_HEADER,
             "the buffer grows without bound"
         );
         if next_piece.is_none() {
@@ -52,7 +52,7 @@ fn the_bytes_are_those_of_the_format() {
     let mut out = vec![1];
     let frame = [0xEE; 14];
     let packet = Packet {
-        word: Some(0x75B_CD15),
+        stamp: Some(Stamp::Word(0x75B_CD15)),
         hash: Some(0x0102_0304),
         bytes: &frame,
     };
@@ -69,7 +69,7 @@ fn frames_that_no_record_carries_are_refused() {
     for length in [0, 13, LONGEST + 1] {
         let frame = vec![0; length];
         let packet = Packet {
-            word: None,
+            stamp: None,
             hash: None,
             bytes: &frame,
         };
@@ -127,8 +127,8 @@ fn a_wrong_length_loses_one_record() {
 fn a_long_frame_has_its_length_behind_the_header_and_a_short_one_does_not() {
     for (length, header) in [
         (16_000, HEADER),
-        (16_001, LONG_HEADER),
-        (LONGEST, LONG_HEADER),
+        (16_001, HEADER + LENGTH),
+        (LONGEST, HEADER + LENGTH),
     ] {
         let frame = vec![0xAB; length];
         let out = record(9, &frame);
@@ -167,4 +167,23 @@ fn a_long_record_cut_off_at_the_end_is_skipped_and_counted() {
             assert_eq!(read(&stream, piece), (vec![1], vec![0, cut]), "{cut}");
         }
     }
+}
+
+#[test]
+fn a_dated_record_is_that_of_the_format() {
+    let mut out = Vec::new();
+    let packet = Packet {
+        stamp: Date::from_ps(0x0102_0304_0506_0708_090A).map(Stamp::Date),
+        hash: Some(0xAABB_CCDD),
+        bytes: &[0xEE; 14],
+    };
+    encode(&packet, &mut out).unwrap();
+    let header = [
+        0x37, 0x77, 0, 14, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0xAA, 0xBB, 0xCC, 0xDD,
+    ];
+    assert_eq!(out, [&header[..], &[0xEE; 14]].concat());
+    assert_eq!(next(&out, true), Step::Packet { used: 34, packet });
+    // A date beyond 80 bits is none.
+    out[5] = 1;
+    assert_eq!(next(&out, true), Step::Skip { bytes: 34 });
 }

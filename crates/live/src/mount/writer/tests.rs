@@ -49,7 +49,7 @@ fn records(count: usize) -> Vec<u8> {
         let bytes = [n as u8; 60];
         record::encode(
             &packet::Packet {
-                word: Some(0),
+                stamp: Some(packet::Stamp::Word(0)),
                 hash: None,
                 bytes: &bytes,
             },

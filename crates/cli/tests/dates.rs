@@ -1,0 +1,253 @@
+//! A packet keeps its date, whatever tools it goes through.
+
+mod shell;
+
+use shell::{Ended, Place, has};
+use std::path::Path;
+
+/// Captures of all kinds, made by others: micro- and nanoseconds, both byte orders, cut packets, two interfaces.
+const CAPTURES: [&str; 9] = [
+    "comment.pcapng",
+    "cut-60.pcap",
+    "micro-big-endian.pcap",
+    "micro.pcap",
+    "nano-big-endian.pcap",
+    "nano.pcap",
+    "tunnels.pcapng",
+    "two-interfaces.pcapng",
+    "two-sections.pcapng",
+];
+
+/// Whatever takes packets and gives them on.
+const TOOLS: [&str; 7] = [
+    "wire cat --lenient",
+    "wire cat --lenient --raw --line-buffered",
+    "wire cat --lenient --hash",
+    "wire undump --lenient",
+    "wire undump --lenient --raw",
+    "wire dump --lenient",
+    "wire cut --lenient 1-",
+];
+
+fn testdata(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/captures");
+    Path::new(folder).join(name).display().to_string()
+}
+
+/// The date of each packet, in ps since 1970.
+fn dates(place: &Place, from: &str) -> String {
+    let script = format!(
+        r#"{from} | wire cat --lenient --json 2> told | sed -E 's/.*"ps":"([0-9]+)".*/\1/'"#
+    );
+    let dates = place.run(&script).good();
+    let all_digits = |line: &str| line.bytes().all(|byte| byte.is_ascii_digit());
+    assert!(
+        !dates.is_empty() && dates.lines().all(all_digits),
+        "{from}: {dates}"
+    );
+    dates
+}
+
+/// Packets of 60 bytes in a pcapng whose stamps have this unit (`if_tsresol`) and count from `offset` s.
+fn capture(unit: u8, offset: i64, stamps: &[u64]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (12 + body.len() as u32).to_le_bytes();
+        [&kind.to_le_bytes(), &length[..], body, &length].concat()
+    };
+    let header = [0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0]
+        .into_iter()
+        .chain([0xFF; 8]);
+    let mut file = block(0x0A0D_0D0A, &header.collect::<Vec<_>>());
+    let mut interface = vec![
+        1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, unit, 0, 0, 0, 14, 0, 8, 0,
+    ];
+    interface.extend(offset.to_le_bytes());
+    interface.extend([0; 4]);
+    file.extend(block(1, &interface));
+    for stamp in stamps {
+        let words = [0, (stamp >> 32) as u32, *stamp as u32, 60, 60];
+        let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        body.extend([0x22; 60]);
+        file.extend(block(6, &body));
+    }
+    file
+}
+
+#[test]
+fn captures_of_all_kinds_keep_their_dates_through_every_pair_of_tools() {
+    let place = Place::new("dates");
+    // Picoseconds that are no whole nanoseconds, an hour apart and out of order; and units of 2^-12 s.
+    place.write(
+        "pico.pcapng",
+        capture(12, 1_700_000_000, &[1, 3_600_000_000_000_007, 5]),
+    );
+    place.write(
+        "binary.pcapng",
+        capture(0x8C, -1, &[1 << 44, (1 << 44) + 1]),
+    );
+    let mut files: Vec<String> = CAPTURES.map(testdata).into();
+    files.extend(["pico.pcapng".into(), "binary.pcapng".into()]);
+    for file in files {
+        let told = dates(&place, &format!("cat {file}"));
+        if file.starts_with('/') && has("tshark", "tshark reads the same") {
+            // Another program reads the same, to its nine digits.
+            let script = format!("tshark -r {file} -T fields -e frame.time_epoch 2>/dev/null");
+            let theirs = place.run(&script).good().replace('.', "");
+            let ours: String = told
+                .lines()
+                .map(|ps| format!("{}\n", &ps[..ps.len() - 3]))
+                .collect();
+            assert_eq!(ours, theirs, "{file}");
+        }
+        for first in TOOLS {
+            let made = format!("{first} < {file} > made 2> told");
+            place.run(&made).good();
+            for second in TOOLS {
+                assert_eq!(
+                    dates(&place, &format!("{second} < made 2> told")),
+                    told,
+                    "{file}: {first} | {second}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_shell_between_two_tools_loses_no_date() {
+    let place = Place::new("dates-shell");
+    let (early, late) = (testdata("nano.pcap"), testdata("micro.pcap"));
+    let both = |script: &str| {
+        dates(&place, script)
+            .lines()
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    let apart = [both(&format!("cat {early}")), both(&format!("cat {late}"))].concat();
+    // Two files are one after the other, each packet at its own time.
+    assert_eq!(both(&format!("wire dump {early} {late}")), apart);
+    let mut sorted = apart.clone();
+    sorted.sort();
+    let script = format!("wire cat {late} {early} | sort | sed 's/ 0800 / 0800 /' | wire dump");
+    assert_eq!(both(&script), sorted);
+    let script = format!(
+        "wire cat {early} --filter 'ip or arp or ip6' | wire dump -o d.pcapng; cat d.pcapng"
+    );
+    assert!(both(&script).iter().all(|date| apart.contains(date)));
+}
+
+#[test]
+fn a_capture_of_words_gives_them_back_where_they_are_asked_for() {
+    let place = Place::new("words");
+    place.write(
+        "pico.pcapng",
+        capture(12, 1_700_000_000, &[1, 3_600_000_000_000_007]),
+    );
+    let words = place
+        .run("wire undump --words pico.pcapng | cut -c1-16")
+        .good();
+    assert_eq!(words, format!("{:016X}\n{:016X}\n", 0, 450_000_000_000u64));
+    let refused = |script: &str, why: &str| {
+        let Ended { code, err, .. } = place.run(script);
+        assert_eq!(code, Some(2), "{script}: {err}");
+        assert!(err.contains(why), "{script}: {err}");
+    };
+    refused(
+        "wire undump --words --epoch 1800000000000000000 pico.pcapng",
+        "before the zero",
+    );
+    refused("wire undump --epoch 0 pico.pcapng", "--words");
+    refused(
+        "wire undump --words --epoch 0 --tick 1ps pico.pcapng",
+        "2^56 ticks",
+    );
+}
+
+#[test]
+fn what_a_form_of_time_cannot_hold_is_an_error_or_told() {
+    let place = Place::new("dates-bounds");
+    place.write("pico.pcapng", capture(12, 1_700_000_000, &[1_001]));
+    place.write("femto.pcapng", capture(15, 0, &[1_000, 1_001]));
+    place.write("before.pcapng", capture(9, -5, &[1, 6_000_000_000]));
+    place.write("late.pcapng", capture(0, 0, &[1 << 33]));
+    place.write("far.pcapng", capture(0, 0, &[1 << 62]));
+    for (script, code, why) in [
+        ("wire dump --pcap pico.pcapng", 2, "leave out --pcap"),
+        (
+            "wire dump --pcap --lenient pico.pcapng",
+            0,
+            "1 packets have stamps between two nanoseconds",
+        ),
+        ("wire dump --pcap --lenient late.pcapng", 2, "behind 2106"),
+        (
+            "wire cat femto.pcapng",
+            1,
+            "1 packets have stamps finer than a picosecond",
+        ),
+        ("wire cat before.pcapng", 1, "before 1970"),
+        ("wire cat far.pcapng", 1, "behind the year 40,000"),
+        (
+            "wire cat --text --time boot before.pcapng",
+            2,
+            "before this machine started",
+        ),
+    ] {
+        let ended = place.run(&format!("{script} > out"));
+        assert_eq!(ended.code, Some(code), "{script}: {}", ended.err);
+        assert!(ended.err.contains(why), "{script}: {}", ended.err);
+    }
+}
+
+#[test]
+fn times_for_people_are_what_was_asked_for() {
+    let place = Place::new("dates-forms");
+    let at = [59_649_091, 1_059_649_092];
+    place.write("n.pcapng", capture(9, 1_262_728_730, &at));
+    for (form, times) in [
+        (
+            "--text",
+            [
+                "2010-01-05T21:58:50.059649091Z",
+                "2010-01-05T21:58:51.059649092Z",
+            ],
+        ),
+        (
+            "--time utc",
+            [
+                "2010-01-05T21:58:50.059649091Z",
+                "2010-01-05T21:58:51.059649092Z",
+            ],
+        ),
+        (
+            "--time local",
+            [
+                "2010-01-06T06:58:50.059649091+09:00",
+                "2010-01-06T06:58:51.059649092+09:00",
+            ],
+        ),
+        ("--time relative", ["0.000000000", "1.000000001"]),
+        ("--time delta", ["0.000000000", "1.000000001"]),
+    ] {
+        let told = place
+            .run(&format!(
+                "TZ=Asia/Tokyo wire cat {form} n.pcapng | cut -d' ' -f1"
+            ))
+            .good();
+        assert_eq!(
+            told,
+            times.map(|time| format!("{time}\n")).concat(),
+            "{form}"
+        );
+        let json = if form == "--text" { "" } else { form };
+        let time = |time: &str| match time.contains('T') {
+            true => format!("\"{time}\""),
+            false => time.to_string(),
+        };
+        let told = place
+            .run(&format!("TZ=Asia/Tokyo wire cat --json {json} n.pcapng"))
+            .good();
+        for (line, time) in told.lines().zip(times.map(time)) {
+            assert!(line.contains(&format!(r#""time":{time},"#)), "{line}");
+        }
+    }
+}

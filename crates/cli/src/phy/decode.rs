@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire phy decode line.phy --table
-  wire phy decode line.phy --pcapng | wire dump --pcap > line.pcap")]
+  wire phy decode line.phy --pcapng | wire dump --pcap --lenient > line.pcap")]
 pub struct Decode {
     #[command(flatten)]
     input: Input,

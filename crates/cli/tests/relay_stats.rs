@@ -38,7 +38,7 @@ fn run(name: &str, script: &str) -> Option<String> {
 #[test]
 fn a_program_answers_for_packets_and_stats_tell_of_it() {
     let script = r#"
-relay --hook input --on v0 --match icmp --json --command "awk '{ print n++ % 2 ? \"drop\" : \"through\"; fflush() }'"
+relay --hook input --on v0 --match icmp --json --command "$(command -v mawk || echo awk) '{ print n++ % 2 ? \"drop\" : \"through\" }'"
 ip netns exec far ping -q -c 4 -i 0.2 -W 1 10.0.0.1 >ping || :
 grep -o '[0-9]* received' ping
 wire relay stats --once
@@ -84,7 +84,7 @@ ip netns exec far ping -q -c 3 -i 0.2 -W 1 10.0.0.1 | grep -o '[0-9]* received'
 kill -TERM $relay
 wait $relay
 grep -c 'packets pass until it runs again' said
-relay --hook input --on v0 --match icmp --command 'sed -u "s/11 22 33 44/33 44 11 22/"'
+relay --hook input --on v0 --match icmp --command 'sed "s/11 22 33 44/33 44 11 22/"'
 ip netns exec far ping -c 1 -W 1 -s 64 -p 11223344 10.0.0.1 | grep -c 'wrong data byte' || :
 kill -TERM $relay
 wait $relay

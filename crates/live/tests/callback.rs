@@ -4,7 +4,7 @@
     reason = "a test waits for other processes"
 )]
 
-use live::callback::{Callback, Config};
+use live::callback::{Callback, Config, Io};
 use node::{Frame, Node, Out, Port, Ticket, Time};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
@@ -138,14 +138,108 @@ fn lines_are_changed_dropped_and_sent_beside() {
     assert_eq!((bed.ended, bed.node.ports()), (vec![3], 2));
 }
 
+/// Whether a program is here; else the test says that it does without.
+fn has(program: &str) -> bool {
+    let found = std::process::Command::new("sh")
+        .args(["-c", &format!("command -v {program} >/dev/null")])
+        .status()
+        .unwrap()
+        .success();
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+#[test]
+fn programs_that_never_flush_answer_each_packet_at_once() {
+    let commands = [
+        "cat",
+        "mawk 1",
+        "mawk '{ $1 = $1; print }' 2>/dev/null",
+        "gawk 1",
+        "sed s/8100/8100/",
+        "grep ''",
+        "python3 -c 'import sys\nfor line in sys.stdin: print(line.strip())'",
+        "python3 -c 'while True: print(input())'",
+        // Within a pipe.
+        "grep '' | sed s/8100/8100/ | gawk 1",
+        "sed s/8100/8100/ | tr a-f A-F | cut -d' ' -f 1- | sed ''",
+        "python3 -c 'import sys\nfor line in sys.stdin: print(line.strip())' | sed ''",
+        // What is said elsewhere is no answer.
+        "sed -n 'p; w /dev/stderr' 2>/dev/null",
+    ];
+    for command in commands {
+        if !has(command.split(' ').next().unwrap()) {
+            continue;
+        }
+        let config = Config::new(command);
+        assert_eq!(config.io, Io::Terminal, "{command}");
+        let mut bed = Bed::new(Config {
+            patience: Time::from_secs(20),
+            ..config
+        });
+        // The second is given when the first has been answered, and more than a block of them at once.
+        for (round, count) in [1u8, 1, 250].into_iter().enumerate() {
+            bed.give(0, count);
+            bed.until([1, 2, 252][round]);
+        }
+        let counted = ["through", "unanswered", "answers_to_nothing", "starts"];
+        assert_eq!(
+            counted.map(|name| bed.counter(name)),
+            [252, 0, 0, 1],
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_terminal_changes_no_byte_of_the_longest_lines() {
+    for command in ["cat", "sed ''", "mawk 1", "gawk 1"] {
+        if !has(command.split(' ').next().unwrap()) {
+            continue;
+        }
+        let mut bed = Bed::new(Config {
+            patience: Time::from_secs(20),
+            ..Config::new(command)
+        });
+        for (number, length) in [1365, 4096, 65_535, 262_144].into_iter().enumerate() {
+            // Every byte there is, and so every digit at every place of a block.
+            let bytes: Vec<u8> = (0..length).map(|at| (at * 7 % 251) as u8).collect();
+            let mut frame = Frame::new(&bytes);
+            frame.set_ticket(Ticket(NonZeroU64::new(number as u64 + 1).unwrap()));
+            let now = bed.now();
+            bed.node.frame(now, Port(0), frame, &mut bed.out);
+            bed.until(number + 1);
+        }
+        assert_eq!(
+            (bed.counter("through"), bed.counter("modified")),
+            (4, 0),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_program_that_keeps_its_output_stalls_by_pipes_and_not_by_a_terminal() {
+    for (io, ended) in [(Io::Pipes, 1), (Io::Terminal, 0)] {
+        let mut bed = Bed::new(Config {
+            io,
+            patience: Time::from_ms(if ended == 1 { 200 } else { 20_000 }),
+            ..Config::new("sed ''")
+        });
+        bed.give(0, 1);
+        bed.until(1);
+        assert_eq!(bed.ended.len(), ended, "{io:?}");
+    }
+    for flushes in ["sed -u p", "awk '{ print; fflush() }'", "stdbuf -oL cat"] {
+        assert_eq!(Io::of(flushes), Io::Pipes);
+    }
+}
+
 #[test]
 fn records_are_answered_in_python() {
-    if std::process::Command::new("python3")
-        .arg("-V")
-        .output()
-        .is_err()
-    {
-        println!("skipped: python3 is not installed");
+    if !has("python3") {
         return;
     }
     let program = "import sys, struct

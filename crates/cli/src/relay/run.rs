@@ -23,7 +23,7 @@ use std::time::Duration;
   wire relay run through --hook forward --on eth1 --on eth2
   wire relay run delay --set 'delay=20 ms' --match 'host 10.0.0.7 and udp' --on eth1 --on eth2
   wire relay run filter --set 'expression=not port 53' --hook input --on eth1
-  wire relay run --command \"awk '{ print (\\$13 == 11) ? \\\"drop\\\" : \\\"through\\\"; fflush() }'\" --on eth1 --on eth2")]
+  wire relay run --command \"awk '{ print (\\$13 == 11) ? \\\"drop\\\" : \\\"through\\\" }'\" --on eth1 --on eth2")]
 pub struct Run {
     /// The kind of node
     #[arg(required_unless_present = "command")]
@@ -31,12 +31,22 @@ pub struct Run {
     /// A program that answers for each packet, run by `sh -c`
     ///
     /// It reads lines without timestamps and writes one answer for each, in order: the line as it was, or `through`; another line; `drop`, or an
-    /// empty line. A line with `+` before it is sent beside. What it writes must be flushed.
+    /// empty line. A line with `+` before it is sent beside.
     #[arg(long, value_name = "CMD", conflicts_with_all = ["node", "set"])]
     command: Option<String>,
     /// Records instead of lines, there and back; a header of length 0 drops, timestamp 0 sends beside
     #[arg(long, requires = "command")]
     raw: bool,
+    /// What the program reads and writes: terminal, so that it keeps no lines back, or pipes, faster but it has to flush
+    ///
+    /// Default: pipes if the command's text says that it flushes (`fflush()`, `sed -u`, `--line-buffered` ...) or with --raw, else terminal.
+    #[arg(
+        long,
+        value_name = "KIND",
+        requires = "command",
+        conflicts_with = "raw"
+    )]
+    io: Option<callback::Io>,
     /// How long an answer of the program may take
     #[arg(long, value_name = "TIME", default_value = "1s", requires = "command")]
     patience: Time,
@@ -133,6 +143,7 @@ impl Run {
                 raw: self.raw,
                 open: self.fail == Fail::Open,
                 patience: self.patience,
+                io: self.io.unwrap_or_else(|| callback::Io::of(command)),
                 ..callback::Config::new(command)
             })));
         }

@@ -1,21 +1,25 @@
-//! A program that runs, and the pipes to and from it.
+//! A program that runs, and the terminal or the pipes to and from it.
 
 use super::answer::Answers;
+use rustix::pipe::fcntl_setpipe_size;
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command};
 
 /// Bytes that a pipe holds, where the system lets us.
-const PIPE: i32 = 1 << 20;
+const PIPE: usize = 1 << 20;
 /// Bytes read at once.
 const PIECE: usize = 65_536;
 
 /// A program in a group of its own: it ends with this value.
 pub struct Program {
     child: Child,
-    input: ChildStdin,
-    output: ChildStdout,
+    input: File,
+    output: File,
     /// What it has not read yet, from `written` on.
     unread: Vec<u8>,
     written: usize,
@@ -23,30 +27,39 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it.
-    pub fn start(command: &str) -> io::Result<Program> {
-        let mut child = Command::new("sh")
-            .arg("-c")
-            .arg(command)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or(ErrorKind::BrokenPipe)?;
-        for fd in [input.as_raw_fd(), output.as_raw_fd()] {
-            // SAFETY: plain system calls on descriptors that are ours. A pipe that stays short is no harm.
-            unsafe {
-                libc::fcntl(fd, libc::F_SETPIPE_SZ, PIPE);
-                if libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) < 0 {
-                    return Err(io::Error::last_os_error());
-                }
-            }
+    /// Starts it, with a terminal or with pipes as its standard input and output.
+    pub fn start(command: &str, terminal: bool) -> io::Result<Program> {
+        let [(input, stdin), (output, stdout)] = match terminal {
+            true => pseudo_terminal()?,
+            false => pipes()?,
+        };
+        for fd in [&input, &output] {
+            rustix::io::ioctl_fionbio(fd, true)?;
         }
+        let start = |words: &[&str]| {
+            let mut program = Command::new(words[0]);
+            program
+                .args(&words[1..])
+                .arg(command)
+                .stdin(stdin.try_clone()?)
+                .stdout(stdout.try_clone()?)
+                .process_group(0);
+            if terminal {
+                // Not for eyes: no colours. And what stands within a pipe of the command has no terminal to write to.
+                let set = ["TERM=dumb", "NO_COLOR=1", "PYTHONUNBUFFERED=1"];
+                program.envs(set.iter().filter_map(|pair| pair.split_once('=')));
+            }
+            program.spawn()
+        };
+        const WORDS: [&str; 4] = ["stdbuf", "-oL", "sh", "-c"];
+        let child = match start(&WORDS[if terminal { 0 } else { 2 }..]) {
+            Err(error) if terminal && error.kind() == ErrorKind::NotFound => start(&WORDS[2..])?,
+            child => child?,
+        };
         Ok(Program {
             child,
-            input,
-            output,
+            input: input.into(),
+            output: output.into(),
             unread: Vec::new(),
             written: 0,
             piece: vec![0; PIECE].into(),
@@ -82,6 +95,7 @@ impl Program {
                 Ok(0) => return false,
                 Ok(count) => answers.add(&self.piece[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // EIO is what a terminal says that nobody has open.
                 Err(error) => return error.kind() == ErrorKind::WouldBlock,
             }
         }
@@ -99,6 +113,36 @@ impl Program {
         }
         "has closed its output".into()
     }
+}
+
+/// What we hold of a way, and what the program holds.
+type Ends = (OwnedFd, OwnedFd);
+
+/// A way to the program, and one from it.
+fn pipes() -> io::Result<[Ends; 2]> {
+    let (stdin, input) = io::pipe()?;
+    let (output, stdout) = io::pipe()?;
+    for fd in [
+        OwnedFd::from(input.try_clone()?),
+        output.try_clone()?.into(),
+    ] {
+        // One that stays short is no harm.
+        let _ = fcntl_setpipe_size(&fd, PIPE);
+    }
+    Ok([(input.into(), stdin.into()), (output.into(), stdout.into())])
+}
+
+/// The same, by a terminal that changes no byte. It is nobody's controlling terminal: no signals come by it.
+fn pseudo_terminal() -> io::Result<[Ends; 2]> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
+    unlockpt(&ours)?;
+    let theirs = ioctl_tiocgptpeer(&ours, flags)?;
+    let mut settings = tcgetattr(&theirs)?;
+    settings.make_raw();
+    tcsetattr(&theirs, OptionalActions::Now, &settings)?;
+    let (input, stdin) = (ours.try_clone()?, theirs.try_clone()?);
+    Ok([(input, stdin), (ours, theirs)])
 }
 
 impl Drop for Program {

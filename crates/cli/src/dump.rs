@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire cat eth0 --count 100 | wire dump -o eth0.pcapng
-  wire dump a.pcap b.pcapng --merge --since +1s --filter 'tcp port 80' -o web.pcapng")]
+  wire dump before.pcapng behind.pcapng --merge --since +1s -o both.pcapng")]
 pub struct Dump {
     /// Files to read, `-` for standard input
     #[arg(default_value = "-")]

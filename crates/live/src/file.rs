@@ -602,6 +602,8 @@ fn look_at_block(
                 ))
             }
         }
+        // The complaint has a place of its own.
+        Block::Damaged(capture::CaptureError::Block { reason, .. }) => complaint(reason.into()),
         Block::Damaged(error) => complaint(error.to_string()),
         Block::Statistics(_) | Block::Other => Found::Nothing,
     };

@@ -15,6 +15,7 @@ use live::file::Item;
 use live::port::PortSpec;
 use nodes::filter::Program;
 use packet::{LONGEST, Packet, Stamp, Tick};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Write the packets of ports or files as lines
@@ -29,7 +30,7 @@ use std::path::{Path, PathBuf};
 pub struct Cat {
     /// What to read
     #[arg(value_name = "PORT|FILE", default_value = "-")]
-    sources: Vec<String>,
+    sources: Vec<OsString>,
     #[command(flatten)]
     selection: Selection,
     /// The unit of timestamps, such as 6.4ns
@@ -58,21 +59,20 @@ pub enum Origin {
 }
 
 /// Tells a file from a port: an interface of that name comes first, then a file of that name.
-pub fn origin(text: &str) -> anyhow::Result<Origin> {
-    if let Some(path) = text.strip_prefix("pcap:").filter(|path| !path.is_empty()) {
-        return Ok(Origin::File(path.into()));
-    }
-    let file = |path: &str| Path::new(path).exists().then(|| Origin::File(path.into()));
-    match text.parse() {
+pub fn origin(text: &OsStr) -> anyhow::Result<Origin> {
+    let file = |path: &OsStr| Path::new(path).exists().then(|| Origin::File(path.into()));
+    let name = packet::printable::word(&text.to_string_lossy()).into_owned();
+    match PortSpec::from_os(text) {
+        Ok(PortSpec::Capture(path)) => Ok(Origin::File(path)),
         Ok(PortSpec::Standard) => Ok(Origin::File("-".into())),
         Ok(PortSpec::Path(path)) => Ok(Origin::File(path)),
-        Ok(PortSpec::Interface(name)) => {
-            let known = live::interface::find(&name)?.is_some();
+        Ok(PortSpec::Interface(interface)) => {
+            let known = live::interface::find(&interface)?.is_some();
             match file(text).filter(|_| !known) {
                 Some(origin) => Ok(origin),
-                None if known => Ok(Origin::Port(PortSpec::Interface(name))),
+                None if known => Ok(Origin::Port(PortSpec::Interface(interface))),
                 None => bail!(
-                    "there is no interface and no file `{text}` here; `wire ports` lists the interfaces"
+                    "there is no interface and no file `{name}` here; `wire ports` lists the interfaces"
                 ),
             }
         }

@@ -35,7 +35,7 @@ pub struct Delay {
     #[arg(required = true, num_args = 1.., allow_negative_numbers = true)]
     spec: Vec<String>,
     /// The two ports
-    #[arg(long, value_names = ["A", "B"], num_args = 2, required = true)]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, required = true, value_parser = crate::ports::spec())]
     on: Vec<PortSpec>,
     /// What happens to frames from B to A, instead of SPEC
     #[arg(long, value_name = "SPEC")]

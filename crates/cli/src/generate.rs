@@ -7,6 +7,7 @@ use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
+use crate::ports::spec;
 use crate::report;
 use anyhow::Context;
 use lab::{Notes, Replayed};
@@ -35,6 +36,7 @@ const LEAD: u64 = 10_000_000;
   wire gen --rate 3G --size 'cbr2(792,0.5)' --pattern 'chains(0.5)' -c 9999 --dry")]
 pub struct Generate {
     /// Where to: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
+    #[arg(value_parser = spec())]
     port: Option<PortSpec>,
     /// Stop after this many packets; without it or --duration they never end
     #[arg(long, short, value_name = "N")]

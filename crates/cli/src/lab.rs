@@ -47,6 +47,9 @@ pub struct Lab {
     /// Write neither captures nor plots
     #[arg(long)]
     dry: bool,
+    /// Let the lab file write outside of its output folder
+    #[arg(long)]
+    allow_paths: bool,
     /// Report percentiles of inter-packet delays and delays too; --json has them in any case
     #[arg(long)]
     percentiles: bool,
@@ -87,8 +90,13 @@ impl Lab {
         let mut stdout = Output::open(&Buffering::default())?;
         if self.check {
             // What the nodes are elsewhere is in the file too.
-            self.read(World::Live)?;
-            stdout.write(format!("{}: good\n", self.file.display()).as_bytes())?;
+            let other = self.read(World::Live)?;
+            lab::check_outputs(
+                &other,
+                World::Live,
+                &self.options(World::Live, &worlds, &None),
+            )?;
+            stdout.tell(&format!("{}: good\n", self.file.display()))?;
             stdout.finish()?;
             return Ok(Verdict::Good);
         }
@@ -167,6 +175,7 @@ impl Lab {
             seed: self.seed,
             duration: self.duration,
             dry: self.dry,
+            allow_paths: self.allow_paths,
             stop: Some(live::signal::stop_requested),
             commands: commands.clone(),
             progress: progress::teller(self.json, self.progress),

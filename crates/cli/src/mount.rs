@@ -1,6 +1,7 @@
 //! `wire mount`: ports as files (FORMATS section 5).
 
 use crate::Verdict;
+use crate::ports::spec;
 use crate::report::put_timing;
 use anyhow::{Context, bail};
 use live::mount::{Mount, PortReport, Settings};
@@ -27,7 +28,7 @@ pub struct MountCommand {
     /// Where to mount; made if it is not there [default: /dev/ethpipe]
     dir: Option<PathBuf>,
     /// The ports, numbered from 0 in this order [default: every Ethernet interface that is up]
-    #[arg(long, value_name = "PORT", num_args = 1..)]
+    #[arg(long, value_name = "PORT", num_args = 1.., value_parser = spec())]
     on: Vec<PortSpec>,
     /// Lines without timestamps: the destination address is the first field
     #[arg(long)]

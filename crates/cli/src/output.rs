@@ -3,6 +3,7 @@
 //! whole under their name, or beside it.
 
 use live::output::{ApartError, Kept, OutputFile, apart};
+use packet::printable;
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -45,6 +46,8 @@ pub struct Output {
     buffer: Vec<u8>,
     /// Write whenever a whole packet is there.
     eager: bool,
+    /// Somebody looks at it: nothing in it may act on the terminal.
+    shown: bool,
     written: u64,
 }
 
@@ -67,6 +70,7 @@ impl Output {
         let _ = fcntl_setpipe_size(&file, PIPE);
         Ok(Output {
             eager: buffering.line_buffered || stdout.is_terminal(),
+            shown: stdout.is_terminal(),
             sink: Sink::Standard(file),
             buffer: Vec::with_capacity(4 * BLOCK),
             written: 0,
@@ -87,9 +91,11 @@ impl Output {
         if path == Path::new("-") {
             return Ok(Output::open(buffering)?);
         }
+        let file = OutputFile::create(path)?;
         Ok(Output {
             eager: buffering.line_buffered,
-            sink: Sink::File(OutputFile::create(path)?),
+            shown: file.is_terminal(),
+            sink: Sink::File(file),
             buffer: Vec::with_capacity(4 * BLOCK),
             written: 0,
         })
@@ -119,6 +125,15 @@ impl Output {
         self.relieve()
     }
 
+    /// Appends a report, for people or as JSON, whose names come from outside; no character of it acts on a terminal, though
+    /// it came there by `tee` or a pager.
+    ///
+    /// # Errors
+    /// As [`write`](Output::write).
+    pub fn tell(&mut self, text: &str) -> anyhow::Result<()> {
+        self.write(printable::lines(text).as_bytes())
+    }
+
     /// The buffer, to append to; to be followed by [`relieve`](Output::relieve).
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
@@ -140,6 +155,25 @@ impl Output {
     /// # Errors
     /// [`ReaderGone`], or a [`WriteError`].
     pub fn flush(&mut self) -> anyhow::Result<()> {
+        if self.shown {
+            printable::terminal(&mut self.buffer);
+        }
+        self.put()
+    }
+
+    /// Clears the screen, where somebody looks at one.
+    ///
+    /// # Errors
+    /// As [`flush`](Output::flush).
+    pub fn clear(&mut self) -> anyhow::Result<()> {
+        self.flush()?;
+        if self.shown {
+            self.buffer.extend_from_slice(b"\x1b[H\x1b[J");
+        }
+        self.put()
+    }
+
+    fn put(&mut self) -> anyhow::Result<()> {
         let mut done = 0;
         while done < self.buffer.len() {
             let left = &self.buffer[done..];

@@ -5,6 +5,7 @@ mod route;
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::ports::spec;
 use anyhow::{Context, bail};
 use live::clock::now_ns;
 use live::pace::{self, Pacer, Watch};
@@ -35,6 +36,7 @@ const STUCK_NS: u64 = 2_000_000_000;
   wire ping eth0 10.0.0.2 --source 10.0.0.1 --arp -c 100 -i 0s --quiet --plot arp.png")]
 pub struct Ping {
     /// By which port: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
+    #[arg(value_parser = spec())]
     port: PortSpec,
     /// Whose answer is wanted, an IPv4 or IPv6 address
     target: IpAddr,

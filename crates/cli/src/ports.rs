@@ -5,12 +5,18 @@ mod calibrate;
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use anyhow::Context;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use live::calibrate::{Plan, found};
 use live::interface::{self, Interface};
 use live::port::{Method, Options, PortInfo, PortSpec};
 use live::raw;
 use serde::Serialize;
 use std::fmt::Write;
+
+/// Reads a port's name, whose path may be no UTF-8.
+pub fn spec() -> impl TypedValueParser<Value = PortSpec> {
+    OsStringValueParser::new().try_map(|name| PortSpec::from_os(&name))
+}
 
 /// List the ports: names, counters, what their stamps and departures are worth
 #[derive(clap::Args)]
@@ -19,7 +25,7 @@ use std::fmt::Write;
   wire ports --calibrate eth0 eth1")]
 pub struct Ports {
     /// Measure what departures and stamps of two connected ports are worth, and keep it for later runs
-    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], value_parser = spec())]
     calibrate: Vec<PortSpec>,
     /// Departures of each trial
     #[arg(
@@ -121,7 +127,7 @@ impl Ports {
             table(&rows, &mut text)?;
         }
         let mut stdout = Output::open(&Buffering::default())?;
-        stdout.write(text.as_bytes())?;
+        stdout.tell(&text)?;
         stdout.finish()?;
         Ok(Verdict::Good)
     }

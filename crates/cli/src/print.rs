@@ -1,6 +1,8 @@
 //! Words on standard error and reports on standard output: `eprintln!` and `println!` as everywhere, but that a stream
-//! nobody reads, or that is a file on a full disk, ends no command in the middle of its work.
+//! nobody reads, or that is a file on a full disk, ends no command in the middle of its work; and that no name or message
+//! from outside acts on a terminal.
 
+use packet::printable;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
@@ -29,16 +31,25 @@ macro_rules! eprintln {
 /// Text on standard output. If it cannot be written, the command goes on with its work, and [`lost`] tells at the end.
 pub fn report(text: Arguments<'_>) {
     if LOST.get().is_none()
-        && let Err(error) = io::stdout().write_fmt(text)
+        && let Err(error) = io::stdout().write_all(printable::lines(&text.to_string()).as_bytes())
     {
         let _ = LOST.set(error);
     }
 }
 
-/// Text on standard error. If it cannot be written, there is nobody to tell.
+/// Text on standard error, printable wherever that leads. If it cannot be written, there is nobody to tell.
 pub fn say(text: Arguments<'_>) {
+    put(&printable::lines(&text.to_string()));
+}
+
+/// Writes a line on standard error, which is a terminal, over the one that stood there.
+pub fn redraw(line: &str) {
+    put(&format!("\r\x1b[K{}", printable::word(line)));
+}
+
+fn put(text: &str) {
     // In one piece: other processes may write there too.
-    let _ = io::stderr().write_all(text.to_string().as_bytes());
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Why a part of the reports is not on standard output, if that is so; a reader that has gone has seen enough.

@@ -18,6 +18,7 @@ use crate::packets::Ended;
 use node::{Rate, Time};
 use nodes::profile::Config;
 use packet::Tick;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Tell what packets are like in time: gaps, bursts, rate, loss
@@ -39,10 +40,10 @@ use std::path::PathBuf;
 pub struct ProfileCommand {
     /// What to read
     #[arg(value_name = "PORT|FILE", default_value = "-")]
-    sources: Vec<String>,
+    sources: Vec<OsString>,
     /// Tell what a device did to packets: FILE or FILE#INTERFACE before it, and behind it
     #[arg(long, num_args = 2, value_names = ["BEFORE", "BEHIND"], conflicts_with_all = ["sources", "count", "duration"])]
-    compare: Vec<String>,
+    compare: Vec<OsString>,
     /// With --compare: packets of each side that wait to be found on the other
     #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(16..=1 << 24))]
     within: u32,
@@ -164,7 +165,7 @@ impl ProfileCommand {
             true => subjects.list().iter().map(object::line).collect(),
             false => subjects.text(),
         };
-        stdout.write(told.as_bytes())?;
+        stdout.tell(&told)?;
         stdout.finish()?;
         fed?;
         Ok(verdict)

@@ -5,6 +5,7 @@ use crate::cat::tick;
 use crate::complaints::{Complaints, Leniency};
 use crate::confine;
 use crate::output::{Buffering, Output};
+use crate::ports::spec;
 use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
 use live::hook::{Config, Relay};
 use live::port::{self, Options, Port, PortSpec};
@@ -31,7 +32,7 @@ pub struct Run {
     /// The kind of node
     node: String,
     /// A port; given once for each port of the node
-    #[arg(long, value_name = "PORT", required = true)]
+    #[arg(long, value_name = "PORT", required = true, value_parser = spec())]
     on: Vec<PortSpec>,
     /// A key of the node's configuration
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]

@@ -6,6 +6,7 @@ use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
 use crate::packets::{Consumer, Ended, Packets};
+use crate::ports::spec;
 use crate::report;
 use anyhow::{bail, ensure};
 use live::file::Item;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
   wire send eth0 trace.pcapng --scale 2 --loop 10")]
 pub struct Send {
     /// Where to: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
+    #[arg(value_parser = spec())]
     port: PortSpec,
     /// What to send, `-` for standard input
     #[arg(default_value = "-")]

@@ -170,6 +170,6 @@ pub fn name(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".into()
     } else {
-        path.display().to_string()
+        path.to_string_lossy().into_owned()
     }
 }

@@ -476,3 +476,29 @@ fn an_output_may_be_a_link_a_pipe_or_have_any_mode() {
         .run("wire undump --words deep/real | cmp - t.lines")
         .good();
 }
+
+#[test]
+fn a_damaged_block_is_told_with_its_place_once() {
+    let place = Place::new("place-once");
+    place.write("t.lines", lines(3));
+    place.run("wire dump t.lines -o t.pcapng").good();
+    let mut capture = place.read("t.pcapng");
+    let number = |capture: &[u8], at: usize| {
+        u32::from_le_bytes(capture[at..at + 4].try_into().unwrap()) as usize
+    };
+    let mut at = 0;
+    while number(&capture, at) != 6 {
+        at += number(&capture, at + 4);
+    }
+    // Of an interface that there is not.
+    capture[at + 8] = 9;
+    place.write("t.pcapng", capture);
+    let ended = place.run("wire cat t.pcapng | wc -l");
+    let told = format!("byte {at}: a packet of an interface that was not described");
+    assert!(ended.err.contains(&told), "{ended:?}");
+    assert_eq!(
+        (ended.err.matches("byte ").count(), ended.out.trim()),
+        (1, "2"),
+        "{ended:?}"
+    );
+}

@@ -1,6 +1,7 @@
 //! What is wrong with a lab file, and where.
 
-use std::fmt;
+use packet::printable;
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 /// How many faults are told at once; those behind them often follow from them.
@@ -82,20 +83,20 @@ impl Faults {
         byte
     }
 
-    fn show(&self, fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show(&self, fault: &Fault, f: &mut String) -> fmt::Result {
         let (line, column) = self.place(fault.span.start);
         let source = self.text.lines().nth(line - 1).unwrap_or("");
         // A tab is as wide here as in the line, so that the caret stands right.
-        let indent: String = source
+        let before: String = source.chars().take(column - 1).collect();
+        let indent: String = printable::lines(&before)
             .chars()
-            .take(column - 1)
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
         let end = self.boundary(fault.span.end);
         let start = self.boundary(fault.span.start);
         let marked = self.text.get(start..end).unwrap_or("");
-        let marked = marked.lines().next().unwrap_or("").chars().count();
-        let carets = "^".repeat(marked.clamp(1, 200));
+        let marked = printable::lines(marked.lines().next().unwrap_or(""));
+        let carets = "^".repeat(marked.chars().count().clamp(1, 200));
         let margin = " ".repeat(line.to_string().len());
         writeln!(f, "error: {}", fault.message)?;
         writeln!(f, "{margin}--> {}:{line}:{column}", self.file)?;
@@ -111,13 +112,15 @@ impl Faults {
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
         for (index, fault) in self.list.iter().enumerate() {
             if index > 0 {
-                writeln!(f)?;
+                text.push('\n');
             }
-            self.show(fault, f)?;
+            self.show(fault, &mut text)?;
         }
-        Ok(())
+        // A lab file, and so its lines, may come from anywhere.
+        f.write_str(&printable::lines(&text))
     }
 }
 

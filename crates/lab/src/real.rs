@@ -17,6 +17,7 @@ use crate::plan::{Lab, NodePlan};
 use crate::run::World;
 use crate::tree::{Entry, Value, What};
 use live::crew::{Folder, Job, Staff};
+use live::port::PortSpec;
 use live::world::{Outside, Real, Stack};
 use node::Time;
 use std::collections::BTreeMap;
@@ -145,6 +146,30 @@ pub(crate) fn plan(
     }
     plan.staff.hosts = hosts(lab, &plan.real);
     Ok(plan)
+}
+
+/// Files that a node's programs leave behind, and those that stand for ports; the last by the folder that the process is in.
+pub(crate) fn outputs(node: &NodePlan) -> Vec<std::path::PathBuf> {
+    match node.kind.real {
+        Some(Kind::Process) => process::Process::read(&node.config).map_or(Vec::new(), |process| {
+            let outputs = process.jobs.iter().filter_map(|wish| wish.output.as_ref());
+            outputs.map(Into::into).collect()
+        }),
+        Some(Kind::Port) => {
+            let text = node
+                .config
+                .get("port")
+                .and_then(|port| port.read::<String>().ok());
+            let text = text.unwrap_or_default();
+            match text.parse() {
+                Ok(PortSpec::Capture(path) | PortSpec::Path(path)) => {
+                    vec![std::path::absolute(&path).unwrap_or(path)]
+                }
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// A plan whose folder is there, to be run.

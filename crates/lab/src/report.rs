@@ -7,8 +7,9 @@ use node::link::LinkCounters;
 use node::outcome::{Finish, Spread};
 use node::{Histogram, Outcome};
 use nodes::meter::{Statistics, Summary};
+use packet::printable;
 use serde_json::{Map, Value, json};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 /// The version of the JSON Lines, in each of them as `schema`.
@@ -263,6 +264,15 @@ fn link_losses(counters: &LinkCounters) -> [(&'static str, u64); 6] {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.text(&mut text)?;
+        // A lab file, and what its programs say, may come from anywhere.
+        f.write_str(&printable::lines(&text))
+    }
+}
+
+impl Report {
+    fn text(&self, f: &mut String) -> fmt::Result {
         let outcome = &self.outcome;
         let (world, seed) = (self.world.name(), self.seed);
         let ended = time(outcome.ended.as_ps() as f64);

@@ -9,7 +9,7 @@ use crate::real::Command;
 use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
-use crate::{Fault, Faults, file, plot};
+use crate::{Fault, Faults, file, outside, plot};
 use live::clock;
 use live::crew::JobReport;
 use live::file::Bytes;
@@ -60,6 +60,8 @@ pub struct Options {
     pub duration: Option<Time>,
     /// Writes no captures and no plots.
     pub dry: bool,
+    /// Lets the lab file name files outside of the folder for what the run writes.
+    pub allow_paths: bool,
     /// Asked now and then whether the run shall end now.
     pub stop: Option<fn() -> bool>,
     /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
@@ -124,6 +126,20 @@ pub enum LabError {
         /// Why not.
         source: io::Error,
     },
+    /// A file that would be written elsewhere than in the folder for output.
+    #[error(
+        "`{}` leads out of {}, the folder for what this lab writes: --out gives another folder, and --allow-paths lets \
+         the lab file write where it names, if you trust it", .file.display(), shown(.folder)
+    )]
+    Outside {
+        /// As the lab file names it.
+        file: PathBuf,
+        /// The folder for output.
+        folder: PathBuf,
+    },
+    /// A file that the lab has another use for.
+    #[error("`{}` {}: give it another name", .0.display(), .1)]
+    Twice(PathBuf, &'static str),
     /// A file could not be written; what was there under its name stands.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -138,6 +154,14 @@ pub enum LabError {
         /// Where it is.
         kept: Vec<PathBuf>,
     },
+}
+
+/// A folder's name; that of the folder one is in is empty.
+fn shown(folder: &Path) -> std::path::Display<'_> {
+    match folder.as_os_str().is_empty() {
+        true => Path::new(".").display(),
+        false => folder.display(),
+    }
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -198,6 +222,9 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             return Err(LabError::BlockLevel { first, second });
         }
     }
+    if !options.dry {
+        check_outputs(lab, world, options)?;
+    }
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed, world)?;
     let taps = stage.taps(lab);
@@ -247,6 +274,33 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         }
     }
     Ok(report(lab, world, seed, (outcome, jobs), stage, written))
+}
+
+/// Sees to it that what a run writes goes into the folder for it, if [`Options::allow_paths`] does not allow
+/// more, that no two files are the same, and that none is one that the lab replays.
+///
+/// # Errors
+/// The first file of which that does not hold.
+pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
+    let captures = lab.captures.iter().map(|plan| &plan.file);
+    let bits = lab.bits.iter().map(|plan| &plan.file);
+    let plots = lab.plots.iter().map(|plan| &plan.file);
+    let mut outputs: Vec<PathBuf> = captures
+        .chain(bits)
+        .chain(plots)
+        .map(PathBuf::from)
+        .collect();
+    if world == World::Live {
+        let real = lab.nodes.iter().flat_map(crate::real::outputs);
+        outputs.extend(real);
+    }
+    let replays = lab.nodes.iter().filter_map(|plan| {
+        let replay = plan.config.get("replay")?.read::<String>().ok()?;
+        Some(options.folder.join(replay))
+    });
+    let inputs: Vec<PathBuf> = replays.collect();
+    let out = options.out.as_ref().unwrap_or(&options.folder);
+    outside::check(out, &outputs, &inputs, options.allow_paths)
 }
 
 /// Everything around the graph of a run.

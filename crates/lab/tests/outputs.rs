@@ -29,12 +29,17 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn run(text: &str, out: &Path) -> lab::Report {
+    try_run(text, out, false).unwrap()
+}
+
+fn try_run(text: &str, out: &Path, allow_paths: bool) -> Result<lab::Report, lab::LabError> {
     let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
     let options = Options {
         out: Some(out.to_path_buf()),
+        allow_paths,
         ..Options::default()
     };
-    lab::run(&lab, World::Sim, &options).unwrap()
+    lab::run(&lab, World::Sim, &options)
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn folders_are_made_and_files_have_their_formats() {
 fn a_full_disk_is_told_and_the_report_is_there_all_the_same() {
     let out = scratch("full");
     std::os::unix::fs::symlink("/dev/full", out.join("b.pcap")).unwrap();
-    let report = run(PAIR, &out);
+    let report = try_run(PAIR, &out, true).unwrap();
     assert_eq!(report.failures.len(), 1);
     assert!(
         report.failures[0].contains("b.pcap after 0 bytes: No space left"),
@@ -171,4 +176,55 @@ fn a_kind_of_plot_that_there_is_not_is_refused() {
         faults.contains("arrivals") && faults.contains("histogram"),
         "{faults}"
     );
+}
+
+#[test]
+fn a_lab_file_writes_nowhere_but_in_its_folder_unless_it_may() {
+    let place = scratch("outside");
+    let out = place.join("out");
+    std::fs::create_dir_all(&out).unwrap();
+    std::os::unix::fs::symlink("..", out.join("up")).unwrap();
+    let absolute = place.join("b.pcap");
+    for name in ["../b.pcap", "up/b.pcap", absolute.to_str().unwrap()] {
+        let text = PAIR.replace("'b.pcap'", &format!("'{name}'"));
+        let error = try_run(&text, &out, false).unwrap_err().to_string();
+        assert!(
+            error.contains(name) && error.contains("--allow-paths"),
+            "{error}"
+        );
+        // Not even the plot, which would have been in its place.
+        assert!(
+            !absolute.exists() && !out.join("pictures").exists(),
+            "{name}"
+        );
+        let report = try_run(&text, &out, true).unwrap();
+        assert_eq!(report.failures, Vec::<String>::new());
+        assert_eq!(
+            std::fs::metadata(&absolute).unwrap().len(),
+            24 + 20_000 * 76
+        );
+        std::fs::remove_file(&absolute).unwrap();
+        std::fs::remove_dir_all(out.join("pictures")).unwrap();
+    }
+}
+
+#[test]
+fn a_run_that_fails_leaves_the_captures_of_the_one_before() {
+    let out = scratch("failing");
+    run(PAIR, &out);
+    let before = std::fs::read(out.join("b.pcap")).unwrap();
+    // It replays what it would write.
+    let text = PAIR.replace("gap = '1 us'\ncount = 20_000", "replay = 'b.pcap'");
+    let lab = lab::parse(&text).unwrap();
+    let options = Options {
+        folder: out.clone(),
+        ..Options::default()
+    };
+    let error = lab::run(&lab, World::Sim, &options)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("is read by this lab too"), "{error}");
+    assert!(std::fs::read(out.join("b.pcap")).unwrap() == before);
+    let names = std::fs::read_dir(&out).unwrap().count();
+    assert_eq!(names, 2, "b.pcap and pictures");
 }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use packet::printable;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +90,8 @@ impl Diagnostic {
         if let Some(help) = &self.help {
             let _ = writeln!(out, "  help: {help}");
         }
-        out
+        // Names and lines of the program are as whoever wrote it liked.
+        printable::lines(&out).into_owned()
     }
 }
 
@@ -107,15 +109,15 @@ fn excerpt(out: &mut String, sources: &Sources, span: Span, message: &str) {
         return;
     };
     let number = format!("{}", place.line);
-    let length = sources
-        .text(span)
-        .map_or(1, |text| text.lines().next().unwrap_or("").chars().count());
+    let marked = sources.text(span).and_then(|text| text.lines().next());
+    let length = printable::lines(marked.unwrap_or("")).chars().count();
     let (line, column) = window(line, place.column as usize - 1);
-    let room = line.chars().count().saturating_sub(column).max(1);
+    let at = line.char_indices().nth(column);
+    let (before, behind) = line.split_at(at.map_or(line.len(), |(at, _)| at));
+    let room = printable::lines(behind).chars().count().max(1);
     // Tabs stay tabs, so that the carets stand below what they mean.
-    let lead: String = line
+    let lead: String = printable::lines(before)
         .chars()
-        .take(column)
         .map(|c| if c == '\t' { '\t' } else { ' ' })
         .collect();
     let carets: String = core::iter::repeat_n('^', length.clamp(1, room)).collect();

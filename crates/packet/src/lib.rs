@@ -14,6 +14,7 @@
 //! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
 //! | [`line`](mod@line) | one packet as one text line (FORMATS section 1) |
+//! | [`printable`] | text from outside as it may be shown |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
 //! | [`segment`] | a piece of a byte stream in a frame: control channels on links |
 //! | [`sniff`] | tells what a file of packets is by its first bytes |
@@ -69,6 +70,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod line;
 pub mod mpls;
+pub mod printable;
 pub mod record;
 pub mod segment;
 pub mod sniff;

@@ -4,6 +4,7 @@ use crate::figure::{Figure, Mark, Panel};
 use crate::image::{FONT, TITLE};
 use crate::scale::Scale;
 use crate::trace::{Frame, Trace};
+use packet::printable;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -30,7 +31,12 @@ pub(crate) fn figure<DB: DrawingBackend>(root: &Area<DB>, figure: &Figure) -> Dr
     root.fill(&WHITE)?;
     let (width, _) = root.dim_in_pixel();
     let title = style(28, HPos::Center, VPos::Center, true);
-    root.draw_text(&figure.title, &title, (width as i32 / 2, TITLE as i32 / 2))?;
+    write(
+        root,
+        &figure.title,
+        &title,
+        (width as i32 / 2, TITLE as i32 / 2),
+    )?;
     let mut top = TITLE;
     for panel in figure.drawn() {
         let bottom = top + figure.panel_height();
@@ -39,6 +45,16 @@ pub(crate) fn figure<DB: DrawingBackend>(root: &Area<DB>, figure: &Figure) -> Dr
         top = bottom;
     }
     root.present()
+}
+
+/// Writes a text, which may be any: names and titles come from users' files.
+fn write<DB: DrawingBackend>(
+    area: &Area<DB>,
+    text: &str,
+    style: &TextStyle<'_>,
+    at: (i32, i32),
+) -> Drawn<DB> {
+    area.draw_text(&printable::word(text), style, at)
 }
 
 fn style(size: u32, across: HPos, down: VPos, bold: bool) -> TextStyle<'static> {
@@ -57,7 +73,7 @@ fn panel<DB: DrawingBackend>(area: &Area<DB>, panel: &Panel) -> Drawn<DB> {
     let mut top = ABOVE;
     if !panel.title.is_empty() {
         let bold = style(20, HPos::Center, VPos::Top, true);
-        area.draw_text(&panel.title, &bold, ((LEFT + width - RIGHT) / 2, top))?;
+        write(area, &panel.title, &bold, ((LEFT + width - RIGHT) / 2, top))?;
         top += LINE;
     }
     let frame = Frame {
@@ -99,7 +115,7 @@ fn legend<DB: DrawingBackend>(
     let (mut x, mut y) = (LEFT, top + LINE / 2);
     let mut any = false;
     for trace in traces.iter().filter(|trace| !trace.series.label.is_empty()) {
-        let mut label = trace.series.label.clone();
+        let mut label = printable::word(&trace.series.label).into_owned();
         if trace.series.is_empty() {
             label.push_str(" (none)");
         }
@@ -110,7 +126,7 @@ fn legend<DB: DrawingBackend>(
         }
         any = true;
         trace.sample(area, (x, y))?;
-        area.draw_text(&label, &text, (x + SAMPLE + 8, y))?;
+        write(area, &label, &text, (x + SAMPLE + 8, y))?;
         x += wide + APART;
     }
     Ok(if any { y + LINE / 2 + 4 } else { top + 4 })
@@ -132,7 +148,7 @@ fn axes<DB: DrawingBackend>(area: &Area<DB>, panel: &Panel, frame: &Frame) -> Dr
         let x = x.round() as i32;
         area.draw(&PathElement::new([(x, top), (x, bottom + 5)], GRID))?;
         area.draw(&PathElement::new([(x, bottom), (x, bottom + 5)], AXIS))?;
-        area.draw_text(&text, &below, (x, bottom + 8))?;
+        write(area, &text, &below, (x, bottom + 8))?;
     }
     let beside = style(16, HPos::Right, VPos::Center, false);
     for (value, text) in frame.y.ticks(((bottom - top) / 44) as usize) {
@@ -142,18 +158,19 @@ fn axes<DB: DrawingBackend>(area: &Area<DB>, panel: &Panel, frame: &Frame) -> Dr
         let y = y.round() as i32;
         area.draw(&PathElement::new([(left, y), (right, y)], GRID))?;
         area.draw(&PathElement::new([(left - 5, y), (left, y)], AXIS))?;
-        area.draw_text(&text, &beside, (left - 9, y))?;
+        write(area, &text, &beside, (left - 9, y))?;
     }
     let name = style(18, HPos::Center, VPos::Bottom, false);
     let (_, height) = area.dim_in_pixel();
-    area.draw_text(
+    write(
+        area,
         &panel.x.name,
         &name,
         ((left + right) / 2, height as i32 - 8),
     )?;
     let upright = style(18, HPos::Center, VPos::Center, false);
     let upright = upright.transform(FontTransform::Rotate270);
-    area.draw_text(&panel.y.name, &upright, (20, (top + bottom) / 2))
+    write(area, &panel.y.name, &upright, (20, (top + bottom) / 2))
 }
 
 /// Draws a line of reference, and its name at the upper or the right end.
@@ -168,15 +185,15 @@ fn reference<DB: DrawingBackend>(area: &Area<DB>, mark: &Mark, frame: &Frame) ->
     match mark.vertical {
         true if x < (frame.left + 3 * frame.right) / 4 => {
             let text = style(15, HPos::Left, VPos::Top, false);
-            area.draw_text(&mark.label, &text, (x + 6, frame.top + 4))
+            write(area, &mark.label, &text, (x + 6, frame.top + 4))
         }
         true => {
             let text = style(15, HPos::Right, VPos::Top, false);
-            area.draw_text(&mark.label, &text, (x - 6, frame.top + 4))
+            write(area, &mark.label, &text, (x - 6, frame.top + 4))
         }
         false => {
             let text = style(15, HPos::Right, VPos::Bottom, false);
-            area.draw_text(&mark.label, &text, (frame.right - 6, y - 3))
+            write(area, &mark.label, &text, (frame.right - 6, y - 3))
         }
     }
 }

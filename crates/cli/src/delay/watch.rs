@@ -2,7 +2,6 @@
 
 use node::{Frame, Node, Out, Port, Time};
 use nodes::delay::Delay;
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -105,7 +104,7 @@ impl Drop for Watch {
             thread.thread().unpark();
             let _ = thread.join();
         }
-        eprint!("\r\x1b[K");
+        crate::print::redraw("");
     }
 }
 
@@ -137,7 +136,6 @@ fn every_second(board: &Board, names: &[String]) {
                 way.lost.load(Relaxed),
             );
         }
-        eprint!("\r\x1b[K{line}");
-        let _ = std::io::stderr().flush();
+        crate::print::redraw(&line);
     }
 }

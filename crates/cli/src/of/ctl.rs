@@ -337,7 +337,7 @@ impl Session {
     fn put(&mut self, told: show::Told) -> anyhow::Result<()> {
         let (text, object) = told;
         let line = if self.json { object.to_string() } else { text };
-        self.out.write(format!("{line}\n").as_bytes())
+        self.out.tell(&format!("{line}\n"))
     }
 
     /// Tells the answer to a request.
@@ -359,7 +359,7 @@ impl Session {
         connection.multipart(query, |answer, version| {
             for (text, object) in show::answer(&answer, version) {
                 let line = if *json { object.to_string() } else { text };
-                out.write(format!("{line}\n").as_bytes())?;
+                out.tell(&format!("{line}\n"))?;
             }
             Ok(())
         })

@@ -5,6 +5,7 @@ use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::Leniency;
 use crate::confine;
+use crate::ports::spec;
 use crate::run::{Opened, drive};
 use live::port::{Options, PortSpec};
 use node::{Rate, Time};
@@ -23,7 +24,7 @@ use packet::Tick;
   wire of switch --on eth1,eth2 --listen ptcp:6654 --fail-mode standalone --protocols 1.3")]
 pub struct Switch {
     /// Ports of the switch, in order; may be given several times
-    #[arg(long, value_name = "PORT", required = true, value_delimiter = ',')]
+    #[arg(long, value_name = "PORT", required = true, value_delimiter = ',', value_parser = spec())]
     on: Vec<PortSpec>,
     /// A controller to connect with; may be given several times
     #[arg(long, value_name = "CHANNEL")]

@@ -188,7 +188,7 @@ impl Words {
                     } else {
                         row.to_string()
                     };
-                    stdout.write(format!("{text}\n").as_bytes())?;
+                    stdout.tell(&format!("{text}\n"))?;
                     continue;
                 }
                 if let Some(error) = answer["error"].as_str() {

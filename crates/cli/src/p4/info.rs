@@ -2,12 +2,12 @@
 
 use super::source::Reading;
 use crate::Verdict;
+use crate::output::{Buffering, Output};
 use live::output::apart;
 use p4::ir::{Program, SectionId, Terminator};
 use p4::passes;
 use serde_json::{Value, json};
 use std::fmt;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// What a controller has to know of a program: its P4Info
@@ -53,18 +53,18 @@ impl Info {
             live::output::replace(path, text.as_bytes())?;
             return Ok(Verdict::Good);
         }
-        let mut out = std::io::stdout().lock();
-        if self.json {
-            writeln!(
-                out,
-                "{{\"schema\":\"wire-p4-info/1\",\"p4info\":{},\"passes\":{}}}",
+        let passes = Passes::of(program);
+        let text = match self.json {
+            true => format!(
+                "{{\"schema\":\"wire-p4-info/1\",\"p4info\":{},\"passes\":{}}}\n",
                 info.json(),
-                Passes::of(program).json()
-            )?;
-        } else {
-            out.write_all(info.text().as_bytes())?;
-            write!(out, "{}", Passes::of(program))?;
-        }
+                passes.json()
+            ),
+            false => format!("{}{passes}", info.text()),
+        };
+        let mut stdout = Output::open(&Buffering::default())?;
+        stdout.write(text.as_bytes())?;
+        stdout.finish()?;
         Ok(Verdict::Good)
     }
 }
@@ -154,7 +154,14 @@ impl fmt::Display for Passes<'_> {
             }
             for group in self.tables(id) {
                 let at_once = if group.len() > 1 { ", at once" } else { "" };
-                writeln!(f, "# {}: table {}{at_once}", section.name, group.join(", "))?;
+                let tables = group.join(", ");
+                // A name of several lines would become part of the text format.
+                writeln!(
+                    f,
+                    "# {}: table {}{at_once}",
+                    section.name,
+                    packet::printable::word(&tables)
+                )?;
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::cat::tick;
 use crate::complaints::Leniency;
 use crate::confine;
 use crate::of::Keys;
+use crate::ports::spec;
 use crate::run::Opened;
 use ::pipeline::architecture::{Config, Pipeline};
 use ::pipeline::control::Control;
@@ -35,7 +36,7 @@ pub struct Run {
     /// The program
     program: PathBuf,
     /// A port; given once for each
-    #[arg(long, value_name = "PORT", required = true)]
+    #[arg(long, value_name = "PORT", required = true, value_parser = spec())]
     on: Vec<PortSpec>,
     #[command(flatten)]
     reading: Reading,

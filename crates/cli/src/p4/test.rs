@@ -147,14 +147,14 @@ impl Test {
                 failed[index] |= !outcome.failures.is_empty();
                 if self.json {
                     let line = object(path, test, *engine, &outcome);
-                    stdout.write(format!("{line}\n").as_bytes())?;
+                    stdout.tell(&format!("{line}\n"))?;
                 }
                 results[index].push(outcome);
             }
         }
         if !self.json {
             for (test, outcomes) in tests.iter().zip(&results) {
-                stdout.write(self.text(test, &engines, outcomes).as_bytes())?;
+                stdout.tell(&self.text(test, &engines, outcomes))?;
             }
         }
         Ok(failed.into_iter().filter(|failed| *failed).count())

@@ -109,7 +109,7 @@ impl Trace {
                 true => trace::json(&trace, program, Some(&compiled.sources)) + "\n",
                 false => trace::text(&trace, program, Some(&compiled.sources)) + "\n",
             };
-            stdout.write(text.as_bytes())
+            stdout.tell(&text)
         };
         if let Some(path) = &self.stf {
             let name = path.display().to_string();

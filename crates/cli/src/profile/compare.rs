@@ -7,6 +7,7 @@ use crate::complaints::Complaints;
 use crate::departures::Departures;
 use crate::output::{self, Buffering, Output};
 use crate::packets::{Consumer, Packets};
+use crate::stream::name;
 use anyhow::{Context, bail};
 use lab::table::{Table, cells, number, time};
 use live::file::Item;
@@ -15,7 +16,9 @@ use nodes::filter::Program;
 use packet::Tick;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Lost packets that the text names.
@@ -23,7 +26,7 @@ const NAMED: usize = 8;
 
 /// What is to be compared, and how.
 pub struct Task<'a> {
-    pub sources: &'a [String],
+    pub sources: &'a [OsString],
     pub config: Config,
     pub filter: Option<Program>,
     pub tick: Tick,
@@ -48,17 +51,23 @@ enum Wanted {
 
 impl Capture {
     /// Opens `FILE` or `FILE#INTERFACE`, the interface by its name or its number.
-    fn open(text: &str, task: &Task<'_>) -> anyhow::Result<Capture> {
+    fn open(text: &OsStr, task: &Task<'_>) -> anyhow::Result<Capture> {
         let whole = text == "-" || Path::new(text).exists();
-        let (path, wanted) = match text.rsplit_once('#').filter(|_| !whole) {
+        let bytes = text.as_bytes();
+        let divided = bytes.iter().rposition(|&byte| byte == b'#');
+        let (path, wanted) = match divided.filter(|_| !whole) {
             None => (text, Wanted::All),
-            Some((path, interface)) => match interface.parse() {
-                Ok(number) => (path, Wanted::Number(number)),
-                Err(_) => (path, Wanted::Name(interface.into())),
-            },
+            Some(at) => {
+                let interface = String::from_utf8_lossy(&bytes[at + 1..]);
+                let wanted = match interface.parse() {
+                    Ok(number) => Wanted::Number(number),
+                    Err(_) => Wanted::Name(interface.into()),
+                };
+                (OsStr::from_bytes(&bytes[..at]), wanted)
+            }
         };
         Ok(Capture {
-            name: text.into(),
+            name: name(Path::new(text)),
             packets: Packets::open(Path::new(path), &task.complaints)?.with_lengths(),
             wanted,
             departures: Departures::new(task.tick),
@@ -131,7 +140,8 @@ pub fn run(
     };
     if before == behind {
         bail!(
-            "`{before}` is on both sides; of a capture with two interfaces, write FILE#0 and FILE#1"
+            "`{}` is on both sides; of a capture with two interfaces, write FILE#0 and FILE#1",
+            before.to_string_lossy()
         );
     }
     let mut sides = [Capture::open(before, task)?, Capture::open(behind, task)?];
@@ -151,7 +161,9 @@ pub fn run(
         }
     }
     let verdict = task.complaints.finish();
-    let names = [before.as_str(), behind.as_str()];
+    let names = [before, behind].map(|name| name.to_string_lossy().into_owned());
+    let names = names.each_ref().map(String::as_str);
+    let [before, behind] = names;
     for path in plots {
         let plain = format!("{before} to {behind}");
         output::picture(&picture(&comparison, title.unwrap_or(&plain)), path)?;
@@ -162,7 +174,7 @@ pub fn run(
         true => objects(&comparison, names, units),
         false => text(&comparison, names, units),
     };
-    stdout.write(told.as_bytes())?;
+    stdout.tell(&told)?;
     stdout.finish()?;
     let (by_probe, by_content) = comparison.found();
     Ok(verdict.max(Verdict::if_good(by_probe + by_content > 0)))

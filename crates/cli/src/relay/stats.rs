@@ -47,9 +47,6 @@ impl Stats {
         loop {
             let relays = all(&folders());
             let mut text = String::new();
-            if clears {
-                text.push_str("\x1b[H\x1b[J");
-            }
             if relays.is_empty() && !self.json {
                 text.push_str("no relay is running (wire relay run)\n");
             }
@@ -61,7 +58,10 @@ impl Stats {
                 true => rows.iter().for_each(|(now, row)| row.line(now, &mut text)),
                 false => table(&rows, &mut text)?,
             }
-            stdout.write(text.as_bytes())?;
+            if clears {
+                stdout.clear()?;
+            }
+            stdout.tell(&text)?;
             stdout.flush()?;
             if self.once {
                 stdout.finish()?;

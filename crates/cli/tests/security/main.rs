@@ -1,6 +1,7 @@
 //! Who may reach what runs.
 
 mod certificates;
+mod escaping;
 mod listeners;
 mod privileges;
 mod rest;

@@ -145,6 +145,8 @@ impl Captured {
                 Some(reason) => complaint(reason),
                 None => Found::Nothing,
             },
+            // The complaint has a place of its own.
+            Block::Damaged(CaptureError::Block { reason, .. }) => complaint(reason.into()),
             Block::Damaged(error) => complaint(error.to_string()),
             Block::Section(options) => {
                 self.begin(options);

@@ -1,7 +1,9 @@
 //! How a port is named.
 
 use crate::channel::ChannelSpec;
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -74,6 +76,24 @@ pub enum SpecError {
 
 const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
+
+impl PortSpec {
+    /// The same of a name that may be no UTF-8, as paths may: only `pcap:FILE` and paths can be that.
+    ///
+    /// # Errors
+    /// As by [`FromStr`].
+    pub fn from_os(name: &OsStr) -> Result<PortSpec, SpecError> {
+        if let Some(text) = name.to_str() {
+            return text.parse();
+        }
+        let bytes = name.as_bytes();
+        match bytes.strip_prefix(b"pcap:") {
+            Some(file) => Ok(PortSpec::Capture(OsStr::from_bytes(file).into())),
+            None if bytes.contains(&b'/') => Ok(PortSpec::Path(name.into())),
+            None => Err(SpecError::Name(name.to_string_lossy().into())),
+        }
+    }
+}
 
 impl FromStr for PortSpec {
     type Err = SpecError;

@@ -5,6 +5,7 @@ use super::{Graph, Node, Shape};
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
+use packet::printable;
 
 const MARGIN: i32 = 24;
 const HEADING: i32 = 40;
@@ -247,7 +248,8 @@ fn own_loop(out: &mut String, place: &layout::Place, label: &str) {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+    printable::word(text)
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }

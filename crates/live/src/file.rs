@@ -466,6 +466,15 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
                 let reason = form.map_or_else(|| error.to_string(), str::to_owned);
                 (used, complaint(number, reason))
             }
+            // Its writer has gone in the middle of it. Text without its last line feed is a whole line as well.
+            Ok(Some(_)) if used == line.len() && packet::flow::is_cut(frame) => (
+                used,
+                complaint(
+                    number,
+                    "cut off: it has no line feed, and its IP packet is longer; it was skipped"
+                        .into(),
+                ),
+            ),
             Ok(Some(head)) => {
                 let head = Head {
                     hash: head.hash,

@@ -151,6 +151,30 @@ fn what_makes_no_sense_is_told_with_its_place_and_skipped() {
 }
 
 #[test]
+fn a_last_line_that_was_cut_off_is_no_packet() {
+    let ip = "020000000001 0200000000FF 0800 45 00 00 18 00 00 00 00 40 11 00 00 0A 00 00 01 0A 00 00 02 AB CD EF 01";
+    let tagged = ip.replace("0800", "8100 00 07 08 00");
+    let six = "020000000001 0200000000FF 86DD 60 00 00 00 00 02 3B 40 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02 AB CD";
+    let packets = |text: String| {
+        let mut source =
+            Source::from_reader("test", Box::new(io::Cursor::new(text.into_bytes()))).unwrap();
+        while let Next::Item(_) = source.next().unwrap() {}
+        (source.counters().packets, source.counters().skipped)
+    };
+    for line in [ip, &tagged, six] {
+        assert_eq!(packets(format!("{line}\n")), (1, 0), "{line}");
+        // Text whose last line has no line feed is as good.
+        assert_eq!(packets(line.into()), (1, 0), "{line}");
+        let cut = &line[..line.len() - 3];
+        assert_eq!(packets(cut.into()), (0, 1), "{cut}");
+        assert_eq!(packets(line[..60].into()), (0, 1));
+        // What has a line feed was meant so, as are packets that a capture has cut short.
+        assert_eq!(packets(format!("{cut}\n")), (1, 0), "{cut}");
+    }
+    assert_eq!(packets("020000000001 0200000000FF 0806 00".into()), (1, 0));
+}
+
+#[test]
 fn garbage_between_records_is_measured() {
     let stream = [records(1), b"garbage".to_vec(), records(2)].concat();
     let mut source = source(stream, 1 << 20);

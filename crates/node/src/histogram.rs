@@ -279,7 +279,9 @@ mod tests {
     #[test]
     fn few_values_are_known_exactly_and_many_in_no_more_digits_than_they_have() {
         let mut delays = Histogram::default();
-        [94_175_231, 7, 94_175_233].map(|delay| delays.record(delay));
+        for delay in [94_175_231, 7, 94_175_233] {
+            delays.record(delay);
+        }
         assert_eq!(delays.value_at(1, 2), 94_175_231);
         // Ten milliseconds in picoseconds, but for some.
         let mut gaps = Histogram::default();

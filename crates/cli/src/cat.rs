@@ -14,7 +14,7 @@ use anyhow::bail;
 use live::file::Item;
 use live::port::PortSpec;
 use nodes::filter::Program;
-use packet::{LONGEST, Packet, Stamp, Tick};
+use packet::{Date, LONGEST, Packet, Stamp, Tick};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,9 @@ pub struct Cat {
     sources: Vec<OsString>,
     #[command(flatten)]
     selection: Selection,
+    /// Dates in place of timestamp words, by this machine's epoch
+    #[arg(long, conflicts_with = "no_time")]
+    dates: bool,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", value_parser = tick)]
     tick: Option<Tick>,
@@ -101,6 +104,7 @@ impl Cat {
             form: self.form.form(),
             selector: self.selection.selector()?,
             epoch_ps: u128::from(live::clock::epoch_ns()) * 1_000,
+            dates: self.dates,
         };
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
@@ -156,6 +160,8 @@ pub struct Writer {
     pub selector: Selector,
     /// The zero of words, ps since 1970.
     pub epoch_ps: u128,
+    /// Whether words become dates.
+    pub dates: bool,
 }
 
 impl Writer {
@@ -167,7 +173,14 @@ impl Writer {
             Stamp::Word(word) => self.epoch_ps + tick.ps(word),
         };
         if self.selector.takes(packet.bytes, at_ps) {
-            self.form.append(packet, tick, self.stdout.buffer())?;
+            let dated = Packet {
+                stamp: match self.dates {
+                    true => Date::from_ps(at_ps()).map(Stamp::Date),
+                    false => packet.stamp,
+                },
+                ..*packet
+            };
+            self.form.append(&dated, tick, self.stdout.buffer())?;
             self.stdout.relieve()?;
         }
         Ok(self.selector.wants_more())

@@ -52,6 +52,7 @@ impl Undump {
             form: self.form.form(),
             selector: self.selection.selector()?,
             epoch_ps: 0,
+            dates: false,
         };
         confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();

@@ -164,6 +164,23 @@ fn a_capture_of_words_gives_them_back_where_they_are_asked_for() {
 }
 
 #[test]
+fn words_become_dates_by_the_epoch_where_that_is_asked_for() {
+    let place = Place::new("dates-asked");
+    place.write("t.lines", shell::lines(5));
+    // The epoch that a capture of them names is taken at another moment; the clocks do not run apart by more.
+    let script = "diff <(wire cat --dates t.lines | cut -c1-12) <(wire dump t.lines | wire cat | cut -c1-12)";
+    place.run(script).good();
+    let gap = "wire cat --dates t.lines | wire cat --json --time delta | tail -1 | grep -o '\"time\":[0-9.]*'";
+    assert_eq!(place.run(gap).good(), "\"time\":0.000001000\n");
+    let dated = testdata("nano.pcap");
+    place
+        .run(&format!(
+            "cmp <(wire cat --dates {dated}) <(wire cat {dated})"
+        ))
+        .good();
+}
+
+#[test]
 fn what_a_form_of_time_cannot_hold_is_an_error_or_told() {
     let place = Place::new("dates-bounds");
     place.write("pico.pcapng", capture(12, 1_700_000_000, &[1_001]));

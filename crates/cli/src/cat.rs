@@ -8,12 +8,13 @@ use crate::confine::{self, Still};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
+use crate::select::{Selection, Selector};
 use crate::zero::Zero;
 use anyhow::bail;
 use live::file::Item;
 use live::port::PortSpec;
 use nodes::filter::Program;
-use packet::{LONGEST, Packet, Tick};
+use packet::{LONGEST, Packet, Stamp, Tick};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -30,12 +31,8 @@ pub struct Cat {
     /// What to read
     #[arg(value_name = "PORT|FILE", default_value = "-")]
     sources: Vec<OsString>,
-    /// Stop after this many packets
-    #[arg(long, short, value_name = "N")]
-    count: Option<u64>,
-    /// Only packets that fit a BPF expression, such as 'udp port 53'
-    #[arg(long, short, value_name = "EXPRESSION")]
-    filter: Option<String>,
+    #[command(flatten)]
+    selection: Selection,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", value_parser = tick)]
     tick: Option<Tick>,
@@ -102,8 +99,8 @@ impl Cat {
         let mut out = Writer {
             stdout: Output::reading(&files, &self.buffering)?,
             form: self.form.form(),
-            filter: self.filter.as_deref().map(compile).transpose()?,
-            left: self.count.unwrap_or(u64::MAX),
+            selector: self.selection.selector()?,
+            epoch_ps: u128::from(live::clock::epoch_ns()) * 1_000,
         };
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
@@ -121,7 +118,7 @@ impl Cat {
             ports::copy(opened, &mut out, &complaints)
         };
         let result = copy();
-        let done = self.count.is_none() || out.left == 0;
+        let done = out.selector.is_done();
         // What was read before something went wrong is written all the same.
         out.stdout.finish()?;
         let verdict = complaints.finish();
@@ -156,26 +153,24 @@ pub fn compile(expression: &str) -> anyhow::Result<Program> {
 pub struct Writer {
     pub stdout: Output,
     pub form: Form,
-    pub filter: Option<Program>,
-    pub left: u64,
+    pub selector: Selector,
+    /// The zero of words, ps since 1970.
+    pub epoch_ps: u128,
 }
 
 impl Writer {
     /// Writes a packet; false if it was the last that is wanted.
     #[inline]
     fn packet(&mut self, packet: &Packet<'_>, tick: Tick) -> anyhow::Result<bool> {
-        if self.left == 0 {
-            return Ok(false);
+        let at_ps = || match packet.stamp.unwrap_or(Stamp::Word(0)) {
+            Stamp::Date(date) => date.as_ps(),
+            Stamp::Word(word) => self.epoch_ps + tick.ps(word),
+        };
+        if self.selector.takes(packet.bytes, at_ps) {
+            self.form.append(packet, tick, self.stdout.buffer())?;
+            self.stdout.relieve()?;
         }
-        if let Some(filter) = &self.filter
-            && filter.run(packet.bytes) == 0
-        {
-            return Ok(true);
-        }
-        self.form.append(packet, tick, self.stdout.buffer())?;
-        self.stdout.relieve()?;
-        self.left -= 1;
-        Ok(self.left > 0)
+        Ok(self.selector.wants_more())
     }
 }
 

@@ -1,32 +1,39 @@
-//! `wire dump`: lines, records or captures as a capture with nanosecond stamps (`ethdump`, paper 001
-//! section 6.1).
+//! `wire dump`: lines, records or captures as captures (`ethdump`, paper 001 section 6.1): chosen, merged, moved in time, split.
+
+mod file;
+mod merge;
+mod split;
 
 use crate::Verdict;
 use crate::cat::tick;
-use crate::complaints::Strictness;
+use crate::complaints::{Complaints, Strictness};
 use crate::confine::{self, Still};
 use crate::departures::Departures;
-use crate::output::{Buffering, Output};
+use crate::output::Buffering;
 use crate::packets::{Consumer, Ended, Packets};
 use crate::profile::Subjects;
-use crate::{stream, zero};
+use crate::select::{Selection, Selector};
+use crate::stream;
+use crate::time::Shift;
 use anyhow::{bail, ensure};
+use file::{Dated, File, Form, Losses};
 use live::file::Item;
+use merge::Taker;
 use nodes::profile::Config;
-use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution, Statistics};
-use packet::{LONGEST, Tick};
+use packet::Tick;
+use packet::capture::ETHERNET;
+use split::{Goes, Split, Splitter};
 use std::path::{Path, PathBuf};
-
-const SECOND: u128 = 1_000_000_000_000;
 
 /// Write packets as a pcapng or pcap file
 ///
-/// Dates are kept to the last digit: the file has nanoseconds, and picoseconds where a packet needs them. Timestamp
-/// words of lines and records become dates by the machine's epoch, or by that of --epoch; the file says which, so that
-/// `wire undump --words` gives them back. Departures get the time at which a port would send them.
+/// Captures keep dates to the last digit, interfaces, link types, lengths and comments. Words of lines and records
+/// become dates by the machine's epoch, or by --epoch; the file says which, for `wire undump --words`. Departures get
+/// the time at which a port would send them.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  wire cat eth0 --count 100 | wire dump -o eth0.pcapng")]
+#[command(after_help = "Examples:
+  wire cat eth0 --count 100 | wire dump -o eth0.pcapng
+  wire dump before.pcapng behind.pcapng --merge --since +1s -o both.pcapng")]
 pub struct Dump {
     /// Files to read, `-` for standard input
     #[arg(default_value = "-")]
@@ -37,6 +44,17 @@ pub struct Dump {
     /// Write the older pcap format, with nanosecond stamps
     #[arg(long)]
     pcap: bool,
+    #[command(flatten)]
+    selection: Selection,
+    /// Take the packets of all files by their times, not file by file
+    #[arg(long)]
+    merge: bool,
+    /// Move all packets in time, such as 2h as 7200, -1.5s or 10ns
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    shift: Option<Shift>,
+    /// Write several files, named FILE-00001 and so on: a new one each 1000 (packets), 10s or 100MB; or one for each `flow`
+    #[arg(long, value_name = "HOW")]
+    split: Option<Split>,
     /// The time at which timestamp words are zero, in ns since 1970
     #[arg(long, value_name = "NS")]
     epoch: Option<u64>,
@@ -52,84 +70,93 @@ pub struct Dump {
     strictness: Strictness,
 }
 
-/// A capture being written.
-struct Writer {
-    out: Output,
-    format: Format,
-    tick: Tick,
-    epoch_ns: u64,
-    interfaces: Vec<Written>,
-    /// The interface of the packet before.
-    last: usize,
+/// Captures being written.
+struct Writer<'a> {
+    dump: &'a Dump,
+    form: Form,
+    selector: Selector,
+    splitter: Option<Splitter>,
+    files: Vec<Option<File>>,
+    /// Those that are read: one's departures, and when its last packet came.
+    read: Vec<(Departures, u128)>,
     /// Which file is being read.
     file: usize,
-    packets: u64,
-    /// Whether pcap may round stamps, and how many it did.
-    rounds: bool,
-    rounded: u64,
-    departures: Departures,
+    losses: Losses,
+    /// Packets of captures without a time.
+    undated: u64,
+    /// Of each capture, packets that are not in the order of time, and blocks that were left out.
+    notes: Vec<(PathBuf, u64, u64)>,
     /// What the packets are like in time, if that is to be told.
     summary: Option<Subjects>,
-}
-
-enum Format {
-    Pcap(PcapWriter),
-    Pcapng(PcapngWriter),
-}
-
-/// An interface in the file.
-struct Written {
-    of: Origin,
-    resolution: Resolution,
-    offset_s: i64,
-    packets: u64,
-}
-
-/// Where packets come from: an interface of a file, or lines and records.
-type Origin = Option<(usize, u32)>;
-
-impl Written {
-    fn takes(&self, of: Origin, at_ps: u128) -> bool {
-        self.of == of && self.resolution.exact(at_ps, self.offset_s).is_some()
-    }
 }
 
 impl Dump {
     /// Writes every packet of every file.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
+        let standard = self.output == Path::new("-");
+        ensure!(
+            self.split.is_none() || !standard,
+            "--split writes several files; name them by -o FILE"
+        );
+        ensure!(
+            !(self.merge && self.summary),
+            "--summary tells of files one by one; leave out --merge, or ask `wire profile`"
+        );
         let complaints = self.strictness.complaints();
-        let mut writer = Writer {
-            out: Output::create(&self.output, &self.files, &self.buffering)?,
-            format: match self.pcap {
-                true => Format::Pcap(PcapWriter::NANO),
-                false => Format::Pcapng(PcapngWriter::default()),
-            },
+        let form = Form {
+            pcap: self.pcap,
+            rounds: complaints.lenient(),
             tick: self.tick,
             epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
-            interfaces: Vec::new(),
-            last: 0,
+        };
+        let mut writer = Writer {
+            dump: &self,
+            form,
+            selector: self.selection.selector()?,
+            splitter: self.split.map(Splitter::new),
+            files: Vec::new(),
+            read: (0..self.files.len())
+                .map(|_| {
+                    (
+                        Departures::new(self.tick),
+                        u128::from(form.epoch_ns) * 1_000,
+                    )
+                })
+                .collect(),
             file: 0,
-            packets: 0,
-            rounds: complaints.lenient(),
-            rounded: 0,
-            departures: Departures::new(self.tick),
+            losses: Losses::default(),
+            undated: 0,
+            notes: Vec::new(),
             summary: self
                 .summary
                 .then(|| Subjects::new(Config::default(), self.tick)),
         };
-        if writer.out.is_terminal() {
-            bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
+        // Inputs that are not there are found before an output is touched.
+        let inputs = self.files.iter().map(PathBuf::as_path);
+        live::output::apart(&self.output, inputs)?;
+        if self.split.is_none() {
+            let file = writer.create(&self.output)?;
+            if file.is_terminal() {
+                bail!(
+                    "a capture is not for a terminal; use -o FILE, or pipe it into another command"
+                );
+            }
+            writer.files.push(Some(file));
         }
-        let writes = self.output != Path::new("-");
         confine::reader(Still {
-            writes,
+            writes: !standard,
             ..Still::default()
         })?;
-        let copy = |writer: &mut Writer| -> anyhow::Result<()> {
+        let open = |path: &PathBuf| Ok(Packets::open(path, &complaints)?.verbatim());
+        let copy = |writer: &mut Writer<'_>| -> anyhow::Result<()> {
+            if self.merge {
+                let files: anyhow::Result<Vec<Packets>> = self.files.iter().map(open).collect();
+                return merge::merge(files?, writer);
+            }
             for (file, path) in self.files.iter().enumerate() {
                 writer.file = file;
-                let mut packets = Packets::open(path, &complaints)?.with_lengths();
+                let mut packets = open(path)?;
                 if let Some(summary) = &mut writer.summary {
                     summary.begin(&stream::name(path));
                 }
@@ -137,7 +164,8 @@ impl Dump {
                 if let Some(summary) = &mut writer.summary {
                     summary.end();
                 }
-                if copied? == Ended::Stopped {
+                writer.over(file, &packets, 0);
+                if copied? == Ended::Stopped || !writer.selector.wants_more() {
                     break;
                 }
             }
@@ -146,159 +174,158 @@ impl Dump {
         let result = copy(&mut writer);
         let summary = writer.summary.take();
         // What was taken before an error is a whole capture; without the error it takes its place.
-        if result.is_ok() || writer.packets > 0 {
-            writer.end();
-        }
-        if result.is_ok() {
-            writer.out.finish()?;
-        }
+        writer.end(result.is_ok())?;
         if let Some(summary) = summary {
             summary.tell();
         }
-        complaints.lost(
-            writer.rounded,
-            format_args!(
-                "{} packets have stamps between two nanoseconds, which pcap rounds down",
-                writer.rounded
-            ),
-        );
+        writer.tell(&complaints);
+        let done = writer.selector.is_done();
         let verdict = complaints.finish();
         result?;
-        Ok(verdict)
+        Ok(verdict.max(Verdict::if_done(done)))
     }
 }
 
-impl Consumer for Writer {
-    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        let at_ps = match item.at_ps {
-            Some(at_ps) => at_ps,
-            None => {
-                let since = self.departures.ps(item.word.unwrap_or(0));
-                u128::from(self.epoch_ns) * 1_000 + since
-            }
+impl Writer<'_> {
+    fn create(&self, path: &Path) -> anyhow::Result<File> {
+        File::create(path, &self.dump.files, &self.dump.buffering, self.form)
+    }
+
+    /// The file for a packet.
+    fn place(&mut self, frame: &[u8], at_ps: u128) -> anyhow::Result<usize> {
+        let Some(splitter) = &mut self.splitter else {
+            return Ok(0);
         };
-        if let Some(summary) = &mut self.summary {
-            summary.packet(item, at_ps)?;
+        let count = self.files.len();
+        let (packets, bytes) = match self.files.last() {
+            Some(Some(file)) => (file.packets, file.bytes),
+            _ => (0, 0),
+        };
+        let (part, completes) = match splitter.goes(frame, at_ps, count, packets, bytes)? {
+            Goes::Into(file) => return Ok(file),
+            Goes::New { part, completes } => (part, completes),
+        };
+        if completes && let Some(file) = self.files.last_mut() {
+            complete(file, true)?;
         }
-        let interface = self.interface(Some(item), at_ps);
-        let out = self.out.buffer();
-        match &self.format {
-            Format::Pcap(pcap) => {
-                let place = self.packets + 1;
-                ensure!(
-                    at_ps / SECOND <= u32::MAX.into(),
-                    "packet {place} came {at_ps} ps after 1970, behind 2106, where pcap ends; \
-                     leave out --pcap to write pcapng"
-                );
-                if !at_ps.is_multiple_of(1_000) {
-                    ensure!(
-                        self.rounds,
-                        "packet {place} came {at_ps} ps after 1970, and pcap has whole nanoseconds; \
-                         leave out --pcap to write pcapng, or have it rounded down by --lenient"
-                    );
-                    self.rounded += 1;
-                }
-                pcap.cut_packet(at_ps, item.original_len, item.bytes, out);
+        let file = self.create(&split::name(&self.dump.output, &part))?;
+        self.files.push(Some(file));
+        Ok(count)
+    }
+
+    /// Ends all files, which take their places if all went well.
+    fn end(&mut self, well: bool) -> anyhow::Result<()> {
+        for file in &mut self.files {
+            complete(file, well)?;
+        }
+        Ok(())
+    }
+
+    /// What was rounded, made up or left out.
+    fn tell(&self, complaints: &Complaints) {
+        let Losses { rounded, bare } = self.losses;
+        complaints.lost(
+            rounded,
+            format_args!(
+                "{rounded} packets have stamps between two nanoseconds, which pcap rounds down"
+            ),
+        );
+        complaints.lost(
+            bare,
+            format_args!("{bare} packets have comments or flags, for which pcap has no room; without --pcap they are kept"),
+        );
+        let undated = self.undated;
+        complaints.lost(
+            undated,
+            format_args!("{undated} packets of captures have no time; each got that of the packet before it in its file"),
+        );
+        for (path, behind, unkept) in &self.notes {
+            let name = stream::name(path);
+            if *behind > 0 {
+                complaints.note(format_args!(
+                    "{name}: {behind} packets have earlier times than the one before them, and stay behind it"
+                ));
             }
-            Format::Pcapng(pcapng) => {
-                pcapng.cut_packet(interface as u32, at_ps, item.original_len, item.bytes, out);
+            if *unkept > 0 {
+                complaints.note(format_args!(
+                    "{name}: {unkept} blocks without packets (names, secrets, later headers) were left out"
+                ));
             }
         }
-        self.interfaces[interface].packets += 1;
-        self.packets += 1;
-        self.out.relieve()?;
-        Ok(true)
+    }
+}
+
+/// Ends a file, if that has not been done; and gives it its place, if it is whole.
+fn complete(file: &mut Option<File>, whole: bool) -> anyhow::Result<()> {
+    let Some(mut file) = file.take() else {
+        return Ok(());
+    };
+    if whole || file.packets > 0 {
+        file.end()?;
+    }
+    if whole {
+        file.finish()?;
+    }
+    Ok(())
+}
+
+impl Consumer for Writer<'_> {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        let at_ps = self.date(self.file, item);
+        self.take(self.file, item, at_ps)
     }
 
     fn idle(&mut self) -> anyhow::Result<()> {
-        self.out.flush()
+        self.files.iter_mut().flatten().try_for_each(File::flush)
     }
 }
 
-impl Writer {
-    /// The interface for a packet with this date, which is described when its first packet comes. One that a
-    /// resolution does not suit any more gets another.
-    #[inline]
-    fn interface(&mut self, item: Option<&Item<'_>>, at_ps: u128) -> usize {
-        let of = item.and_then(|item| item.described.map(|_| (self.file, item.interface)));
-        let takes = |written: &Written| written.takes(of, at_ps);
-        if !self.interfaces.get(self.last).is_some_and(takes) {
-            self.last = match self.interfaces.iter().position(takes) {
-                Some(known) => known,
-                None => self.describe(item, of, at_ps),
-            };
-        }
-        self.last
+impl Taker for Writer<'_> {
+    fn date(&mut self, file: usize, item: &Item<'_>) -> u128 {
+        let (departures, last) = &mut self.read[file];
+        *last = match (item.at_ps, item.word) {
+            (Some(at_ps), _) => at_ps,
+            (None, Some(word)) => u128::from(self.form.epoch_ns) * 1_000 + departures.ps(word),
+            (None, None) => {
+                self.undated += u64::from(item.captured.is_some());
+                *last
+            }
+        };
+        *last
     }
 
-    /// Writes the description of a new interface, and the header before the first. What a capture says about its
-    /// interface is kept, and how fine its stamps are.
-    fn describe(&mut self, item: Option<&Item<'_>>, of: Origin, at_ps: u128) -> usize {
-        let described = item.and_then(|item| item.described);
-        let fine = match described {
-            Some(of) => of.resolution.to_ps(1, 0) < 1_000,
-            None if item.is_some_and(|item| item.at_ps.is_some()) => false,
-            None => !self.tick.as_ps().is_multiple_of(1_000),
+    fn take(&mut self, file: usize, item: &Item<'_>, at_ps: u128) -> anyhow::Result<bool> {
+        let at_ps = match self.dump.shift {
+            Some(shift) => shift.apply(at_ps)?,
+            None => at_ps,
         };
-        let whole = !fine && Resolution::NANO.exact(at_ps, 0).is_some();
-        // In picoseconds an interface reaches 213 days. Packets may be out of order by up to an hour.
-        let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
-        let (resolution, offset_s) = match whole {
-            true => (Resolution::NANO, 0),
-            false => (Resolution::PICO, offset_s.saturating_sub(3_600).max(0)),
-        };
-        let out = self.out.buffer();
-        match &mut self.format {
-            Format::Pcap(pcap) if self.interfaces.is_empty() => {
-                pcap.header(ETHERNET, LONGEST as u32, out);
+        let of = item.captured.map(|_| (file, item.interface));
+        let foreign = item.described().is_some_and(|of| of.link_type != ETHERNET);
+        ensure!(
+            !(foreign && self.selector.filters()),
+            "--filter looks into Ethernet, and interface {} has another link type; leave out one of the two",
+            item.interface
+        );
+        if self.selector.takes(item.bytes, || at_ps) {
+            if let Some(summary) = &mut self.summary {
+                summary.packet(item, at_ps)?;
             }
-            Format::Pcap(_) => {}
-            Format::Pcapng(pcapng) => {
-                if self.interfaces.is_empty() {
-                    pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
-                }
-                let interface = Interface {
-                    resolution,
-                    offset_s,
-                    description: match item.map_or("", |item| item.description) {
-                        "" if of.is_none() => zero::describe(self.tick, self.epoch_ns),
-                        known => known.into(),
-                    },
-                    name: match described.map(|of| of.name.as_str()) {
-                        None | Some("") => "wire".into(),
-                        Some(name) => name.into(),
-                    },
-                    speed: described.map_or(0, |of| of.speed),
-                    ..Interface::default()
-                };
-                pcapng.interface(&interface, out);
+            let place = self.place(item.bytes, at_ps)?;
+            if let Some(file) = &mut self.files[place] {
+                file.packet(Dated { item, at_ps, of }, &mut self.losses)?;
             }
         }
-        self.interfaces.push(Written {
-            of,
-            resolution,
-            offset_s,
-            packets: 0,
-        });
-        self.interfaces.len() - 1
+        Ok(self.selector.wants_more())
     }
 
-    /// Writes the header if nothing has been, and the statistics.
-    fn end(&mut self) {
-        let now_ps = u128::from(live::clock::epoch_ns() + live::clock::now_ns()) * 1_000;
-        if self.interfaces.is_empty() {
-            self.describe(None, None, now_ps);
+    fn over(&mut self, file: usize, packets: &Packets, behind: u64) {
+        let Some(captured) = packets.captured() else {
+            return;
+        };
+        for written in self.files.iter_mut().flatten() {
+            written.statistics(file, captured.statistics());
         }
-        if let Format::Pcapng(pcapng) = &self.format {
-            for (interface, written) in self.interfaces.iter().enumerate() {
-                let statistics = Statistics {
-                    interface: interface as u32,
-                    at_ps: now_ps,
-                    accepted: Some(written.packets),
-                    ..Statistics::default()
-                };
-                pcapng.statistics(&statistics, self.out.buffer());
-            }
-        }
+        let path = self.dump.files[file].clone();
+        self.notes.push((path, behind, captured.unkept()));
     }
 }

@@ -41,6 +41,7 @@ mod profile;
 mod relay;
 mod report;
 mod run;
+mod select;
 mod send;
 mod stream;
 mod tap;

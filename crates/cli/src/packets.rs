@@ -2,7 +2,7 @@
 
 use crate::complaints::Complaints;
 use crate::stream::{self, Pausing, Stream};
-use live::file::{FileError, Item, Next, Source};
+use live::file::{Captured, FileError, Item, Next, Source};
 use live::signal;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -82,6 +82,21 @@ impl Packets {
             lengths_known: true,
             ..self
         }
+    }
+
+    /// Gives what a capture has as it is: all link types, lengths and options, for another capture.
+    #[must_use]
+    pub fn verbatim(self) -> Packets {
+        Packets {
+            source: self.source.verbatim(),
+            lengths_known: true,
+            ..self
+        }
+    }
+
+    /// What a capture says beside its packets.
+    pub fn captured(&self) -> Option<&Captured> {
+        self.source.captured()
     }
 
     /// Gives all packets to `consumer`, until it wants no more or somebody asks to stop.

@@ -2,9 +2,11 @@
 
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use packet::{Stamp, Tick};
+use packet::{Date, Stamp, Tick};
 use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
 
@@ -137,10 +139,124 @@ impl Display for Time<'_> {
     }
 }
 
+/// A moment as a user gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Since 1970, ps.
+    At(u128),
+    /// Behind the first packet, ps.
+    After(u128),
+}
+
+impl Moment {
+    /// In ps since 1970, where the first packet came at `first`.
+    pub fn ps(self, first: u128) -> u128 {
+        match self {
+            Moment::At(ps) => ps,
+            Moment::After(ps) => first.saturating_add(ps),
+        }
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    /// Reads `+10s`, `1795298330.059649091`, `2026-11-22T10:00:00.5Z`, `2026-11-22 11:00+01:00`, and without a zone the time here.
+    fn from_str(text: &str) -> Result<Moment, String> {
+        if let Some(time) = text.strip_prefix('+') {
+            let time: node::Time = time.parse().map_err(|error| format!("{error}"))?;
+            return Ok(Moment::After(time.as_ps().into()));
+        }
+        if let Some(ps) = seconds(text) {
+            return Ok(Moment::At(ps));
+        }
+        // The calendar's nanoseconds do not hold picoseconds.
+        let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (digits, zone) = rest.split_at(end);
+        let part = match digits {
+            "" => 0,
+            _ => seconds(&format!("0.{digits}"))
+                .ok_or("a second has up to 12 digits behind its point")?,
+        };
+        let whole = u128::try_from(calendar(&format!("{whole}{zone}"))?);
+        let whole = whole.map_err(|_| "it is before 1970")?;
+        Ok(Moment::At(whole * PS_PER_SECOND + part))
+    }
+}
+
+/// Seconds since 1970 of a date and time of day.
+fn calendar(text: &str) -> Result<i64, String> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at.as_second());
+    }
+    let here = text.parse::<DateTime>().map_err(|_| {
+        "a moment is a date such as 2026-11-22T10:00:00Z (without Z the time here), seconds since 1970, or a time \
+         behind the first packet such as +1.5s"
+    })?;
+    let zoned = here.to_zoned(TimeZone::system());
+    Ok(zoned
+        .map_err(|error| error.to_string())?
+        .timestamp()
+        .as_second())
+}
+
+/// A plain number of seconds, up to ten digits and twelve behind the point, in ps.
+fn seconds(text: &str) -> Option<u128> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str, most| {
+        (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    };
+    if !digits(whole, 10) || !digits(part, 12) {
+        return None;
+    }
+    let whole: u128 = whole.parse().ok()?;
+    let part: u128 = format!("{part:0<12}").parse().ok()?;
+    Some(whole * PS_PER_SECOND + part)
+}
+
+/// A time by which packets are moved, as a user gives it: `1.5s`, `-3600s`, or seconds as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shift(i128);
+
+impl Shift {
+    /// The moment so much later or earlier, in ps since 1970.
+    ///
+    /// # Errors
+    /// When that is before 1970, or later than a date can be.
+    pub fn apply(self, at_ps: u128) -> anyhow::Result<u128> {
+        let moved = (at_ps as i128).checked_add(self.0);
+        let moved = moved.and_then(|at| u128::try_from(at).ok());
+        let moved = moved.filter(|&at| Date::from_ps(at).is_some());
+        moved.context("--shift moves a packet out of the dates there are, 1970 to the year 40,000")
+    }
+}
+
+impl FromStr for Shift {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shift, String> {
+        let (sign, time) = match text.strip_prefix(['-', '+']) {
+            Some(time) if text.starts_with('-') => (-1, time),
+            Some(time) => (1, time),
+            None => (1, text),
+        };
+        let ps = match seconds(time) {
+            Some(ps) => ps as i128,
+            None => {
+                let time: node::Time = time.parse().map_err(|error| format!("{error}"))?;
+                time.as_ps().into()
+            }
+        };
+        Ok(Shift(sign * ps))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet::Date;
 
     fn date(ps: u128) -> Option<Stamp> {
         Date::from_ps(ps).map(Stamp::Date)
@@ -189,6 +305,44 @@ mod tests {
             told(Some(TimeForm::Delta), &stamps),
             ["0.000000000", "7.000000001", "-7.000003001"].map(String::from)
         );
+    }
+
+    #[test]
+    fn moments_are_exact_to_the_picosecond_and_have_many_spellings() {
+        let at = 1_795_298_330_059_649_091_007;
+        for text in [
+            "1795298330.059649091007",
+            "2026-11-21T21:58:50.059649091007Z",
+            "2026-11-21 22:58:50.059649091007+01:00",
+        ] {
+            assert_eq!(text.parse(), Ok(Moment::At(at)), "{text}");
+        }
+        assert_eq!("+1.5s".parse(), Ok(Moment::After(1_500_000_000_000)));
+        assert_eq!("0".parse(), Ok(Moment::At(0)));
+        for text in [
+            "",
+            "yesterday",
+            "1.",
+            "1.0000000000001",
+            "1969-12-31T23:59:59Z",
+            "1795298330059649091",
+            "+10",
+        ] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shift_is_exact_and_stays_within_the_dates() {
+        let shift = |text: &str, at| text.parse::<Shift>().unwrap().apply(at).ok();
+        assert_eq!(shift("-1 s", PS_PER_SECOND + 7), Some(7));
+        assert_eq!(shift("+67.2ns", 1), Some(67_201));
+        assert_eq!(
+            shift("-31536000.5", 31_536_001 * PS_PER_SECOND),
+            Some(PS_PER_SECOND / 2)
+        );
+        assert_eq!(shift("-1ps", 0), None);
+        assert_eq!(shift("1ps", (1 << 80) - 1), None);
     }
 
     #[test]

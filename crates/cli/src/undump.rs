@@ -7,6 +7,7 @@ use crate::confine::{self, Still};
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::packets::Packets;
+use crate::select::Selection;
 use crate::zero::Zero;
 use packet::Tick;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Undump {
     #[arg(long, value_name = "TIME", requires = "words", value_parser = tick)]
     tick: Option<Tick>,
     #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
     form: FormOptions,
     #[command(flatten)]
     buffering: Buffering,
@@ -47,8 +50,8 @@ impl Undump {
         let mut out = Writer {
             stdout: Output::reading(std::slice::from_ref(&self.file), &self.buffering)?,
             form: self.form.form(),
-            filter: None,
-            left: u64::MAX,
+            selector: self.selection.selector()?,
+            epoch_ps: 0,
         };
         confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();

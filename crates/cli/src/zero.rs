@@ -38,7 +38,7 @@ impl Zero {
     pub fn stamped<'a>(&mut self, item: &Item<'a>) -> anyhow::Result<Packet<'a>> {
         let mut packet = item.packet();
         if let Some(Stamp::Date(date)) = packet.stamp {
-            let word = self.word(date.as_ps(), item.description)?;
+            let word = self.word(date.as_ps(), item.description())?;
             packet.stamp = Some(Stamp::Word(word));
         }
         Ok(packet)

@@ -13,24 +13,22 @@
 //! ```
 
 mod bytes;
+mod captured;
 mod input;
 mod window;
 
 pub use bytes::{Bytes, Next, text};
+pub use captured::{Captured, Described};
 
 use crate::signal;
 use input::Input;
-use packet::capture::{self, Block, Reader};
+use packet::capture;
 use packet::line::{self, Lines};
-use packet::{Date, LONGEST, LONGEST_ON_WIRE, Packet, SHORTEST, Stamp, record};
-use std::collections::BTreeSet;
+use packet::{Date, LONGEST_ON_WIRE, Packet, Stamp, record};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use window::Window;
-
-/// The longest description of an interface that is kept, in bytes.
-const LONGEST_DESCRIPTION: usize = 256;
 
 /// What a stream holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +42,7 @@ pub enum Kind {
 }
 
 /// A packet from a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// The timestamp word: lines and records that have one.
     pub word: Option<u64>,
@@ -54,26 +52,14 @@ pub struct Item<'a> {
     pub hash: Option<u32>,
     /// The length before the capture cut the packet short; more than `bytes` has.
     pub original_len: u32,
-    /// How the capture describes its first interface that carries Ethernet (`if_description`), up to
-    /// 256 bytes; or empty.
-    pub description: &'a str,
     /// Which interface of the capture, from 0 and through all of its sections.
     pub interface: u32,
-    /// What the capture tells about that interface: captures.
-    pub described: Option<&'a Described>,
-    /// The frame, 14 to 262,144 bytes without FCS.
+    /// What the capture says beside its packets: captures.
+    pub captured: Option<&'a Captured>,
+    /// The options of its block, comments among them: pcapng.
+    pub options: capture::Options<'a>,
+    /// The frame, 14 to 262,144 bytes without FCS; of [any](Source::verbatim) kind and length, where that was asked for.
     pub bytes: &'a [u8],
-}
-
-/// What a capture tells about one of its interfaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// Its name, up to 256 bytes; or empty.
-    pub name: String,
-    /// The unit of its stamps.
-    pub resolution: capture::Resolution,
-    /// Bits a second, or zero if the capture does not say.
-    pub speed: u64,
 }
 
 /// Something in the input that makes no sense.
@@ -164,6 +150,7 @@ pub struct Source {
     parser: Parser,
     frame: Vec<u8>,
     strict: bool,
+    verbatim: bool,
     complain: Option<Listener>,
     counters: Counters,
     stopped: bool,
@@ -177,13 +164,7 @@ enum Parser {
     Unknown,
     Lines(Lines),
     Records,
-    Capture {
-        reader: Box<Reader>,
-        /// Interfaces whose packets are no Ethernet frames.
-        foreign: BTreeSet<u32>,
-        interfaces: Vec<Described>,
-        description: Option<String>,
-    },
+    Capture(Box<Captured>),
 }
 
 /// Where the bytes of a packet are.
@@ -207,6 +188,8 @@ struct Head {
     hash: Option<u32>,
     interface: u32,
     original_len: u32,
+    /// Where the options are in the window, and their byte order.
+    options: (Range<usize>, capture::Options<'static>),
 }
 
 impl Head {
@@ -220,6 +203,18 @@ impl Head {
 }
 
 impl<'a> Item<'a> {
+    /// What the capture tells about the packet's interface.
+    #[inline]
+    pub fn described(&self) -> Option<&'a Described> {
+        self.captured?.described(self.interface)
+    }
+
+    /// How the capture describes its first interface that carries Ethernet; or empty.
+    #[inline]
+    pub fn description(&self) -> &'a str {
+        self.captured.map_or("", Captured::description)
+    }
+
     /// The packet as lines and records have it, with its date or word.
     #[inline]
     pub fn packet(&self) -> Packet<'a> {
@@ -273,6 +268,7 @@ impl Source {
             parser: Parser::Unknown,
             frame: Vec::with_capacity(LONGEST_ON_WIRE),
             strict: false,
+            verbatim: false,
             complain: None,
             counters: Counters::default(),
             stopped: false,
@@ -283,6 +279,21 @@ impl Source {
     pub fn strict(mut self) -> Source {
         self.strict = true;
         self
+    }
+
+    /// Gives what a capture has as it is, to be written to another: packets of all link types and lengths, with their FCS
+    /// where the file has it, and all that is said of interfaces.
+    pub fn verbatim(mut self) -> Source {
+        self.verbatim = true;
+        self
+    }
+
+    /// What a capture says beside its packets, if it is one.
+    pub fn captured(&self) -> Option<&Captured> {
+        match &self.parser {
+            Parser::Capture(captured) => Some(captured),
+            _ => None,
+        }
     }
 
     /// Tells of each thing that makes no sense.
@@ -297,7 +308,7 @@ impl Source {
             Parser::Unknown => None,
             Parser::Lines(_) => Some(Kind::Lines),
             Parser::Records => Some(Kind::Records),
-            Parser::Capture { .. } => Some(Kind::Capture),
+            Parser::Capture(_) => Some(Kind::Capture),
         }
     }
 
@@ -343,27 +354,21 @@ impl Source {
                         Place::Frame => &self.frame,
                     };
                     self.counters.cut += u64::from(head.original_len as usize > bytes.len());
-                    let (description, described) = match &self.parser {
-                        Parser::Capture {
-                            reader,
-                            description,
-                            interfaces,
-                            ..
-                        } => {
-                            self.counters.inexact = reader.inexact();
-                            let interface = interfaces.get(head.interface as usize);
-                            (description.as_deref(), interface)
+                    let captured = match &self.parser {
+                        Parser::Capture(captured) => {
+                            self.counters.inexact = captured.inexact();
+                            Some(&**captured)
                         }
-                        _ => (None, None),
+                        _ => None,
                     };
                     return Ok(Next::Item(Item {
-                        description: description.unwrap_or_default(),
                         word: head.word,
                         at_ps: head.at_ps,
                         hash: head.hash,
                         original_len: head.original_len,
                         interface: head.interface,
-                        described,
+                        captured,
+                        options: head.options.1.over(self.window.taken(head.options.0)),
                         bytes,
                     }));
                 }
@@ -394,30 +399,20 @@ impl Source {
                     Some(Kind::Lines) => self.parser = Parser::Lines(Lines::default()),
                     Some(Kind::Records) => self.parser = Parser::Records,
                     Some(Kind::Capture) => {
-                        self.parser = Parser::Capture {
-                            reader: Box::default(),
-                            foreign: BTreeSet::new(),
-                            interfaces: Vec::new(),
-                            description: None,
-                        }
+                        self.parser = Parser::Capture(Box::new(Captured::new(self.verbatim)));
                     }
                 }
                 Ok(Found::Nothing)
             }
             Parser::Lines(lines) => Ok(look_at_line(&mut self.window, lines, &mut self.frame)),
             Parser::Records => Ok(look_at_record(&mut self.window, &mut self.counters)),
-            Parser::Capture {
-                reader,
-                foreign,
-                interfaces,
-                description,
-            } => {
-                let window = &mut self.window;
-                let found = look_at_block(window, reader, foreign, interfaces, description);
-                found.map_err(|source| FileError::Capture {
-                    name: self.name.clone(),
-                    source,
-                })
+            Parser::Capture(captured) => {
+                captured
+                    .look(&mut self.window)
+                    .map_err(|source| FileError::Capture {
+                        name: self.name.clone(),
+                        source,
+                    })
             }
         }
     }
@@ -471,6 +466,15 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
                 let reason = form.map_or_else(|| error.to_string(), str::to_owned);
                 (used, complaint(number, reason))
             }
+            // Its writer has gone in the middle of it. Text without its last line feed is a whole line as well.
+            Ok(Some(_)) if used == line.len() && packet::flow::is_cut(frame) => (
+                used,
+                complaint(
+                    number,
+                    "cut off: it has no line feed, and its IP packet is longer; it was skipped"
+                        .into(),
+                ),
+            ),
             Ok(Some(head)) => {
                 let head = Head {
                     hash: head.hash,
@@ -523,103 +527,6 @@ fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found 
             Found::Packet(Place::Window(taken.end - length..taken.end), head)
         }
     }
-}
-
-fn look_at_block(
-    window: &mut Window<Input>,
-    reader: &mut Reader,
-    foreign: &mut BTreeSet<u32>,
-    interfaces: &mut Vec<Described>,
-    description: &mut Option<String>,
-) -> Result<Found, capture::CaptureError> {
-    let place = format_place(window.place());
-    let input = window.bytes();
-    let front = input.as_ptr() as usize;
-    let (used, block) = match reader.next(input, window.at_end())? {
-        capture::Step::More => return Ok(Found::More),
-        capture::Step::Block { used, block } => (used, block),
-    };
-    let complaint = |reason| {
-        let place = place();
-        Found::Complaint(Complaint { place, reason })
-    };
-    let mut within = None;
-    let found = match block {
-        Block::Packet {
-            interface,
-            at_ps,
-            original_len,
-            bytes,
-            ..
-        } => {
-            if foreign.contains(&interface) {
-                complaint("a packet of an interface without Ethernet was skipped".into())
-            } else if !(SHORTEST..=LONGEST).contains(&bytes.len()) {
-                complaint(format!(
-                    "a packet of {} bytes was skipped; a frame has {SHORTEST} to {LONGEST}",
-                    bytes.len()
-                ))
-            } else if at_ps.is_some_and(|at| Date::from_ps(at).is_none()) {
-                complaint("a packet with a date behind the year 40,000 was skipped; the stamp is damaged, or its unit is".into())
-            } else {
-                let start = bytes.as_ptr() as usize - front;
-                within = Some(start..start + bytes.len());
-                Found::Packet(
-                    Place::Frame,
-                    Head {
-                        at_ps,
-                        interface,
-                        original_len,
-                        ..Head::default()
-                    },
-                )
-            }
-        }
-        Block::Interface(interface) => {
-            let number = interfaces.len() as u32;
-            let named = interface.name.len() <= LONGEST_DESCRIPTION;
-            interfaces.push(Described {
-                name: if named {
-                    interface.name.clone()
-                } else {
-                    String::new()
-                },
-                resolution: interface.resolution,
-                speed: interface.speed,
-            });
-            if interface.link_type == capture::ETHERNET {
-                let short = interface.description.len() <= LONGEST_DESCRIPTION;
-                description.get_or_insert_with(|| match short {
-                    true => interface.description,
-                    false => String::new(),
-                });
-                Found::Nothing
-            } else {
-                foreign.insert(number);
-                complaint(format!(
-                    "interface {number} has link type {}; only Ethernet (1) has frames for a wire, so its packets are skipped",
-                    interface.link_type
-                ))
-            }
-        }
-        // The complaint has a place of its own.
-        Block::Damaged(capture::CaptureError::Block { reason, .. }) => complaint(reason.into()),
-        Block::Damaged(error) => complaint(error.to_string()),
-        Block::Statistics(_) | Block::Other => Found::Nothing,
-    };
-    let taken = window.take(used);
-    Ok(match (found, within) {
-        (Found::Packet(_, head), Some(within)) => {
-            let range = taken.start + within.start..taken.start + within.end;
-            Found::Packet(Place::Window(range), head)
-        }
-        (found, _) => found,
-    })
-}
-
-/// Formats a place only where it is wanted: in a complaint.
-fn format_place(byte: u64) -> impl Fn() -> String {
-    move || format!("byte {byte}")
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod stamp;
 mod write;
 
 pub use error::CaptureError;
+pub use options::{Options, Other};
 pub use pcap::PcapWriter;
 pub use stamp::Resolution;
 pub use write::PcapngWriter;
@@ -40,6 +41,7 @@ use order::Order;
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The longest block or packet that a [`Reader`] accepts, in bytes; blocks that it only skips may
 /// be longer. A caller's buffer never has to grow beyond this and the
@@ -72,6 +74,8 @@ pub struct Interface {
     pub mac: Option<[u8; 6]>,
     /// The bytes of FCS behind each frame in the file. The reader cuts them off.
     pub fcs_len: u8,
+    /// What else the block says: comments, addresses, the filter.
+    pub others: Vec<Other>,
 }
 
 impl Default for Interface {
@@ -86,6 +90,7 @@ impl Default for Interface {
             speed: 0,
             mac: None,
             fcs_len: 0,
+            others: Vec::new(),
         }
     }
 }
@@ -118,6 +123,8 @@ pub struct Statistics {
 /// One part of a capture file. What is rare is boxed, so that a packet moves as a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block<'a> {
+    /// A new section of a pcapng file, and what its header says: comments, the hardware, the operating system, the program.
+    Section(Vec<Other>),
     /// A new interface; they count from 0, through all sections of the file. The header of a pcap
     /// file is its only interface.
     Interface(Box<Interface>),
@@ -135,12 +142,14 @@ pub enum Block<'a> {
         dropped: Option<u64>,
         /// The flags word (direction, kind of reception, errors), if there is one.
         flags: Option<u32>,
+        /// All its options, comments and flags among them, to be written again.
+        options: Options<'a>,
     },
     /// Counters of an interface.
     Statistics(Box<Statistics>),
     /// A block that was skipped because it makes no sense; its neighbours do.
     Damaged(CaptureError),
-    /// A block with nothing of the above: section header, name resolution, custom, unknown.
+    /// A block with nothing of the above: name resolution, custom, unknown.
     Other,
 }
 
@@ -166,6 +175,7 @@ pub struct Reader {
     offset: u64,
     /// Bytes yet to come of a long block that is skipped.
     skip: u64,
+    keeps_fcs: bool,
 }
 
 #[derive(Debug, Default)]
@@ -177,6 +187,15 @@ enum State {
 }
 
 impl Reader {
+    /// Gives packets with their FCS, where the file has it.
+    #[must_use]
+    pub fn keep_fcs(self) -> Reader {
+        Reader {
+            keeps_fcs: true,
+            ..self
+        }
+    }
+
     /// The next block at the start of `input`; `end` says that nothing comes after `input`.
     ///
     /// # Errors
@@ -191,7 +210,12 @@ impl Reader {
         }
         let found = match &mut self.state {
             State::Start => match State::begin(input)? {
-                Some(state) => {
+                Some(mut state) => {
+                    match &mut state {
+                        State::Pcap(header) => header.keeps_fcs = self.keeps_fcs,
+                        State::Pcapng(section) => section.keeps_fcs = self.keeps_fcs,
+                        State::Start => {}
+                    }
                     self.state = state;
                     return self.next(input, end);
                 }

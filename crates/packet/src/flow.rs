@@ -158,17 +158,39 @@ struct Found {
     ports: [u8; 4],
 }
 
-fn find(frame: &[u8]) -> Option<Found> {
+/// Whether the frame ends before the IP packet does that it begins with: whoever wrote it was cut off. Of other
+/// packets that cannot be told.
+pub fn is_cut(frame: &[u8]) -> bool {
+    let length = |at: usize| array(frame, at).map(|bytes| usize::from(u16::from_be_bytes(bytes)));
+    let end = match header(frame) {
+        // A length of zero is that of a super-frame.
+        Some((Version::Four, at)) => length(at + 2).map(|length| at + length.max(20)),
+        Some((Version::Six, at)) => length(at + 4).map(|length| at + 40 + length),
+        None => Some(0),
+    };
+    end.is_none_or(|end| end > frame.len())
+}
+
+/// The version of a frame's IP header, and where that starts.
+#[inline]
+fn header(frame: &[u8]) -> Option<(Version, usize)> {
     let mut at = 12;
     for _ in 0..=TAGS {
         match array::<2>(frame, at)? {
             [0x81 | 0x91, 0x00] | [0x88, 0xA8] => at += 4,
-            [0x08, 0x00] => return find_ipv4(frame, at + 2),
-            [0x86, 0xDD] => return find_ipv6(frame, at + 2),
+            [0x08, 0x00] => return Some((Version::Four, at + 2)),
+            [0x86, 0xDD] => return Some((Version::Six, at + 2)),
             _ => return None,
         }
     }
     None
+}
+
+fn find(frame: &[u8]) -> Option<Found> {
+    match header(frame)? {
+        (Version::Four, at) => find_ipv4(frame, at),
+        (Version::Six, at) => find_ipv6(frame, at),
+    }
 }
 
 fn find_ipv4(frame: &[u8], at: usize) -> Option<Found> {

@@ -107,10 +107,10 @@ impl Consumer for Reader<'_> {
         let wanted = match self.wanted {
             Wanted::All => true,
             Wanted::Number(number) => item.interface == *number,
-            Wanted::Name(name) => item.described.is_some_and(|of| of.name == *name),
+            Wanted::Name(name) => item.described().is_some_and(|of| of.name == *name),
         };
         if wanted {
-            if let Some(described) = item.described {
+            if let Some(described) = item.described() {
                 *self.unit_ps = described.resolution.to_ps(1, 0) as u64;
             }
             let at_ps = match item.at_ps {

@@ -122,9 +122,9 @@ impl Subjects {
                     "{}: more than {MOST} interfaces; write those that matter into a file of their own",
                     self.file
                 );
-                let speed = item.described.map_or(0, |described| described.speed);
+                let speed = item.described().map_or(0, |described| described.speed);
                 let unit = item
-                    .described
+                    .described()
                     .map(|described| described.resolution.to_ps(1, 0));
                 let unit = unit.unwrap_or(self.tick.as_ps().into());
                 let config = Config {
@@ -141,13 +141,13 @@ impl Subjects {
                         } else {
                             "words"
                         },
-                        told: item.description.into(),
+                        told: item.description().into(),
                     },
                     cut: 0,
                     port: None,
                 });
                 let name = item
-                    .described
+                    .described()
                     .map_or("", |described| described.name.as_str());
                 self.interfaces
                     .insert(item.interface, (self.list.len() - 1, name.into()));

@@ -144,9 +144,9 @@ mod tests {
                 at_ps: *at_ps,
                 hash: None,
                 original_len: 60,
-                description: "",
                 interface: 0,
-                described: None,
+                captured: None,
+                options: packet::capture::Options::default(),
                 bytes: &[0; 60],
             };
             match schedule.departure(&item, Tick::EIGHT_NS).unwrap() {

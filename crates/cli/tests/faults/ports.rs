@@ -1,11 +1,13 @@
 //! Commands at ports, while calls fail around them.
 
-use crate::bed::{Bed, counter};
+use crate::bed::{Bed, Program, counter, ip, link};
 use crate::inject::{self, ANY, DESCRIPTORS, Fault, Run, SENDING, STARTING, Setting, WAITING, few};
 use crate::shell::{Place, lines, prepare};
 use live::netns::Namespace;
+use nodes::distribution::Random;
 use serde_json::Value;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// Commands that end by themselves.
 const COMMANDS: &[&str] = &[
@@ -148,4 +150,64 @@ fn a_port_that_has_no_room_is_asked_again_or_its_losses_are_counted() {
 #[test]
 fn a_signal_at_any_call_ends_a_command_at_ports_with_its_report() {
     each("port-signals", ANY, "signal=INT", 3);
+}
+
+#[test]
+fn an_interface_that_is_removed_and_made_again_is_used_again() {
+    let test = "interfaces that go and return";
+    let Some(bed) = Bed::new(test) else {
+        return;
+    };
+    let place = Place::new("faults-removed");
+    for (name, line) in [
+        ("delay", "wire delay delay 1ms --on e0 e1 --json"),
+        ("run", "wire run switch --on e0 --on e1 --json"),
+    ] {
+        let program = Program::start(&place.path, &bed.near, name, line);
+        Program::await_ports(&bed.near, 2);
+        for _ in 0..2 {
+            // Its neighbour goes with it.
+            ip(&bed.near, "link del e0");
+            std::thread::sleep(Duration::from_millis(100));
+            link((&bed.near, "e0"), (&bed.far, "f0")).expect("the name is free");
+            let arrived = || counter(&bed.far, "f1", "rx_packets");
+            let before = arrived();
+            let passes = (0..50).any(|_| {
+                let line = "wire gen f0 --count 10 --gap 1ms --json";
+                let sent = Program::start(&place.path, &bed.far, "gen", line).wait();
+                assert_eq!(sent.report("sent")["sent"], 10, "{}", sent.said);
+                std::thread::sleep(Duration::from_millis(50));
+                arrived() >= before + 10
+            });
+            assert!(passes, "{line}: nothing passes any more");
+        }
+        let ended = program.stop();
+        let report = ended.report(name);
+        assert!(report.to_string().contains("down"), "{report}");
+    }
+}
+
+#[test]
+fn a_controller_that_is_killed_leaves_the_switch_to_the_next() {
+    let test = "controllers that are killed";
+    let Some(bed) = Bed::new(test) else {
+        return;
+    };
+    let place = Place::new("faults-killed");
+    ip(&bed.near, "link set lo up");
+    let line = "wire of switch --on e0,e1 --listen ptcp:6653:127.0.0.1 --json";
+    let switch = Program::start(&place.path, &bed.near, "switch", line);
+    Program::await_ports(&bed.near, 2);
+    let mut random = Random::new(3);
+    let add = "wire of ctl tcp:127.0.0.1:6653 add-flow priority=7,actions=output:2";
+    for _ in 0..20 {
+        let script = format!("timeout -s KILL 0.0{:02} {add}", random.below(60));
+        place.run_by(bed.near.command("timeout"), &script);
+    }
+    let flows = "wire of ctl tcp:127.0.0.1:6653 dump-flows";
+    let told = place.run_by(bed.near.command("timeout"), &format!("{add} && {flows}"));
+    assert!(told.out.contains("priority=7"), "{told:?}");
+    let ended = switch.stop();
+    let report = ended.report("run");
+    assert_eq!(report["ports"][1]["received"], 0, "{report}{}", ended.said);
 }

@@ -191,3 +191,35 @@ fn a_pipeline_that_is_stopped_leaves_a_capture_of_whole_frames() {
     }
     assert!(sizes.iter().any(|&size| size > 0), "{sizes:?}");
 }
+
+#[test]
+fn a_writer_that_is_killed_leaves_the_frames_that_it_gave_whole() {
+    let place = Place::new("faults-killed-writer");
+    let words = "wire gen --size 1000 --gap 1us";
+    let mut random = Random::new(4);
+    let mut sizes = Vec::new();
+    for round in 0..sample((0..20).collect::<Vec<_>>(), 6).len() {
+        let raw = if round % 2 == 0 { "" } else { " --raw" };
+        let wait = 100 + random.below(300);
+        let script = format!(
+            "rm -f p g.*; mkfifo p; {words}{raw} > p & pid=$!; (sleep 0.{wait}; kill -KILL $pid) & \
+             wire dump -o g.pcapng < p; code=$?; wait; wire undump g.pcapng* > g.lines; exit $code"
+        );
+        let ended = place.run(&script);
+        let (seen, sound) = frames(&place.read("g.lines"));
+        assert!(sound, "round {round}: {}", ended.err);
+        // What was begun and not ended is told.
+        match ended.code {
+            Some(0) => {}
+            Some(1 | 2) => assert!(ended.err.contains("wire: "), "round {round}"),
+            code => panic!("round {round}: {code:?}: {}", ended.err),
+        }
+        let made = place.run(&format!("{words} --count {}", seen.len())).good();
+        assert!(
+            seen == frames(made.as_bytes()).0,
+            "round {round}: frames that nobody sent"
+        );
+        sizes.push(seen.len());
+    }
+    assert!(sizes.iter().any(|&size| size > 0), "{sizes:?}");
+}

@@ -7,16 +7,16 @@ use alloc::vec::Vec;
 const END: u16 = 0;
 
 /// Walks a list of options; ends at its end mark, or where an option runs out of the list.
-pub struct Options<'a> {
+pub struct List<'a> {
     rest: &'a [u8],
     order: Order,
     /// Whether the walk ended where an option runs out of the list.
     pub broken: bool,
 }
 
-impl<'a> Options<'a> {
-    pub fn new(rest: &'a [u8], order: Order) -> Options<'a> {
-        Options {
+impl<'a> List<'a> {
+    pub fn new(rest: &'a [u8], order: Order) -> List<'a> {
+        List {
             rest,
             order,
             broken: false,
@@ -24,7 +24,7 @@ impl<'a> Options<'a> {
     }
 }
 
-impl<'a> Iterator for Options<'a> {
+impl<'a> Iterator for List<'a> {
     type Item = (u16, &'a [u8]);
 
     fn next(&mut self) -> Option<(u16, &'a [u8])> {
@@ -44,6 +44,94 @@ impl<'a> Iterator for Options<'a> {
         }
         self.rest = self.rest.get(4 + padded(length)..).unwrap_or_default();
         value.map(|value| (code, value))
+    }
+}
+
+/// The options of a packet, as they stand in its block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options<'a> {
+    bytes: &'a [u8],
+    order: Order,
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn of(bytes: &'a [u8], order: Order) -> Options<'a> {
+        Options { bytes, order }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// As they stand in the file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Those of other bytes, in the same byte order.
+    #[must_use]
+    pub fn over(self, bytes: &[u8]) -> Options<'_> {
+        Options {
+            bytes,
+            order: self.order,
+        }
+    }
+
+    /// Each with its code and its value, numbers in the section's byte order.
+    pub(super) fn list(self) -> List<'a> {
+        List::new(self.bytes, self.order)
+    }
+
+    /// Appends them, numbers little-endian; and the mark at which they end, if there are any.
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        let before = out.len();
+        for (code, value) in self.list() {
+            put_number(code, value, packet_number(code), self.order, out);
+        }
+        if out.len() > before {
+            put_end(out);
+        }
+    }
+}
+
+/// An option that is written as it was read: its code, and its value with numbers little-endian.
+pub type Other = (u16, Vec<u8>);
+
+/// The bytes of the number at the beginning of a packet's option, if it is one: flags, drops, identity, queue, and a custom
+/// option's enterprise.
+fn packet_number(code: u16) -> usize {
+    match code {
+        4 | 5 => 8,
+        2 | 6 | 2_988 | 2_989 | 19_372 | 19_373 => 4,
+        _ => 0,
+    }
+}
+
+/// The same for an interface's option: time zone, speeds.
+pub fn interface_number(code: u16) -> usize {
+    match code {
+        16 | 17 => 8,
+        10 | 2_988 | 2_989 | 19_372 | 19_373 => 4,
+        _ => 0,
+    }
+}
+
+/// An option's value with the number at its beginning, if it has one, little-endian.
+pub fn little_endian(value: &[u8], number: usize, order: Order) -> Vec<u8> {
+    let mut value = value.to_vec();
+    if order == Order::Big
+        && let Some(number) = value.get_mut(..number)
+    {
+        number.reverse();
+    }
+    value
+}
+
+fn put_number(code: u16, value: &[u8], number: usize, order: Order, out: &mut Vec<u8>) {
+    match order {
+        Order::Little => put(code, value, out),
+        Order::Big => put(code, &little_endian(value, number, order), out),
     }
 }
 

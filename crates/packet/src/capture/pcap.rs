@@ -1,6 +1,8 @@
 //! pcap, in microseconds and nanoseconds.
 
-use super::{Block, CaptureError, Found, Interface, LONGEST_BLOCK, Order, Resolution, without_fcs};
+use super::{
+    Block, CaptureError, Found, Interface, LONGEST_BLOCK, Options, Order, Resolution, without_fcs,
+};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -21,6 +23,8 @@ pub struct Header {
     /// Picoseconds of the unit of the stamps' lower half.
     unit: u128,
     fcs_len: u8,
+    /// Whether packets are given with their FCS.
+    pub keeps_fcs: bool,
     seen: bool,
 }
 
@@ -32,6 +36,7 @@ impl Header {
                 order,
                 unit,
                 fcs_len: 0,
+                keeps_fcs: false,
                 seen: false,
             })
         };
@@ -71,8 +76,8 @@ impl Header {
         let Some(bytes) = input.get(PACKET_HEADER..used) else {
             return Ok(Found::Wants(used));
         };
-        let (bytes, original_len) =
-            without_fcs(bytes, order.u32(head, 12).max(captured), self.fcs_len);
+        let fcs_len = if self.keeps_fcs { 0 } else { self.fcs_len };
+        let (bytes, original_len) = without_fcs(bytes, order.u32(head, 12).max(captured), fcs_len);
         let seconds = u128::from(order.u32(head, 0)) * SECOND;
         let at_ps = Some(seconds + u128::from(order.u32(head, 4)) * self.unit);
         let (interface, dropped, flags) = (0, None, None);
@@ -83,6 +88,7 @@ impl Header {
             bytes,
             dropped,
             flags,
+            options: Options::default(),
         };
         Ok(Found::Block(used, block))
     }

@@ -1,6 +1,6 @@
 //! Reading pcapng: sections, interfaces, packets in their four forms, statistics.
 
-use super::options::{Options, padded};
+use super::options::{List, Options, Other, interface_number, little_endian, padded};
 use super::{
     Block, CaptureError, Found, Interface, LONGEST_BLOCK, MOST_INTERFACES, Order, Resolution,
     Statistics, without_fcs,
@@ -50,6 +50,8 @@ pub struct Section {
     /// Interfaces of earlier sections.
     before: u32,
     interfaces: Vec<Known>,
+    /// Whether packets are given with their FCS.
+    pub keeps_fcs: bool,
     /// Stamps of packets that are no whole picoseconds, or before 1970.
     pub inexact: u64,
 }
@@ -102,8 +104,8 @@ impl Section {
         }
         let body = &block[8..used - 4];
         if starts {
-            self.begin(order, body, offset)?;
-            return Ok(Found::Block(used, Block::Other));
+            let options = self.begin(order, body, offset)?;
+            return Ok(Found::Block(used, Block::Section(options)));
         }
         let block = match kind {
             INTERFACE => Block::Interface(Box::new(self.interface(body, offset)?)),
@@ -116,7 +118,12 @@ impl Section {
     }
 
     #[inline(never)]
-    fn begin(&mut self, order: Order, body: &[u8], offset: u64) -> Result<(), CaptureError> {
+    fn begin(
+        &mut self,
+        order: Order,
+        body: &[u8],
+        offset: u64,
+    ) -> Result<Vec<Other>, CaptureError> {
         let (major, minor) = (order.u16(body, 4), order.u16(body, 6));
         // 1.2 was written by mistake and is the same as 1.0.
         if major != 1 || !(minor == 0 || minor == 2) {
@@ -129,7 +136,10 @@ impl Section {
         self.order = order;
         self.before = self.before.saturating_add(self.interfaces.len() as u32);
         self.interfaces.clear();
-        Ok(())
+        let options = List::new(body.get(16..).unwrap_or_default(), order);
+        Ok(options
+            .map(|(code, value)| (code, little_endian(value, interface_number(code), order)))
+            .collect())
     }
 
     #[inline(never)]
@@ -154,7 +164,7 @@ impl Section {
                 .trim_end_matches('\0')
                 .to_owned()
         };
-        let mut options = Options::new(&body[8..], order);
+        let mut options = List::new(&body[8..], order);
         for (code, value) in options.by_ref() {
             match (code, value.len()) {
                 (2, _) => interface.name = text(value),
@@ -164,7 +174,11 @@ impl Section {
                 (9, 1) => interface.resolution = Resolution::from_byte(value[0]),
                 (13, 1) => interface.fcs_len = value[0],
                 (14, 8) => interface.offset_s = order.u64(value, 0).cast_signed(),
-                _ => {}
+                (6 | 8 | 9 | 13 | 14, _) => {}
+                _ => {
+                    let value = little_endian(value, interface_number(code), order);
+                    interface.others.push((code, value));
+                }
             }
         }
         if options.broken {
@@ -176,7 +190,7 @@ impl Section {
             resolution: interface.resolution,
             offset_s: interface.offset_s,
             snap_len: interface.snap_len,
-            fcs_len: interface.fcs_len,
+            fcs_len: if self.keeps_fcs { 0 } else { interface.fcs_len },
             rounds: !matches!(interface.resolution.byte(), 0..=12 | 0x80..=0x8C)
                 || interface.offset_s < 0,
         });
@@ -204,8 +218,8 @@ impl Section {
             return damaged("a packet is longer than its block; it was skipped");
         };
         let mut flags = None;
-        let options = data.get(padded(bytes.len())..).unwrap_or_default();
-        for (code, value) in Options::new(options, order) {
+        let options = Options::of(data.get(padded(bytes.len())..).unwrap_or_default(), order);
+        for (code, value) in options.list() {
             match (code, value.len()) {
                 (2, 4) => flags = Some(order.u32(value, 0)),
                 (4, 8) => dropped = Some(order.u64(value, 0)),
@@ -226,6 +240,7 @@ impl Section {
             bytes,
             dropped,
             flags,
+            options,
         }
     }
 
@@ -257,6 +272,7 @@ impl Section {
             bytes,
             dropped,
             flags,
+            options: Options::default(),
         }
     }
 
@@ -276,7 +292,7 @@ impl Section {
             at_ps: known.ps(order.stamp(head, 4)),
             ..Statistics::default()
         };
-        for (code, value) in Options::new(options, order) {
+        for (code, value) in List::new(options, order) {
             if value.len() != 8 {
                 continue;
             }

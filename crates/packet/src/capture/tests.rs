@@ -36,6 +36,7 @@ fn read(file: &[u8], step: usize) -> Content {
                         bytes,
                         dropped,
                         flags,
+                        ..
                     } => content.packets.push((
                         interface,
                         at_ps,
@@ -46,7 +47,7 @@ fn read(file: &[u8], step: usize) -> Content {
                     )),
                     Block::Statistics(statistics) => content.statistics.push(*statistics),
                     Block::Damaged(error) => content.damaged.push(error),
-                    Block::Other => {}
+                    Block::Section(_) | Block::Other => {}
                 }
                 start += used;
                 assert_eq!(reader.offset(), start as u64);

@@ -2,7 +2,7 @@
 
 use super::options::{padded, put, put_end};
 use super::pcapng::{INTERFACE, ORDER, PACKET, SECTION, STATISTICS};
-use super::{Interface, Resolution, Statistics};
+use super::{Interface, Options, Other, Resolution, Statistics};
 use alloc::vec::Vec;
 
 /// Writes one section of pcapng, little-endian: the same packets give the same bytes on every
@@ -20,13 +20,24 @@ impl PcapngWriter {
     /// Appends the section's header: first, and once. `application` is what wrote the file; an
     /// empty one is left out.
     pub fn header(&self, application: &str, out: &mut Vec<u8>) {
+        self.header_with(&[], application, out);
+    }
+
+    /// The same, with the options of a section that was read; `application` takes the place of the one among them.
+    pub fn header_with(&self, others: &[Other], application: &str, out: &mut Vec<u8>) {
         block(SECTION, out, |out| {
             out.extend(ORDER.to_le_bytes());
             out.extend([1, 0, 0, 0]);
             // The section's length is not known yet.
             out.extend([0xFF; 8]);
+            let before = out.len();
+            for (code, value) in others.iter().filter(|(code, _)| *code != 4) {
+                put(*code, value, out);
+            }
             if !application.is_empty() {
                 put(4, application.as_bytes(), out);
+            }
+            if out.len() > before {
                 put_end(out);
             }
         });
@@ -55,6 +66,9 @@ impl PcapngWriter {
             }
             if interface.offset_s != 0 {
                 put(14, &interface.offset_s.to_le_bytes(), out);
+            }
+            for (code, value) in &interface.others {
+                put(*code, value, out);
             }
             put_end(out);
         });
@@ -105,6 +119,31 @@ impl PcapngWriter {
         out.extend_from_slice(bytes);
         out.extend_from_slice(&[0; 3][..pad]);
         out.extend_from_slice(&length.to_le_bytes());
+    }
+
+    /// The same with options that were read, such as comments.
+    ///
+    /// # Panics
+    /// As [`packet`](PcapngWriter::packet).
+    pub fn packet_with(
+        &self,
+        interface: u32,
+        at_ps: u128,
+        original_len: u32,
+        bytes: &[u8],
+        options: Options<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        self.cut_packet(interface, at_ps, original_len, bytes, out);
+        if options.is_empty() {
+            return;
+        }
+        out.truncate(out.len() - 4);
+        options.put(out);
+        let length = ((out.len() - start + 4) as u32).to_le_bytes();
+        out[start + 4..start + 8].copy_from_slice(&length);
+        out.extend(length);
     }
 
     /// Appends an interface's counters, usually at the end.

@@ -1,0 +1,300 @@
+//! One capture file being written.
+
+use crate::output::{Buffering, Output};
+use crate::zero;
+use anyhow::ensure;
+use live::file::Item;
+use packet::capture::{Interface, Other, PcapWriter, PcapngWriter, Resolution, Statistics};
+use packet::{LONGEST, Tick};
+use std::path::{Path, PathBuf};
+
+const SECOND: u128 = 1_000_000_000_000;
+/// Of what wrote the file.
+const APPLICATION: &str = concat!("wire ", env!("CARGO_PKG_VERSION"));
+
+/// How captures are written.
+#[derive(Clone, Copy)]
+pub struct Form {
+    pub pcap: bool,
+    /// Whether pcap may round stamps.
+    pub rounds: bool,
+    /// The unit and the zero of words.
+    pub tick: Tick,
+    pub epoch_ns: u64,
+}
+
+/// What was left out or rounded.
+#[derive(Clone, Copy, Default)]
+pub struct Losses {
+    /// Stamps between two nanoseconds, in pcap.
+    pub rounded: u64,
+    /// Packets with comments or flags, in pcap.
+    pub bare: u64,
+}
+
+/// A capture.
+pub struct File {
+    out: Output,
+    form: Form,
+    format: Format,
+    interfaces: Vec<Written>,
+    /// The interface of the packet before.
+    last: usize,
+    /// Of the first interface, behind the header.
+    link_type: Option<u16>,
+    pub packets: u64,
+    /// Bytes so far.
+    pub bytes: u64,
+}
+
+enum Format {
+    Pcap(PcapWriter),
+    Pcapng(PcapngWriter),
+}
+
+/// An interface in the file.
+struct Written {
+    of: Origin,
+    resolution: Resolution,
+    offset_s: i64,
+    packets: u64,
+    /// What the capture counted that it came from.
+    statistics: Option<Statistics>,
+}
+
+/// Where packets come from: an interface of a file, by the numbers of both; or lines and records.
+pub type Origin = Option<(usize, u32)>;
+
+/// A packet on its way.
+#[derive(Clone, Copy)]
+pub struct Dated<'a> {
+    pub item: &'a Item<'a>,
+    pub at_ps: u128,
+    pub of: Origin,
+}
+
+impl Written {
+    fn takes(&self, of: Origin, at_ps: u128) -> bool {
+        self.of == of && self.resolution.exact(at_ps, self.offset_s).is_some()
+    }
+}
+
+impl File {
+    /// Begins one at `path`, which is none of `inputs`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(
+        path: &Path,
+        inputs: &[PathBuf],
+        buffering: &Buffering,
+        form: Form,
+    ) -> anyhow::Result<File> {
+        Ok(File {
+            out: Output::create(path, inputs, buffering)?,
+            form,
+            format: match form.pcap {
+                true => Format::Pcap(PcapWriter::NANO),
+                false => Format::Pcapng(PcapngWriter::default()),
+            },
+            interfaces: Vec::new(),
+            last: 0,
+            link_type: None,
+            packets: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Whether it goes to a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.out.is_terminal()
+    }
+
+    /// Writes what is in the buffer.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.out.flush()
+    }
+
+    /// Writes a packet.
+    ///
+    /// # Errors
+    /// When the format cannot hold it, and those of writing.
+    pub fn packet(&mut self, packet: Dated<'_>, losses: &mut Losses) -> anyhow::Result<()> {
+        let Dated { item, at_ps, .. } = packet;
+        let before = self.out.buffer().len();
+        let interface = self.interface(packet)?;
+        let out = self.out.buffer();
+        match &self.format {
+            Format::Pcap(pcap) => {
+                let place = self.packets + 1;
+                ensure!(
+                    at_ps / SECOND <= u32::MAX.into(),
+                    "packet {place} came {at_ps} ps after 1970, behind 2106, where pcap ends; \
+                     leave out --pcap to write pcapng"
+                );
+                if !at_ps.is_multiple_of(1_000) {
+                    ensure!(
+                        self.form.rounds,
+                        "packet {place} came {at_ps} ps after 1970, and pcap has whole nanoseconds; \
+                         leave out --pcap to write pcapng, or have it rounded down by --lenient"
+                    );
+                    losses.rounded += 1;
+                }
+                losses.bare += u64::from(!item.options.is_empty());
+                pcap.cut_packet(at_ps, item.original_len, item.bytes, out);
+            }
+            Format::Pcapng(pcapng) => pcapng.packet_with(
+                interface as u32,
+                at_ps,
+                item.original_len,
+                item.bytes,
+                item.options,
+                out,
+            ),
+        }
+        self.bytes += (out.len() - before) as u64;
+        self.interfaces[interface].packets += 1;
+        self.packets += 1;
+        self.out.relieve()
+    }
+
+    /// Takes what a capture counted at its interfaces; `file` is its number.
+    pub fn statistics(&mut self, file: usize, statistics: &[Statistics]) {
+        for counted in statistics {
+            let of = Some((file, counted.interface));
+            // Where one interface has become several, the first has its counters.
+            if let Some(written) = self.interfaces.iter_mut().find(|written| written.of == of) {
+                written.statistics = Some(*counted);
+            }
+        }
+    }
+
+    /// The interface for a packet with this date, which is described when its first packet comes. One that a
+    /// resolution does not suit any more gets another.
+    #[inline]
+    fn interface(&mut self, packet: Dated<'_>) -> anyhow::Result<usize> {
+        let takes = |written: &Written| written.takes(packet.of, packet.at_ps);
+        if !self.interfaces.get(self.last).is_some_and(takes) {
+            self.last = match self.interfaces.iter().position(takes) {
+                Some(known) => known,
+                None => self.describe(packet)?,
+            };
+        }
+        Ok(self.last)
+    }
+
+    /// Writes the description of a new interface, and the header before the first. What a capture says about its
+    /// interface is kept, and how fine its stamps are.
+    fn describe(&mut self, packet: Dated<'_>) -> anyhow::Result<usize> {
+        let Dated { item, at_ps, of } = packet;
+        let fine = match item.described() {
+            Some(of) => of.resolution.to_ps(1, 0) < 1_000,
+            None if item.at_ps.is_some() => false,
+            None => !self.form.tick.as_ps().is_multiple_of(1_000),
+        };
+        let whole = !fine && Resolution::NANO.exact(at_ps, 0).is_some();
+        // In picoseconds an interface reaches 213 days. Packets may be out of order by up to an hour.
+        let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
+        let (resolution, offset_s) = match whole {
+            true => (Resolution::NANO, 0),
+            false => (Resolution::PICO, offset_s.saturating_sub(3_600).max(0)),
+        };
+        let told = item.described().and_then(|of| of.whole.as_deref());
+        let interface = Interface {
+            resolution,
+            offset_s,
+            ..told
+                .cloned()
+                .unwrap_or_else(|| self.unnamed(item.word.is_some()))
+        };
+        let section = item.captured.map_or(&[][..], |captured| captured.section());
+        self.begin(section, &interface)?;
+        self.interfaces.push(Written {
+            of,
+            resolution,
+            offset_s,
+            packets: 0,
+            statistics: None,
+        });
+        Ok(self.interfaces.len() - 1)
+    }
+
+    /// An interface for packets of lines and records. Where they have words it tells what these mean.
+    fn unnamed(&self, words: bool) -> Interface {
+        let Form { tick, epoch_ns, .. } = self.form;
+        Interface {
+            name: "wire".into(),
+            description: match words {
+                true => zero::describe(tick, epoch_ns),
+                false => String::new(),
+            },
+            ..Interface::default()
+        }
+    }
+
+    /// Writes an interface, and the header before the first.
+    fn begin(&mut self, section: &[Other], interface: &Interface) -> anyhow::Result<()> {
+        let Interface {
+            link_type, fcs_len, ..
+        } = *interface;
+        let out = self.out.buffer();
+        match &mut self.format {
+            Format::Pcap(pcap) => {
+                ensure!(
+                    fcs_len == 0 && self.link_type.is_none_or(|known| known == link_type),
+                    "pcap has one link type and no FCS behind frames, and packet {} is other; \
+                     leave out --pcap to write pcapng",
+                    self.packets + 1
+                );
+                if self.link_type.is_none() {
+                    pcap.header(link_type, LONGEST as u32, out);
+                }
+            }
+            Format::Pcapng(pcapng) => {
+                if self.link_type.is_none() {
+                    pcapng.header_with(section, APPLICATION, out);
+                }
+                pcapng.interface(interface, out);
+            }
+        }
+        self.link_type.get_or_insert(link_type);
+        Ok(())
+    }
+
+    /// Writes the header if nothing has been, and the statistics.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn end(&mut self) -> anyhow::Result<()> {
+        let now_ps = u128::from(live::clock::epoch_ns() + live::clock::now_ns()) * 1_000;
+        if self.link_type.is_none() {
+            self.begin(&[], &self.unnamed(true))?;
+        }
+        if let Format::Pcapng(pcapng) = &self.format {
+            for (interface, written) in self.interfaces.iter().enumerate() {
+                let ours = Statistics {
+                    at_ps: now_ps,
+                    accepted: Some(written.packets),
+                    ..Statistics::default()
+                };
+                let statistics = Statistics {
+                    interface: interface as u32,
+                    ..written.statistics.unwrap_or(ours)
+                };
+                pcapng.statistics(&statistics, self.out.buffer());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.out.finish()
+    }
+}

@@ -83,6 +83,12 @@ impl<R: Source> Blocks<R> {
                 }
                 let line = self.line;
                 let text = &self.buffer[text];
+                if line == 1 {
+                    let first = text.split(|&byte| byte == b'\n').next();
+                    if let Some(what) = first.and_then(live::file::for_people) {
+                        anyhow::bail!("{}: line 1: {what}", self.name);
+                    }
+                }
                 self.line += memchr::memchr_iter(b'\n', text).count() as u64;
                 return Ok(Next::Item(Block { text, line }));
             }

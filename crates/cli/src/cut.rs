@@ -13,6 +13,8 @@ use crate::layout;
 use crate::output::{Buffering, Output};
 use filter::Filter;
 use live::file::Next;
+use packet::json::Head;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Extract fields of packets as columns, or choose packets by them
@@ -189,10 +191,24 @@ impl Selection {
 /// Appends a JSON object with the fields' values as text. None of them needs an escape: they are
 /// digits, blanks, dots and colons.
 fn append_json(line: &mut Line<'_>, fields: &[Field], out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(br#"{"schema":1,"type":"fields""#);
-    for field in fields {
+    let head = Head {
+        what: "cut",
+        kind: "fields",
+    };
+    // Writing to a Vec does not fail.
+    let _ = write!(out, "{head}");
+    for (index, field) in fields.iter().enumerate() {
+        if fields[..index].contains(field) {
+            // Once is enough: an object has each key once.
+            continue;
+        }
         out.extend_from_slice(b",\"");
-        out.extend_from_slice(field.name().as_bytes());
+        let name = match field.name() {
+            // `type` is what the object is.
+            "type" => "ethertype",
+            name => name,
+        };
+        out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":\"");
         line.append(*field, out);
         out.push(b'"');

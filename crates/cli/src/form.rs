@@ -3,6 +3,7 @@
 use crate::fields::has_ports;
 use crate::time::{Time, TimeForm, Times};
 use packet::describe::Payload;
+use packet::json::Head;
 use packet::{Packet, Stamp, Tick, flow, line, record};
 use std::io::Write;
 
@@ -114,9 +115,13 @@ fn json(
     let hash = packet.hash.unwrap_or_else(|| flow::hash(packet.bytes));
     let [dst, src, ethertype] = ether(packet.bytes);
     let len = packet.bytes.len();
+    let head = Head {
+        what: "packet",
+        kind: "packet",
+    };
     let _ = write!(
         out,
-        r#"{{"schema":1,"type":"packet",{stamp},"time":{time},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
+        r#"{head},{stamp},"time":{time},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
     );
     if let Some(tuple) = flow::five_tuple(packet.bytes) {
         let (source, destination) = (tuple.source, tuple.destination);

@@ -161,6 +161,10 @@ impl Generate {
 
     /// Only the report, on standard output.
     fn rehearse(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
+        anyhow::ensure!(
+            !self.is_endless(),
+            "--dry tells what a whole schedule is, and this one never ends: add --count N or --duration TIME"
+        );
         let mut stdout = Output::open(&self.buffering)?;
         confine::reader(Still::default())?;
         let schedule = self.make(Time::from_us(1), complaints, |_, _| Ok(()))?;

@@ -73,6 +73,9 @@ enum Place {
     Live,
 }
 
+/// Nodes that go on for ever, of which a message names so many.
+const NAMED: usize = 3;
+
 impl Lab {
     /// Runs the lab.
     pub fn run(self) -> anyhow::Result<Verdict> {
@@ -104,9 +107,14 @@ impl Lab {
                 World::Live,
                 &self.options(World::Live, &worlds, &None),
             )?;
-            stdout.tell(&format!("{}: good\n", self.file.display()))?;
+            let endless = self.endless(&first, &commands);
+            let but = endless.map_or(String::new(), |why| format!(", but {why}"));
+            stdout.tell(&format!("{}: good{but}\n", self.file.display()))?;
             stdout.finish()?;
             return Ok(Verdict::Good);
+        }
+        if let Some(why) = self.endless(&first, &commands) {
+            eprintln!("wire: {why}; Ctrl-C ends it with a report");
         }
         let complaints = self.leniency.complaints();
         let (mut verdict, mut reports) = (Verdict::Good, Vec::new());
@@ -138,6 +146,9 @@ impl Lab {
                     complaints.lost(1, format_args!("{} ran without {what}", job.name));
                 }
             }
+            for what in &report.empty {
+                complaints.lost(1, what);
+            }
             let lost = report.lost;
             let what =
                 format_args!("{lost} packets of replayed files were skipped, cut short or lost");
@@ -156,6 +167,25 @@ impl Lab {
         }
         stdout.finish()?;
         Ok(verdict.max(complaints.finish()))
+    }
+
+    /// What goes on for ever where nothing else ends a run, and the mend.
+    fn endless(&self, lab: &lab::Lab, commands: &Option<Vec<Command>>) -> Option<String> {
+        let reasons = match (self.duration, commands) {
+            (None, None) => lab.endless(),
+            _ => Vec::new(),
+        };
+        let more = match reasons.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let named: Vec<String> = reasons.into_iter().take(NAMED).collect();
+        (!named.is_empty()).then(|| {
+            format!(
+                "nothing bounds a run: {}{more}; write `duration = \"10 s\"` under [lab], or --duration 10s",
+                named.join(", ")
+            )
+        })
     }
 
     fn read(&self, world: World) -> anyhow::Result<lab::Lab> {
@@ -195,8 +225,7 @@ impl Lab {
         let (name, world) = (&lab.name, world.name());
         match self.json {
             true => {
-                let line = serde_json::json!({
-                    "schema": lab::SCHEMA, "type": "skipped", "lab": name, "world": world, "reason": reason,
+                let line = json_line!("lab", "skipped", { "lab": name, "world": world, "reason": reason,
                 });
                 format!("{line}\n")
             }

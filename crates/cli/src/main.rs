@@ -6,6 +6,8 @@
 
 // First: its macros stand in for those of the standard library in all others.
 #[macro_use]
+mod json;
+#[macro_use]
 mod print;
 
 mod blocks;
@@ -178,7 +180,13 @@ fn main() -> ExitCode {
         Err(error) if error.is::<output::ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("wire: {}", message(&error));
-            ExitCode::from(2)
+            // That there was nothing to draw is a finding.
+            match error.downcast_ref::<::lab::LabError>() {
+                Some(::lab::LabError::Plot(::plot::PlotError::Empty { .. })) => {
+                    Verdict::Failed.code()
+                }
+                _ => ExitCode::from(2),
+            }
         }
     };
     match print::lost() {

@@ -195,13 +195,19 @@ impl Plot {
         for (at, label) in &self.mark_y {
             panel = panel.mark_y(*at, label);
         }
+        let seen = panel.seen();
+        if seen.shown > 0 && seen.not_positive > 0 {
+            let count = seen.not_positive;
+            eprintln!(
+                "wire: {count} values of zero or less are not drawn: a logarithmic axis has no place for them"
+            );
+        }
         let mut figure = Figure::new(&self.title).panel(panel);
         // The title has its own height above the panel.
         (figure.width, figure.panel_height) = (self.size.0, self.size.1 - 56);
         picture(&figure, &self.output)?;
         if self.json {
-            let line = json!({
-                "schema": 1, "type": "plot", "file": self.output.display().to_string(),
+            let line = json_line!("plot", "plot", { "file": self.output.display().to_string(),
                 "series": drawn,
             });
             let mut stdout = Output::open(&Buffering::default())?;
@@ -239,8 +245,7 @@ impl Plot {
         picture(&figure, &self.output)?;
         if self.json {
             let labels = devices.iter().map(|device| &device.name);
-            let line = json!({
-                "schema": 1, "type": "plot", "file": self.output.display().to_string(),
+            let line = json_line!("plot", "plot", { "file": self.output.display().to_string(),
                 "panels": figure.panels.len(), "switches": labels.collect::<Vec<_>>(),
             });
             let mut stdout = Output::open(&Buffering::default())?;
@@ -278,6 +283,18 @@ impl Plot {
             place()
         );
         let one = y.len() == 1;
+        for &column in x.iter().filter(|_| !spread).chain(&y) {
+            if table.column(column).all(f64::is_nan) {
+                // It is a finding about what was read, as an empty picture is.
+                let column = &table.names[column];
+                let why = format!(
+                    "the column `{column}` of {} holds no number; choose columns by --x and --y, --x 0 counts rows",
+                    place()
+                );
+                let path = self.output.clone();
+                return Err(lab::LabError::from(::plot::PlotError::Empty { path, why }).into());
+            }
+        }
         let x_values: Vec<f64> = match x {
             Some(x) => table.column(x).collect(),
             None => (0..table.rows.len() as u64)

@@ -54,7 +54,7 @@ pub struct Ports {
 /// One port, as `--json` shows it.
 #[derive(Serialize)]
 struct Row {
-    schema: u32,
+    schema: String,
     #[serde(rename = "type")]
     kind: &'static str,
     name: String,
@@ -136,7 +136,7 @@ impl Ports {
 fn row(interface: &Interface, counters: &str) -> Row {
     let info: PortInfo = raw::info(interface, &Options::default(), "recvmmsg");
     Row {
-        schema: 1,
+        schema: packet::json::schema("ports"),
         kind: "port",
         name: info.name,
         tick_ps: info.tick.as_ps(),

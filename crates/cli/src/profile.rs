@@ -155,11 +155,8 @@ impl ProfileCommand {
             let over = self.duration.is_some_and(|time| listened >= time.as_ns());
             verdict = verdict.max(Verdict::if_done(endless || over || subjects.enough()));
         }
-        // What was read before something went wrong is told all the same; old pictures stand.
+        // What was read before something went wrong is told all the same; old pictures stand, as they do where nothing is to be drawn.
         let title = self.title.as_deref();
-        for path in self.plot.iter().filter(|_| fed.is_ok()) {
-            output::picture(&picture::of(subjects.list(), title), path)?;
-        }
         let mut stdout = Output::open(&Buffering::default())?;
         let told = match self.json {
             true => subjects.list().iter().map(object::line).collect(),
@@ -168,6 +165,9 @@ impl ProfileCommand {
         stdout.tell(&told)?;
         stdout.finish()?;
         fed?;
+        for path in &self.plot {
+            output::picture(&picture::of(subjects.list(), title), path)?;
+        }
         Ok(verdict)
     }
 }

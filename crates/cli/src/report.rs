@@ -110,9 +110,7 @@ fn text(report: &PaceReport) -> String {
 }
 
 fn object(port: &str, report: &PaceReport) -> Value {
-    let mut line = json!({
-        "schema": 1,
-        "type": "sent",
+    let mut line = json_line!("send", "sent", {
         "port": port,
         "sent": report.sent,
         "refused": report.refused,

@@ -255,9 +255,7 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
         })
         .collect();
     let timing = ended.outcome.timing.unwrap_or_default();
-    let mut line = json!({
-        "schema": 1,
-        "type": "run",
+    let mut line = json_line!("run", "run", {
         "ended_ns": ended.outcome.ended.as_ns(),
         "ports": ports,
         "nodes": nodes,

@@ -47,6 +47,49 @@ fn json_is_one_object_a_line() {
 }
 
 #[test]
+fn a_plot_of_delays_where_no_probe_came_is_not_written_and_said() {
+    let transfer = "[node.a]\nkind = 'host'\naddress = '10.0.0.1'\n[[node.a.program]]\nrun = 'bulk'\nto = '10.0.0.2'\n\
+        bytes = '1000'\ncount = 1\n[node.b]\nkind = 'host'\naddress = '10.0.0.2'\n[[node.b.program]]\nrun = 'sink'\n\
+        [[link]]\nends = ['a.0', 'b.0']\n[[plot]]\nfile = 'd.svg'\nkind = 'delay'\nat = 'b.0'\n";
+    let output = lab("empty-plot", transfer, &[]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("d.svg: nothing to draw: no frame there tells when it left"),
+        "{told}"
+    );
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-plot");
+    assert!(!folder.join("d.svg").exists());
+    let drawn = format!("{PAIR}[[plot]]\nfile = 'd.svg'\nkind = 'delay'\nat = 'b.0'\n");
+    assert_eq!(lab("drawn-plot", &drawn, &[]).status.code(), Some(0));
+}
+
+#[test]
+fn a_check_tells_what_would_never_end() {
+    let fat_tree = "[topology]\nkind = 'fat-tree'\n[[node.h1.program]]\nrun = 'bulk'\nto = 'h16'\n\
+        [[node.h16.program]]\nrun = 'sink'\n";
+    let told = text(&lab("endless-check", fat_tree, &["--check"]).stdout);
+    let why = "good, but nothing bounds a run: `h1` runs bulk without `duration`, or `bytes` and `count`; \
+               write `duration = \"10 s\"` under [lab], or --duration 10s";
+    assert!(told.contains(why), "{told}");
+    let generator = PAIR.replace("count = 5\n", "");
+    let told = text(&lab("endless-check-2", &generator, &["--check"]).stdout);
+    assert!(
+        told.contains("`a` generates without `count` or `duration`"),
+        "{told}"
+    );
+    let bounded = format!("[lab]\nduration = '1 s'\n{fat_tree}");
+    for (name, lab_file, arguments) in [
+        ("bounded-1", &bounded[..], &["--check"][..]),
+        ("bounded-2", fat_tree, &["--check", "--duration", "1s"]),
+        ("bounded-3", PAIR, &["--check"]),
+    ] {
+        let told = text(&lab(name, lab_file, arguments).stdout);
+        assert!(told.ends_with("lab.toml: good\n"), "{told}");
+    }
+}
+
+#[test]
 fn a_faulty_lab_ends_with_2_and_says_where() {
     let output = lab("faulty", &PAIR.replace("count", "cuont"), &["--check"]);
     assert_eq!(output.status.code(), Some(2));

@@ -204,7 +204,7 @@ fn a_node_runs_between_ports() {
         let report: serde_json::Value = serde_json::from_str(&node.join().unwrap().good()).unwrap();
         assert_eq!(
             (&report["schema"], &report["nodes"][0]["kind"]),
-            (&1.into(), &"delay".into())
+            (&"wireline.run/1".into(), &"delay".into())
         );
         assert!(
             report["ports"][0]["received"].as_u64() >= Some(20),

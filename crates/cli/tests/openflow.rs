@@ -122,6 +122,50 @@ fn hosts_at_open_vswitch_reach_each_other_through_our_controller() {
 }
 
 #[test]
+fn options_of_ctl_stand_before_the_switch_or_behind_what_is_asked() {
+    let place = Place::new("of-ctl-options");
+    for words in [
+        "--json --timeout 1 -O OpenFlow13 unix:nowhere dump-flows",
+        "unix:nowhere dump-flows --json --timeout 1 -O OpenFlow13",
+        "unix:nowhere dump-flows ip --json --protocols OpenFlow10,OpenFlow13",
+    ] {
+        let ended = place.run(&format!("wire of ctl {words}"));
+        // There is no switch; before, the words were refused.
+        assert!(
+            ended.code == Some(2) && ended.err.contains("nowhere") && !ended.err.contains("Usage"),
+            "{words}: {}",
+            ended.err
+        );
+    }
+    let refused = place.run("wire of ctl unix:nowhere dump-flows --jsn");
+    assert!(refused.err.contains("Usage"), "{}", refused.err);
+}
+
+#[test]
+fn switches_of_cbench_are_others_than_the_first_switch_of_the_controller() {
+    let place = Place::new("of-cbench-beside");
+    // A switch with the number 1, as `wire of switch` has, is there meanwhile.
+    let script = "wire of controller learning --listen punix:c.sock --duration 20s --json > report.json 2> err &
+        controller=$!
+        until [ -S c.sock ]; do sleep 0.05; done
+        wire of cbench --connect unix:c.sock --switches 1 --first-datapath 1 --loops 8 --ms-per-test 200 --json > one 2> two & beside=$!
+        sleep 0.4
+        wire of cbench --connect unix:c.sock --switches 2 MORE --loops 1 --ms-per-test 200 --json || :
+        wait $beside && echo fine
+        kill -TERM $controller; wait $controller || :";
+    let out = place.run(&script.replace("MORE", "")).good();
+    assert!(out.ends_with("fine\n"), "{out}");
+    assert!(out.contains(r#""type":"cbench""#), "{out}");
+    // Were it 1 here, too, one of them would not be answered.
+    let out = place.run(&script.replace("MORE", "--first-datapath 1"));
+    assert!(
+        !out.out.ends_with("fine\n") || !out.out.contains(r#""type":"cbench""#),
+        "{}",
+        out.out
+    );
+}
+
+#[test]
 fn cbench_says_what_it_has_measured_and_what_it_could_not() {
     let place = Place::new("of-cbench");
     let script = "wire of controller learning --listen punix:c.sock --duration 20s --json > report.json 2> err &
@@ -138,7 +182,7 @@ fn cbench_says_what_it_has_measured_and_what_it_could_not() {
     assert_eq!(rounds[0]["warmup"], true);
     assert_eq!(
         (&summary["type"], &summary["schema"]),
-        (&"cbench".into(), &1.into())
+        (&"cbench".into(), &"wireline.of/1".into())
     );
     assert_eq!(summary["counters"]["repeated"], 0);
     let answers: u64 = rounds[1..]

@@ -53,7 +53,8 @@ fn the_corpus_passes_in_both_engines() {
         );
         for line in out.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert_eq!(line["schema"], "wireline.p4.test/1");
+            assert_eq!(line["schema"], "wireline.p4/1");
+            assert_eq!(line["type"], "test");
             tests += 1;
             met += line["met"].as_u64().unwrap();
         }

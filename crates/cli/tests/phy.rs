@@ -171,7 +171,7 @@ fn lock_says_where_it_is_and_where_it_was_lost() {
     assert!(told[5].starts_with("locked at the end:"), "{out}");
     let json = place.run("wire phy lock s.phy --json | tail -1").good();
     assert!(
-        json.starts_with(r#"{"schema":1,"type":"lock-summary","#),
+        json.starts_with(r#"{"schema":"wireline.phy/1","type":"lock-summary","#),
         "{json}"
     );
     assert!(json.contains(r#""locks":3,"losses":2"#), "{json}");

@@ -66,7 +66,7 @@ fn a_kernel_answers_by_icmp_and_arp_over_ipv4_and_ipv6() {
         let (report, answers) = lines.split_last().unwrap();
         assert_eq!(
             (&report["type"], &report["schema"]),
-            (&"ping".into(), &1.into())
+            (&"ping".into(), &"wireline.ping/1".into())
         );
         assert_eq!(
             (&report["sent"], &report["answered"]),

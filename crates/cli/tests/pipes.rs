@@ -134,13 +134,51 @@ fn what_is_no_packet_is_told_with_its_place_and_skipped() {
     }
     // What is for people and programs is none of packets, and what is wrong with it is not its digits.
     for form in ["--json", "--text"] {
-        let back = place.run(&format!(
-            "wire cat --lenient {form} t.lines 2> first | wire dump | wc -c"
-        ));
-        assert_eq!(back.code, Some(1));
-        let reason = format!("{form}, from which no packets are read");
-        assert!(back.err.contains(&reason), "{}", back.err);
+        for reader in [
+            "wire cat",
+            "wire cat --lenient",
+            "wire dump -o back.pcapng",
+            "wire dump",
+            "wire cut dst",
+            "wire cut dst --command cat",
+            "wire undump",
+            "wire profile",
+            "wire match type=0800",
+        ] {
+            let back = place.run(&format!(
+                "wire cat --lenient {form} t.lines 2> first | {reader} > out"
+            ));
+            assert_eq!(back.code, Some(2), "{reader}: {}", back.err);
+            let reason = format!("{form}, from which no packets are read");
+            assert!(
+                back.err.contains(&reason) && back.err.lines().count() == 1,
+                "{reader}: {}",
+                back.err
+            );
+            assert_ne!(place.run("test -e back.pcapng").code, Some(0));
+            let written = place.run("wc -c < out").good();
+            // A profile says that there was no packet.
+            assert!(
+                written.trim() == "0" || reader == "wire profile",
+                "{reader}: {written}"
+            );
+        }
     }
+    let replayed = place
+        .run("wire cat --lenient --json t.lines > b.json 2> first; wire gen --dry --replay b.json");
+    assert_eq!(replayed.code, Some(2), "{}", replayed.err);
+    assert!(
+        replayed.err.contains("b.json: line 1: an object of --json"),
+        "{}",
+        replayed.err
+    );
+    // Among packets it is skipped and counted as anything else.
+    let among = place
+        .run("(head -n 1 t.lines; wire cat --lenient --json t.lines 2> first) | wire cat | wc -l");
+    assert_eq!((among.code, among.out.trim()), (Some(1), "1"));
+    // Dated records are no text.
+    let dated = "wire dump --lenient t.lines -o d.pcapng 2> first; wire cat d.pcapng --raw | wire cut dst | wc -l";
+    assert_eq!(place.run(dated).good().trim(), "3");
     // Many bad lines do not flood the terminal.
     let flood = place.run("seq -f line%g 10000 | wire cat --lenient 2>&1 | wc -l");
     assert_eq!(flood.good(), "22\n");
@@ -291,17 +329,68 @@ fn a_file_without_a_last_newline_or_without_anything_is_fine() {
 }
 
 #[test]
+fn a_schedule_without_end_is_not_rehearsed() {
+    let place = Place::new("gen-dry");
+    let endless = place.run("wire gen --dry");
+    assert_eq!(endless.code, Some(2));
+    assert!(
+        endless.err.contains("add --count N or --duration TIME"),
+        "{}",
+        endless.err
+    );
+    place
+        .run("wire gen --dry --count 3; wire gen --dry --duration 3ms")
+        .good();
+}
+
+#[test]
 fn json_is_one_object_a_line_with_a_schema() {
     let place = Place::new("json");
     place.write("t.lines", lines(4));
+    place.write("lab.toml", replay("t.lines"));
+    place.write("numbers", "1\n2\n");
+    let program = include_str!("../../../examples/p4-l2l3/l2l3.p4");
+    place.write("router.p4", program);
     let out = place
-        .run("wire cat --json t.lines; wire cut ip.src,dport --json t.lines")
+        .run("wire cat --json t.lines; wire cut dst,type,dst,ip.src,dport --json t.lines")
         .good();
     assert_eq!(out.lines().count(), 8);
-    for line in out.lines() {
-        let value: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert_eq!(value["schema"], 1);
+    let first = out.lines().nth(4).unwrap();
+    for key in ["schema", "type", "ethertype", "dst", "ip.src", "dport"] {
+        assert_eq!(first.matches(&format!("\"{key}\":")).count(), 1, "{first}");
     }
+    let packets = out.clone();
+    for (command, what) in [
+        ("cat t.lines", "packet"),
+        ("cut dport t.lines", "cut"),
+        ("ports", "ports"),
+        ("gen --count 3 --dry", "gen"),
+        ("profile t.lines", "profile"),
+        ("lab lab.toml", "lab"),
+        ("plot numbers -o t.svg", "plot"),
+        ("p4 check router.p4", "p4"),
+        ("p4 info router.p4", "p4"),
+        ("p4 graph router.p4", "p4"),
+        ("p4 fmt router.p4", "p4"),
+        (
+            "p4 trace router.p4 --packet 0:00112233445566778899AABB080045000000",
+            "p4-trace",
+        ),
+    ] {
+        let out = place.run(&format!("wire {command} --json")).out;
+        for line in out.lines() {
+            let value: serde_json::Value = serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("{command}: {error}: {line}"));
+            let kind = &value["type"];
+            let head = format!(r#"{{"schema":"wireline.{what}/1","type":{kind},"#);
+            assert!(
+                kind.is_string() && line.starts_with(&head),
+                "{command}: {line}"
+            );
+        }
+        assert!(!out.is_empty() || command.contains("check"), "{command}");
+    }
+    let out = packets;
     let first: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
     assert_eq!(
         (&first["ns"], &first["ip"]["sport"]),

@@ -44,6 +44,43 @@ fn a_distribution_of_one_value_is_a_step_with_a_mark() {
 }
 
 #[test]
+fn a_picture_in_which_nothing_would_be_seen_is_not_written() {
+    let place = Place::new("plot-empty");
+    place.write("bars", "switch,rate\nours,3\novs,4\n");
+    place.write("zeros", "x y\n1 0\n2 0\n3 -1\n");
+    for (arguments, why) in [
+        (
+            "--kind bars bars",
+            "the column `switch` of bars holds no number",
+        ),
+        (
+            "--log y zeros",
+            "3 values of zero or less have no place on a logarithmic axis",
+        ),
+        (
+            "--x-range 10:20 zeros",
+            "3 values are outside of the range of an axis",
+        ),
+    ] {
+        let ended = place.run(&format!("wire plot -o p.svg {arguments}"));
+        assert_eq!(ended.code, Some(1), "{arguments}: {}", ended.err);
+        assert!(ended.err.contains(why), "{arguments}: {}", ended.err);
+        assert_ne!(place.run("test -e p.svg").code, Some(0), "{arguments}");
+    }
+    // With rows counted there are bars; and zeros among others are told.
+    place
+        .run("wire plot -o p.svg --kind bars --x 0 --y rate bars")
+        .good();
+    let some = place.run("(cat zeros; echo 4 5) | wire plot -o q.svg --log y");
+    assert!(
+        some.err.contains("3 values of zero or less are not drawn"),
+        "{}",
+        some.err
+    );
+    assert_eq!(some.code, Some(0));
+}
+
+#[test]
 fn figures_of_other_commands_are_drawn_from_their_json() {
     let place = Place::new("plot-json");
     place

@@ -351,6 +351,16 @@ fn captures_of_different_traffic_fail_the_comparison() {
         "{}",
         ended.out
     );
+    // An interface that is not there: the message has those that are.
+    place.run("wire dump a -o a.pcapng").good();
+    for (wanted, named) in [("no", "`no`"), ("7", "7")] {
+        let ended = place.run(&format!(
+            "wire profile --compare a.pcapng#0 a.pcapng#{wanted}"
+        ));
+        assert_eq!(ended.code, Some(2), "{}", ended.err);
+        let told = format!("no packet is of interface {named}; all are of interface 0");
+        assert!(ended.err.contains(&told), "{}", ended.err);
+    }
     let ended = place.run("wire profile --compare a a");
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("FILE#1"), "{}", ended.err);

@@ -103,7 +103,7 @@ fn a_delay_at_a_hook_is_seen_by_ping_and_reported() {
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(
         (&report["schema"], &report["type"]),
-        (&1.into(), &"relay".into())
+        (&"wireline.relay/1".into(), &"relay".into())
     );
     assert_eq!(report["accepted"], 8, "{report}");
     assert_eq!(report["counters"]["packets"], 8, "{report}");

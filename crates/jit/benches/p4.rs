@@ -291,7 +291,8 @@ impl Report {
             .write(true)
             .append(!first)
             .truncate(first);
-        let mut line = format!("{{\"schema\":\"wireline.p4.bench/1\",\"bench\":\"{what}\"");
+        let mut line =
+            format!("{{\"schema\":\"wireline.p4/1\",\"type\":\"bench\",\"bench\":\"{what}\"");
         for (name, value) in values {
             line += &format!(",\"{name}\":{value}");
         }

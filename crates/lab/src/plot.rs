@@ -38,6 +38,13 @@ pub(crate) fn draw(
         }
     });
     let places: Vec<Place> = places.collect();
+    if plan.kind == PlotKind::Delay && places.iter().all(|place| place.delays.total() == 0) {
+        let why = "no frame there tells when it left, as those of generators do; \
+                   `kind` may be arrivals, cdf or histogram"
+            .into();
+        let path = path.into();
+        return Err(::plot::PlotError::Empty { path, why }.into());
+    }
     let figure = Figure::new(plan.title.clone());
     let figure = match plan.kind {
         PlotKind::Arrivals => arrivals(figure, &places),

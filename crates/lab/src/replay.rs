@@ -74,6 +74,13 @@ impl Replayed {
     /// What is wrong with it, in words.
     pub fn open(path: PathBuf, notes: Notes) -> Result<Replayed, String> {
         let source = live::file::Source::open(&path).map_err(|error| error.to_string())?;
+        // A file of another kind altogether is refused here, and not in the middle of a run; a pipe can be read only once.
+        if path.is_file()
+            && let Ok(mut first) = live::file::Source::open(&path)
+            && let Err(error @ FileError::ForPeople { .. }) = first.next()
+        {
+            return Err(error.to_string());
+        }
         let (name, told) = (source.name().to_owned(), notes.clone());
         let source = source.on_complaint(move |complaint| {
             told.lost(1, format!("{name}: {complaint}"));

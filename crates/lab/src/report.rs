@@ -12,9 +12,6 @@ use serde_json::{Map, Value, json};
 use std::fmt::{self, Write};
 use std::path::PathBuf;
 
-/// The version of the JSON Lines, in each of them as `schema`.
-pub const SCHEMA: &str = "wireline.lab/1";
-
 /// What was measured at one place.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -57,6 +54,8 @@ pub struct Report {
     pub files: Vec<PathBuf>,
     /// Captures and plots that could not be written, or only in part, and why.
     pub failures: Vec<String>,
+    /// Plots that were not written, as nothing would be seen in them, and why.
+    pub empty: Vec<String>,
 }
 
 impl Report {
@@ -176,6 +175,7 @@ impl Report {
                     "queue_full": counters.queue_full, "lost": counters.lost,
                     "bit_errors": counters.bit_errors, "duplicated": counters.duplicated,
                     "reordered": counters.reordered,
+                    "delivered": counters.delivered, "in_flight": counters.in_flight,
                 });
                 if counters.line.is_some() {
                     line["line"] = crate::lines::json(counters);
@@ -191,14 +191,19 @@ impl Report {
         for file in &self.files {
             lines.push(json!({ "type": "file", "path": file.display().to_string() }));
         }
-        for failure in &self.failures {
+        for failure in self.failures.iter().chain(&self.empty) {
             lines.push(json!({ "type": "failure", "failure": failure }));
         }
         let mut text = String::new();
-        for mut line in lines {
-            line["schema"] = json!(SCHEMA);
-            text.push_str(&line.to_string());
-            text.push('\n');
+        for line in lines {
+            let line = line.to_string();
+            // Writing to a String does not fail.
+            let _ = writeln!(
+                text,
+                "{{\"schema\":\"{}\",{}",
+                packet::json::schema("lab"),
+                &line[1..]
+            );
         }
         text
     }

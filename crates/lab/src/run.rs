@@ -463,10 +463,13 @@ fn report(
             at: view.label.clone(),
             statistics: lock(&watch.0).statistics.clone(),
         });
-    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    let (mut files, mut failures, mut empty) = (Vec::new(), Vec::new(), Vec::new());
     for file in written {
         match file {
             Ok(path) => files.push(path),
+            Err(LabError::Plot(error @ ::plot::PlotError::Empty { .. })) => {
+                empty.push(error.to_string());
+            }
             Err(error) => failures.push(error.to_string()),
         }
     }
@@ -496,6 +499,7 @@ fn report(
         stopped: stage.notes.is_stopped(),
         files,
         failures,
+        empty,
     }
 }
 

@@ -63,6 +63,7 @@ fn every_example_gives_what_it_promises() {
             }
             report => report.unwrap(),
         };
+        everything_adds_up(&name, &report);
         let expected = std::fs::read_to_string(folder.join("expected.txt")).unwrap();
         let mut expected = expected.lines();
         for line in report
@@ -86,6 +87,92 @@ fn every_example_gives_what_it_promises() {
         }
     }
     assert!(seen > 0);
+}
+
+/// All lab files below a folder.
+fn labs_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            labs_below(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_lab_adds_up_in_the_middle_of_its_run() {
+    let mut labs = Vec::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    labs_below(&examples, &mut labs);
+    let (mut ran, mut flying) = (0, 0);
+    for file in labs {
+        let name = file.display().to_string();
+        let Ok(lab) = lab::read(&file) else {
+            println!("{name}: skipped: it cannot be read here");
+            continue;
+        };
+        let options = Options {
+            folder: file.parent().unwrap().into(),
+            duration: Some(node::Time::from_ms(20)),
+            dry: true,
+            ..Options::default()
+        };
+        let report = match lab::run(&lab, World::Sim, &options) {
+            Ok(report) => report,
+            Err(error) => {
+                println!("{name}: skipped: {error}");
+                continue;
+            }
+        };
+        everything_adds_up(&name, &report);
+        ran += 1;
+        let links = report.outcome.links.iter().flatten();
+        flying += links.filter_map(|link| link.in_flight).sum::<u64>();
+    }
+    assert!(ran >= 30 && flying > 0, "{ran} labs, {flying} in flight");
+}
+
+/// What was sent by each link came, was lost for a reason that the table of drops has, or is on its way; and the meters behind
+/// it have seen what came.
+fn everything_adds_up(name: &str, report: &lab::Report) {
+    let told = report.losses();
+    let mut frames = 0;
+    for (ends, counters) in report.links.iter().zip(&report.outcome.links) {
+        for (direction, counters) in counters.iter().enumerate() {
+            let way = format!("{} -> {}", ends[direction], ends[1 - direction]);
+            let (delivered, in_flight) = (counters.delivered.unwrap(), counters.in_flight.unwrap());
+            frames += delivered;
+            let lost: u64 = told
+                .iter()
+                .filter(|(at, what, _)| {
+                    *at == way && ["lost on the way", "bit errors"].contains(&what.as_str())
+                })
+                .map(|(.., count)| count)
+                .sum();
+            assert_eq!(
+                counters.sent + counters.duplicated,
+                delivered + lost + in_flight,
+                "{name}: {way}: {counters:?}"
+            );
+            for row in report
+                .rows
+                .iter()
+                .filter(|row| row.at == ends[1 - direction])
+            {
+                assert_eq!(row.statistics.packets(), delivered, "{name}: {}", row.at);
+            }
+        }
+    }
+    assert_eq!(report.outcome.frames, frames, "{name}");
+    if report.outcome.finish == node::outcome::Finish::Idle {
+        let left = |counters: &node::link::LinkCounters| counters.in_flight == Some(0);
+        assert!(report.outcome.links.iter().flatten().all(left), "{name}");
+    }
 }
 
 #[test]

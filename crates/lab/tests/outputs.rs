@@ -105,7 +105,7 @@ fn json_lines_have_a_schema_and_a_type() {
     let report = run(PAIR, &scratch("json"));
     for line in report.json().lines() {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert_eq!(object["schema"], lab::SCHEMA);
+        assert_eq!(object["schema"], "wireline.lab/1");
         assert!(object["type"].is_string());
     }
 }

@@ -106,6 +106,16 @@ pub enum FileError {
         /// What is wrong.
         source: capture::CaptureError,
     },
+    /// What a command wrote for people or programs, where packets should begin.
+    #[error("{name}: line {line}: {what}")]
+    ForPeople {
+        /// The file.
+        name: String,
+        /// The line's number, from 1.
+        line: u64,
+        /// What it is, and what to do.
+        what: &'static str,
+    },
     /// Something that makes no sense, in a strict source.
     #[error("{name}: {complaint}")]
     Strict {
@@ -123,7 +133,9 @@ impl FileError {
         match self {
             FileError::Capture { .. } => true,
             FileError::Read { source, .. } => source.raw_os_error().is_none(),
-            FileError::Open { .. } | FileError::Strict { .. } => false,
+            FileError::Open { .. } | FileError::Strict { .. } | FileError::ForPeople { .. } => {
+                false
+            }
         }
     }
 }
@@ -177,6 +189,8 @@ enum Place {
 enum Found {
     Packet(Place, Head),
     Complaint(Complaint),
+    /// A line by its number, and what a command writes such lines for.
+    ForPeople(u64, &'static str),
     Nothing,
     More,
 }
@@ -333,6 +347,17 @@ impl Source {
             match self.look()? {
                 Found::Nothing => {}
                 Found::Complaint(complaint) => self.complain(complaint)?,
+                Found::ForPeople(line, what) if self.counters.packets == 0 => {
+                    return Err(FileError::ForPeople {
+                        name: self.name.clone(),
+                        line,
+                        what,
+                    });
+                }
+                Found::ForPeople(line, what) => self.complain(Complaint {
+                    place: format!("line {line}"),
+                    reason: what.into(),
+                })?,
                 Found::More if self.window.at_end() => return Ok(Next::End),
                 // Decoders do not know a stop, and may take what comes behind it for the end.
                 Found::More if self.stopped => return Ok(Next::Stopped),
@@ -461,11 +486,10 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
         ),
         line::Step::Line { used, number, line } => match line::decode(line, frame) {
             Ok(None) => (used, Found::Nothing),
-            Err(error) => {
-                let form = for_people(line);
-                let reason = form.map_or_else(|| error.to_string(), str::to_owned);
-                (used, complaint(number, reason))
-            }
+            Err(error) => match for_people(line) {
+                Some(what) => (used, Found::ForPeople(number, what)),
+                None => (used, complaint(number, error.to_string())),
+            },
             // Its writer has gone in the middle of it. Text without its last line feed is a whole line as well.
             Ok(Some(_)) if used == line.len() && packet::flow::is_cut(frame) => (
                 used,
@@ -490,15 +514,16 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
 }
 
 /// Why a line that the commands write for people or programs is none of packets, if it is one.
-fn for_people(line: &[u8]) -> Option<&'static str> {
+#[must_use]
+pub fn for_people(line: &[u8]) -> Option<&'static str> {
     if line.first() == Some(&b'{') {
         return Some(
-            "an object of --json, from which no packets are read; write lines or records (--raw) instead",
+            "an object of --json, from which no packets are read; write it without --json, or with --raw",
         );
     }
     let told = line.windows(8).any(|part| part == b" bytes: ");
     told.then_some(
-        "a line of --text, from which no packets are read; write lines or records (--raw) instead",
+        "a line of --text, from which no packets are read; write it without --text, or with --raw",
     )
 }
 

@@ -211,6 +211,11 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Held up so that later ones overtake.
     pub reordered: u64,
+    /// Given to the node at its end; `None` in a world that does not see that of each link. With what was lost, and what is
+    /// [in flight](LinkCounters::in_flight), it is what was sent and delivered twice.
+    pub delivered: Option<u64>,
+    /// On its way, or waiting to leave, when the run ended; `None` as above.
+    pub in_flight: Option<u64>,
     /// What happened below the frames, on a link at the level of blocks.
     pub line: Option<LineCounters>,
 }

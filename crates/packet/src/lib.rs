@@ -68,6 +68,7 @@ pub mod icmp;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+pub mod json;
 pub mod line;
 pub mod mpls;
 pub mod printable;

@@ -50,7 +50,7 @@ fn a_trace_tells_the_packets_whole_story() {
     }
     for line in trace::json(&steps, &program, Some(&compiled.sources)).lines() {
         assert!(
-            line.starts_with("{\"schema\":\"wireline/p4-trace/1\",\"event\":\""),
+            line.starts_with("{\"schema\":\"wireline.p4-trace/1\",\"type\":\""),
             "{line}"
         );
         assert!(line.ends_with('}'), "{line}");

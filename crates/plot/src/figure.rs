@@ -31,6 +31,36 @@ impl Figure {
         self.panels.push(panel);
         self
     }
+
+    /// Why nothing would be seen in any of its panels; `None` where something is.
+    pub(crate) fn emptiness(&self) -> Option<String> {
+        let panels = self.panels.iter().map(Panel::seen);
+        let all = panels.fold(Seen::default(), |all, seen| Seen {
+            shown: all.shown + seen.shown,
+            not_positive: all.not_positive + seen.not_positive,
+            outside: all.outside + seen.outside,
+            no_number: all.no_number + seen.no_number,
+        });
+        if all.shown > 0 {
+            return None;
+        }
+        let why = [
+            (
+                all.not_positive,
+                "of zero or less have no place on a logarithmic axis",
+            ),
+            (all.outside, "are outside of the range of an axis"),
+            (all.no_number, "are no numbers"),
+        ];
+        let why = why.iter().filter(|(count, _)| *count > 0);
+        let why: Vec<String> = why
+            .map(|(count, what)| format!("{count} values {what}"))
+            .collect();
+        Some(match why.is_empty() {
+            true => "there is no value".into(),
+            false => why.join(", "),
+        })
+    }
 }
 
 /// Two axes, and what is drawn between them.
@@ -68,6 +98,29 @@ impl Panel {
     pub fn series(mut self, series: Series) -> Panel {
         self.series.push(series);
         self
+    }
+
+    /// What becomes of the points and bars.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        let mut seen = Seen::default();
+        let outside = |(axis, value): (&Axis, f64)| {
+            let range = axis.range;
+            range.is_some_and(|(low, high)| value < low || value > high)
+        };
+        for (x, y) in self.series.iter().flat_map(Series::places) {
+            let both = [(&self.x, x), (&self.y, y)];
+            if !(x.is_finite() && y.is_finite()) {
+                seen.no_number += 1;
+            } else if both.iter().any(|(axis, value)| axis.log && *value <= 0.0) {
+                seen.not_positive += 1;
+            } else if both.into_iter().any(outside) {
+                seen.outside += 1;
+            } else {
+                seen.shown += 1;
+            }
+        }
+        seen
     }
 
     /// Adds a dashed vertical line at `x`.
@@ -143,6 +196,19 @@ impl Axis {
         self.range = Some((from, to));
         self
     }
+}
+
+/// How many points and bars of a panel are seen, and how many are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// On both axes.
+    pub shown: u64,
+    /// Zero or less, for which a logarithmic axis has no place.
+    pub not_positive: u64,
+    /// Outside of an axis' range.
+    pub outside: u64,
+    /// Not a finite number.
+    pub no_number: u64,
 }
 
 /// Something drawn, and what it is.
@@ -299,6 +365,16 @@ impl Series {
                 height: count as f64,
             }),
         )
+    }
+
+    /// Where its points are, and the tops of its bars.
+    fn places(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let (points, bars): (&[(f64, f64)], &[Bar]) = match &self.shape {
+            Shape::Points(points) | Shape::Line(points) | Shape::Steps(points) => (points, &[]),
+            Shape::Bars(bars) => (&[], bars),
+        };
+        let tops = bars.iter().map(|bar| (bar.to, bar.height));
+        points.iter().copied().chain(tops)
     }
 
     /// How many points or bars there are.

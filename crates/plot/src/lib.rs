@@ -44,7 +44,7 @@ mod scale;
 mod trace;
 pub mod unit;
 
-pub use figure::{Axis, Bar, Figure, Mark, Panel, Series, Shape};
+pub use figure::{Axis, Bar, Figure, Mark, Panel, Seen, Series, Shape};
 pub use unit::TimeUnit;
 
 use std::path::{Path, PathBuf};
@@ -58,6 +58,14 @@ pub enum PlotError {
     /// The file's ending tells no format.
     #[error("the ending of {} tells no format; use .png or .svg", .0.display())]
     Ending(PathBuf),
+    /// No value would be seen.
+    #[error("{}: nothing to draw: {why}", .path.display())]
+    Empty {
+        /// The file that was to be.
+        path: PathBuf,
+        /// Why nothing would be seen.
+        why: String,
+    },
     /// It could not be drawn.
     #[error("cannot draw: {0}")]
     Draw(String),
@@ -67,9 +75,13 @@ impl Figure {
     /// The content of a file of this name, PNG or SVG by its ending.
     ///
     /// # Errors
-    /// When the ending is another, or the picture cannot be drawn.
+    /// When the ending is another, no value would be seen, or the picture cannot be drawn.
     pub fn image(&self, path: &Path) -> Result<Vec<u8>, PlotError> {
         let ending = path.extension().and_then(|ending| ending.to_str());
+        if let Some(why) = self.emptiness() {
+            let path = path.into();
+            return Err(PlotError::Empty { path, why });
+        }
         match ending {
             Some("svg") => Ok(self.svg()?.into_bytes()),
             Some("png") => self.png(),

@@ -6,7 +6,7 @@ use crate::lane::{Arrival, Lane, Passage, Stray, Way};
 use crate::{Options, SimError};
 use node::fact::{Fact, What};
 use node::frame::LONGEST;
-use node::link::{SHORTEST, seed_of};
+use node::link::{LinkCounters, SHORTEST, seed_of};
 use node::outcome::{Direction, Finish, NodeOutcome};
 use node::{
     Frame, Graph, Level, Member, Node, Out, Outcome, Pool, Port, Tap, Time, Transmitter, When,
@@ -125,6 +125,7 @@ impl Sim {
                     port: to.port,
                     needs: hosts[to.node.0].node.needs().unwrap_or(usize::MAX),
                     flying: Default::default(),
+                    landed: 0,
                     tapped: false,
                 });
             }
@@ -219,11 +220,22 @@ impl Sim {
 
     /// What has come of it so far.
     pub fn outcome(&self) -> Outcome {
-        let links = self.air.lanes.chunks_exact(2);
+        let mut strays = vec![0; self.air.lanes.len()];
+        for stray in &self.air.strays {
+            strays[stray.lane] += 1;
+        }
+        let count = |lane: usize| {
+            let counted = &self.air.lanes[lane];
+            LinkCounters {
+                delivered: Some(counted.landed),
+                in_flight: Some(counted.flying.len() as u64 + strays[lane]),
+                ..counted.counters()
+            }
+        };
         Outcome {
             nodes: self.hosts.iter().map(Host::outcome).collect(),
-            links: links
-                .map(|lanes| [&lanes[0], &lanes[1]].map(Lane::counters))
+            links: (0..self.air.lanes.len() / 2)
+                .map(|link| [2 * link, 2 * link + 1].map(count))
                 .collect(),
             ended: self.air.now,
             finish: self.finish,
@@ -251,7 +263,8 @@ impl Sim {
             return host;
         }
         let (lane_index, frame) = self.air.land(source);
-        let lane = &self.air.lanes[lane_index];
+        let lane = &mut self.air.lanes[lane_index];
+        lane.landed += 1;
         let (host, port) = (lane.node, lane.port);
         if lane.tapped {
             let here = |tap: &&mut Tap| lane_of(tap.link, tap.direction) == lane_index;

@@ -38,6 +38,8 @@ pub(crate) struct Lane {
     pub needs: usize,
     /// In the order of arrival, which is that of departure.
     pub flying: VecDeque<Arrival>,
+    /// Frames that its node was told of.
+    pub landed: u64,
     /// Whether somebody looks at what arrives.
     pub tapped: bool,
 }

@@ -8,7 +8,7 @@ use crate::packets::{Consumer, Packets};
 use anyhow::Context;
 use live::file::Item;
 use nodes::covert::{Demodulator, Heard, code};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Read messages in the gaps between packets
@@ -82,9 +82,7 @@ impl Consumer for Reader {
             return Ok(true);
         };
         if self.json {
-            let object = json!({
-                "schema": 1,
-                "type": "message",
+            let object = json_line!("covert", "message", {
                 "at_ps": at.as_ps(),
                 "message": String::from_utf8_lossy(message),
             });
@@ -121,9 +119,7 @@ fn text(heard: &Heard) -> String {
 
 fn object(heard: &Heard) -> Value {
     let found = heard.found;
-    json!({
-        "schema": 1,
-        "type": "heard",
+    json_line!("covert", "heard", {
         "gaps": heard.gaps,
         "bits": heard.bits,
         "uncoded": heard.uncoded,

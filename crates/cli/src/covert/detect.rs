@@ -10,7 +10,6 @@ use live::file::Item;
 use node::Time;
 use nodes::covert::detect::{Comparison, Gaps, Watch, compare};
 use nodes::distribution::Random;
-use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -118,8 +117,7 @@ impl Detect {
         }
         let found = 2 * suspicious > windows;
         let told = match self.json {
-            true => json!({
-                "schema": 1, "type": "watch", "windows": windows, "suspicious": suspicious,
+            true => json_line!("covert", "watch", { "windows": windows, "suspicious": suspicious,
                 "window": self.window, "covert": found,
             })
             .to_string(),
@@ -201,15 +199,13 @@ fn object(comparison: &Comparison) -> String {
     let mut lines = String::new();
     // Writing to a String does not fail.
     for finding in &comparison.findings {
-        let object = json!({
-            "schema": 1, "type": "finding", "statistic": finding.statistic.name(), "clean": finding.clean,
+        let object = json_line!("covert", "finding", { "statistic": finding.statistic.name(), "clean": finding.clean,
             "here": finding.stream, "p": finding.p, "p_clean": finding.p_clean,
             "differs": comparison.differs(finding.p),
         });
         let _ = writeln!(lines, "{object}");
     }
-    let object = json!({
-        "schema": 1, "type": "comparison", "windows": comparison.windows, "clean_windows": comparison.clean_windows,
+    let object = json_line!("covert", "comparison", { "windows": comparison.windows, "clean_windows": comparison.clean_windows,
         "level": comparison.level, "covert": comparison.is_covert(), "unsteady": comparison.is_unsteady(),
     });
     let _ = writeln!(lines, "{object}");

@@ -118,9 +118,7 @@ fn object(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> Value {
         .flat_map(|node| &node.drops)
         .map(|(reason, count)| (reason.clone(), json!(count)))
         .collect();
-    let mut line = json!({
-        "schema": 1,
-        "type": "delay",
+    let mut line = json_line!("delay", "delay", {
         "ended_ns": ended.outcome.ended.as_ns(),
         "directions": directions,
         "drops": drops,

@@ -112,9 +112,7 @@ pub fn object(schedule: &Schedule) -> Value {
         } = summary;
         json!({ "count": count, "mean": mean, "sd": sd, "min": min, "max": max })
     };
-    json!({
-        "schema": 1,
-        "type": "schedule",
+    json_line!("gen", "schedule", {
         "packets": schedule.packets(),
         "bytes": schedule.bytes(),
         "span_ps": schedule.span().as_ps(),

@@ -92,8 +92,7 @@ fn tell_json(at: Time, until: Option<Time>) {
     };
     println!(
         "{}",
-        serde_json::json!({
-            "schema": lab::SCHEMA, "type": "progress", "at_ps": at.as_ps(),
+        json_line!("lab", "progress", { "at_ps": at.as_ps(),
             "until_ps": until.map(Time::as_ps), "ratio": ratio(shown, at),
         })
     );

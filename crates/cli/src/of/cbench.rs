@@ -46,8 +46,8 @@ pub struct Cbench {
     /// The version that the switches speak
     #[arg(long, value_enum, default_value = "1.0")]
     openflow: VersionName,
-    /// The number of the first switch
-    #[arg(long, default_value = "1")]
+    /// The number of the first switch; not 1, which is that of `wire of switch` and of most others
+    #[arg(long, default_value = "1000000")]
     first_datapath: u64,
     #[command(flatten)]
     keys: Keys,
@@ -186,9 +186,7 @@ impl Cbench {
         let deviation = rates.variance.sqrt();
         let text = match self.json {
             true => {
-                let mut object = json!({
-                    "schema": 1,
-                    "type": "cbench",
+                let mut object = json_line!("of", "cbench", {
                     "connect": self.connect.to_string(),
                     "mode": self.mode.name(),
                     "openflow": self.openflow.name(),
@@ -240,9 +238,7 @@ fn text(round: &Round) -> String {
 
 fn object(round: &Round) -> Value {
     let fair = Fairness::of(&round.answers);
-    json!({
-        "schema": 1,
-        "type": "round",
+    json_line!("of", "round", {
         "round": round.number + 1,
         "warmup": round.warmup,
         "length_ns": round.length.as_ns(),

@@ -31,13 +31,13 @@ use std::time::Duration;
 )]
 pub struct Ctl {
     /// The versions to offer, with commas between them: OpenFlow10, OpenFlow13; both if left out
-    #[arg(short = 'O', long = "protocols", value_name = "VERSIONS", value_delimiter = ',', value_parser = version)]
+    #[arg(short = 'O', long = "protocols", value_name = "VERSIONS", value_delimiter = ',', value_parser = version, global = true)]
     versions: Vec<Version>,
     /// JSON Lines
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
     /// Wait so long for an answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..86_400))]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..86_400), global = true)]
     timeout: u64,
     /// The switch
     target: String,
@@ -395,8 +395,7 @@ impl Session {
             for flow in flows {
                 let mut text = String::new();
                 flow.show(&mut text);
-                let object = serde_json::json!({
-                    "schema": "wire-of-flow-difference/1", "only": if mark == "-" { "switch" } else { "file" },
+                let object = json_line!("of", "flow-difference", { "only": if mark == "-" { "switch" } else { "file" },
                     "flow": text,
                 });
                 self.put((format!("{mark}{text}"), object))?;
@@ -501,10 +500,7 @@ impl Session {
                 Ok((_, message)) => show::message(&message, self.connection.version),
                 Err(error) => {
                     let text = format!("a message that cannot be read: {error}");
-                    (
-                        text.clone(),
-                        serde_json::json!({"schema": "wire-of-message/1", "error": text}),
-                    )
+                    (text.clone(), json_line!("of", "message", { "error": text}))
                 }
             };
             self.put(told)?;
@@ -525,8 +521,7 @@ impl Session {
             if reply.get(8..) != Some(&data) {
                 bail!("the echo is not what was sent");
             }
-            let object = serde_json::json!({
-                "schema": "wire-of-ping/1", "bytes": data.len(), "ns": took.as_nanos() as u64,
+            let object = json_line!("of", "ping", { "bytes": data.len(), "ns": took.as_nanos() as u64,
             });
             self.put((
                 format!("{} bytes: {:.3} ms", data.len(), took.as_secs_f64() * 1e3),

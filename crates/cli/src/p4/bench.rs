@@ -12,7 +12,6 @@ use anyhow::{anyhow, ensure};
 use lab::engine::{EngineKind, pipeline, told};
 use live::clock::now_ns;
 use node::Time;
-use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,8 +127,7 @@ impl Bench {
             rates.push((median, best));
             let ratio = (median / rates[0].0, best / rates[0].1);
             if self.json {
-                let line = json!({
-                    "schema": "wireline.p4.bench/1", "engine": engine.name(), "packets_per_second": best,
+                let line = json_line!("p4", "bench", { "engine": engine.name(), "packets_per_second": best,
                     "ns_per_packet": 1e9 / best, "median_packets_per_second": median, "median_ns_per_packet": 1e9 / median,
                     "ratio_to_reference": ratio.1, "median_ratio_to_reference": ratio.0, "packets": done, "sent": counted.sent, "dropped": counted.dropped,
                     "compile_seconds": compiling.as_secs_f64(),

@@ -5,7 +5,6 @@ use crate::Verdict;
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use p4::source::Sources;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Lay programs out: four spaces, one statement a line, at most 100 columns
@@ -64,8 +63,7 @@ impl Format {
                 live::output::replace(path, laid_out.as_bytes())?;
             }
             if self.json {
-                let mut line =
-                    json!({ "schema": "wireline.p4.fmt/1", "file": name, "changes": changes });
+                let mut line = json_line!("p4", "fmt", { "file": name, "changes": changes });
                 if !self.check && !self.write {
                     line["text"] = laid_out.into();
                 }

@@ -73,8 +73,7 @@ impl Graph {
                     .edges
                     .iter()
                     .map(|edge| json!({ "from": edge.from, "to": edge.to, "label": edge.label }));
-                let line = json!({
-                    "schema": "wireline.p4.graph/1",
+                let line = json_line!("p4", "graph", {
                     "kind": graph.kind,
                     "name": graph.name,
                     "nodes": nodes.collect::<Vec<_>>(),

@@ -54,9 +54,13 @@ impl Info {
             return Ok(Verdict::Good);
         }
         let passes = Passes::of(program);
+        let head = packet::json::Head {
+            what: "p4",
+            kind: "info",
+        };
         let text = match self.json {
             true => format!(
-                "{{\"schema\":\"wire-p4-info/1\",\"p4info\":{},\"passes\":{}}}\n",
+                "{head},\"p4info\":{},\"passes\":{}}}\n",
                 info.json(),
                 passes.json()
             ),

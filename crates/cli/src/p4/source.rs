@@ -100,8 +100,7 @@ pub fn object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
             "message": message,
         })
     });
-    json!({
-        "schema": "wireline.p4.diagnostic/1",
+    json_line!("p4", "diagnostic", {
         "severity": match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",

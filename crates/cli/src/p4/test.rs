@@ -214,8 +214,7 @@ fn object(program: &Path, test: &Path, engine: EngineKind, outcome: &Outcome) ->
             .map(|f| json!({ "line": f.line, "message": f.message }))
             .collect()
     };
-    json!({
-        "schema": "wireline.p4.test/1",
+    json_line!("p4", "test", {
         "program": program.display().to_string(),
         "test": test.display().to_string(),
         "engine": engine.name(),

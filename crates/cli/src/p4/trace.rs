@@ -106,7 +106,7 @@ impl Trace {
             left -= 1;
             let program = &pipeline.environment().program;
             let text = match self.json {
-                true => trace::json(&trace, program, Some(&compiled.sources)) + "\n",
+                true => trace::json(&trace, program, Some(&compiled.sources)),
                 false => trace::text(&trace, program, Some(&compiled.sources)) + "\n",
             };
             stdout.tell(&text)

@@ -206,7 +206,7 @@ impl Summary {
 /// An object with the schema and its type in front.
 pub fn with_type(name: &str, object: serde_json::Value) -> serde_json::Value {
     let mut all = serde_json::Map::new();
-    all.insert("schema".into(), 1.into());
+    all.insert("schema".into(), packet::json::schema("phy").into());
     all.insert("type".into(), name.into());
     if let serde_json::Value::Object(fields) = object {
         all.extend(fields);

@@ -70,9 +70,7 @@ impl Report {
         }
         let ticks = self.ticks(rtt);
         if self.json {
-            let line = json!({
-                "schema": 1,
-                "type": "answer",
+            let line = json_line!("ping", "answer", {
                 "number": answer.number,
                 "rtt_ticks": ticks,
                 "rtt_ns": rtt.as_ps() as f64 / 1e3,
@@ -185,9 +183,7 @@ impl Report {
                 ticks[name] = json!(ps / f64::from(self.tick.as_ps()));
             }
         }
-        json!({
-            "schema": 1,
-            "type": "ping",
+        json_line!("ping", "ping", {
             "target": self.target,
             "resolved": node.is_resolved(),
             "sent": node.sent(),

@@ -8,7 +8,6 @@ use live::calibrate::{self, Plan, Trial, Way};
 use live::port::PortSpec;
 use node::Time;
 use node::outcome::Spread;
-use serde_json::json;
 use std::fmt::Write;
 
 /// Measures, keeps and tells.
@@ -106,9 +105,7 @@ fn name(trial: &Trial) -> &'static str {
 
 fn lines(way: &Way, text: &mut String) {
     for trial in &way.trials {
-        let mut line = json!({
-            "schema": 1,
-            "type": "calibration",
+        let mut line = json_line!("ports", "calibration", {
             "from": way.from.to_string(),
             "to": way.to.to_string(),
             "stamps": way.stamps.to_string(),

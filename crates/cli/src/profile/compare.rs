@@ -16,6 +16,7 @@ use nodes::filter::Program;
 use packet::Tick;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -41,6 +42,10 @@ struct Capture {
     departures: Departures,
     /// The unit of its stamps, in ps.
     unit_ps: u64,
+    /// Whether a packet of the wanted interface has come.
+    found: bool,
+    /// The interfaces of the packets so far, and their names.
+    seen: BTreeMap<u32, String>,
 }
 
 enum Wanted {
@@ -72,7 +77,30 @@ impl Capture {
             wanted,
             departures: Departures::new(task.tick),
             unit_ps: task.tick.as_ps().into(),
+            found: false,
+            seen: BTreeMap::new(),
         })
+    }
+
+    /// The whole file has been read: it must have had the interface that is wanted.
+    fn check(&self) -> anyhow::Result<()> {
+        let wanted = match &self.wanted {
+            _ if self.found => return Ok(()),
+            Wanted::All => return Ok(()),
+            Wanted::Number(number) => number.to_string(),
+            Wanted::Name(name) => format!("`{name}`"),
+        };
+        let seen = self.seen.iter().map(|(number, name)| match &name[..] {
+            "" => number.to_string(),
+            name => format!("{number} ({name})"),
+        });
+        let seen: Vec<String> = seen.collect();
+        let there = match &seen[..] {
+            [] => "there are no packets".into(),
+            [one] => format!("all are of interface {one}"),
+            all => format!("there are packets of {}", all.join(", ")),
+        };
+        bail!("{}: no packet is of interface {wanted}; {there}", self.name)
     }
 
     /// Gives the next packet that is wanted; false at the end.
@@ -83,16 +111,24 @@ impl Capture {
             unit_ps: &mut self.unit_ps,
             give,
             given: false,
+            seen: &mut self.seen,
         };
         // A packet that is not wanted is read over.
         while !reader.given {
             if self.packets.read(1, &mut reader)?.is_some() {
-                return Ok(reader.given);
+                let given = reader.given;
+                self.found |= given;
+                self.check()?;
+                return Ok(given);
             }
         }
+        self.found = true;
         Ok(true)
     }
 }
+
+/// Interfaces that a message names.
+const LISTED: usize = 20;
 
 struct Reader<'a> {
     wanted: &'a Wanted,
@@ -100,6 +136,7 @@ struct Reader<'a> {
     unit_ps: &'a mut u64,
     give: &'a mut dyn FnMut(u128, &[u8]),
     given: bool,
+    seen: &'a mut BTreeMap<u32, String>,
 }
 
 impl Consumer for Reader<'_> {
@@ -109,6 +146,10 @@ impl Consumer for Reader<'_> {
             Wanted::Number(number) => item.interface == *number,
             Wanted::Name(name) => item.described().is_some_and(|of| of.name == *name),
         };
+        if !wanted && self.seen.len() < LISTED {
+            let name = || item.described().map_or(String::new(), |of| of.name.clone());
+            self.seen.entry(item.interface).or_insert_with(name);
+        }
         if wanted {
             if let Some(described) = item.described() {
                 *self.unit_ps = described.resolution.to_ps(1, 0) as u64;
@@ -164,10 +205,6 @@ pub fn run(
     let names = [before, behind].map(|name| name.to_string_lossy().into_owned());
     let names = names.each_ref().map(String::as_str);
     let [before, behind] = names;
-    for path in plots {
-        let plain = format!("{before} to {behind}");
-        output::picture(&picture(&comparison, title.unwrap_or(&plain)), path)?;
-    }
     let mut stdout = Output::open(&Buffering::default())?;
     let units = sides.map(|side| side.unit_ps);
     let told = match as_json {
@@ -176,6 +213,10 @@ pub fn run(
     };
     stdout.tell(&told)?;
     stdout.finish()?;
+    for path in plots {
+        let plain = format!("{before} to {behind}");
+        output::picture(&picture(&comparison, title.unwrap_or(&plain)), path)?;
+    }
     let (by_probe, by_content) = comparison.found();
     Ok(verdict.max(Verdict::if_good(by_probe + by_content > 0)))
 }
@@ -326,9 +367,7 @@ fn objects(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
         let index = side as usize;
         json!({ "name": names[index], "packets": all.packets(side), "unit_ps": units[index] })
     };
-    let mut lines = vec![json!({
-        "schema": 1,
-        "type": "comparison",
+    let mut lines = vec![json_line!("profile", "comparison", {
         "before": side(Side::Before),
         "behind": side(Side::Behind),
         "found": { "by_probe": by_probe, "by_content": by_content },
@@ -348,9 +387,11 @@ fn objects(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
         "delay": delay(all.delays()),
         "notes": notes(all),
     })];
-    lines.extend(all.lost_list().iter().map(
-        |lost| json!({ "schema": 1, "type": "lost", "number": lost.number, "at_ps": lost.at_ps }),
-    ));
+    lines.extend(
+        all.lost_list().iter().map(
+            |lost| json_line!("profile", "lost", { "number": lost.number, "at_ps": lost.at_ps }),
+        ),
+    );
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 

@@ -17,9 +17,7 @@ pub fn line(subject: &Subject) -> String {
             "delay": spread(&profile.probe_delays()),
         })
     });
-    let line = json!({
-        "schema": 1,
-        "type": "profile",
+    let line = json_line!("profile", "profile", {
         "name": subject.name,
         "packets": profile.packets(),
         "bytes": profile.bytes(),

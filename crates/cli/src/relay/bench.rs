@@ -6,7 +6,6 @@ use crate::run::setting;
 use live::hook::trial::{INTERFACES, Rate, Rewrite, Trial};
 use live::hook::{Config, MOST_THREADS, Relay};
 use node::{Node, Time};
-use serde_json::json;
 use std::time::Duration;
 
 /// Measure what passes a hook of the kernel on this machine
@@ -158,9 +157,7 @@ fn row(way: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
 }
 
 fn object(way: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
-    let line = json!({
-        "schema": 1,
-        "type": "relay-bench",
+    let line = json_line!("relay", "relay-bench", {
         "way": way,
         "length": length,
         "packets_per_second": length.map(|_| rate.packets),

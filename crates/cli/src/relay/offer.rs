@@ -162,7 +162,7 @@ impl Source {
         let mut object = Map::new();
         let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |data| data.ino());
         for (key, value) in [
-            ("schema", json!(1)),
+            ("schema", json!(packet::json::schema("relay"))),
             ("type", json!("relay-stats")),
             ("pid", json!(std::process::id())),
             ("namespace", json!(namespace)),

@@ -320,7 +320,7 @@ pub fn counts(counts: &Snapshot) -> Map<String, Value> {
 
 fn object(node: &str, ended: &Report) -> Value {
     let mut object = Map::new();
-    object.insert("schema".into(), json!(1));
+    object.insert("schema".into(), json!(packet::json::schema("relay")));
     object.insert("type".into(), json!("relay"));
     object.insert("node".into(), json!(node));
     object.insert("ran_ns".into(), json!(ended.ran.as_nanos() as u64));

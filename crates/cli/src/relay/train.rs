@@ -101,8 +101,7 @@ impl Train {
         let ratio = |size: usize| size as f64 / before.max(1) as f64;
         if self.json {
             let ratios = sizes.map(|(algorithm, size)| (algorithm.name(), json!(ratio(size))));
-            let line = json!({
-                "schema": "wireline.relay.train/1",
+            let line = json_line!("relay", "train", {
                 "file": self.output.display().to_string(),
                 "bytes": dictionary.len(),
                 "number": codec.dictionary(),

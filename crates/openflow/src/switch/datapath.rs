@@ -52,7 +52,14 @@ pub(super) struct Packet {
     reason: PacketInReason,
     /// The last output, which need not be a copy if nothing follows.
     pending: Option<(PortNo, u16)>,
+    /// Whether copies of it have been output, or taken on by buckets of a group: then its end is no drop.
+    copied: bool,
+    /// Why it is dropped if nothing is pending in the end.
+    loss: &'static str,
 }
+
+/// The reason of a drop: neither an entry's actions nor the action set have an output.
+const NO_OUTPUT: &str = "no action outputs it";
 
 impl AsRef<Key> for Packet {
     fn as_ref(&self) -> &Key {
@@ -75,6 +82,8 @@ impl Packet {
             entry: None,
             reason: PacketInReason::Action,
             pending: None,
+            copied: false,
+            loss: NO_OUTPUT,
         }
     }
 
@@ -87,6 +96,7 @@ impl Packet {
         Packet {
             frame: out.copy(&self.frame),
             pending: None,
+            copied: false,
             ..*self
         }
     }
@@ -380,6 +390,7 @@ impl Datapath {
             {
                 self.set.clear();
                 packet.pending = None;
+                packet.loss = "above a meter's rate";
                 break 'done None;
             }
             if self.apply(now, &program.apply, packet, out, 0) == After::Ends {
@@ -468,6 +479,7 @@ impl Datapath {
         if packet.pending.is_some() {
             let mut copy = packet.copy(out);
             copy.pending = packet.pending.take();
+            packet.copied = true;
             self.finish(now, &mut copy, out);
         }
     }
@@ -496,6 +508,7 @@ impl Datapath {
                 ref change => {
                     if modify(change, packet).is_err() {
                         packet.reason = PacketInReason::InvalidTtl;
+                        packet.loss = "an invalid TTL";
                         self.packet_in(packet, None, false, out);
                         return After::Ends;
                     }
@@ -578,6 +591,7 @@ impl Datapath {
         bucket.packets += 1;
         bucket.bytes += packet.frame.len() as u64;
         let mut copy = packet.copy(out);
+        packet.copied = true;
         self.apply_set(now, &bucket.actions, &mut copy, out, depth + 1);
         self.finish(now, &mut copy, out);
     }
@@ -586,7 +600,11 @@ impl Datapath {
     #[inline]
     fn finish(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
         let Some((port, max_len)) = packet.pending.take() else {
-            return out.done(packet.take_frame());
+            let frame = packet.take_frame();
+            return match packet.copied {
+                true => out.done(frame),
+                false => out.drop(frame, packet.loss),
+            };
         };
         match port {
             PortNo::CONTROLLER => {
@@ -610,6 +628,7 @@ impl Datapath {
                     packet.read_again();
                 }
                 (packet.key.0[1], packet.key.0[10]) = (0, 0);
+                packet.copied = false;
                 self.pipeline(now, packet, out);
             }
             PortNo(number) if number == packet.in_port => {

@@ -302,7 +302,7 @@ fn registers_are_written_in_ranges_and_read_back() {
     let answer = control.say("register read flow 4").unwrap();
     assert_eq!(
         answer.rows[0].1,
-        r#"{"schema":"wire-p4-control/1","kind":"register","name":"ingress.flow","index":4,"values":[7,5]}"#
+        r#"{"schema":"wireline.p4/1","type":"register","name":"ingress.flow","index":4,"values":[7,5]}"#
     );
     let error = refusal(&control, "register read flow 16");
     assert!(error.message.contains("has 16 cells"), "{error}");

@@ -10,9 +10,6 @@ use p4::ir::{Program, SlotId};
 use p4::source::{Sources, Span};
 use p4::value::Bits;
 
-/// What the objects' `schema` says.
-pub const SCHEMA: &str = "wireline/p4-trace/1";
-
 /// The events as JSON Lines. Values are strings of hexadecimal digits, and where they have a name in the program, that.
 #[must_use]
 pub fn json(trace: &Trace, program: &Program, sources: Option<&Sources>) -> String {
@@ -30,7 +27,10 @@ struct Object(String);
 
 impl Object {
     fn new() -> Self {
-        Object(format!("{{\"schema\":\"{SCHEMA}\""))
+        Object(format!(
+            "{{\"schema\":\"{}\"",
+            packet::json::schema("p4-trace")
+        ))
     }
 
     fn raw(&mut self, name: &str, value: &str) {
@@ -110,7 +110,7 @@ fn place(object: &mut Object, span: Span, sources: Option<&Sources>) {
 fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&Sources>) {
     match event {
         Event::Pass { cause, port, bytes } => {
-            object.text("event", "pass");
+            object.text("type", "pass");
             let (cause, egress) = match cause {
                 Cause::Arrival => ("arrival", None),
                 Cause::Resubmit => ("resubmit", None),
@@ -127,12 +127,12 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
         }
         Event::Section(section) => {
             let section = &program.sections[section.index()];
-            object.text("event", "section");
+            object.text("type", "section");
             object.text("name", &section.name);
             object.text("role", &section.role);
         }
         Event::State(name) => {
-            object.text("event", "state");
+            object.text("type", "state");
             object.text("name", name);
         }
         Event::Extract {
@@ -141,7 +141,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             span,
         } => {
             let header = &program.headers[header.index()];
-            object.text("event", "extract");
+            object.text("type", "extract");
             object.text("header", &header.name);
             let fields = header.fields.iter().zip(values).map(|(slot, bits)| {
                 let name = &program.slots[slot.index()].name;
@@ -151,7 +151,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             place(object, *span, sources);
         }
         Event::Error { error, stack, span } => {
-            object.text("event", "error");
+            object.text("type", "error");
             object.text("error", error);
             if let Some(stack) = stack {
                 object.text("stack", &program.stacks[stack.index()].name);
@@ -159,7 +159,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             place(object, *span, sources);
         }
         Event::Select { keys, case } => {
-            object.text("event", "select");
+            object.text("type", "select");
             object.raw(
                 "keys",
                 &list(keys.iter().map(|bits| value(program, None, bits))),
@@ -170,7 +170,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             }
         }
         Event::Branch { condition, taken } => {
-            object.text("event", "branch");
+            object.text("type", "branch");
             object.text("condition", condition);
             object.raw("taken", if *taken { "true" } else { "false" });
         }
@@ -182,7 +182,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             action,
         } => {
             let table = &program.tables[table.index()];
-            object.text("event", "table");
+            object.text("type", "table");
             object.text("table", &table.name);
             let keys = table.keys.iter().zip(keys);
             let keys =
@@ -211,7 +211,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             new,
             span,
         } => {
-            object.text("event", "assign");
+            object.text("type", "assign");
             object.text("field", &program.slots[slot.index()].name);
             object.raw("old", &value(program, Some(*slot), old));
             object.raw("new", &value(program, Some(*slot), new));
@@ -223,7 +223,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             text,
             span,
         } => {
-            object.text("event", "call");
+            object.text("type", "call");
             object.text("name", name);
             object.raw(
                 "inputs",
@@ -235,12 +235,12 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             place(object, *span, sources);
         }
         Event::Emit { header, valid } => {
-            object.text("event", "emit");
+            object.text("type", "emit");
             object.text("header", &program.headers[header.index()].name);
             object.raw("valid", if *valid { "true" } else { "false" });
         }
         Event::Clone { session, count } => {
-            object.text("event", "clone");
+            object.text("type", "clone");
             object.number("session", *session);
             match count {
                 Some(count) => object.number("copies", *count as u64),
@@ -248,16 +248,16 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             }
         }
         Event::Multicast { group, count } => {
-            object.text("event", "multicast");
+            object.text("type", "multicast");
             object.number("group", *group);
             object.number("copies", *count as u64);
         }
         Event::Drop { reason } => {
-            object.text("event", "drop");
+            object.text("type", "drop");
             object.text("reason", reason.reason());
         }
         Event::Send { port, bytes } => {
-            object.text("event", "send");
+            object.text("type", "send");
             object.number("port", *port);
             object.text("bytes", &hex(bytes));
         }

@@ -56,8 +56,7 @@ fn ports(port: &PortDescription) -> Told {
         mbps(port.current_speed),
         mbps(port.max_speed)
     );
-    let object = json!({
-        "schema": "wire-of-port/1",
+    let object = json_line!("of", "port", {
         "port": port.number.to_string(),
         "name": port.name.to_string(),
         "hardware": port.hardware.to_string(),
@@ -80,8 +79,7 @@ pub fn flow(stats: &FlowStats<'_>, version: Version) -> Told {
     let (mut matching, mut actions) = (String::new(), String::new());
     show_match(&stats.matching, &mut matching);
     show_instructions(stats.instructions, version, &mut actions);
-    let object = json!({
-        "schema": "wire-of-flow/1",
+    let object = json_line!("of", "flow", {
         "table": stats.table,
         "priority": stats.priority,
         "cookie": format!("{:#x}", stats.cookie),
@@ -122,8 +120,7 @@ fn port_stats(stats: &PortStats) -> Told {
         count(stats.collisions),
     );
     let known = |value: u64| (value != u64::MAX).then_some(value);
-    let object = json!({
-        "schema": "wire-of-port-stats/1",
+    let object = json_line!("of", "port-stats", {
         "port": stats.port.to_string(),
         "rx_packets": known(stats.rx_packets), "rx_bytes": known(stats.rx_bytes),
         "rx_dropped": known(stats.rx_dropped), "rx_errors": known(stats.rx_errors),
@@ -158,8 +155,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                 description.serial,
                 description.datapath
             );
-            let object = json!({
-                "schema": "wire-of-description/1",
+            let object = json_line!("of", "description", {
                 "manufacturer": description.manufacturer.to_string(),
                 "hardware": description.hardware.to_string(),
                 "software": description.software.to_string(),
@@ -171,8 +167,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
         Answer::Flow(flows) => flows.iter().map(|stats| flow(&stats, version)).collect(),
         Answer::Aggregate(sum) => vec![(
             format!("packet_count={} byte_count={} flow_count={}", sum.packets, sum.bytes, sum.flows),
-            json!({
-                "schema": "wire-of-aggregate/1",
+            json_line!("of", "aggregate", {
                 "packets": sum.packets, "bytes": sum.bytes, "flows": sum.flows,
             }),
         )],
@@ -188,8 +183,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     table.lookups,
                     table.matched
                 );
-                let object = json!({
-                    "schema": "wire-of-table/1",
+                let object = json_line!("of", "table", {
                     "table": table.table, "name": name, "active": table.active,
                     "lookups": table.lookups, "matched": table.matched,
                 });
@@ -204,8 +198,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     "  port {} queue {}: bytes={}, pkts={}, errors={}",
                     queue.port, queue.queue, queue.tx_bytes, queue.tx_packets, queue.tx_errors
                 );
-                let object = json!({
-                    "schema": "wire-of-queue-stats/1",
+                let object = json_line!("of", "queue-stats", {
                     "port": queue.port.to_string(), "queue": queue.queue,
                     "bytes": queue.tx_bytes, "packets": queue.tx_packets,
                     "errors": queue.tx_errors,
@@ -237,8 +230,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     .iter()
                     .map(|bucket| json!({"packets": bucket.packets, "bytes": bucket.bytes}))
                     .collect();
-                let object = json!({
-                    "schema": "wire-of-group-stats/1",
+                let object = json_line!("of", "group-stats", {
                     "group": group.group, "references": group.references,
                     "packets": group.counters.packets, "bytes": group.counters.bytes,
                     "buckets": buckets,
@@ -261,9 +253,8 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     .collect();
                 let mut text = format!(" group_id={},type={}", group.group, kind(group.kind));
                 buckets.iter().for_each(|bucket| text += &format!(",{bucket}"));
-                let object = json!({
-                    "schema": "wire-of-group/1",
-                    "group": group.group, "type": kind(group.kind), "buckets": buckets,
+                let object = json_line!("of", "group", {
+                    "group": group.group, "group_type": kind(group.kind), "buckets": buckets,
                 });
                 (text, object)
             })
@@ -273,8 +264,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                 " types={:#x} capabilities={:#x} max_groups={:?} actions={:x?}",
                 features.kinds, features.capabilities, features.max_groups, features.actions
             ),
-            json!({
-                "schema": "wire-of-group-features/1",
+            json_line!("of", "group-features", {
                 "types": features.kinds, "capabilities": features.capabilities,
                 "max_groups": features.max_groups, "actions": features.actions,
             }),
@@ -295,8 +285,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     );
                     bands.push(json!({"packets": band.packets, "bytes": band.bytes}));
                 }
-                let object = json!({
-                    "schema": "wire-of-meter-stats/1",
+                let object = json_line!("of", "meter-stats", {
                     "meter": meter.meter, "flows": meter.flows,
                     "packets": meter.input.packets, "bytes": meter.input.bytes, "bands": bands,
                 });
@@ -322,8 +311,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     show_band(&band, &mut bands);
                 }
                 let text = format!(" meter={} {} bands={}", meter.meter, flags.join(" "), bands.trim());
-                let object = json!({
-                    "schema": "wire-of-meter/1",
+                let object = json_line!("of", "meter", {
                     "meter": meter.meter, "flags": flags, "bands": bands.trim(),
                 });
                 (text, object)
@@ -338,8 +326,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                 features.band_types,
                 features.capabilities
             ),
-            json!({
-                "schema": "wire-of-meter-features/1",
+            json_line!("of", "meter-features", {
                 "max_meter": features.max_meter, "max_bands": features.max_bands,
                 "max_color": features.max_color, "band_types": features.band_types,
                 "capabilities": features.capabilities,
@@ -357,8 +344,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     table.max_entries,
                     table.properties.len()
                 );
-                let object = json!({
-                    "schema": "wire-of-table-features/1",
+                let object = json_line!("of", "table-features", {
                     "table": table.table, "name": table.name.to_string(),
                     "metadata_match": format!("{:#x}", table.metadata_match),
                     "metadata_write": format!("{:#x}", table.metadata_write),
@@ -371,9 +357,8 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
         Answer::PortDescription(list) => list.iter().map(|port| ports(&port)).collect(),
         Answer::Experimenter(part) => vec![(
             format!(" experimenter {:#x}: {} bytes", part.experimenter, part.data.len()),
-            json!({
-                "schema": "wire-of-experimenter/1",
-                "experimenter": part.experimenter, "type": part.kind, "bytes": part.data.len(),
+            json_line!("of", "experimenter", {
+                "experimenter": part.experimenter, "experimenter_type": part.kind, "bytes": part.data.len(),
             }),
         )],
     }
@@ -393,8 +378,7 @@ pub fn message(message: &Message<'_>, version: Version) -> Told {
                 text += &format!("\n{line}");
                 list.push(object);
             }
-            let object = json!({
-                "schema": "wire-of-features/1",
+            let object = json_line!("of", "features", {
                 "version": version.to_string(),
                 "datapath_id": format!("{:016x}", features.datapath_id),
                 "tables": features.n_tables, "buffers": features.n_buffers,
@@ -411,8 +395,7 @@ pub fn message(message: &Message<'_>, version: Version) -> Told {
                     "OFPT_GET_CONFIG_REPLY: frags={frags} miss_send_len={}",
                     config.miss_send_len
                 ),
-                json!({
-                    "schema": "wire-of-config/1",
+                json_line!("of", "config", {
                     "fragments": frags, "miss_send_len": config.miss_send_len,
                 }),
             )
@@ -433,8 +416,7 @@ pub fn message(message: &Message<'_>, version: Version) -> Told {
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
-            let object = json!({
-                "schema": "wire-of-packet-in/1",
+            let object = json_line!("of", "packet-in", {
                 "table": packet.table, "cookie": format!("{:#x}", packet.cookie),
                 "in_port": packet.in_port().to_string(), "total_length": packet.total_len,
                 "reason": format!("{:?}", packet.reason), "buffer": packet.buffer, "data": hex,
@@ -456,8 +438,7 @@ pub fn message(message: &Message<'_>, version: Version) -> Told {
                 removed.packets,
                 removed.bytes
             );
-            let object = json!({
-                "schema": "wire-of-flow-removed/1",
+            let object = json_line!("of", "flow-removed", {
                 "table": removed.table, "priority": removed.priority, "match": matching,
                 "reason": format!("{:?}", removed.reason), "cookie": format!("{:#x}", removed.cookie),
                 "packets": removed.packets, "bytes": removed.bytes,
@@ -469,8 +450,7 @@ pub fn message(message: &Message<'_>, version: Version) -> Told {
             let text = format!("OFPT_PORT_STATUS: {:?}:{line}", status.reason);
             (
                 text,
-                json!({
-                    "schema": "wire-of-port-status/1",
+                json_line!("of", "port-status", {
                     "reason": format!("{:?}", status.reason), "port": object,
                 }),
             )
@@ -486,14 +466,13 @@ pub fn message(message: &Message<'_>, version: Version) -> Told {
             }
             (
                 text,
-                json!({
-                    "schema": "wire-of-queues/1", "port": queues.port.to_string(), "queues": list,
+                json_line!("of", "queues", { "port": queues.port.to_string(), "queues": list,
                 }),
             )
         }
         other => {
             let text = format!("{other:?}");
-            let object = json!({"schema": "wire-of-message/1", "message": text});
+            let object = json_line!("of", "message", { "message": text});
             (text, object)
         }
     }

@@ -4,7 +4,10 @@ use crate::fault::Fault;
 use crate::instruction::Instruction;
 use crate::key::Field;
 use crate::matching::Match;
-use crate::message::{Config as Settings, FlowMod, Message, PacketInReason, PacketOut};
+use crate::message::{
+    ANY_GROUP, Bucket, Change, Config as Settings, FlowMod, GroupKind, GroupMod, Message,
+    PacketInReason, PacketOut,
+};
 use crate::oxm::Oxm;
 use crate::port::PortNo;
 use crate::switch::Config;
@@ -222,4 +225,48 @@ fn an_expired_ttl_is_told_only_to_who_asked_for_it() {
         }
     });
     assert_eq!(reasons, [PacketInReason::InvalidTtl]);
+}
+
+#[test]
+fn a_packet_that_actions_end_is_a_drop_and_one_that_has_left_before_is_none() {
+    let mut dying = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 8, 0].to_vec();
+    dying.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 1, 17]);
+    dying.resize(60, 0);
+    let output = Action::Output {
+        port: PortNo(2),
+        max_len: NO_BUFFER,
+    };
+    let cases: [(&[Action<'_>], &[u16], Option<&str>); 7] = [
+        (&[], &[], Some("no action outputs it")),
+        (&[Action::SetQueue(0)], &[], Some("no action outputs it")),
+        (&[Action::DecNwTtl], &[], Some("an invalid TTL")),
+        (&[output], &[2], None),
+        (&[output, Action::DecNwTtl], &[2], None),
+        (&[Action::Group(1)], &[2], None),
+        (&[Action::Group(2)], &[], Some("no action outputs it")),
+    ];
+    for (actions, ports, reason) in cases {
+        let mut pair = Pair::new(Version::V13);
+        let outputs = [output];
+        let buckets = [Bucket {
+            weight: 0,
+            watch_port: PortNo::ANY,
+            watch_group: ANY_GROUP,
+            actions: (&outputs).into(),
+        }];
+        for (group, buckets) in [(1, &buckets[..]), (2, &[])] {
+            let group = GroupMod {
+                command: Change::Add,
+                kind: GroupKind::All,
+                group,
+                buckets: buckets.into(),
+            };
+            assert_eq!(pair.fault(&Message::GroupMod(group)), None);
+        }
+        let ipv4 = [Oxm::new(Field::EthType, 0x0800)];
+        enter(&mut pair, 5, &ipv4, actions);
+        assert_eq!(pair.ports(1, &dying), ports);
+        let expected: Vec<_> = reason.into_iter().map(|reason| (reason, 1)).collect();
+        assert_eq!(pair.drops(), expected, "{actions:?}");
+    }
 }

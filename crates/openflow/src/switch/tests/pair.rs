@@ -172,6 +172,11 @@ impl Pair {
             .collect()
     }
 
+    /// How many frames were dropped, by reason.
+    pub fn drops(&self) -> &[(&'static str, u64)] {
+        self.out.drops()
+    }
+
     /// The ports by which a frame leaves.
     pub fn ports(&mut self, port: u16, frame: &[u8]) -> Vec<u16> {
         self.receive(port, frame)

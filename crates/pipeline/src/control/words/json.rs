@@ -1,12 +1,10 @@
 //! Answers as JSON, one object a line.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
-
-/// The version of the answers' form.
-const SCHEMA: &str = "wire-p4-control/1";
+use packet::json::Head;
 
 /// An object while it is written.
 #[derive(Clone)]
@@ -18,7 +16,7 @@ impl Object {
     /// A row: it says its form's version and its kind.
     pub(super) fn new(kind: &str) -> Self {
         let mut object = Self::plain();
-        object.text("schema", SCHEMA).text("kind", kind);
+        object.text = Head { what: "p4", kind }.to_string();
         object
     }
 

@@ -2,7 +2,8 @@
 //!
 //! As an HDR histogram does, it keeps a fixed relative precision over all of `u64`, in a space that
 //! depends on the precision and on how many powers of two the values reach, not on how many values
-//! there are. Room for a power of two is taken when the first value in it comes, unless it was
+//! there are. The first 512 values are kept too: until there are more, percentiles are exact, and behind that
+//! they are given in as few decimal digits as the precision is worth. Room for a power of two is taken when the first value in it comes, unless it was
 //! [reserved](Histogram::reserved).
 
 use crate::Time;
@@ -13,6 +14,8 @@ use alloc::vec::Vec;
 
 /// The finest precision: 2^16 buckets to a power of two, half a megabyte each.
 const FINEST: u32 = 16;
+/// So many values are kept as they are.
+const FEW: usize = 512;
 
 /// Counts of values, in whatever unit the caller has.
 ///
@@ -22,7 +25,8 @@ const FINEST: u32 = 16;
 /// let mut gaps = Histogram::default();
 /// (1..=1_000).for_each(|gap| gaps.record(gap));
 /// assert_eq!(gaps.total(), 1_000);
-/// assert!((990..=998).contains(&gaps.value_at(990, 1_000)));
+/// assert_eq!(gaps.value_at(990, 1_000), 990);
+/// assert_eq!(gaps.value_at(333, 1_000), 333);
 /// assert_eq!(gaps.max(), 1_000);
 /// ```
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct Histogram {
     fine: u32,
     /// By power of two; `None` where no value has been.
     rows: Vec<Option<Box<[u64]>>>,
+    /// All values, as long as there are few.
+    few: Vec<u64>,
     total: u64,
     min: u64,
     max: u64,
@@ -62,6 +68,7 @@ impl Histogram {
         Histogram {
             fine: fine.min(FINEST),
             rows: Vec::new(),
+            few: Vec::new(),
             total: 0,
             min: u64::MAX,
             max: 0,
@@ -73,6 +80,7 @@ impl Histogram {
         for row in 0..65 - self.fine as usize {
             self.row(row);
         }
+        self.few.reserve_exact(FEW);
         self
     }
 
@@ -94,9 +102,20 @@ impl Histogram {
             Some(Some(counts)) => counts[column] += count,
             _ => self.row(row)[column] += count,
         }
+        if self.total < FEW as u64 {
+            self.keep(value, count);
+        }
         self.total += count;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+    }
+
+    /// Keeps a value among the few, as often as there is room.
+    #[cold]
+    fn keep(&mut self, value: u64, count: u64) {
+        let room = (FEW - self.few.len()) as u64;
+        let len = self.few.len() + count.min(room) as usize;
+        self.few.resize(len, value);
     }
 
     /// A row, which is made if it is not there yet.
@@ -112,8 +131,12 @@ impl Histogram {
     /// Adds the counts of another histogram. If that is finer, each of its buckets counts as its
     /// greatest value.
     pub fn merge(&mut self, other: &Histogram) {
-        for bucket in other.buckets() {
-            self.record_many(bucket.high, bucket.count);
+        if other.are_few() {
+            other.few.iter().for_each(|&value| self.record(value));
+        } else {
+            for bucket in other.buckets() {
+                self.record_many(bucket.high, bucket.count);
+            }
         }
         if other.total > 0 {
             self.min = self.min.min(other.min);
@@ -135,17 +158,29 @@ impl Histogram {
         self.max
     }
 
-    /// The value that `part` of `of` recorded ones do not exceed, rounded up to its bucket's end and
-    /// never beyond the greatest: `value_at(999, 1000)` is the 99.9th percentile. Zero when nothing
-    /// was recorded; the greatest if `part` is `of` or more.
+    fn are_few(&self) -> bool {
+        self.total == self.few.len() as u64
+    }
+
+    /// The value that `part` of `of` recorded ones do not exceed: `value_at(999, 1000)` is the 99.9th percentile.
+    /// Exact for up to 512 values; of more it is the number in the value's bucket that has the fewest decimal digits. Zero
+    /// when nothing was recorded; the greatest if `part` is `of` or more.
     pub fn value_at(&self, part: u64, of: u64) -> u64 {
         let wanted = u128::from(self.total) * u128::from(part);
         let wanted = wanted.div_ceil(u128::from(of.max(1))).max(1);
+        if wanted >= self.total.into() {
+            return self.max;
+        }
+        if self.are_few() {
+            let mut few = self.few.clone();
+            few.sort_unstable();
+            return few[wanted as usize - 1];
+        }
         let mut seen = 0;
         for bucket in self.buckets() {
             seen += u128::from(bucket.count);
             if seen >= wanted {
-                return bucket.high;
+                return roundest(bucket.low, bucket.high);
             }
         }
         self.max
@@ -180,6 +215,13 @@ impl Histogram {
             max: unit * self.max,
         }
     }
+}
+
+/// The number from `low` to `high` with the most zeros at its end; the greatest of those.
+fn roundest(low: u64, high: u64) -> u64 {
+    let powers = (0..=19).rev().map(|power| 10u64.pow(power));
+    let mut round = powers.map(|power| high - high % power);
+    round.find(|&round| round >= low).unwrap_or(high)
 }
 
 #[inline]
@@ -232,6 +274,33 @@ mod tests {
         assert_eq!(spread.max, Time::from_ns(1000));
         assert_eq!((errors.min(), errors.max()), (1, 1000));
         assert_eq!((errors.value_at(0, 10), errors.value_at(10, 10)), (1, 1000));
+    }
+
+    #[test]
+    fn few_values_are_known_exactly_and_many_in_no_more_digits_than_they_have() {
+        let mut delays = Histogram::default();
+        for delay in [94_175_231, 7, 94_175_233] {
+            delays.record(delay);
+        }
+        assert_eq!(delays.value_at(1, 2), 94_175_231);
+        // Ten milliseconds in picoseconds, but for some.
+        let mut gaps = Histogram::default();
+        (0..512).for_each(|_| gaps.record(10_000_000_000));
+        assert_eq!(gaps.value_at(1, 2), 10_000_000_000);
+        (0..10).for_each(|n| gaps.record(10_001_317_900 + n));
+        gaps.record(1);
+        assert_eq!(gaps.value_at(1, 2), 10_000_000_000);
+        // It is in the bucket of what was recorded, and never beyond the ends.
+        for value in [99, 1_001, 123_456_789, u64::MAX] {
+            let mut many = Histogram::default();
+            many.record_many(value, 1_000);
+            many.record(value / 2);
+            let told = many.value_at(900, 1_000);
+            assert!(
+                told.abs_diff(value) <= value >> 7 && told <= value,
+                "{value}: {told}"
+            );
+        }
     }
 
     #[test]

@@ -159,22 +159,24 @@ impl Writer {
         Got::All
     }
 
-    /// The file was closed: a last line needs no end; half a record, or what is no line, is a fault.
+    /// The file was closed: a last line needs no end; half a record, what is no line, and a line that ends before its IP
+    /// packet does, are faults.
     pub fn finish(&mut self, taker: &mut dyn Taker) {
         let rest = std::mem::take(&mut self.partial);
         if rest.is_empty() {
             return;
         }
-        let whole = match &self.codec {
-            Codec::Lines(_) => line::decode(&rest, &mut self.frame).is_ok(),
-            Codec::Records => false,
-        };
-        if whole {
-            self.steps(&rest, true, taker);
-            return;
-        }
         let (what, why) = match &self.codec {
-            Codec::Lines(_) => ("line", "it is no packet, and was not sent"),
+            Codec::Lines(_) => match line::decode(&rest, &mut self.frame) {
+                Ok(Some(_)) if packet::flow::is_cut(&self.frame) => {
+                    ("line", "its IP packet is longer, and was not sent")
+                }
+                Ok(_) => {
+                    self.steps(&rest, true, taker);
+                    return;
+                }
+                Err(_) => ("line", "it is no packet, and was not sent"),
+            },
             Codec::Records => ("record", "it was not sent"),
         };
         taker.fault(Fault::Torn {

@@ -7,7 +7,7 @@
 //! - who has ports ([`ports`]) may have to open them again, on any path of the kernel's; what no packet function ever needs ends it: starting
 //!   programs, tracing, mounting, namespaces, other identities, keys, modules.
 //!
-//! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab`, `mount` - are not guarded: what they start
+//! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab --world live`, `mount` - are not guarded: what they start
 //! may be sudo(8). A call that is not allowed ends the process with a message, by SIGSYS. `WIRE_CONFINE=off` does without all of it.
 
 use anyhow::Context;
@@ -198,8 +198,10 @@ const IOCTLS: [u64; 5] = [
     libc::FIONBIO,
 ];
 
-/// Names of threads and of memory, exact timers.
-const PRCTLS: [u64; 6] = [
+/// Names of threads and of memory, exact timers, what capabilities there are.
+const PRCTLS: [u64; 7] = [
+    // As libcap does, which libpcap brings, when it is loaded.
+    libc::PR_CAPBSET_READ as u64,
     libc::PR_SET_NAME as u64,
     libc::PR_GET_NAME as u64,
     libc::PR_SET_TIMERSLACK as u64,

@@ -5,6 +5,7 @@ mod schedule;
 use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine::{self, Still};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::ports::spec;
@@ -72,14 +73,9 @@ pub struct Generate {
         hide_default_value = true
     )]
     pattern: Pattern,
-    /// Bytes with FCS: 64; 64,1518 in turn; 64-1518/2; imix; lognormal(MEAN,SD); cbr2(MEAN,D)
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "64",
-        hide_default_value = true
-    )]
-    size: Sizes,
+    /// Bytes with FCS: 64 (the default, or the least that fits); 64,1518 in turn; 64-1518/2; imix; lognormal(MEAN,SD); cbr2(MEAN,D)
+    #[arg(long, value_name = "BYTES")]
+    size: Option<Sizes>,
     /// Sizes of the Internet mix: 64, 594 and 1518 bytes, 7 to 4 to 1
     #[arg(long, conflicts_with = "size")]
     imix: bool,
@@ -170,6 +166,7 @@ impl Generate {
             "--dry tells what a whole schedule is, and this one never ends: add --count N or --duration TIME"
         );
         let mut stdout = Output::open(&self.buffering)?;
+        confine::reader(Still::default())?;
         let schedule = self.make(Time::from_us(1), complaints, |_, _| Ok(()))?;
         let told = match self.form.json() {
             true => schedule::object(&schedule).to_string(),
@@ -183,6 +180,7 @@ impl Generate {
     /// To standard output.
     fn write(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&self.buffering)?;
+        confine::reader(Still::default())?;
         let mut form = self.form.form();
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
@@ -218,6 +216,7 @@ impl Generate {
         };
         let port = port::open(spec, &options)?;
         drop(port.rx);
+        confine::ports([spec], self.replay.is_some())?;
         let pacer = Pacer::start(port.tx, self.tick)?;
         // A run's time begins at zero; the port's counter has been going since boot.
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
@@ -323,9 +322,10 @@ impl Generate {
             packets_per_second: self.pps,
             count: self.count,
             duration: self.duration,
-            size: match self.imix {
-                true => Sizes::Imix,
-                false => self.size.clone(),
+            size: match (&self.size, self.imix) {
+                (_, true) => Sizes::Imix,
+                (Some(size), false) => size.clone(),
+                (None, false) => defaults.size,
             },
             idles: self.idles,
             line: self.line,

@@ -4,6 +4,7 @@ mod progress;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use lab::{Command, Options, ReadError, World};
 use node::Time;
@@ -91,6 +92,13 @@ impl Lab {
             None => first.worlds.clone(),
         };
         let mut stdout = Output::open(&Buffering::default())?;
+        // Live, a lab starts programs and makes namespaces.
+        if self.check || !worlds.contains(&World::Live) {
+            confine::reader(Still {
+                writes: !self.dry && !self.check,
+                compiles: true,
+            })?;
+        }
         if self.check {
             // What the nodes are elsewhere is in the file too.
             let other = self.read(World::Live)?;

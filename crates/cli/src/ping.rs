@@ -5,6 +5,7 @@ mod route;
 
 use crate::Verdict;
 use crate::cat::tick;
+use crate::confine;
 use crate::ports::spec;
 use anyhow::{Context, bail};
 use live::clock::now_ns;
@@ -118,6 +119,7 @@ impl Ping {
         };
         let node = Pinger::new(config).context("cannot ask that")?;
         let mut report = Report::new(&self, &port.info, &route)?;
+        confine::ports([&self.port], self.plot.is_some())?;
         let pacer = Pacer::start(port.tx, self.tick)?;
         let watch = pacer.watch();
         let mut session = Session {

@@ -3,6 +3,7 @@
 mod columns;
 
 use crate::Verdict;
+use crate::complaints::Leniency;
 use crate::output::{Buffering, Output, picture};
 use crate::stream::name;
 use ::plot::{Axis, Bar, Figure, Panel, Series};
@@ -82,6 +83,8 @@ pub struct Plot {
     /// Say what was drawn, as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    leniency: Leniency,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -146,6 +149,7 @@ impl Plot {
         if self.kind == Kind::Flops {
             return self.flops();
         }
+        let complaints = self.leniency.complaints();
         let mut all = Vec::new();
         let (mut x_name, mut y_name) = (self.x_name.clone(), self.y_name.clone());
         for path in &self.files {
@@ -154,6 +158,11 @@ impl Plot {
                 let (every, name) = (table.every, name(path));
                 eprintln!("wire: {name}: one row of {every} is drawn");
             }
+            let (skipped, of) = (table.skipped, name(path));
+            complaints.lost(
+                skipped,
+                format_args!("{of}: {skipped} lines without a number were skipped"),
+            );
             let (names, series) = self.series(&table, path)?;
             x_name.get_or_insert(names.0);
             y_name.get_or_insert(names.1);
@@ -205,7 +214,7 @@ impl Plot {
             stdout.write(format!("{line}\n").as_bytes())?;
             stdout.finish()?;
         }
-        Ok(Verdict::Good)
+        Ok(complaints.finish())
     }
 
     /// The figures of OFLOPS, with a curve for each file.

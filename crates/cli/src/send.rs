@@ -5,6 +5,7 @@ mod schedule;
 use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine;
 use crate::packets::{Consumer, Ended, Packets};
 use crate::ports::spec;
 use crate::report;
@@ -84,6 +85,7 @@ impl Send {
         let name = port.info.name;
         // Nothing is to gather in a buffer that nobody reads.
         drop(port.rx);
+        confine::ports([&self.port], self.loops != 1)?;
         let mut sender = Sender {
             pacer: Pacer::start(port.tx, self.tick)?,
             schedule,

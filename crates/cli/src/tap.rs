@@ -2,6 +2,7 @@
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine;
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
@@ -14,6 +15,10 @@ use std::time::Duration;
 
 /// How long to wait for a packet before looking whether to stop.
 const WAIT: Duration = Duration::from_millis(50);
+/// How long the packets on standard input may take that came before a signal.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Turns in which what the system had sent at the end is read: as many packets as such an interface keeps, many times over.
+const REST: u32 = 256;
 
 /// Put the system's network stack on standard input and output
 ///
@@ -41,9 +46,10 @@ impl Tap {
     /// Carries packets both ways until one side ends.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let Port { info, rx, tx } =
-            port::open(&PortSpec::Tap(self.name.clone()), &Options::default())?;
+        let spec = PortSpec::Tap(self.name.clone());
+        let Port { info, rx, tx } = port::open(&spec, &Options::default())?;
         let mut stdout = Output::open(&self.buffering)?;
+        confine::ports([&spec], false)?;
         let complaints = self.strictness.complaints().endless();
         // Reading standard input may wait for ever, so it has a thread that nobody waits for.
         let (tell, input) = channel();
@@ -59,7 +65,8 @@ impl Tap {
         Ok(verdict)
     }
 
-    /// Writes what the system sends, until the input's thread has ended or somebody asks to stop.
+    /// Writes what the system sends, until the input's thread has ended or somebody asks to stop. What was sent or read before
+    /// that is carried to its end.
     fn drain(
         &self,
         mut rx: Box<dyn port::Receive>,
@@ -69,9 +76,17 @@ impl Tap {
     ) -> anyhow::Result<()> {
         let mut form = self.form.form();
         let mut ended = false;
-        while !live::signal::stop_requested() {
+        let mut rest = None;
+        while rest != Some(0) {
+            if rest.is_none() && live::signal::stop_requested() {
+                if !ended && let Ok(result) = input.recv_timeout(PATIENCE) {
+                    result?;
+                }
+                rest = Some(REST);
+            }
+            let wait = if rest.is_some() { Duration::ZERO } else { WAIT };
             let mut written = Ok(());
-            let received = rx.receive(WAIT, &mut |frame| {
+            let received = rx.receive(wait, &mut |frame| {
                 let packet = Packet {
                     stamp: Some(Stamp::Word(tick.count(u128::from(frame.at_ns) * 1_000))),
                     hash: None,
@@ -84,11 +99,14 @@ impl Tap {
             written?;
             // A stack waits for answers, so nothing stays in the buffer.
             stdout.flush()?;
-            if let Err(error) = received {
-                return match error {
-                    PortError::Ended { .. } => Ok(()),
-                    error => Err(error.into()),
-                };
+            let came = match received {
+                Ok(came) => came,
+                Err(PortError::Ended { .. }) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(left) = &mut rest {
+                *left = if came == 0 { 0 } else { *left - 1 };
+                continue;
             }
             if !ended {
                 match input.try_recv() {
@@ -101,7 +119,7 @@ impl Tap {
                 }
             }
             if ended && !self.keep {
-                return Ok(());
+                rest = Some(REST);
             }
         }
         Ok(())

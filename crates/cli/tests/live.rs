@@ -343,3 +343,23 @@ cat told
     );
     assert!(ended.out.contains("r0: link down 2 times"), "{ended:?}");
 }
+
+#[test]
+fn what_a_tap_was_given_before_a_signal_is_written() {
+    let test = "the end of wire tap";
+    let Some([a, _b]) = pair(test) else {
+        return;
+    };
+    let place = Place::new("tap-end");
+    place.write("t.lines", lines(40));
+    // It cannot read while it is stopped: what the system sends then, and the signal, wait for it together.
+    let script = "mkfifo in; exec 3<> in; wire tap wl-end --keep --no-time < in > out & tap=$!; \
+        for i in $(seq 100); do ip link show wl-end 2>/dev/null | grep -q ,UP && break; sleep 0.05; done; \
+        kill -STOP $tap; wire send wl-end t.lines --at-once 2>&1; kill -TERM $tap; kill -CONT $tap; wait $tap";
+    let ended = place.run_by(a.command("timeout"), script);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // The system says a word of its own to a new interface.
+    let out = String::from_utf8(place.read("out")).unwrap();
+    let ours = out.lines().filter(|line| line.contains(" 0200000000FF "));
+    assert_eq!(ours.count(), 40, "{ended:?}");
+}

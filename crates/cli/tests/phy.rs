@@ -295,3 +295,39 @@ fn what_is_no_stream_is_said_to_be_none() {
     assert_eq!(json.code, Some(2));
     assert!(json.err.contains("use -o FILE"), "{}", json.err);
 }
+
+#[test]
+fn raw_bits_of_a_long_gap_are_refused_before_they_fill_the_disk() {
+    let place = Place::new("phy-limit");
+    for order in ["text", "lsb"] {
+        let made = format!("wire gen -c 2 --gap 1s | wire phy encode --raw {order} -o a.bits");
+        let ended = place.run(&made);
+        let megabytes = if order == "text" { 10313 } else { 1290 };
+        let told = format!(
+            "packet 2: the idles before it bring the stream to {megabytes} MB, and --limit allows 1000"
+        );
+        assert!(
+            ended.code == Some(2) && ended.err.contains(&told),
+            "{ended:?}"
+        );
+        // What was before it is kept, and nothing of the gap.
+        let kept = place
+            .names()
+            .into_iter()
+            .find(|name| name.ends_with(".partial"))
+            .unwrap();
+        let bytes = place.read(&kept).len();
+        assert!(
+            bytes < 100_000 && !place.names().contains(&"a.bits".into()),
+            "{bytes}"
+        );
+        std::fs::remove_file(place.path.join(kept)).unwrap();
+    }
+    // As many as are allowed, no less; an index keeps the number of idles.
+    let two = "wire gen -c 2 --gap 10us | wire phy encode --raw text -o b.bits --limit 1 2>&1 && wire phy decode b.bits | wc -l | grep -qx 2";
+    place.run(two).good();
+    let more =
+        place.run("wire gen -c 2 --gap 100us | wire phy encode --raw text -o b.bits --limit 1");
+    assert_eq!(more.code, Some(2), "{more:?}");
+    place.run("wire gen -c 2 --gap 1s | wire phy encode -o c.phy 2>&1 && test $(stat -c %s c.phy) -lt 10000").good();
+}

@@ -118,3 +118,19 @@ fn what_cannot_be_drawn_says_why() {
         assert!(ended.err.contains(message), "{script}: {}", ended.err);
     }
 }
+
+#[test]
+fn lines_that_are_skipped_are_a_loss_unless_that_is_accepted() {
+    let place = Place::new("plot-skipped");
+    place.write("bad", "# a comment is none\nx y\n1 2\nfoo bar\n2 3\n");
+    let ended = place.run("wire plot bad -o p.svg");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended.err.contains("bad: line 4:") && ended.err.contains("1 lines without a number"),
+        "{ended:?}"
+    );
+    // It is drawn all the same.
+    assert!(place.read("p.svg").starts_with(b"<svg"));
+    assert_eq!(place.run("wire plot bad -o p.svg --lenient").code, Some(0));
+    place.run("grep -v foo bad | wire plot -o p.svg").good();
+}

@@ -74,6 +74,9 @@ pub struct Options {
 /// Why a lab did not run, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
+    /// A signal came before anything had begun or was written.
+    #[error("{0}")]
+    Stopped(#[source] live::signal::Stopped),
     /// A node could not be made after all.
     #[error("node `{node}`: {}", .fault.message)]
     Node {
@@ -224,6 +227,10 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     }
     if !options.dry {
         check_outputs(lab, world, options)?;
+    }
+    // From here on old outputs are replaced.
+    if options.stop.is_some_and(|stop| stop()) {
+        return Err(LabError::Stopped(live::signal::Stopped));
     }
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed, world)?;

@@ -40,6 +40,7 @@ pub use rules::Rules;
 use crate::bpf::{self, BpfError};
 use crate::clock::now_ns;
 use crate::facts::FactsError;
+use crate::port::grant;
 use crate::signal;
 use node::Node;
 use packet::bpf::Instruction;
@@ -194,8 +195,8 @@ impl Config {
 pub enum HookError {
     /// The process may not do this.
     #[error(
-        "{doing} needs CAP_NET_ADMIN and CAP_NET_RAW; run as root, or grant it once: \
-         sudo setcap cap_net_raw,cap_net_admin+ep $(command -v wire)"
+        "{doing} needs CAP_NET_ADMIN and CAP_NET_RAW; {}",
+        grant("CAP_NET_ADMIN")
     )]
     Permission {
         /// What was tried.

@@ -9,6 +9,7 @@ mod spec;
 
 pub(crate) use backlog::Backlog;
 pub use error::PortError;
+pub(crate) use error::grant;
 pub use link::Link;
 pub(crate) use link::LinkWatch;
 pub use spec::{PortSpec, SpecError};

@@ -2,6 +2,7 @@
 
 use super::{Keys, VersionName};
 use crate::Verdict;
+use crate::confine;
 use crate::output::{Buffering, Output};
 use live::channel::ChannelSpec;
 use live::port::{PortSpec, open};
@@ -95,10 +96,8 @@ impl Cbench {
             round: Time::from_ms(self.ms_per_test),
             first_datapath: self.first_datapath,
         };
-        let port = open(
-            &PortSpec::Channel(self.connect.clone()),
-            &self.keys.options(),
-        )?;
+        let spec = PortSpec::Channel(self.connect.clone());
+        let port = open(&spec, &self.keys.options())?;
         let (tell, told) = channel();
         let node = Node::new(
             config,
@@ -123,6 +122,7 @@ impl Cbench {
         if !self.json {
             eprintln!("wire: {header}");
         }
+        confine::ports([&spec], false)?;
         let body = move || world::on_ports("cbench", Box::new(node), vec![port], None);
         let running = live::thread::spawn("cbench", body)?;
         let rounds = self.listen(&told, &mut output);

@@ -14,7 +14,7 @@ use anyhow::{bail, ensure};
 use live::file::Item;
 use node::{Rate, Time};
 use packet::Tick;
-use phy::file::Header;
+use phy::file::{BLOCK, Header};
 use phy::gap::Rounding;
 use phy::{Encoder, Sink, Stamp, Start};
 use serde_json::json;
@@ -38,6 +38,9 @@ pub struct Encode {
     /// Write raw bits, in this order, rather than a file with an index
     #[arg(long, value_name = "ORDER")]
     raw: Option<Order>,
+    /// With --raw, in which each idle takes its bits: write no more than so many MB
+    #[arg(long, value_name = "MB", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    limit: u64,
     /// So many idles before each frame; fewer than 12 are not the standard's
     #[arg(long, value_name = "N", group = "pace", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
     idles: Option<u64>,
@@ -184,6 +187,23 @@ impl Consumer for Work<'_> {
         let mut start = self.timing.start(since, self.origin);
         if self.tally.frames == 0 {
             start = Start::At(self.origin);
+        }
+        if let Some(order) = self.encode.raw {
+            let until = match start {
+                Start::At(stamp) => stamp.0.max(line.bits()),
+                Start::After(idles) => line.bits().saturating_add(idles / 8 * BLOCK),
+            };
+            let blocks = (item.bytes.len() as u64 / 8 + 2).saturating_add(self.encode.trail);
+            let megabytes = order
+                .bytes(until.saturating_add(blocks * BLOCK))
+                .div_ceil(1_000_000);
+            ensure!(
+                megabytes <= self.encode.limit,
+                "packet {}: the idles before it bring the stream to {megabytes} MB, and --limit allows {}. Leave out --raw: a file with an \
+                 index keeps the number of idles instead. Or give --gap, --idles, or a higher --limit",
+                self.tally.frames + 1,
+                self.encode.limit
+            );
         }
         let sent = match self.encoder.frame(item.bytes, start, line) {
             Ok(sent) => sent,

@@ -5,6 +5,7 @@ use super::source::{Input, Part, Source};
 use super::told;
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use live::file::Next;
 use phy::block::Kind;
@@ -50,6 +51,7 @@ impl Inspect {
             from: self.input.from(),
             decoder: Decoder::default(),
         };
+        confine::reader(Still::default())?;
         let mut align = Align::new(&source);
         let mut result = Ok(());
         while printer.left > 0 {

@@ -4,6 +4,7 @@ use super::source::{self, Input, Part, Source, push};
 use super::told;
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use live::file::Next;
 use phy::file::{Feed, Recorder, Run, Segment, Writer};
@@ -55,6 +56,10 @@ impl Lock {
             Some(path) => Some(Copy::create(path, self.input.files(), &source)?),
             None => None,
         };
+        confine::reader(Still {
+            writes: self.output.is_some(),
+            ..Still::default()
+        })?;
         let mut feed = Feed::at(source.first);
         let mut summary = Summary::default();
         let mut bits = source.first;

@@ -31,6 +31,14 @@ impl Order {
         }
     }
 
+    /// How many bytes so many bits take.
+    pub fn bytes(self, bits: u64) -> u64 {
+        match self {
+            Order::Text => bits.saturating_add(1),
+            Order::Lsb | Order::Msb => bits.div_ceil(8),
+        }
+    }
+
     /// Appends a byte that is not full.
     pub fn finish(self, held: (u8, u32), out: &mut Vec<u8>) {
         match self {

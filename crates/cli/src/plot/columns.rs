@@ -23,6 +23,8 @@ pub struct Table {
     pub every: u64,
     /// Lines that hold no number.
     pub skipped: u64,
+    /// The names were in a comment, and a line of names may follow.
+    commented: bool,
 }
 
 impl Table {
@@ -93,7 +95,9 @@ impl Table {
         if numbers > 0 && !comment {
             return Ok(Some(row));
         }
-        if numbers == 0 && self.rows.is_empty() && self.names.is_empty() {
+        let named = !self.names.is_empty() && (comment || !self.commented);
+        if numbers == 0 && self.rows.is_empty() && !named {
+            self.commented = comment;
             self.names = words
                 .iter()
                 .map(|word| word.trim_matches('"').into())

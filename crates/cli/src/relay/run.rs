@@ -2,10 +2,12 @@
 
 use super::offer;
 use crate::Verdict;
+use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::run::setting;
 use live::callback::{self, Callback};
 use live::hook::{Config, Fail, Hook, MOST_THREADS, Relay, Report, Snapshot};
+use live::port::PortSpec;
 use node::{Node, Time};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -105,6 +107,10 @@ impl Run {
             length: self.queue_length,
             fail: self.fail,
         };
+        if self.command.is_none() {
+            // What starts no programs starts none. Its socket for `relay stats` is made and removed later.
+            confine::ports([&PortSpec::Queue(0)], true)?;
+        }
         let relay = Relay::start(&config, nodes)?;
         eprintln!(
             "wire: {} at {} of {}, {}",

@@ -54,6 +54,12 @@ fn is_guarded(id: u32, most: u64, what: &str) {
 fn who_reads_files_keeps_nothing_but_reading_them() {
     let place = Place::new("guarded-readers");
     place.write("lines", lines(4));
+    place.write(
+        "lab.toml",
+        "[node.a]\nkind = 'generator'\ngap = '1 us'\n[node.b]\nkind = 'filter'\nexpression = 'udp'\n\
+         [node.c]\nkind = 'capture'\nfile = 'c.pcap'\n\
+         [[link]]\nends = ['a.0', 'b.0']\n[[link]]\nends = ['b.1', 'c.0']\n",
+    );
     place
         .run("mkfifo in; wire phy encode -o bits < lines 2> report")
         .good();
@@ -64,6 +70,13 @@ fn who_reads_files_keeps_nothing_but_reading_them() {
         ("match type=0800 -f -", READS),
         ("profile -", READS),
         ("phy decode -", READS),
+        ("phy lock -", READS),
+        ("phy lock - -o copy.phy", WRITES),
+        ("phy inspect -", READS),
+        ("gen --replay /dev/stdin", READS),
+        // It has no end, and reads no input.
+        ("lab lab.toml --dry", READS),
+        ("lab lab.toml", WRITES),
         ("p4 check /dev/stdin", READS),
         ("dump - -o out.pcapng", WRITES),
     ] {
@@ -93,6 +106,12 @@ fn who_serves_keeps_nothing_in_any_thread() {
     let mut running = Running::start(&place, script);
     running.told("Bearer ");
     is_guarded(running.child.id(), 0, "of controller");
+    let mut controller = Running::start(&place, "exec wire of controller learning --listen ptcp:0");
+    let at = controller.told("controller on ptcp:");
+    let (port, host) = at.split_once(':').unwrap();
+    let script = format!("exec wire of cbench --connect tcp:{host}:{port} --loops 1000");
+    let running = Running::start(&place, &script);
+    is_guarded(running.child.id(), timed, "of cbench");
 }
 
 #[test]
@@ -112,11 +131,20 @@ fn who_has_interfaces_keeps_what_opens_them_again() {
         mac: None,
     };
     veth([end("x0"), end("x1")], 1500).unwrap();
-    for command in [
-        "run switch --on x0 --on x1",
-        "of switch --on x0,x1 --listen ptcp:0",
-        "delay 1ms --on x0 x1",
-        "cat x0",
+    place.write("lines", lines(4));
+    for (command, most) in [
+        ("run switch --on x0 --on x1", PORT),
+        ("of switch --on x0,x1 --listen ptcp:0", PORT),
+        ("delay 1ms --on x0 x1", PORT),
+        ("cat x0", PORT),
+        ("gen x0 --gap 100ms", PORT),
+        ("send x0 lines --gap 100ms --loop 0", PORT | WRITES),
+        ("ping x0 10.9.9.9 --source 10.9.9.8 --arp --quiet", PORT),
+        ("tap wl-tap --keep", PORT),
+        (
+            "relay run through --hook forward --on x0 --on x1",
+            PORT | WRITES,
+        ),
     ] {
         let mut child = super::prepare(&mut namespace.command(env!("CARGO_BIN_EXE_wire")))
             .args(command.split(' '))
@@ -127,7 +155,7 @@ fn who_has_interfaces_keeps_what_opens_them_again() {
             .spawn()
             .unwrap();
         let id = child.id();
-        let guarded = std::panic::catch_unwind(|| is_guarded(id, PORT, command));
+        let guarded = std::panic::catch_unwind(|| is_guarded(id, most, command));
         let raw = threads(Path::new(&format!("/proc/{id}")))
             .iter()
             .all(|&(own, ..)| own & 1 << 13 != 0);

@@ -147,7 +147,7 @@ pub enum PortError {
 }
 
 /// How to come by capabilities: those that nearly all ports need, and the others that are named.
-fn grant(capability: &str) -> String {
+pub(crate) fn grant(capability: &str) -> String {
     let words = capability.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let named = words.filter(|word| word.starts_with("CAP_"));
     let mut all = vec!["cap_net_raw".to_owned(), "cap_net_admin".to_owned()];
@@ -158,7 +158,8 @@ fn grant(capability: &str) -> String {
     }
     match capability.contains("CAP_") {
         true => format!(
-            "run as root, or grant it once: sudo setcap {}+ep $(command -v wire)",
+            "run as root, or let a group have it: w=$(command -v wire); sudo groupadd -f --system wireline; \
+             sudo chgrp wireline $w && sudo chmod 0750 $w && sudo setcap {}+ep $w (more in the book, security.md)",
             all.join(",")
         ),
         false => "run as a user who has them".into(),
@@ -215,7 +216,11 @@ mod tests {
             let error = io::Error::from_raw_os_error(libc::EACCES);
             PortError::from_io("p", "waiting", capability, error).to_string()
         };
-        assert!(told("CAP_NET_RAW").contains("setcap cap_net_raw,cap_net_admin+ep"));
+        let open = told("CAP_NET_RAW");
+        assert!(open.contains("setcap cap_net_raw,cap_net_admin+ep"));
+        // Nobody but a group is to have them.
+        let group = open.find("chmod 0750").unwrap();
+        assert!(group < open.find("setcap").unwrap(), "{open}");
         assert!(
             told("CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF")
                 .contains("setcap cap_net_raw,cap_net_admin,cap_bpf+ep")

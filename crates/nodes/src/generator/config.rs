@@ -145,7 +145,7 @@ impl Default for Config {
             seed: 0,
             count: None,
             duration: None,
-            size: Sizes::One(64),
+            size: Sizes::Least,
             source: [2, 0, 0, 0, 0, 1],
             destination: [2, 0, 0, 0, 0, 2],
             // The range that RFC 2544 sets aside for measuring.

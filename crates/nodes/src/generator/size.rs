@@ -22,8 +22,11 @@ const LONGEST: u16 = u16::MAX;
 /// In a file: `64`, `[64, 128, 1518]`, `{ from = 64, to = 1518, step = 2 }`, `{ mean = 792, sd = 200 }`,
 /// `{ mean = 792, d_size = 0.5 }`, or a text as on the command line: `64,128,1518`, `64-1518/2`, `imix`,
 /// `lognormal(792, 200)`, `cbr2(792, 0.5)`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Sizes {
+    /// 64, or as few as the headers need if that is more. The default.
+    #[default]
+    Least,
     /// All the same.
     One(u16),
     /// These in turn.
@@ -67,6 +70,7 @@ impl Sizes {
             Err(ConfigError::new("size", reason))
         };
         match *self {
+            Sizes::Least => Ok(Choice::One(shortest.max(64) - FCS)),
             Sizes::One(size) => check(size).map(Choice::One),
             Sizes::List(ref sizes) if sizes.is_empty() => {
                 Err(ConfigError::new("size", "a list has at least one size"))

@@ -292,3 +292,29 @@ fn what_cannot_work_is_refused_with_the_key() {
     };
     assert_eq!(key(both), Some("gap"));
 }
+
+#[test]
+fn by_default_frames_are_as_short_as_their_headers_allow() {
+    let v6 = |last| Some(core::net::IpAddr::from([0xFE80, 0, 0, 0, 0, 0, 0, last]));
+    for (vlan, ipv6, bytes) in [
+        (None, false, 60),
+        (Some(2), false, 64),
+        (None, true, 80),
+        (Some(2), true, 84),
+    ] {
+        let mut config = Config {
+            vlan,
+            count: Some(1),
+            ..Config::default()
+        };
+        if ipv6 {
+            config.ip_source = v6(1).unwrap();
+            config.ip_destination = v6(2).unwrap();
+        }
+        let mut node = Generator::new(config).unwrap();
+        let mut out = Out::default();
+        node.wake(node.next_wake().unwrap(), &mut out);
+        let frame = out.sends().next().unwrap().frame;
+        assert_eq!(frame.len(), bytes, "{vlan:?} {ipv6}");
+    }
+}

@@ -101,7 +101,17 @@ impl Run {
 
     /// Whether the fault is one that no kernel has: a write to an eventfd neither waits nor is interrupted.
     pub fn is_unreal(&self) -> bool {
-        self.injected().contains(r#", "\1\0\0\0\0\0\0\0", 8)"#)
+        const ONE: &str = r#", "\1\0\0\0\0\0\0\0", 8"#;
+        let lines: Vec<&str> = self.log.lines().collect();
+        let Some(at) = lines.iter().position(|line| injected(line)) else {
+            return false;
+        };
+        // strace tells a call in two halves where another thread's came between them.
+        let thread = lines[at].split(' ').next().unwrap_or_default();
+        let is_half = |line: &&&str| line.starts_with(thread) && line.contains("<unfinished");
+        let half = lines[..at].iter().rfind(is_half);
+        let resumed = lines[at].contains("write resumed");
+        lines[at].contains(ONE) || resumed && half.is_some_and(|half| half.contains(ONE))
     }
 
     /// What is wrong with any run, whatever went wrong around it.

@@ -180,10 +180,10 @@ fn main() -> ExitCode {
         Err(error) if error.is::<output::ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("wire: {}", message(&error));
-            // That there was nothing to draw is a finding.
+            // That there was nothing to draw is a finding, if all had come that was to come.
             match error.downcast_ref::<::lab::LabError>() {
                 Some(::lab::LabError::Plot(::plot::PlotError::Empty { .. })) => {
-                    Verdict::Failed.code()
+                    Verdict::Failed.max(Verdict::if_done(false)).code()
                 }
                 _ => ExitCode::from(2),
             }

@@ -4,6 +4,7 @@ mod columns;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output, picture};
 use crate::stream::name;
 use ::plot::{Axis, Bar, Figure, Panel, Series};
@@ -146,6 +147,10 @@ impl Plot {
         );
         let inputs = self.files.iter().map(PathBuf::as_path);
         live::output::apart(&self.output, inputs)?;
+        confine::reader(Still {
+            writes: true,
+            ..Still::default()
+        })?;
         if self.kind == Kind::Flops {
             return self.flops();
         }

@@ -227,10 +227,10 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     }
     if !options.dry {
         check_outputs(lab, world, options)?;
-    }
-    // From here on old outputs are replaced.
-    if options.stop.is_some_and(|stop| stop()) {
-        return Err(LabError::Stopped(live::signal::Stopped));
+        // From here on old outputs are replaced.
+        if options.stop.is_some_and(|stop| stop()) {
+            return Err(LabError::Stopped(live::signal::Stopped));
+        }
     }
     let stage = Stage::new(lab, out, options.dry, era)?;
     let graph = stage.graph(lab, &options.folder, seed, world)?;

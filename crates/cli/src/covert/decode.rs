@@ -3,6 +3,7 @@
 use super::{Gaps, Times};
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use anyhow::Context;
@@ -55,6 +56,7 @@ impl Decode {
             once: self.once,
             json: self.json,
         };
+        confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();
         let result = Packets::open(&self.file, &complaints)
             .and_then(|packets| packets.with_lengths().copy(&mut reader));

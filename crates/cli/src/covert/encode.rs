@@ -3,6 +3,7 @@
 use super::{Gaps, Times};
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
@@ -90,6 +91,7 @@ impl Encode {
             modulator: Modulator::new(&config).context("cannot encode")?,
             first: None,
         };
+        confine::reader(Still::default())?;
         let complaints = self.strictness.complaints();
         let result = Packets::open(&self.file, &complaints)
             .and_then(|mut packets| packets.copy(&mut writer));

@@ -28,7 +28,7 @@ pub struct Controller {
     /// The programs
     #[arg(value_enum, value_name = "APP", required_unless_present = "config")]
     apps: Vec<AppName>,
-    /// Where switches connect: ptcp:PORT (from this machine alone), ptcp:PORT:HOST (0.0.0.0 and [::] are all addresses), pssl:, punix:PATH; may be given more than once; without it ptcp:6653
+    /// Where switches connect: ptcp:PORT (from this machine alone), ptcp:PORT:HOST (0.0.0.0 and `[::]` are all addresses), pssl:, punix:PATH; may be given more than once; without it ptcp:6653
     #[arg(long, value_name = "CHANNEL")]
     listen: Vec<ChannelSpec>,
     /// A switch that listens: tcp:HOST:PORT, ssl:, unix:PATH; may be given more than once

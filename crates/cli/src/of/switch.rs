@@ -17,7 +17,7 @@ use packet::Tick;
 ///
 /// The ports of --on are OpenFlow's ports 1, 2, 3, ... Controllers and listeners are named as with Open vSwitch: tcp:HOST:PORT,
 /// ssl:HOST:PORT, unix:PATH, and ptcp:PORT, pssl:PORT and punix:PATH to wait for them. ptcp:PORT is reached from this machine
-/// alone, ptcp:PORT:HOST at one address; 0.0.0.0 and [::] are all addresses.
+/// alone, ptcp:PORT:HOST at one address; 0.0.0.0 and `[::]` are all addresses.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653

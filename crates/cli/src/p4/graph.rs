@@ -2,6 +2,7 @@
 
 use super::source::{Reading, told};
 use crate::Verdict;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use p4::compile::{Compiled, read};
@@ -35,6 +36,10 @@ pub struct Graph {
 impl Graph {
     /// Draws it.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        confine::reader(Still {
+            writes: true,
+            ..Still::default()
+        })?;
         let name = self.file.display().to_string();
         let text = live::file::text(&self.file).with_context(|| name.clone())?;
         let mut compiled = Compiled::default();

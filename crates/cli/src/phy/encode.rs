@@ -8,6 +8,7 @@ use super::timing::{Pace, Timing};
 use crate::Verdict;
 use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
 use anyhow::{bail, ensure};
@@ -108,6 +109,10 @@ impl Encode {
             !(self.json && standard),
             "--json reports on standard output, where the stream goes; use -o FILE"
         );
+        confine::reader(Still {
+            writes: !standard,
+            ..Still::default()
+        })?;
         let complaints = self.strictness.complaints();
         let pace = match (self.idles, self.gap, self.rate) {
             (Some(idles), ..) => Pace::Idles(idles),

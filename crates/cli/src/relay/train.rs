@@ -2,6 +2,7 @@
 
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::packets::{Consumer, Ended, Packets};
 use live::file::Item;
 use relay::codec::{Algorithm, Codec};
@@ -70,6 +71,10 @@ impl Train {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let inputs = self.files.iter().map(|path| path.as_path());
         live::output::apart(&self.output, inputs)?;
+        confine::reader(Still {
+            writes: true,
+            ..Still::default()
+        })?;
         let complaints = self.strictness.complaints();
         let mut sorted = Sorted::default();
         for path in &self.files {

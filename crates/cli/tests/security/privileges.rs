@@ -73,6 +73,13 @@ fn who_reads_files_keeps_nothing_but_reading_them() {
         ("phy lock -", READS),
         ("phy lock - -o copy.phy", WRITES),
         ("phy inspect -", READS),
+        ("phy encode - -o new.phy", WRITES),
+        ("plot - -o new.svg", WRITES),
+        ("covert encode attack -", READS),
+        ("covert decode -", READS),
+        ("relay train - -o new.dict", WRITES),
+        ("p4 info /dev/stdin", READS),
+        ("p4 graph /dev/stdin -o new.svg", WRITES),
         ("gen --replay /dev/stdin", READS),
         // It has no end, and reads no input.
         ("lab lab.toml --dry", READS),
@@ -80,7 +87,7 @@ fn who_reads_files_keeps_nothing_but_reading_them() {
         ("p4 check /dev/stdin", READS),
         ("dump - -o out.pcapng", WRITES),
     ] {
-        let input = if command.starts_with("phy") {
+        let input = if command.starts_with("phy") && !command.contains("encode") {
             "bits"
         } else {
             "lines"

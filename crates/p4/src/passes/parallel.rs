@@ -3,7 +3,7 @@
 //! P4FPGA's compiler does in one clock cycle what does not depend on one another. Here this is data only: a target in
 //! hardware makes one stage of each group, and `wire p4 info` shows it.
 
-use super::uses::{Set, Shape, Uses, fails, hidden, statement};
+use super::uses::{Shape, fails, hidden, statement};
 use crate::ir::*;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -47,11 +47,12 @@ impl Parallel {
 #[must_use]
 pub fn parallel(program: &Program) -> Parallel {
     let shape = Shape::new(program);
-    let blocks = |body: &Body| {
+    let mut levels = Levels::new(shape.slots.len());
+    let mut blocks = |body: &Body| {
         let blocks = body
             .blocks
             .iter()
-            .map(|block| statements(&block.statements, &shape));
+            .map(|block| statements(&block.statements, &shape, &mut levels));
         blocks.collect()
     };
     let sections = program
@@ -75,17 +76,23 @@ pub fn parallel(program: &Program) -> Parallel {
     }
 }
 
-fn statements(list: &[Statement], shape: &Shape) -> Statements {
-    let uses: Vec<Uses> = list.iter().map(|one| statement(&one.kind, shape)).collect();
-    let sets: Vec<(Set, Set)> = uses
-        .iter()
-        .map(|uses| {
-            let (mut read, mut write) = (Set::new(shape.slots.len()), Set::new(shape.slots.len()));
-            uses.reads.iter().for_each(|slot| read.add(*slot));
-            uses.writes().for_each(|slot| write.add(slot));
-            (read, write)
-        })
-        .collect();
+/// The first group behind those that have written a slot, and the last of those that have read it; for each slot.
+struct Levels {
+    written: Vec<usize>,
+    read: Vec<usize>,
+}
+
+impl Levels {
+    fn new(slots: usize) -> Levels {
+        Levels {
+            written: vec![0; slots],
+            read: vec![0; slots],
+        }
+    }
+}
+
+/// Takes time by the slots that statements name, not by pairs of statements: generated programs have many of both.
+fn statements(list: &[Statement], shape: &Shape, levels: &mut Levels) -> Statements {
     // What goes on with the packet, and calls of externs, keep their order.
     let ordered = |kind: &StatementKind| {
         fails(kind)
@@ -95,27 +102,45 @@ fn statements(list: &[Statement], shape: &Shape) -> Statements {
                 StatementKind::Emit { .. } | StatementKind::EmitValue { .. }
             )
     };
-    let mut levels = vec![0; list.len()];
-    for index in 0..list.len() {
-        for earlier in 0..index {
-            let ((read, write), (read_before, write_before)) = (&sets[index], &sets[earlier]);
-            let depends = read.meets(write_before)
-                || write.meets(write_before)
-                || ordered(&list[index].kind) && ordered(&list[earlier].kind)
-                || hidden(&list[earlier].kind)
-                    && !matches!(list[index].kind, StatementKind::Assign { .. });
-            if depends {
-                levels[index] = levels[index].max(levels[earlier] + 1);
-            } else if write.meets(read_before) {
-                // All of a group read before any of it writes: registers between stages see to that.
-                levels[index] = levels[index].max(levels[earlier]);
-            }
+    let (mut behind_ordered, mut behind_hidden) = (0, 0);
+    let mut groups: Statements = Vec::new();
+    let mut touched = Vec::new();
+    for (index, one) in list.iter().enumerate() {
+        let kind = &one.kind;
+        let uses = statement(kind, shape);
+        let reads = uses.reads.iter().map(|slot| levels.written[slot.index()]);
+        // All of a group read before any of it writes: registers between stages see to that.
+        let writes = uses
+            .writes()
+            .map(|slot| levels.written[slot.index()].max(levels.read[slot.index()]));
+        let mut level = reads.chain(writes).max().unwrap_or(0);
+        if ordered(kind) {
+            level = level.max(behind_ordered);
         }
-    }
-    let count = levels.iter().max().map_or(0, |most| most + 1);
-    let mut groups = vec![Vec::new(); count];
-    for (index, level) in levels.into_iter().enumerate() {
+        if !matches!(kind, StatementKind::Assign { .. }) {
+            level = level.max(behind_hidden);
+        }
+        if ordered(kind) {
+            behind_ordered = behind_ordered.max(level + 1);
+        }
+        if hidden(kind) {
+            behind_hidden = behind_hidden.max(level + 1);
+        }
+        for slot in &uses.reads {
+            let read = &mut levels.read[slot.index()];
+            *read = (*read).max(level);
+        }
+        for slot in uses.writes() {
+            let written = &mut levels.written[slot.index()];
+            *written = (*written).max(level + 1);
+        }
+        touched.extend(uses.reads.iter().copied().chain(uses.writes()));
+        groups.resize(groups.len().max(level + 1), Vec::new());
         groups[level].push(index);
+    }
+    for slot in touched {
+        levels.written[slot.index()] = 0;
+        levels.read[slot.index()] = 0;
     }
     groups
 }

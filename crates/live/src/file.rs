@@ -336,7 +336,7 @@ impl Source {
         self.counters
     }
 
-    /// The next packet. At the end what is unfinished is told as damage; when a [signal](crate::signal) has
+    /// The next packet. At the end what is unfinished is told as damage; when a [signal] has
     /// asked to stop it is dropped, and what was whole before it has been given.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ mod flows;
 mod show;
 
 use crate::Verdict;
+use crate::confine;
 use crate::output::{Buffering, Output};
 use anyhow::{Context, bail};
 use connection::Connection;
@@ -200,6 +201,8 @@ impl Ctl {
             out: Output::open(&Buffering::default())?,
             json: self.json,
         };
+        // It is connected; files of entries are only read.
+        confine::ports(std::iter::empty::<&live::port::PortSpec>(), true)?;
         let verdict = session.run(self.command)?;
         session.out.finish()?;
         Ok(verdict)

@@ -4,6 +4,7 @@ use super::control::carry_out;
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use ::pipeline::architecture::{Config, Drop, Output as Leaves};
 use ::pipeline::control::Control;
@@ -75,6 +76,10 @@ fn elapsed(since: u64) -> Duration {
 impl Bench {
     /// Measures.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        confine::reader(Still {
+            compiles: true,
+            ..Still::default()
+        })?;
         let mut packets: Vec<Vec<u8>> = Vec::new();
         let complaints = self.strictness.complaints();
         super::packets::each(&self.packets, &complaints, &mut |_, bytes| {

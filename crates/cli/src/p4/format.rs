@@ -2,6 +2,7 @@
 
 use super::source::object;
 use crate::Verdict;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use p4::source::Sources;
@@ -33,6 +34,10 @@ impl Format {
     /// Lays them out.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
+        confine::reader(Still {
+            writes: self.write,
+            ..Still::default()
+        })?;
         let mut verdict = Verdict::Good;
         for path in &self.files {
             let name = path.display().to_string();

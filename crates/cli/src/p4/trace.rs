@@ -3,6 +3,7 @@
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::Strictness;
+use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
 use ::pipeline::architecture::{Collected, Config, Pipeline};
 use ::pipeline::control::Control;
@@ -77,6 +78,7 @@ fn packet(text: &str) -> Result<(u32, Vec<u8>), String> {
 impl Trace {
     /// Runs the packets.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        confine::reader(Still::default())?;
         // What happens is told of the program as it was written, without what the passes make of it.
         let options = p4::compile::Options {
             unoptimized: true,

@@ -2,6 +2,7 @@
 
 use super::offer::folders;
 use crate::Verdict;
+use crate::confine;
 use crate::output::{Buffering, Output};
 use listen::unix::is_left_over;
 use live::hook::waits;
@@ -42,6 +43,8 @@ impl Stats {
     /// Shows them.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
+        // Relays come and go, and are asked by their sockets.
+        confine::ports(std::iter::empty::<&live::port::PortSpec>(), true)?;
         let clears = std::io::stdout().is_terminal() && !self.json && !self.once;
         let mut before: BTreeMap<PathBuf, Value> = BTreeMap::new();
         loop {

@@ -79,6 +79,8 @@ fn who_reads_files_keeps_nothing_but_reading_them() {
         ("covert decode -", READS),
         ("relay train - -o new.dict", WRITES),
         ("p4 info /dev/stdin", READS),
+        ("p4 fmt /dev/stdin", READS),
+        ("p4 trace /dev/stdin -", READS),
         ("p4 graph /dev/stdin -o new.svg", WRITES),
         ("gen --replay /dev/stdin", READS),
         // It has no end, and reads no input.

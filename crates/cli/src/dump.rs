@@ -21,7 +21,7 @@ use live::file::Item;
 use merge::Taker;
 use nodes::profile::Config;
 use packet::Tick;
-use packet::capture::ETHERNET;
+use packet::capture::{ETHERNET, Statistics};
 use split::{Goes, Split, Splitter};
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub struct Dump {
     /// Take the packets of all files by their times, not file by file
     #[arg(long)]
     merge: bool,
-    /// Move all packets in time, such as 2h as 7200, -1.5s or 10ns
+    /// Move all packets in time, by seconds such as -3600.5, or a time such as 10ns
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     shift: Option<Shift>,
     /// Write several files, named FILE-00001 and so on: a new one each 1000 (packets), 10s or 100MB; or one for each `flow`
@@ -322,8 +322,23 @@ impl Taker for Writer<'_> {
         let Some(captured) = packets.captured() else {
             return;
         };
+        // They tell times too.
+        let moved = |at_ps| match self.dump.shift {
+            Some(shift) => shift.apply(at_ps).ok(),
+            None => Some(at_ps),
+        };
+        let statistics: Vec<Statistics> = captured
+            .statistics()
+            .iter()
+            .map(|counted| Statistics {
+                at_ps: moved(counted.at_ps).unwrap_or(0),
+                start_ps: counted.start_ps.and_then(moved),
+                end_ps: counted.end_ps.and_then(moved),
+                ..*counted
+            })
+            .collect();
         for written in self.files.iter_mut().flatten() {
-            written.statistics(file, captured.statistics());
+            written.statistics(file, &statistics);
         }
         let path = self.dump.files[file].clone();
         self.notes.push((path, behind, captured.unkept()));

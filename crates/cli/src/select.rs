@@ -16,7 +16,7 @@ pub struct Selection {
     /// Only packets before then; +10s is so long behind the first packet
     #[arg(long, value_name = "WHEN")]
     until: Option<Moment>,
-    /// Pass over so many packets of these
+    /// Pass over the first so many of these packets
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     skip: u64,
     /// Stop after this many packets
@@ -78,6 +78,15 @@ impl Selector {
     /// Whether packets are looked into, which has to be Ethernet.
     pub fn filters(&self) -> bool {
         self.filter.is_some()
+    }
+
+    /// Whether what comes from now on, ps since 1970, comes too late: for ports, which give packets in the order of time.
+    pub fn is_over(&self, now_ps: u128) -> bool {
+        match (self.until, self.first) {
+            (Some(Moment::At(until)), _) => now_ps >= until,
+            (Some(until), Some(first)) => now_ps >= until.ps(first),
+            _ => false,
+        }
     }
 
     /// Whether more packets are wanted.

@@ -57,6 +57,32 @@ fn what_is_sent_by_one_port_is_read_at_the_other() {
 }
 
 #[test]
+fn a_port_is_read_until_the_time_that_was_asked_for() {
+    let Some([a, b]) = pair("reading a port for a time") else {
+        return;
+    };
+    let place = Place::new("until");
+    let script = "wire cat w1 --until +300ms > got & wait=$!
+        for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 2 ] && break; sleep 0.05; done
+        touch ready; wait $wait";
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| place.run_by(b.command("timeout"), script));
+        let send = "until [ -e ready ]; do sleep 0.05; done; wire gen w0 --count 2000 --gap 1ms";
+        assert_eq!(place.run_by(a.command("timeout"), send).code, Some(0));
+        // It ends by itself, also where nothing more comes.
+        assert_eq!(reader.join().unwrap().code, Some(0));
+    });
+    let count = place.run("wc -l < got").good();
+    let count: u32 = count.trim().parse().unwrap();
+    assert!(0 < count && count < 2_000, "{count}");
+    let past = place.run_by(
+        b.command("timeout"),
+        "wire cat w1 --until 2020-01-01T00:00:00Z",
+    );
+    assert_eq!((past.code, &past.out[..]), (Some(0), ""));
+}
+
+#[test]
 fn a_report_tells_what_departures_were_worth_and_what_the_machine_is() {
     let Some([a, _b]) = pair("reports of departures") else {
         return;

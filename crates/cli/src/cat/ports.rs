@@ -43,7 +43,13 @@ pub fn copy(mut ports: Vec<Port>, out: &mut Writer, complaints: &Complaints) -> 
     let mut up: Vec<bool> = vec![true; ports.len()];
     let (mut flushed, mut looked) = (clock::now_ns(), 0);
     let mut turn = 0;
-    while open.contains(&true) && out.selector.wants_more() && !live::signal::stop_requested() {
+    while open.contains(&true)
+        && out.selector.wants_more()
+        && !out
+            .selector
+            .is_over(out.epoch_ps + u128::from(clock::now_ns()) * 1_000)
+        && !live::signal::stop_requested()
+    {
         let mut came = 0;
         let waiting = !out.stdout.buffer().is_empty();
         for (index, port) in ports.iter_mut().enumerate() {

@@ -280,9 +280,15 @@ impl File {
                     accepted: Some(written.packets),
                     ..Statistics::default()
                 };
+                let counted = written.statistics.unwrap_or(ours);
+                // A time beyond what the interface's stamps reach is left out.
+                let fits =
+                    |at_ps: &u128| written.resolution.exact(*at_ps, written.offset_s).is_some();
                 let statistics = Statistics {
                     interface: interface as u32,
-                    ..written.statistics.unwrap_or(ours)
+                    start_ps: counted.start_ps.filter(fits),
+                    end_ps: counted.end_ps.filter(fits),
+                    ..counted
                 };
                 pcapng.statistics(&statistics, self.out.buffer());
             }

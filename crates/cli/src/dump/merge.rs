@@ -50,7 +50,7 @@ struct Lane {
 }
 
 /// Takes packets, each with its file's number.
-pub trait Taker {
+pub trait Taker: Consumer {
     /// When a packet came, ps since 1970.
     fn date(&mut self, file: usize, item: &Item<'_>) -> u128;
 
@@ -127,6 +127,9 @@ impl Lane {
         // A pause gives none, and the file goes on.
         while !self.head.waits && ended.is_none() {
             ended = self.packets.read(1, &mut self.head)?;
+            if !self.head.waits {
+                taker.idle()?;
+            }
         }
         if self.head.waits {
             let at_ps = taker.date(file, &self.item());

@@ -157,6 +157,16 @@ fn a_stopped_reader_has_written_exactly_what_it_had_read() {
     assert!(stops > 0, "no signal came in time");
 }
 
+/// How many frames are in the lines that a capture became; they are the first of those that the words make, and whole.
+#[track_caller]
+fn are_the_first(place: &Place, words: &str) -> usize {
+    let (seen, sound) = frames(&place.read("g.lines"));
+    assert!(sound, "a damaged capture of {} frames", seen.len());
+    let made = place.run(&format!("{words} --count {}", seen.len())).good();
+    assert!(seen == frames(made.as_bytes()).0, "frames that nobody sent");
+    seen.len()
+}
+
 #[test]
 fn a_pipeline_that_is_stopped_leaves_a_capture_of_whole_frames() {
     let place = Place::new("faults-pipeline");
@@ -176,18 +186,7 @@ fn a_pipeline_that_is_stopped_leaves_a_capture_of_whole_frames() {
         );
         let ended = place.run(&script);
         assert_eq!(ended.code, Some(0), "round {round}: {}", ended.err);
-        let (seen, sound) = frames(&place.read("g.lines"));
-        assert!(
-            sound,
-            "round {round}: a damaged capture of {} frames",
-            seen.len()
-        );
-        let made = place.run(&format!("{words} --count {}", seen.len())).good();
-        assert!(
-            seen == frames(made.as_bytes()).0,
-            "round {round}: frames that nobody sent"
-        );
-        sizes.push(seen.len());
+        sizes.push(are_the_first(&place, words));
     }
     assert!(sizes.iter().any(|&size| size > 0), "{sizes:?}");
 }
@@ -206,20 +205,13 @@ fn a_writer_that_is_killed_leaves_the_frames_that_it_gave_whole() {
              wire dump -o g.pcapng < p; code=$?; wait; wire undump g.pcapng* > g.lines; exit $code"
         );
         let ended = place.run(&script);
-        let (seen, sound) = frames(&place.read("g.lines"));
-        assert!(sound, "round {round}: {}", ended.err);
         // What was begun and not ended is told.
         match ended.code {
             Some(0) => {}
             Some(1 | 2) => assert!(ended.err.contains("wire: "), "round {round}"),
             code => panic!("round {round}: {code:?}: {}", ended.err),
         }
-        let made = place.run(&format!("{words} --count {}", seen.len())).good();
-        assert!(
-            seen == frames(made.as_bytes()).0,
-            "round {round}: frames that nobody sent"
-        );
-        sizes.push(seen.len());
+        sizes.push(are_the_first(&place, words));
     }
     assert!(sizes.iter().any(|&size| size > 0), "{sizes:?}");
 }

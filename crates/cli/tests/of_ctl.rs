@@ -441,3 +441,151 @@ fn groups_meters_ports_and_the_rest_are_shown() {
     let refused = switch.run(v13, &["add-flow", "actions=group:99"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("BAD_OUT_GROUP"));
 }
+
+/// Our switch with two TAP ports and four tables, in the namespace of its own process, at a socket.
+struct Ours {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ours {
+    fn start(folder: &Path) -> Ours {
+        let socket = folder.join("ours.sock");
+        let child = Command::new("unshare")
+            .args(["-n", env!("CARGO_BIN_EXE_wire"), "of", "switch"])
+            .args(["--on", "tap:t1,tap:t2", "--tables", "4", "--listen"])
+            .arg(format!("punix:{}", socket.display()))
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("wire starts");
+        assert!(wait_for(&socket), "our switch has no socket");
+        Ours { child, socket }
+    }
+
+    fn target(&self) -> String {
+        format!("unix:{}", self.socket.display())
+    }
+}
+
+/// The words behind a title of a dump of ovs-ofctl, for the first table. It writes `eth_{src,dst}` for two.
+fn words(dump: &str, title: &str) -> Vec<String> {
+    let line = dump
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(title));
+    let line = line.unwrap_or_else(|| panic!("`{title}`: {dump}"));
+    let mut all = Vec::new();
+    for word in line.split_whitespace() {
+        match word.split_once('{').filter(|(_, rest)| !rest.contains('{')) {
+            Some((head, rest)) => {
+                let rest = rest.trim_end_matches('}').split(',');
+                all.extend(rest.map(|tail| format!("{head}{tail}")));
+            }
+            None => all.push(word.into()),
+        }
+    }
+    all
+}
+
+#[test]
+fn what_our_tables_can_do_ovs_ofctl_reads_beside_what_those_of_open_vswitch_can() {
+    let Some(theirs) = Switch::start("tables") else {
+        return;
+    };
+    let ours = Ours::start(&theirs.folder);
+    let dump = |target: &str| {
+        let dump = ["-O", "OpenFlow13", "dump-table-features", target];
+        let output = Command::new("ovs-ofctl").args(dump).output();
+        let output = output.expect("ovs-ofctl");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && errors.is_empty(), "{errors}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let (own, other) = (dump(&ours.target()), dump(&theirs.target()));
+    for line in ["next tables: 1-3", "instructions (table miss and others):"] {
+        assert!(own.contains(line), "{own}");
+    }
+    let has = |dump: &str, title: &str, wanted: &[&str]| {
+        let words = words(dump, title);
+        for word in wanted {
+            assert!(words.iter().any(|have| have == word), "{word}: {words:?}");
+        }
+    };
+    // What both have, both tell in the same places.
+    for dump in [&own, &other] {
+        let masked = [
+            "metadata", "tun_id", "eth_src", "eth_dst", "vlan_vid", "ip_src", "ip_dst",
+        ];
+        has(
+            dump,
+            "instructions:",
+            &["meter", "goto_table", "write_metadata"],
+        );
+        has(
+            dump,
+            "actions:",
+            &["output", "group", "set_field", "push_vlan", "set_queue"],
+        );
+        has(
+            dump,
+            "exact match or wildcard:",
+            &["eth_type", "vlan_pcp", "ip_dscp", "arp_op"],
+        );
+        if std::ptr::eq(dump, &own) {
+            has(dump, "arbitrary mask:", &masked);
+            has(
+                dump,
+                "arbitrary mask:",
+                &["ipv6_label", "arp_sha", "arp_tpa"],
+            );
+        }
+        has(
+            dump,
+            "supported on Set-Field:",
+            &["eth_dst", "tcp_src", "nd_sll", "ip_dst"],
+        );
+    }
+    // Ours masks no ports of TCP, which Open vSwitch does, and sets no metadata by an action.
+    assert!(!words(&own, "arbitrary mask:").contains(&"tcp_src".into()));
+    assert!(!words(&own, "supported on Set-Field:").contains(&"metadata".into()));
+
+    // And ours reads what both say.
+    let shown = |target: &str| {
+        let wire = Command::new(env!("CARGO_BIN_EXE_wire"))
+            .args([
+                "of",
+                "ctl",
+                "-O",
+                "1.3",
+                "--json",
+                target,
+                "dump-table-features",
+            ])
+            .output();
+        let output = wire.expect("wire runs");
+        assert!(output.status.success());
+        let lines = String::from_utf8(output.stdout).expect("text");
+        let tables = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
+        tables.collect::<Vec<serde_json::Value>>()
+    };
+    let (own, other) = (shown(&ours.target()), shown(&theirs.target()));
+    assert_eq!((own.len(), other.len()), (4, 254));
+    for table in own.iter().chain(&other) {
+        for property in ["match", "next_tables_miss", "apply_set_field_miss"] {
+            assert!(table["properties"][property].is_array(), "{table}");
+        }
+    }
+    assert_eq!(
+        own[0]["properties"]["next_tables"],
+        serde_json::json!(["1-3"])
+    );
+    assert_eq!(own[3]["properties"]["next_tables"], serde_json::json!([]));
+}

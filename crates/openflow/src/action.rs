@@ -86,6 +86,34 @@ impl Action<'_> {
             max_len: NO_BUFFER,
         }
     }
+
+    /// The number of its type in 1.3; `None` for those of 1.0 alone.
+    pub const fn kind(&self) -> Option<u16> {
+        Some(match self {
+            Action::Output { .. } => 0,
+            Action::CopyTtlOut => 11,
+            Action::CopyTtlIn => 12,
+            Action::SetMplsTtl(_) => 15,
+            Action::DecMplsTtl => 16,
+            Action::PushVlan(_) => 17,
+            Action::PopVlan => 18,
+            Action::PushMpls(_) => 19,
+            Action::PopMpls(_) => 20,
+            Action::SetQueue(_) => 21,
+            Action::Group(_) => 22,
+            Action::SetNwTtl(_) => 23,
+            Action::DecNwTtl => 24,
+            Action::SetField(_) => 25,
+            Action::PushPbb(_) => 26,
+            Action::PopPbb => 27,
+            Action::Experimenter { .. } => 0xffff,
+            Action::Enqueue { .. }
+            | Action::SetVlanVid(_)
+            | Action::SetVlanPcp(_)
+            | Action::SetTpSrc(_)
+            | Action::SetTpDst(_) => return None,
+        })
+    }
 }
 
 /// What a request may not ask for, and a reply is read with all the same.
@@ -334,32 +362,9 @@ fn write_v10(action: &Action<'_>, out: &mut Vec<u8>) -> Result<(), Unsupported> 
 }
 
 fn write_v13(action: &Action<'_>, out: &mut Vec<u8>) -> Result<(), Unsupported> {
-    let kind = match action {
-        Action::Output { .. } => 0,
-        Action::CopyTtlOut => 11,
-        Action::CopyTtlIn => 12,
-        Action::SetMplsTtl(_) => 15,
-        Action::DecMplsTtl => 16,
-        Action::PushVlan(_) => 17,
-        Action::PopVlan => 18,
-        Action::PushMpls(_) => 19,
-        Action::PopMpls(_) => 20,
-        Action::SetQueue(_) => 21,
-        Action::Group(_) => 22,
-        Action::SetNwTtl(_) => 23,
-        Action::DecNwTtl => 24,
-        Action::SetField(_) => 25,
-        Action::PushPbb(_) => 26,
-        Action::PopPbb => 27,
-        Action::Experimenter { .. } => 0xffff,
-        Action::Enqueue { .. }
-        | Action::SetVlanVid(_)
-        | Action::SetVlanPcp(_)
-        | Action::SetTpSrc(_)
-        | Action::SetTpDst(_) => {
-            return Err(Unsupported::new(Version::V13, "this action of 1.0"));
-        }
-    };
+    let kind = action
+        .kind()
+        .ok_or(Unsupported::new(Version::V13, "this action of 1.0"))?;
     head(out, kind);
     match *action {
         Action::Output { port, max_len } => {

@@ -28,6 +28,7 @@ mod cache;
 mod check;
 mod config;
 mod datapath;
+mod features;
 mod flow_mod;
 mod group_mod;
 mod groups;

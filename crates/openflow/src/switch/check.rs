@@ -190,9 +190,7 @@ impl Datapath {
     ) -> Result<(), Fault> {
         for instruction in instructions.iter() {
             match instruction {
-                Instruction::GotoTable(next)
-                    if next <= table || usize::from(next) >= self.flows.tables() =>
-                {
+                Instruction::GotoTable(next) if next <= table || !self.has_table(next) => {
                     return Err(Fault::BadInstructionTableId);
                 }
                 Instruction::ApplyActions(actions) => {

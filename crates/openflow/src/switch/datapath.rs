@@ -2,6 +2,7 @@
 
 use super::buffers::Buffers;
 use super::cache::Cache;
+use super::features::Features;
 use super::flow_mod::{Removed, Undo};
 use super::groups::{DEEPEST, Group, Groups, Kind, choose, flow_hash};
 use super::learning::Learning;
@@ -131,6 +132,8 @@ pub(super) struct Datapath {
     pub buffers: Buffers,
     pub learning: Learning,
     pub tables: Vec<TableState>,
+    /// What entries of each table may be.
+    pub features: Vec<Features>,
     /// What controllers are to be told.
     pub notices: Vec<PacketInNotice>,
     /// IP fragments are dropped.
@@ -194,6 +197,9 @@ impl Datapath {
             buffers,
             learning,
             tables: (0..tables).map(state).collect(),
+            features: (0..tables as u8)
+                .map(|table| Features::whole(table, tables as u8))
+                .collect(),
             notices: Vec::new(),
             drops_fragments: false,
             standalone: false,

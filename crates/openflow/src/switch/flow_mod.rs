@@ -67,7 +67,7 @@ impl Datapath {
         let rank = self.rank_of(version, &flow_mod.matching, flow_mod.priority);
         let deletes = flow_mod.command.is_delete();
         let table = flow_mod.table;
-        if !(deletes && table == ALL_TABLES) && usize::from(table) >= self.flows.tables() {
+        if !(self.has_table(table) || deletes && table == ALL_TABLES) {
             return Err(Fault::FlowModBadTableId);
         }
         if flow_mod.flags & flow_flags::EMERGENCY != 0 {
@@ -122,6 +122,9 @@ impl Datapath {
         rank: u32,
     ) -> Result<(), Fault> {
         let table = flow_mod.table;
+        let is_miss = rank == 0 && pattern.mask == Key::ZERO;
+        self.check_match(table, &flow_mod.matching, is_miss)?;
+        self.check_abilities(table, flow_mod.instructions, is_miss)?;
         if flow_mod.flags & flow_flags::CHECK_OVERLAP != 0
             && self.flows.overlapping(table, pattern, rank).is_some()
         {
@@ -151,7 +154,7 @@ impl Datapath {
             idle_timeout: flow_mod.idle_timeout,
             hard_timeout: flow_mod.hard_timeout,
             flags: flow_mod.flags,
-            is_table_miss: rank == 0 && pattern.mask == Key::ZERO,
+            is_table_miss: is_miss,
             program,
             created: now,
         };
@@ -175,6 +178,10 @@ impl Datapath {
     ) -> Result<(), Fault> {
         if chosen.is_empty() {
             return Ok(());
+        }
+        for &id in chosen {
+            let is_miss = self.flows.flow(id).is_table_miss;
+            self.check_abilities(flow_mod.table, flow_mod.instructions, is_miss)?;
         }
         let program = self.programs.enter(version, flow_mod.instructions)?;
         for &id in chosen {

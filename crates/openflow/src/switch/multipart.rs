@@ -8,14 +8,12 @@ use super::tell::{FieldList, duration};
 use super::{Switch, flow_mod::pattern_of};
 use crate::channel::{Batch, Peer};
 use crate::fault::Fault;
-use crate::key::Field;
 use crate::list::{Element, List};
 use crate::message::{
     ALL_GROUPS, ALL_METERS, ALL_QUEUES, ALL_TABLES, Aggregate, Answer, Band, BandKind, Bucket,
-    Counters, Description, FeatureId, FlowQuery, FlowStats, GroupDescription, GroupFeatures,
-    GroupKind, GroupStats, MAX_METER, Message, MeterConfig, MeterFeatures, MeterStats,
-    MultipartReply, MultipartRequest, OxmId, PortStats, Query, QueueStats, TableFeatures,
-    TableProperty, TableStats,
+    Counters, Description, FlowQuery, FlowStats, GroupDescription, GroupFeatures, GroupKind,
+    GroupStats, MAX_METER, Message, MeterConfig, MeterFeatures, MeterStats, MultipartReply,
+    MultipartRequest, PortStats, Query, QueueStats, TableStats,
 };
 use crate::port::{Name, PortNo};
 use crate::table::Filter;
@@ -30,7 +28,7 @@ const PIECE: usize = 4 << 20;
 const LONGEST: usize = 65_535;
 
 /// The actions of 1.3, a bit for each number.
-const ACTIONS: u32 = 1 << 0 | 0x3 << 11 | 0x1FFF << 15;
+pub(super) const ACTIONS: u32 = 1 << 0 | 0x3 << 11 | 0x1FFF << 15;
 
 /// Messages of one answer in the making.
 struct Parts<'a> {
@@ -172,11 +170,11 @@ impl Switch {
                 self.reply(peer, xid, &answer(Answer::MeterFeatures(features)));
             }
             Query::TableFeatures(wanted) => {
-                if !wanted.is_empty() {
+                if !wanted.is_empty() || self.is_setting_tables(peer, xid) {
                     if slave {
                         return Err(Fault::IsSlave);
                     }
-                    self.set_table_features(wanted)?;
+                    self.set_table_features(now, peer, xid, wanted, request.more)?;
                 }
                 if !request.more {
                     self.table_features(peer, version, xid);
@@ -199,7 +197,7 @@ impl Switch {
 
     fn filter_of(&self, query: &FlowQuery<'_>) -> Result<Filter, Fault> {
         let table = (query.table != ALL_TABLES).then_some(query.table);
-        if table.is_some_and(|table| table >= self.config.tables) {
+        if table.is_some_and(|table| !self.datapath.has_table(table)) {
             return Err(Fault::BadTableId);
         }
         Ok(Filter {
@@ -323,6 +321,9 @@ impl Switch {
         };
         let mut parts = Parts::new(out, version, xid, Answer::Table(List::EMPTY));
         for (table, state) in (0..u8::MAX).zip(&self.datapath.tables) {
+            if !self.datapath.has_table(table) {
+                continue;
+            }
             parts.add(&TableStats {
                 table,
                 name: state.name,
@@ -572,39 +573,6 @@ impl Switch {
         Ok(())
     }
 
-    /// What can be set of a table is its name and how many entries it takes; all else is as it is.
-    fn set_table_features(&mut self, wanted: List<'_, TableFeatures<'_>>) -> Result<(), Fault> {
-        for table in wanted.iter() {
-            let own = self.datapath.tables.get(usize::from(table.table));
-            if own.is_none() {
-                return Err(Fault::FeaturesBadTable);
-            }
-            if table.metadata_match != u64::MAX || table.metadata_write != u64::MAX {
-                return Err(Fault::FeaturesBadMetadata);
-            }
-            let most = table.max_entries as usize;
-            if most > self.config.flows || most < self.datapath.flows.len(table.table) {
-                return Err(Fault::FeaturesBadArgument);
-            }
-            let lists = Lists::new(table.table, self.config.tables);
-            let own = lists.properties();
-            // Properties left out mean: as it is.
-            if table
-                .properties
-                .iter()
-                .any(|property| !own.contains(&property))
-            {
-                return Err(Fault::FeaturesEperm);
-            }
-        }
-        for table in wanted.iter() {
-            let own = &mut self.datapath.tables[usize::from(table.table)];
-            own.name = table.name;
-            own.limit = table.max_entries as usize;
-        }
-        Ok(())
-    }
-
     fn table_features(&mut self, peer: Peer, version: Version, xid: u32) {
         let Some(out) = self.channels.buffer(peer) else {
             return;
@@ -612,86 +580,13 @@ impl Switch {
         let empty = Answer::TableFeatures(List::EMPTY);
         let mut parts = Parts::new(out, version, xid, empty);
         for (table, state) in (0..u8::MAX).zip(&self.datapath.tables) {
-            let lists = Lists::new(table, self.config.tables);
-            let properties = lists.properties();
-            parts.add(&TableFeatures {
-                table,
-                name: state.name,
-                metadata_match: u64::MAX,
-                metadata_write: u64::MAX,
-                config: 0,
-                max_entries: state.limit as u32,
-                properties: (&properties).into(),
-            });
+            let features = &self.datapath.features[usize::from(table)];
+            if features.present {
+                let told = features.tell(table, state.name, state.limit);
+                told.show(|features| parts.add(features));
+            }
         }
         parts.end();
-    }
-}
-
-/// What properties of a table list.
-struct Lists {
-    instructions: Vec<FeatureId>,
-    next: Vec<u8>,
-    actions: Vec<FeatureId>,
-    fields: Vec<OxmId>,
-    settable: Vec<OxmId>,
-}
-
-impl Lists {
-    fn new(table: u8, tables: u8) -> Lists {
-        let fields = Field::ALL.iter();
-        Lists {
-            // The last table leads nowhere.
-            instructions: (1..=6)
-                .filter(|&kind| kind != 1 || table + 1 < tables)
-                .map(FeatureId::Kind)
-                .collect(),
-            next: (table + 1..tables).collect(),
-            actions: (0..32)
-                .filter(|kind| ACTIONS >> kind & 1 == 1)
-                .map(FeatureId::Kind)
-                .collect(),
-            fields: fields
-                .clone()
-                .map(|field| OxmId::new(*field, field.is_maskable()))
-                .collect(),
-            settable: fields
-                .filter(|field| field.is_settable())
-                .map(|field| OxmId::new(*field, false))
-                .collect(),
-        }
-    }
-
-    fn properties(&self) -> [TableProperty<'_>; 8] {
-        let miss = false;
-        [
-            TableProperty::Instructions {
-                miss,
-                ids: (&self.instructions).into(),
-            },
-            TableProperty::NextTables {
-                miss,
-                tables: &self.next,
-            },
-            TableProperty::WriteActions {
-                miss,
-                ids: (&self.actions).into(),
-            },
-            TableProperty::ApplyActions {
-                miss,
-                ids: (&self.actions).into(),
-            },
-            TableProperty::Match((&self.fields).into()),
-            TableProperty::Wildcards((&self.fields).into()),
-            TableProperty::WriteSetField {
-                miss,
-                ids: (&self.settable).into(),
-            },
-            TableProperty::ApplySetField {
-                miss,
-                ids: (&self.settable).into(),
-            },
-        ]
     }
 }
 

@@ -100,6 +100,7 @@ impl Switch {
             self.carry_out(now, peer, version, header.xid, message, bytes, out)
         });
         if let Err(fault) = result {
+            self.forget_tables(peer, header, bytes);
             self.refuse(peer, header.xid, fault, bytes);
         }
     }
@@ -348,7 +349,7 @@ impl Switch {
     }
 
     fn table_mod(&mut self, change: &TableMod) -> Result<(), Fault> {
-        if change.table != message::ALL_TABLES && change.table >= self.config.tables {
+        if change.table != message::ALL_TABLES && !self.datapath.has_table(change.table) {
             return Err(Fault::TableModBadTable);
         }
         // Bits that earlier versions gave a meaning to; none does anything.

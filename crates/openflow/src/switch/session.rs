@@ -1,5 +1,6 @@
 //! Controllers that the switch is connected with.
 
+use super::features::Request;
 use crate::channel::Peer;
 use crate::message::{Async, Role};
 use crate::port::PortNo;
@@ -35,6 +36,8 @@ pub(super) struct Session {
     pub bundles: BTreeMap<u32, Bundle>,
     /// Statistics that are told in part.
     pub untold: Option<Untold>,
+    /// A request for other tables of which there is more to come.
+    pub tables: Option<Request>,
 }
 
 /// Entries of which a controller is still to be told. Nothing else is read from it until then.
@@ -66,6 +69,7 @@ impl Session {
             },
             bundles: BTreeMap::new(),
             untold: None,
+            tables: None,
         }
     }
 

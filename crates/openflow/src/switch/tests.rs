@@ -1,5 +1,6 @@
 mod bundles;
 mod controllers;
+mod features;
 mod flows;
 mod groups;
 mod packets;

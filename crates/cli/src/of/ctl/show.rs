@@ -1,5 +1,7 @@
 //! What the switch tells, as lines of text or of JSON.
 
+mod tables;
+
 use openflow::message::{Answer, FlowStats, GroupKind, Message, PortStats, meter_flags};
 use openflow::port::{PortDescription, config, state};
 use openflow::text::{Flow, show_band, show_bucket, show_instructions, show_match};
@@ -166,7 +168,10 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
         }
         Answer::Flow(flows) => flows.iter().map(|stats| flow(&stats, version)).collect(),
         Answer::Aggregate(sum) => vec![(
-            format!("packet_count={} byte_count={} flow_count={}", sum.packets, sum.bytes, sum.flows),
+            format!(
+                "packet_count={} byte_count={} flow_count={}",
+                sum.packets, sum.bytes, sum.flows
+            ),
             json_line!("of", "aggregate", {
                 "packets": sum.packets, "bytes": sum.bytes, "flows": sum.flows,
             }),
@@ -178,7 +183,11 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                 let text = format!(
                     "  table {}{}: active={}, lookup={}, matched={}",
                     table.table,
-                    if name.is_empty() { String::new() } else { format!(" (\"{name}\")") },
+                    if name.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" (\"{name}\")")
+                    },
                     table.active,
                     table.lookups,
                     table.matched
@@ -252,7 +261,9 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     })
                     .collect();
                 let mut text = format!(" group_id={},type={}", group.group, kind(group.kind));
-                buckets.iter().for_each(|bucket| text += &format!(",{bucket}"));
+                buckets
+                    .iter()
+                    .for_each(|bucket| text += &format!(",{bucket}"));
                 let object = json_line!("of", "group", {
                     "group": group.group, "group_type": kind(group.kind), "buckets": buckets,
                 });
@@ -310,7 +321,12 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                     bands.push(' ');
                     show_band(&band, &mut bands);
                 }
-                let text = format!(" meter={} {} bands={}", meter.meter, flags.join(" "), bands.trim());
+                let text = format!(
+                    " meter={} {} bands={}",
+                    meter.meter,
+                    flags.join(" "),
+                    bands.trim()
+                );
                 let object = json_line!("of", "meter", {
                     "meter": meter.meter, "flags": flags, "bands": bands.trim(),
                 });
@@ -332,31 +348,14 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
                 "capabilities": features.capabilities,
             }),
         )],
-        Answer::TableFeatures(tables) => tables
-            .iter()
-            .map(|table| {
-                let text = format!(
-                    "  table {} (\"{}\"): metadata match={:#x} write={:#x}, max_entries={}, {} properties",
-                    table.table,
-                    table.name,
-                    table.metadata_match,
-                    table.metadata_write,
-                    table.max_entries,
-                    table.properties.len()
-                );
-                let object = json_line!("of", "table-features", {
-                    "table": table.table, "name": table.name.to_string(),
-                    "metadata_match": format!("{:#x}", table.metadata_match),
-                    "metadata_write": format!("{:#x}", table.metadata_write),
-                    "max_entries": table.max_entries,
-                    "properties": table.properties.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>(),
-                });
-                (text, object)
-            })
-            .collect(),
+        Answer::TableFeatures(tables) => tables::features(*tables),
         Answer::PortDescription(list) => list.iter().map(|port| ports(&port)).collect(),
         Answer::Experimenter(part) => vec![(
-            format!(" experimenter {:#x}: {} bytes", part.experimenter, part.data.len()),
+            format!(
+                " experimenter {:#x}: {} bytes",
+                part.experimenter,
+                part.data.len()
+            ),
             json_line!("of", "experimenter", {
                 "experimenter": part.experimenter, "experimenter_type": part.kind, "bytes": part.data.len(),
             }),

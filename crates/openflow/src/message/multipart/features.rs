@@ -115,8 +115,9 @@ pub struct OxmId {
 impl OxmId {
     /// A field, that may be masked or not.
     pub const fn new(field: Field, masked: bool) -> OxmId {
-        // The length is that of the value alone, whether or not it may be masked (1.3.5 section 7.3.5.5.2).
-        let header = field.header(false) | (masked as u32) << 8;
+        // The length is that of what would follow (1.3.5 section 7.3.5.5.2): a mask, too. Open vSwitch passes over ids with
+        // another.
+        let header = field.header(masked);
         OxmId {
             header,
             experimenter: None,
@@ -225,6 +226,29 @@ pub enum TableProperty<'a> {
     },
 }
 
+impl TableProperty<'_> {
+    /// The number of its type.
+    pub const fn kind(&self) -> u16 {
+        let (kind, miss) = match *self {
+            TableProperty::Instructions { miss, .. } => (0, miss),
+            TableProperty::NextTables { miss, .. } => (2, miss),
+            TableProperty::WriteActions { miss, .. } => (4, miss),
+            TableProperty::ApplyActions { miss, .. } => (6, miss),
+            TableProperty::Match(_) => (8, false),
+            TableProperty::Wildcards(_) => (10, false),
+            TableProperty::WriteSetField { miss, .. } => (12, miss),
+            TableProperty::ApplySetField { miss, .. } => (14, miss),
+            TableProperty::Experimenter { miss, .. } => (0xfffe, miss),
+        };
+        kind | miss as u16
+    }
+
+    /// Whether it is about the table-miss entry alone.
+    pub const fn is_of_miss(&self) -> bool {
+        self.kind() & 1 == 1
+    }
+}
+
 impl<'a> Element<'a> for TableProperty<'a> {
     const SHORT: Fault = Fault::FeaturesBadLen;
 
@@ -269,18 +293,7 @@ impl<'a> Element<'a> for TableProperty<'a> {
 
     fn write(&self, version: Version, out: &mut Vec<u8>) -> Result<(), Unsupported> {
         let start = out.len();
-        let (kind, miss) = match *self {
-            TableProperty::Instructions { miss, .. } => (0, miss),
-            TableProperty::NextTables { miss, .. } => (2, miss),
-            TableProperty::WriteActions { miss, .. } => (4, miss),
-            TableProperty::ApplyActions { miss, .. } => (6, miss),
-            TableProperty::Match(_) => (8, false),
-            TableProperty::Wildcards(_) => (10, false),
-            TableProperty::WriteSetField { miss, .. } => (12, miss),
-            TableProperty::ApplySetField { miss, .. } => (14, miss),
-            TableProperty::Experimenter { miss, .. } => (0xfffe, miss),
-        };
-        out.u16(kind | u16::from(miss));
+        out.u16(self.kind());
         out.u16(0);
         match *self {
             TableProperty::Instructions { ids, .. }

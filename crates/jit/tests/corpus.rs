@@ -5,7 +5,9 @@ use p4::compile::{Options, compile};
 use p4::source::Includes;
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::context::Waiting;
+use pipeline::engine::Engine;
 use pipeline::environment::Environment;
+use pipeline::interpreter::Interpreter;
 use pipeline::stf;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,6 +68,69 @@ fn the_corpus_passes_in_the_fast_engine() {
         programs >= 20 && met >= 200,
         "{programs} programs, {met} expectations"
     );
+}
+
+/// `if` and so many `else if`.
+fn chain(length: u32) -> String {
+    let branches: String = (0..length)
+        .map(|n| {
+            let lead = if n == 0 { "" } else { "else " };
+            format!("{lead}if (hdr.h.a == {n}) {{ hdr.h.b = {}; }}\n", n * 3 + 1)
+        })
+        .collect();
+    format!(
+        "#include <core.p4>
+#include <v1model.p4>
+header h_t {{ bit<32> a; bit<32> b; }}
+struct headers {{ h_t h; }}
+struct none {{ }}
+parser P(packet_in p, out headers hdr, inout none m, inout standard_metadata_t s) {{
+    state start {{ p.extract(hdr.h); transition accept; }}
+}}
+control V(inout headers hdr, inout none m) {{ apply {{ }} }}
+control I(inout headers hdr, inout none m, inout standard_metadata_t s) {{
+    apply {{
+        s.egress_spec = 1;
+        {branches} else {{ hdr.h.b = 7; }}
+    }}
+}}
+control E(inout headers hdr, inout none m, inout standard_metadata_t s) {{ apply {{ }} }}
+control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr.h); }} }}
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"
+    )
+}
+
+#[test]
+fn a_chain_of_thousands_of_else_if_is_no_nesting() {
+    let script = "packet 0 0000000000000000
+expect 1 0000000000000001
+packet 0 00000bb700000000
+expect 1 00000bb700002326
+packet 0 ffffffff00000000
+expect 1 ffffffff00000007
+";
+    let text = chain(3000);
+    let formatted = p4::fmt::format(&text).unwrap();
+    assert_eq!(p4::fmt::format(&formatted).unwrap(), formatted);
+    for (text, unoptimized, fast) in [(&text, true, false), (&formatted, false, true)] {
+        let options = Options {
+            unoptimized,
+            ..Options::default()
+        };
+        let compiled = compile("chain.p4", text, &mut Beside(Path::new("")), &options);
+        let program = compiled.program.expect("it is valid");
+        let environment = Environment::new(Arc::new(program), Default::default()).unwrap();
+        let environment = Arc::new(environment);
+        let engine: Box<dyn Engine> = if fast {
+            Box::new(Jit::new(&environment).unwrap())
+        } else {
+            Box::new(Interpreter::new(&environment).unwrap())
+        };
+        let mut pipeline = Pipeline::new(&environment, engine, &Config::default()).unwrap();
+        let outcome = stf::run(&stf::parse(script).unwrap(), &mut pipeline);
+        assert_eq!((outcome.met, outcome.failures.len()), (3, 0));
+    }
 }
 
 #[test]

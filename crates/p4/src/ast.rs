@@ -835,14 +835,12 @@ pub enum StatementKind {
     },
     /// A call, of whatever kind; always an [`ExpressionKind::Call`].
     Call(Expression),
-    /// `if (c) ... else ...`
+    /// `if (c) ... else if (c) ... else ...`: a chain is no nesting, however long it is.
     If {
-        /// What decides.
-        condition: Expression,
-        /// When it holds.
-        yes: Box<Statement>,
-        /// When it does not.
-        no: Option<Box<Statement>>,
+        /// In the order of the text; at least one.
+        branches: Vec<Branch>,
+        /// When no condition holds.
+        otherwise: Option<Box<Statement>>,
     },
     /// `switch (e) { label: { } }`
     Switch {
@@ -893,6 +891,17 @@ pub enum ForVariable {
     Declared(Box<Declaration>),
     /// A variable that is there already.
     Existing(Expression),
+}
+
+/// `if (c) ...`
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// What decides, if no condition before it does.
+    pub condition: Expression,
+    /// When it holds.
+    pub body: Statement,
+    /// From its `if` to the end of its statement.
+    pub span: Span,
 }
 
 /// `label: { }`; without a block the label falls through to the next.

@@ -23,6 +23,12 @@ impl Span {
             end: self.end.max(other.end),
         }
     }
+
+    /// Whether all of `other` stands within it.
+    #[must_use]
+    pub fn contains(self, other: Span) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
 }
 
 /// One file of the program.

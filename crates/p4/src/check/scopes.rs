@@ -165,24 +165,34 @@ impl<'a> Checker<'a> {
 
     /// Complains of a name that means nothing here.
     pub(super) fn not_found(&mut self, name: &Name, what: &str) {
+        let later = self.declared_later(name);
+        if let Some(later) = later
+            && let Some(declared) = name_of(later)
+            && later.span.contains(name.span)
+        {
+            let word = kind_word(later);
+            let diagnostic = Diagnostic::error(
+                "recursion",
+                name.span,
+                format!(
+                    "the {word} `{}` uses itself: P4 has no recursion",
+                    name.text
+                ),
+            );
+            return self.tell(diagnostic.note(declared.span, "declared here"));
+        }
         let mut diagnostic = Diagnostic::error(
             "not-found",
             name.span,
             format!("{what} `{}` is not declared here", name.text),
         );
-        let later = self
-            .program
-            .declarations
-            .iter()
-            .filter_map(name_of)
-            .find(|declared| declared.text == name.text);
-        if let Some(later) = later {
-            diagnostic = diagnostic
-                .note(
-                    later.span,
-                    "declared here, and not visible before the end of its declaration",
-                )
-                .help("declare it before its use; nothing can use itself");
+        if let Some(later) = later.and_then(name_of) {
+            diagnostic.message = format!("`{}` is used above its declaration", name.text);
+            diagnostic = diagnostic.note(later.span, "declared here").help(
+                "move the declaration above this place: P4 has names from their declaration on",
+            );
+        } else if let Some(ty) = of_c(&name.text) {
+            diagnostic = diagnostic.help(format!("that is C; in P4 write `{ty}`"));
         } else if let Some(file) = crate::library::declaring(&name.text) {
             diagnostic = diagnostic.help(format!("`#include <{file}>` declares it"));
         } else if let Some(help) = of_p4_14(&name.text) {
@@ -193,6 +203,22 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.help("did you `#include <core.p4>`?");
         }
         self.tell(diagnostic);
+    }
+
+    /// What the program declares by a name, at its top or in the parser or control around the use, but not above the use.
+    fn declared_later(&self, name: &Name) -> Option<&'a Declaration> {
+        let named = |list: &'a [Declaration]| {
+            list.iter()
+                .find(|declaration| name_of(declaration).is_some_and(|n| n.text == name.text))
+        };
+        let program: &'a [Declaration] = &self.program.declarations;
+        let around = program.iter().find(|outer| outer.span.contains(name.span));
+        let inside = around.and_then(|outer| match &outer.kind {
+            DeclarationKind::Control(control) => named(&control.locals),
+            DeclarationKind::Parser(parser) => named(&parser.locals),
+            _ => None,
+        });
+        inside.or_else(|| named(program))
     }
 
     /// The declared name that is nearest to a misspelt one.
@@ -207,6 +233,48 @@ impl<'a> Checker<'a> {
             .flat_map(|frame| frame.names.keys().copied());
         nearest(name, candidates).map(String::from)
     }
+}
+
+/// What a declaration declares, in a word.
+fn kind_word(declaration: &Declaration) -> &'static str {
+    match declaration.kind {
+        DeclarationKind::Action { .. } => "action",
+        DeclarationKind::Table(_) => "table",
+        DeclarationKind::Function { .. } => "function",
+        DeclarationKind::Control(_) => "control",
+        DeclarationKind::Parser(_) => "parser",
+        DeclarationKind::Composite { .. }
+        | DeclarationKind::Typedef { .. }
+        | DeclarationKind::NewType { .. } => "type",
+        DeclarationKind::Constant { .. } => "constant",
+        _ => "declaration of",
+    }
+}
+
+/// What to write in place of a type of C such as `uint16_t`, `u16` or `__be16`.
+fn of_c(name: &str) -> Option<String> {
+    match name {
+        "char" | "uchar" | "byte" => return Some("bit<8>".into()),
+        "short" | "ushort" => return Some("bit<16>".into()),
+        "uint" | "unsigned" => return Some("bit<32>".into()),
+        _ => {}
+    }
+    let name = name.trim_start_matches("__");
+    let plain = name.strip_suffix("_t").unwrap_or(name);
+    let (digits, word) = ["uint", "int", "be", "le", "u", "s"]
+        .iter()
+        .find_map(|prefix| {
+            let digits = plain.strip_prefix(prefix)?;
+            Some((
+                digits,
+                if matches!(*prefix, "int" | "s") {
+                    "int"
+                } else {
+                    "bit"
+                },
+            ))
+        })?;
+    matches!(digits, "8" | "16" | "32" | "64" | "128").then(|| format!("{word}<{digits}>"))
 }
 
 /// What to write in place of a primitive action of P4_14.

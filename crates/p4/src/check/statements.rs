@@ -51,11 +51,16 @@ impl<'a> Checker<'a> {
                     );
                 }
             }
-            StatementKind::If { condition, yes, no } => {
-                self.condition(condition);
-                self.scoped(|checker| checker.statement(yes));
-                if let Some(no) = no {
-                    self.scoped(|checker| checker.statement(no));
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => {
+                for branch in branches {
+                    self.condition(&branch.condition);
+                    self.scoped(|checker| checker.statement(&branch.body));
+                }
+                if let Some(otherwise) = otherwise {
+                    self.scoped(|checker| checker.statement(otherwise));
                 }
             }
             StatementKind::Switch { value, cases } => self.switch(statement, value, cases),

@@ -322,7 +322,7 @@ fn declarations_that_break_a_rule() {
             "header T<X> { X x; } typedef T<S> A; typedef T<H> B;",
             "type-nesting",
         ),
-        ("struct T { T t; }", "not-found"),
+        ("struct T { T t; }", "recursion"),
         ("typedef G<G<bit<8>>> T;", "type-argument"),
         ("type S T;", "new-type"),
         ("const bit<8> Z = w;", "not-found"),
@@ -330,7 +330,7 @@ fn declarations_that_break_a_rule() {
         ("const Box<bit<8>> Z = 1;", "constant-type"),
         ("bit<8> g(in bit<8> x) { return; }", "return"),
         ("void g() { return 1; }", "return"),
-        ("bit<8> g(in bit<8> x) { return g(x); }", "not-found"),
+        ("bit<8> g(in bit<8> x) { return g(x); }", "recursion"),
         ("void g(in string s) { }", "parameter-type"),
         ("void g(in int s) { }", "parameter-type"),
         ("void g(in Box<bit<8>> s) { }", "parameter-type"),
@@ -654,6 +654,10 @@ fn misspelt_names_get_help() {
         ("b = h.aa;", "`a`"),
         ("h.setVallid();", "setValid"),
         ("N n = N.x;", "`X`"),
+        ("uint16_t z;", "write `bit<16>`"),
+        ("int32_t z;", "write `int<32>`"),
+        ("__be32 z;", "write `bit<32>`"),
+        ("u8 z;", "write `bit<8>`"),
     ] {
         let (_, diagnostics, _) = run(&body(text));
         let helps = diagnostics
@@ -662,6 +666,31 @@ fn misspelt_names_get_help() {
             .any(|h| h.contains(help));
         assert!(helps, "{text}");
     }
+}
+
+#[test]
+fn what_uses_itself_or_stands_below_its_use_is_told_so() {
+    let control = |locals: &str| {
+        let text = format!("control c(inout bit<8> b) {{ {locals} apply {{ t.apply(); }} }}");
+        let (_, diagnostics, _) = run(&text);
+        let told = diagnostics.sorted().into_iter();
+        told.map(|d| (d.message.clone(), d.notes.len()))
+            .collect::<Vec<_>>()
+    };
+    let table = "table t { actions = { a; } default_action = a; }";
+    assert_eq!(control(&format!("action a() {{ b = 1; }} {table}")), []);
+    assert_eq!(
+        control(&format!("action a() {{ a(); }} {table}")),
+        [("the action `a` uses itself: P4 has no recursion".into(), 1)]
+    );
+    assert_eq!(
+        control(&format!("{table} action a() {{ b = 1; }}")),
+        alloc::vec![("`a` is used above its declaration".into(), 1); 2]
+    );
+    assert_eq!(
+        control(&format!("action a() {{ t.apply(); }} {table}")),
+        [("`t` is used above its declaration".into(), 1)]
+    );
 }
 
 #[test]

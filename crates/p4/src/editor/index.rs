@@ -423,10 +423,15 @@ impl Index {
                 self.expression(value);
             }
             S::Call(call) => self.expression(call),
-            S::If { condition, yes, no } => {
-                self.expression(condition);
-                self.statement(yes);
-                no.iter().for_each(|n| self.statement(n));
+            S::If {
+                branches,
+                otherwise,
+            } => {
+                for branch in branches {
+                    self.expression(&branch.condition);
+                    self.statement(&branch.body);
+                }
+                otherwise.iter().for_each(|last| self.statement(last));
             }
             S::Switch { value, cases } => {
                 self.expression(value);

@@ -106,6 +106,14 @@ pub(super) fn read(text: &str, diagnostics: &mut Diagnostics) -> Vec<Piece> {
         if token.is(Symbol::At)
             && is_pragma(ahead.clone().next(&mut names, diagnostics)) == Some(true)
         {
+            // Its strings may go on in the next line.
+            let mut scratch = Diagnostics::default();
+            while let Some(token) = ahead.next(&mut names, &mut scratch) {
+                if token.line_start {
+                    break;
+                }
+                lexer = ahead.clone();
+            }
             lexer.rest_of_line();
             list.push(piece(Kind::Directive, at, lexer.position(), &mut end));
             continue;

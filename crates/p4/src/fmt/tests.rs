@@ -170,6 +170,13 @@ fn branches_of_conditions_are_alternatives() {
 }
 
 #[test]
+fn strings_of_a_pragma_may_go_on_in_the_next_line() {
+    stays(
+        "@pragma name \"one\ntwo\"\nconst bit<8> a = 1;\n\n@pragma name \"\u{27f6}\" // why\nconst bit<8> b = 1;\n",
+    );
+}
+
+#[test]
 fn what_is_not_a_program_is_refused_with_a_place() {
     for (text, start) in [("a { b", 2), ("a )", 2), ("\"x", 0), ("( ]", 2)] {
         let told = format(text).expect_err(text);

@@ -194,13 +194,19 @@ impl<'p> Builder<'p> {
                 Some((table, _)) => vec![(self.table(table, ends), String::new())],
                 None => ends,
             },
-            StatementKind::If { condition, yes, no } => {
-                let (node, when) = self.condition(condition, ends);
-                let mut out = self.branch(yes, vec![(node, when.0)]);
-                let other = vec![(node, when.1)];
-                match no {
-                    Some(no) => out.extend(self.branch(no, other)),
-                    None => out.extend(other),
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => {
+                let (mut out, mut ends) = (Ends::new(), ends);
+                for branch in branches {
+                    let (node, when) = self.condition(&branch.condition, ends);
+                    out.extend(self.branch(&branch.body, vec![(node, when.0)]));
+                    ends = vec![(node, when.1)];
+                }
+                match otherwise {
+                    Some(otherwise) => out.extend(self.branch(otherwise, ends)),
+                    None => out.extend(ends),
                 }
                 out
             }

@@ -105,11 +105,17 @@ fn collect(statement: &Statement, out: &mut Vec<String>) {
             print::expression(value)
         ))),
         StatementKind::Block(block) => block.statements.iter().for_each(|s| collect(s, out)),
-        StatementKind::If { condition, yes, no } => {
-            out.push(shortened(&format!("if {}", print::expression(condition))));
-            collect(yes, out);
-            if let Some(no) = no {
-                collect(no, out);
+        StatementKind::If {
+            branches,
+            otherwise,
+        } => {
+            for branch in branches {
+                let condition = print::expression(&branch.condition);
+                out.push(shortened(&format!("if {condition}")));
+                collect(&branch.body, out);
+            }
+            if let Some(otherwise) = otherwise {
+                collect(otherwise, out);
             }
         }
         _ => {}

@@ -115,10 +115,15 @@ impl<'a> Walk<'a, '_> {
                 }
             }
             StatementKind::Block(block) => self.block(block, called, depth + 1),
-            StatementKind::If { yes, no, .. } => {
-                self.statement(yes, called, depth + 1);
-                if let Some(no) = no {
-                    self.statement(no, called, depth + 1);
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => {
+                for branch in branches {
+                    self.statement(&branch.body, called, depth + 1);
+                }
+                if let Some(otherwise) = otherwise {
+                    self.statement(otherwise, called, depth + 1);
                 }
             }
             StatementKind::Switch { cases, .. } => {

@@ -203,10 +203,15 @@ impl<'a> Index<'a> {
         match &statement.kind {
             StatementKind::Declaration(declaration) => self.declaration(declaration),
             StatementKind::Block(block) => self.block(block),
-            StatementKind::If { yes, no, .. } => {
-                self.statement(yes);
-                if let Some(no) = no {
-                    self.statement(no);
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => {
+                for branch in branches {
+                    self.statement(&branch.body);
+                }
+                if let Some(otherwise) = otherwise {
+                    self.statement(otherwise);
                 }
             }
             StatementKind::Switch { cases, .. } => {

@@ -6,8 +6,8 @@ use super::types::Shape;
 use super::values::Value;
 use super::{Binding, Lowerer, fold};
 use crate::ast::{
-    BinaryOperator, Block, Declaration, DeclarationKind, Expression, ExpressionKind, ForVariable,
-    NodeId, Statement, StatementKind, SwitchCase,
+    BinaryOperator, Block, Branch, Declaration, DeclarationKind, Expression, ExpressionKind,
+    ForVariable, NodeId, Statement, StatementKind, SwitchCase,
 };
 use crate::ir::{Binary, BlockId, Case, Expr, Pattern, Place, SlotId, Terminator, Ty, Unary};
 use crate::types::Type;
@@ -53,9 +53,10 @@ impl<'a> Lowerer<'a> {
             StatementKind::Call(call) => {
                 self.call(call);
             }
-            StatementKind::If { condition, yes, no } => {
-                self.if_else(condition, yes, no.as_deref());
-            }
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => self.if_else(branches, otherwise.as_deref()),
             StatementKind::Switch { value, cases } => self.switch(value, cases),
             StatementKind::Return(value) => self.return_value(value.as_ref()),
             StatementKind::Exit => {
@@ -244,34 +245,38 @@ impl<'a> Lowerer<'a> {
         self.store_target(&target, &Value::Scalar(result, ty));
     }
 
-    fn if_else(
-        &mut self,
-        condition: &'a Expression,
-        yes: &'a Statement,
-        no: Option<&'a Statement>,
-    ) {
-        let condition = self.condition(condition);
-        match (fold::truth(&condition), no) {
-            (Some(true), _) => return self.statement(yes),
-            (Some(false), Some(no)) => return self.statement(no),
-            (Some(false), None) => return,
-            (None, _) => {}
-        }
-        let (then, otherwise) = (self.body.block(), self.body.block());
-        let join = match no {
-            Some(_) => self.body.block(),
-            None => otherwise,
-        };
-        self.body.branch(condition, then, otherwise);
-        self.body.go(then);
-        self.statement(yes);
-        self.body.jump(join);
-        if let Some(no) = no {
-            self.body.go(otherwise);
-            self.statement(no);
+    fn if_else(&mut self, branches: &'a [Branch], otherwise: Option<&'a Statement>) {
+        let mut join = None;
+        let mut last = otherwise;
+        for branch in branches {
+            self.body.span = branch.span;
+            if self.is_full() {
+                break;
+            }
+            let condition = self.condition(&branch.condition);
+            match fold::truth(&condition) {
+                Some(true) => {
+                    last = Some(&branch.body);
+                    break;
+                }
+                Some(false) => continue,
+                None => {}
+            }
+            let (then, next) = (self.body.block(), self.body.block());
+            let join = *join.get_or_insert_with(|| self.body.block());
+            self.body.branch(condition, then, next);
+            self.body.go(then);
+            self.statement(&branch.body);
             self.body.jump(join);
+            self.body.go(next);
         }
-        self.body.go(join);
+        if let Some(last) = last {
+            self.statement(last);
+        }
+        if let Some(join) = join {
+            self.body.jump(join);
+            self.body.go(join);
+        }
     }
 
     fn switch(&mut self, value: &'a Expression, cases: &'a [SwitchCase]) {

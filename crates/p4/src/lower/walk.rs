@@ -87,11 +87,16 @@ pub(super) fn statement<'a>(it: &'a Statement, each: &mut dyn FnMut(&'a Expressi
             expressions(value, each);
         }
         StatementKind::Call(call) => expressions(call, each),
-        StatementKind::If { condition, yes, no } => {
-            expressions(condition, each);
-            statement(yes, each);
-            if let Some(no) = no {
-                statement(no, each);
+        StatementKind::If {
+            branches,
+            otherwise,
+        } => {
+            for branch in branches {
+                expressions(&branch.condition, each);
+                statement(&branch.body, each);
+            }
+            if let Some(otherwise) = otherwise {
+                statement(otherwise, each);
             }
         }
         StatementKind::Switch { value, cases } => {
@@ -142,7 +147,13 @@ pub(super) fn returns(it: &Statement) -> usize {
     match &it.kind {
         StatementKind::Return(_) => 1,
         StatementKind::Block(block) => inside(block),
-        StatementKind::If { yes, no, .. } => returns(yes) + no.as_ref().map_or(0, |no| returns(no)),
+        StatementKind::If {
+            branches,
+            otherwise,
+        } => {
+            let inside: usize = branches.iter().map(|branch| returns(&branch.body)).sum();
+            inside + otherwise.as_deref().map_or(0, returns)
+        }
         StatementKind::Switch { cases, .. } => cases
             .iter()
             .filter_map(|case| case.body.as_ref())

@@ -1,9 +1,9 @@
 //! Makes nodes of the P4_16 tree, each with the place in the P4_14 text that it comes from.
 
 use crate::ast::{
-    Annotation, AnnotationBody, Argument, BinaryOperator, Block, CompositeKind, Declaration,
-    DeclarationKind, Direction, Expression, ExpressionKind, Field, Name, NodeId, Parameter,
-    Statement, StatementKind, TypeExpression, TypeExpressionKind, UnaryOperator,
+    Annotation, AnnotationBody, Argument, BinaryOperator, Block, Branch, CompositeKind,
+    Declaration, DeclarationKind, Direction, Expression, ExpressionKind, Field, Name, NodeId,
+    Parameter, Statement, StatementKind, TypeExpression, TypeExpressionKind, UnaryOperator,
 };
 use crate::source::Span;
 use alloc::boxed::Box;
@@ -236,6 +236,25 @@ impl Build {
     pub fn block_statement(&mut self, statements: Vec<Statement>, span: Span) -> Statement {
         let block = block(statements, span);
         self.statement(span, StatementKind::Block(block))
+    }
+
+    pub fn if_else(
+        &mut self,
+        condition: Expression,
+        yes: Statement,
+        no: Option<Statement>,
+        span: Span,
+    ) -> Statement {
+        let branch = Branch {
+            condition,
+            body: yes,
+            span,
+        };
+        let kind = StatementKind::If {
+            branches: vec![branch],
+            otherwise: no.map(Box::new),
+        };
+        self.statement(span, kind)
     }
 
     pub fn ty(&mut self, span: Span, kind: TypeExpressionKind) -> TypeExpression {

@@ -323,9 +323,15 @@ impl Translator<'_, '_> {
                         self.applied(&case.body, tables);
                     }
                 }
-                Statement::If { yes, no, .. } => {
-                    self.applied(yes, tables);
-                    self.applied(no.as_deref().unwrap_or_default(), tables);
+                Statement::If {
+                    branches,
+                    otherwise,
+                    ..
+                } => {
+                    for (_, body) in branches {
+                        self.applied(body, tables);
+                    }
+                    self.applied(otherwise.as_deref().unwrap_or_default(), tables);
                 }
                 Statement::Call { .. } => {}
             }
@@ -344,18 +350,24 @@ impl Translator<'_, '_> {
                     self.apply(table, cases, *span, local, out)
                 }
                 Statement::If {
-                    condition,
-                    yes,
-                    no,
+                    branches,
+                    otherwise,
                     span,
                 } => {
-                    let condition = self.condition(condition, Around::default());
-                    let yes = self.block(yes, local, *span);
-                    let no = no.as_ref().map(|no| Box::new(self.block(no, local, *span)));
+                    let branches = branches
+                        .iter()
+                        .map(|(condition, body)| ast::Branch {
+                            condition: self.condition(condition, Around::default()),
+                            body: self.block(body, local, *span),
+                            span: *span,
+                        })
+                        .collect();
+                    let otherwise = otherwise
+                        .as_ref()
+                        .map(|body| Box::new(self.block(body, local, *span)));
                     let kind = StatementKind::If {
-                        condition,
-                        yes: Box::new(yes),
-                        no,
+                        branches,
+                        otherwise,
                     };
                     let statement = self.build.statement(*span, kind);
                     out.push(statement);
@@ -450,17 +462,12 @@ impl Translator<'_, '_> {
                 .find(|c| c.labels.iter().any(|l| &*l.text == text))?;
             Some(self.block(&case.body, local, case.span))
         };
-        let (yes, no) = (of("hit"), of("miss").map(Box::new));
+        let (yes, no) = (of("hit"), of("miss"));
         let yes = match yes {
             Some(yes) => yes,
             None => self.build.block_statement(Vec::new(), span),
         };
-        let kind = StatementKind::If {
-            condition,
-            yes: Box::new(yes),
-            no,
-        };
-        self.build.statement(span, kind)
+        self.build.if_else(condition, yes, no, span)
     }
 
     fn switch(
@@ -678,9 +685,15 @@ fn calls(statements: &[Statement]) -> Vec<&Name> {
                         walk(&case.body, list);
                     }
                 }
-                Statement::If { yes, no, .. } => {
-                    walk(yes, list);
-                    walk(no.as_deref().unwrap_or_default(), list);
+                Statement::If {
+                    branches,
+                    otherwise,
+                    ..
+                } => {
+                    for (_, body) in branches {
+                        walk(body, list);
+                    }
+                    walk(otherwise.as_deref().unwrap_or_default(), list);
                 }
                 Statement::Call { control, .. } => list.push(control),
             }

@@ -399,19 +399,23 @@ fn statement(c: &mut Cursor<'_>, list: &mut Vec<Statement>) -> Read<()> {
             span: span.to(c.before()),
         });
     } else if c.is_word("if") {
-        c.advance();
-        c.expect(Symbol::OpenParen)?;
-        let condition = c.expression()?;
-        c.expect(Symbol::CloseParen)?;
-        let yes = body(c)?;
-        let no = match c.accept_word("else") {
-            true => Some(body(c)?),
-            false => None,
-        };
+        let (mut branches, mut otherwise) = (Vec::new(), None);
+        while c.accept_word("if") {
+            c.expect(Symbol::OpenParen)?;
+            let condition = c.expression()?;
+            c.expect(Symbol::CloseParen)?;
+            branches.push((condition, body(c)?));
+            if !c.accept_word("else") {
+                break;
+            }
+            if !c.is_word("if") {
+                otherwise = Some(body(c)?);
+                break;
+            }
+        }
         list.push(Statement::If {
-            condition,
-            yes,
-            no,
+            branches,
+            otherwise,
             span: span.to(c.before()),
         });
     } else if c.word_then(Symbol::OpenParen) {

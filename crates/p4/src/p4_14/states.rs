@@ -9,7 +9,7 @@ use super::translate::{Translator, field_name};
 use super::tree::{Case, Expr, ExprKind, Label, Next, State, Step};
 use crate::ast::{
     self, BinaryOperator, Declaration, DeclarationKind, Direction, Expression, ExpressionKind,
-    Name, Parser, SelectCase, StateRef, Statement, StatementKind, Transition, TypeExpressionKind,
+    Name, Parser, SelectCase, StateRef, Statement, Transition, TypeExpressionKind,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -209,12 +209,7 @@ impl Translator<'_, '_> {
         let zero = self.build.sized(&BigInt::zero(), 32, false, span);
         let condition = self.build.binary(BinaryOperator::Equal, kind, zero);
         let yes = self.build.block_statement(statements, span);
-        let kind = StatementKind::If {
-            condition,
-            yes: Box::new(yes),
-            no: None,
-        };
-        vec![self.build.statement(span, kind)]
+        vec![self.build.if_else(condition, yes, None, span)]
     }
 
     fn state_ref(&mut self, at: &Name, output: Arc<str>) -> StateRef {

@@ -284,10 +284,10 @@ pub(super) enum Statement {
         cases: Vec<ApplyCase>,
         span: Span,
     },
+    /// Conditions in the order of the text, each with what it leads to.
     If {
-        condition: Expr,
-        yes: Vec<Statement>,
-        no: Option<Vec<Statement>>,
+        branches: Vec<(Expr, Vec<Statement>)>,
+        otherwise: Option<Vec<Statement>>,
         span: Span,
     },
     Call {

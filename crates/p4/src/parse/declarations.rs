@@ -3,6 +3,7 @@
 mod blocks;
 mod types;
 
+use super::braces::Holds;
 use super::{Parsed, Reader};
 use crate::ast::{
     Annotation, Declaration, DeclarationKind, Direction, Method, Name, NodeId, Parameter,
@@ -199,7 +200,7 @@ impl Reader<'_, '_> {
                 "and abstract methods after the instance's name",
             )?;
             self.scopes.push();
-            let list = self.braced(open, "the abstract methods", |reader| {
+            let list = self.braced(open, "the abstract methods", Holds::Other, |reader| {
                 let start = reader.here();
                 let annotations = reader.annotations()?;
                 match reader.type_length(0) {
@@ -345,7 +346,9 @@ impl Reader<'_, '_> {
         self.scopes.push();
         let type_parameters = self.type_parameters()?;
         let open = self.expect(Symbol::OpenBrace, "before the methods of the extern")?;
-        let methods = self.braced(open, "the extern", |reader| reader.method(&name))?;
+        let methods = self.braced(open, "the extern", Holds::Other, |reader| {
+            reader.method(&name)
+        })?;
         self.scopes.pop();
         let kind = DeclarationKind::Extern {
             name,

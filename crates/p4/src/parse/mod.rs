@@ -5,6 +5,7 @@
 //! they are declared (specification 6.3: types are declared before their use). After an error it goes on behind the next `;` or `}`.
 
 mod annotations;
+mod braces;
 mod declarations;
 mod expressions;
 mod scopes;
@@ -19,6 +20,7 @@ use crate::token::{Keyword, Symbol, Token, TokenKind};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use braces::Holds;
 use scopes::Scopes;
 
 /// How deep expressions, types and statements may nest, and how long a chain such as `a + b + ...` may be.
@@ -43,6 +45,7 @@ pub fn parse(tokens: &[Token], sources: &Sources, diagnostics: &mut Diagnostics)
         scopes: Scopes::default(),
         greater_closes: false,
         ended: false,
+        unclosed: braces::unclosed(tokens),
     };
     let declarations = reader.program();
     Program {
@@ -70,6 +73,8 @@ struct Reader<'t, 'd> {
     greater_closes: bool,
     /// Whether it was told that the program ends too early.
     ended: bool,
+    /// How many more `{` than `}` the program has, less those that were told: below zero how many fewer.
+    unclosed: isize,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -185,7 +190,13 @@ impl<'t> Reader<'t, '_> {
             self.here()
         };
         let message = format!("expected `{}` {why}, found {}", symbol.text(), self.found());
-        Err(self.fail(Diagnostic::error("syntax", span, message)))
+        let told = self.fail(Diagnostic::error("syntax", span, message));
+        if symbol == Symbol::OpenBrace && self.unclosed < 0 {
+            // Its `}` will come.
+            self.unclosed += 1;
+            return Ok(span);
+        }
+        Err(told)
     }
 
     /// A `;`; one that is only forgotten at a line's end is told and taken as written.
@@ -321,11 +332,13 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Elements between braces, the `{` is taken, the `}` is taken too; after an error it goes on with the next element.
+    /// Elements between braces, the `{` is taken, the `}` is taken too; after an error it goes on with the next element. A `}` that was
+    /// forgotten is told and taken as written before what cannot stand here.
     fn braced<T>(
         &mut self,
         open: Span,
         what: &str,
+        holds: Holds,
         mut read: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut list = Vec::new();
@@ -341,6 +354,13 @@ impl<'t> Reader<'t, '_> {
                 )
                 .note(open, "opened here");
                 return Err(self.fail(diagnostic));
+            }
+            if self.unclosed > 0 && self.is_beyond(holds) {
+                self.unclosed -= 1;
+                let message = format!("expected `}}` at the end of {what}, found {}", self.found());
+                let diagnostic = Diagnostic::error("syntax", self.gap(), message);
+                self.fail(diagnostic.note(open, "opened here"));
+                return Ok(list);
             }
             let at = self.at;
             list.extend(self.recovering(&mut read));

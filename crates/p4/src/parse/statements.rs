@@ -1,9 +1,10 @@
 //! Statements.
 
+use super::braces::Holds;
 use super::{Parsed, Reader};
 use crate::ast::{
-    BinaryOperator, Block, Declaration, DeclarationKind, ExpressionKind, ForVariable, Statement,
-    StatementKind, SwitchCase,
+    BinaryOperator, Block, Branch, Declaration, DeclarationKind, ExpressionKind, ForVariable,
+    Statement, StatementKind, SwitchCase,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -37,7 +38,7 @@ impl Reader<'_, '_> {
             let open =
                 reader.expect(Symbol::OpenBrace, &format!("before the statements of {of}"))?;
             reader.scopes.push();
-            let statements = reader.braced(open, of, &mut read)?;
+            let statements = reader.braced(open, of, Holds::Other, &mut read)?;
             reader.scopes.pop();
             Ok(Block {
                 annotations,
@@ -266,6 +267,26 @@ impl Reader<'_, '_> {
     }
 
     fn if_statement(&mut self) -> Parsed<StatementKind> {
+        let mut branches = Vec::from([self.branch()?]);
+        while self.take_keyword(Keyword::Else) {
+            if self.is_keyword(Keyword::If) {
+                branches.push(self.branch()?);
+                continue;
+            }
+            let otherwise = Some(Box::new(self.statement()?));
+            return Ok(StatementKind::If {
+                branches,
+                otherwise,
+            });
+        }
+        Ok(StatementKind::If {
+            branches,
+            otherwise: None,
+        })
+    }
+
+    fn branch(&mut self) -> Parsed<Branch> {
+        let start = self.here();
         self.at += 1;
         self.expect(Symbol::OpenParen, "and a condition after `if`")?;
         let condition = self.bracketed_expression()?;
@@ -275,13 +296,12 @@ impl Reader<'_, '_> {
             return Err(self.fail(diagnostic.help("to compare write `==`")));
         }
         self.expect(Symbol::CloseParen, "after the condition")?;
-        let yes = Box::new(self.statement()?);
-        let no = if self.take_keyword(Keyword::Else) {
-            Some(Box::new(self.statement()?))
-        } else {
-            None
-        };
-        Ok(StatementKind::If { condition, yes, no })
+        let body = self.statement()?;
+        Ok(Branch {
+            condition,
+            body,
+            span: start.to(self.before()),
+        })
     }
 
     fn switch(&mut self) -> Parsed<StatementKind> {
@@ -290,7 +310,7 @@ impl Reader<'_, '_> {
         let value = self.bracketed_expression()?;
         self.expect(Symbol::CloseParen, "after the value of `switch`")?;
         let open = self.expect(Symbol::OpenBrace, "before the cases of `switch`")?;
-        let cases = self.braced(open, "`switch`", |reader| {
+        let cases = self.braced(open, "`switch`", Holds::Other, |reader| {
             let start = reader.here();
             let label = if reader.is_keyword(Keyword::Default) {
                 reader.at += 1;

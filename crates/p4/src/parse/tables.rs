@@ -1,5 +1,6 @@
 //! Tables.
 
+use super::braces::Holds;
 use super::{Parsed, Reader};
 use crate::ast::{
     ActionReference, Entry, Expression, ExpressionKind, KeyElement, Table, TableProperty,
@@ -18,7 +19,7 @@ impl Reader<'_, '_> {
         let name = self.name("the table")?;
         self.scopes.declare_object(&name.text);
         let open = self.expect(Symbol::OpenBrace, "before the properties of the table")?;
-        let properties = self.braced(open, "the table", Self::table_property)?;
+        let properties = self.braced(open, "the table", Holds::Other, Self::table_property)?;
         Ok(Table { name, properties })
     }
 
@@ -44,15 +45,24 @@ impl Reader<'_, '_> {
             }
             let open = self.expect(Symbol::OpenBrace, "before the property's elements")?;
             match keyword {
-                Some(Keyword::Key) => {
-                    TablePropertyKind::Key(self.braced(open, "the key", Self::key_element)?)
-                }
+                Some(Keyword::Key) => TablePropertyKind::Key(self.braced(
+                    open,
+                    "the key",
+                    Holds::PartOfTable,
+                    Self::key_element,
+                )?),
                 Some(Keyword::Actions) => TablePropertyKind::Actions(self.braced(
                     open,
                     "the list of actions",
+                    Holds::PartOfTable,
                     Self::action_reference,
                 )?),
-                _ => TablePropertyKind::Entries(self.braced(open, "the entries", Self::entry)?),
+                _ => TablePropertyKind::Entries(self.braced(
+                    open,
+                    "the entries",
+                    Holds::PartOfTable,
+                    Self::entry,
+                )?),
             }
         } else {
             let value = self.expression()?;

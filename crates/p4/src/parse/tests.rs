@@ -356,6 +356,80 @@ fn errors_say_what_is_missing_and_where_and_several_are_told() {
 }
 
 #[test]
+fn a_forgotten_brace_is_one_error_where_the_braces_should_end() {
+    let program = "control i(inout bit<8> x) {
+    action drop() { x = 1; }
+    table t {
+        key = { x: exact; }
+        actions = { drop; }
+        const entries = { 1: drop(); }
+    }
+    apply { if (x == 1) { t.apply(); } }
+}
+@name(\"e\") control e() { apply { } }
+parser p() { state start { transition select(8w1) { 1: next; } } state next { transition accept; } }
+struct s { bit<8> f; }
+Package(i(), e()) main;
+";
+    assert_eq!(told(program), [""; 0]);
+    for (with, without, message) in [
+        (
+            "x = 1; }",
+            "x = 1;",
+            "2:27 expected `}` at the end of the action, found the keyword `table`",
+        ),
+        (
+            "exact; }",
+            "exact;",
+            "4:26 expected `}` at the end of the key, found `actions`",
+        ),
+        (
+            "{ drop; }",
+            "{ drop;",
+            "5:26 expected `}` at the end of the list of actions, found the keyword `const`",
+        ),
+        (
+            "drop(); }",
+            "drop();",
+            "7:6 expected `}` at the end of the table, found `apply`",
+        ),
+        (
+            "t.apply(); }",
+            "t.apply();",
+            "9:2 expected `}` at the end of the control, found `@`",
+        ),
+        (
+            "apply { }",
+            "apply {",
+            "10:35 expected `}` at the end of the control, found the keyword `parser`",
+        ),
+        (
+            "next; }",
+            "next;",
+            "11:63 expected `}` at the end of the state, found `state`",
+        ),
+        (
+            "f; }",
+            "f;",
+            "12:21 expected `}` at the end of the struct, found `Package`",
+        ),
+        (
+            "drop() {",
+            "drop()",
+            "2:19 expected `{` before the statements of the action, found `x`",
+        ),
+        (
+            "key = {",
+            "key =",
+            "4:15 expected `{` before the property's elements, found `x`",
+        ),
+    ] {
+        assert_eq!(program.matches(with).count(), 1, "{with}");
+        assert_eq!(told(&program.replace(with, without)), [message], "{with}");
+    }
+}
+
+#[test]
 fn depth_is_bounded_on_every_way_down() {
     let deep = |open: &str, middle: &str, close: &str| {
         let text = format!("{}{middle}{}", open.repeat(3000), close.repeat(3000));
@@ -382,7 +456,7 @@ fn depth_is_bounded_on_every_way_down() {
     assert!(told(&nested).iter().any(|t| t.contains("deep")));
     let chain = format!(
         "control c() {{ apply {{ {} ; }} }}",
-        "if (x) ; else ".repeat(3000)
+        "if (x) ; else { ".repeat(3000)
     );
     assert!(told(&chain).iter().any(|t| t.contains("deep")));
     let blocks = format!("control c() {{ apply {}", "{".repeat(100_000));

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// How many tokens a type may have where it must be told from an expression.
-const MOST_AHEAD: usize = 2000;
+pub(super) const MOST_AHEAD: usize = 2000;
 
 impl Reader<'_, '_> {
     fn type_node(&mut self, start: Span, kind: TypeExpressionKind) -> Parsed<TypeExpression> {

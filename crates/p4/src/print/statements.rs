@@ -24,22 +24,28 @@ impl Printer {
                 self.simple(statement);
                 self.text(";");
             }
-            S::If { condition, yes, no } => {
-                self.text("if (");
-                self.expression(condition);
-                self.text(") ");
-                // An `else` must not go to an inner `if`.
-                let open = no.is_some() && ends_with_open_if(yes);
-                if open {
-                    self.text("{\n");
+            S::If {
+                branches,
+                otherwise,
+            } => {
+                for (at, branch) in branches.iter().enumerate() {
+                    self.text(if at == 0 { "if (" } else { " else if (" });
+                    self.expression(&branch.condition);
+                    self.text(") ");
+                    // An `else` must not go to an inner `if`.
+                    let more = at + 1 < branches.len() || otherwise.is_some();
+                    let open = more && ends_with_open_if(&branch.body);
+                    if open {
+                        self.text("{\n");
+                    }
+                    self.statement_without_line(&branch.body);
+                    if open {
+                        self.text("\n}");
+                    }
                 }
-                self.statement_without_line(yes);
-                if open {
-                    self.text("\n}");
-                }
-                if let Some(no) = no {
+                if let Some(otherwise) = otherwise {
                     self.text(" else ");
-                    self.statement_without_line(no);
+                    self.statement_without_line(otherwise);
                 }
             }
             S::Switch { value, cases } => {
@@ -139,8 +145,7 @@ impl Printer {
 
 fn ends_with_open_if(statement: &Statement) -> bool {
     match &statement.kind {
-        StatementKind::If { no: None, .. } => true,
-        StatementKind::If { no: Some(no), .. } => ends_with_open_if(no),
+        StatementKind::If { otherwise, .. } => otherwise.as_deref().is_none_or(ends_with_open_if),
         StatementKind::For { body, .. } | StatementKind::ForIn { body, .. } => {
             ends_with_open_if(body)
         }

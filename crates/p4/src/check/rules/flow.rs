@@ -78,15 +78,19 @@ impl Rules<'_> {
             | StatementKind::Break
             | StatementKind::Continue => false,
             StatementKind::Block(block) => self.block(block),
-            StatementKind::If { condition, yes, no } => {
-                let known = self.known(condition);
-                let yes = self.falls(yes);
-                let no = no.as_ref().is_none_or(|no| self.falls(no));
-                match known {
-                    Some(true) => yes,
-                    Some(false) => no,
-                    None => yes || no,
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => {
+                // Whether one that may run falls, and whether one before surely runs; what cannot run is looked at, too.
+                let (mut falls, mut decided) = (false, false);
+                for branch in branches {
+                    let known = self.known(&branch.condition);
+                    falls |= self.falls(&branch.body) && !decided && known != Some(false);
+                    decided |= known == Some(true);
                 }
+                let last = otherwise.as_ref().is_none_or(|last| self.falls(last));
+                falls || (last && !decided)
             }
             StatementKind::Switch { cases, .. } => {
                 let mut all = !cases.is_empty();

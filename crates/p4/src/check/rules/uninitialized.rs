@@ -257,24 +257,27 @@ impl<'a> Flow<'_, 'a> {
                 self.read(call, &mut known);
                 known
             }
-            StatementKind::If { condition, yes, no } => {
-                self.read(condition, &mut known);
-                let constant = self.rules.checked.constants.get(&condition.id);
-                let (take_yes, take_no) = match constant {
-                    Some(Constant::Bool(value)) => (*value, !*value),
-                    _ => (true, true),
-                };
-                let after_no = match no {
-                    Some(no) if take_no => self.statement(no, known.clone()),
-                    _ if take_no => known.clone(),
-                    _ => None,
-                };
-                let after_yes = if take_yes {
-                    self.statement(yes, known)
-                } else {
-                    None
-                };
-                join(after_yes, after_no)
+            StatementKind::If {
+                branches,
+                otherwise,
+            } => {
+                let mut after = None;
+                for branch in branches {
+                    self.read(&branch.condition, &mut known);
+                    let constant = self.rules.checked.constants.get(&branch.condition.id);
+                    if constant == Some(&Constant::Bool(false)) {
+                        continue;
+                    }
+                    let ended = self.statement(&branch.body, known.clone());
+                    after = join(after, ended);
+                    if constant == Some(&Constant::Bool(true)) {
+                        return after;
+                    }
+                }
+                match otherwise {
+                    Some(otherwise) => join(after, self.statement(otherwise, known)),
+                    None => join(after, known),
+                }
             }
             StatementKind::Switch { value, cases } => {
                 self.read(value, &mut known);

@@ -63,10 +63,15 @@ pub(super) fn statements<'a>(statement: &'a Statement, visit: &mut impl FnMut(&'
                 statements(inner, visit);
             }
         }
-        StatementKind::If { yes, no, .. } => {
-            statements(yes, visit);
-            if let Some(no) = no {
-                statements(no, visit);
+        StatementKind::If {
+            branches,
+            otherwise,
+        } => {
+            for branch in branches {
+                statements(&branch.body, visit);
+            }
+            if let Some(otherwise) = otherwise {
+                statements(otherwise, visit);
             }
         }
         StatementKind::Switch { cases, .. } => {
@@ -97,9 +102,10 @@ pub(super) fn own_expressions(statement: &Statement) -> Vec<&Expression> {
     match &statement.kind {
         StatementKind::Assign { target, value, .. } => alloc::vec![target, value],
         StatementKind::Call(call) => alloc::vec![call],
-        StatementKind::If { condition, .. } | StatementKind::For { condition, .. } => {
-            alloc::vec![condition]
+        StatementKind::If { branches, .. } => {
+            branches.iter().map(|branch| &branch.condition).collect()
         }
+        StatementKind::For { condition, .. } => alloc::vec![condition],
         StatementKind::Switch { value, .. } => alloc::vec![value],
         StatementKind::Return(value) => value.iter().collect(),
         StatementKind::ForIn {

@@ -4,7 +4,7 @@ use super::super::expressions::Around;
 use super::super::scope::{Ty, constant};
 use super::super::translate::{Translator, field_name};
 use super::super::tree::{Expr, ExprKind, Primitive};
-use crate::ast::{Expression, Statement, StatementKind, UnaryOperator};
+use crate::ast::{Expression, Statement, UnaryOperator};
 use crate::source::Span;
 use alloc::boxed::Box;
 use alloc::format;
@@ -54,12 +54,7 @@ impl Translator<'_, '_> {
         let mut statements = Vec::new();
         self.zeroed(expr, shape, span, around, &mut statements);
         let yes = self.build.block_statement(statements, span);
-        let kind = StatementKind::If {
-            condition,
-            yes: Box::new(yes),
-            no: None,
-        };
-        let statement = self.build.statement(span, kind);
+        let statement = self.build.if_else(condition, yes, None, span);
         out.push(statement);
     }
 

@@ -10,7 +10,6 @@ use crate::ast::{
     StatementKind, Transition, TypeExpressionKind,
 };
 use crate::source::Span;
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -172,11 +171,6 @@ impl Translator<'_, '_> {
         let yes = self
             .build
             .statement(span, StatementKind::Block(block(statements, span)));
-        let kind = StatementKind::If {
-            condition,
-            yes: Box::new(yes),
-            no: None,
-        };
-        self.build.statement(exception.span, kind)
+        self.build.if_else(condition, yes, None, exception.span)
     }
 }

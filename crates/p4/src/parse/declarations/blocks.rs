@@ -1,5 +1,6 @@
 //! Packages, parsers and controls.
 
+use super::super::braces::Holds;
 use super::super::{Parsed, Reader};
 use crate::ast::{
     Annotation, Control, Declaration, DeclarationKind, Expression, Parameter, Parser, SelectCase,
@@ -55,7 +56,7 @@ impl Reader<'_, '_> {
         let constructor_parameters = self.constructor_parameters()?;
         let open = self.expect(Symbol::OpenBrace, "or `;` after the parser's parameters")?;
         let (mut locals, mut states) = (Vec::new(), Vec::new());
-        self.braced(open, "the parser", |reader| {
+        self.braced(open, "the parser", Holds::Parser, |reader| {
             let start = reader.here();
             let annotations = reader.annotations()?;
             if reader.is_keyword(Keyword::State) && reader.is_name(1) {
@@ -155,7 +156,7 @@ impl Reader<'_, '_> {
         let open = self.expect(Symbol::OpenBrace, "after the state's name")?;
         self.scopes.push();
         let (mut statements, mut transition) = (Vec::new(), None);
-        self.braced(open, "the state", |reader| {
+        self.braced(open, "the state", Holds::Other, |reader| {
             if transition.is_some() {
                 let diagnostic = Diagnostic::error(
                     "syntax",
@@ -209,7 +210,7 @@ impl Reader<'_, '_> {
         }
         self.expect(Symbol::CloseParen, "or `,` after what is selected by")?;
         let open = self.expect(Symbol::OpenBrace, "before the cases")?;
-        let cases = self.braced(open, "the cases of `select`", |reader| {
+        let cases = self.braced(open, "the cases of `select`", Holds::Other, |reader| {
             let start = reader.here();
             let keyset = reader.keyset()?;
             reader.expect(Symbol::Colon, "and a state after the case's values")?;
@@ -247,7 +248,7 @@ impl Reader<'_, '_> {
         let constructor_parameters = self.constructor_parameters()?;
         let open = self.expect(Symbol::OpenBrace, "or `;` after the control's parameters")?;
         let (mut locals, mut apply) = (Vec::new(), None);
-        self.braced(open, "the control", |reader| {
+        self.braced(open, "the control", Holds::Control, |reader| {
             let start = reader.here();
             if apply.is_some() {
                 let diagnostic = Diagnostic::error(

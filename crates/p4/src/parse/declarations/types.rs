@@ -1,5 +1,6 @@
 //! Headers, structs, enumerations and names of types.
 
+use super::super::braces::Holds;
 use super::super::{Parsed, Reader, Told};
 use crate::ast::{
     Annotation, CompositeKind, Declaration, DeclarationKind, Field, Member, TypeExpression,
@@ -30,7 +31,7 @@ impl Reader<'_, '_> {
         self.scopes.push();
         let type_parameters = self.type_parameters()?;
         let open = self.expect(Symbol::OpenBrace, &format!("before the fields of {what}"))?;
-        let fields = self.braced(open, what, |reader| {
+        let fields = self.braced(open, what, Holds::Other, |reader| {
             let id = reader.id();
             let annotations = reader.annotations()?;
             let start = reader.here();

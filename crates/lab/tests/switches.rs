@@ -124,3 +124,34 @@ fn a_cut_through_switch_between_links_of_different_rates_is_a_fault() {
         "{faults}"
     );
 }
+
+#[test]
+fn streams_share_a_port_of_an_openflow_switch_by_the_least_rates_of_its_queues() {
+    let source = |n: u32| {
+        format!(
+            "[node.g{n}]\nkind = 'generator'\nsize = 980\nrate = '1 Gb/s'\nudp_destination = {n}\n\
+             [[link]]\nends = ['g{n}.0', 's.{}']\nrate = '1 Gb/s'\n\
+             [node.b{n}]\nkind = 'sink'\n[[link]]\nends = ['t.{n}', 'b{n}.0']\nrate = '1 Gb/s'\n",
+            n - 1
+        )
+    };
+    // 8 us a frame with preamble and gap: 2,500 wire times, the last three of which are for frames that are on their way at the end.
+    let text = format!(
+        "[lab]\nduration = '20 ms'\n{}\
+         [node.s]\nkind = 'openflow-switch'\ncontrollers = 0\n\
+         entries = ['in_port=1,actions=set_queue:1,output:4', 'in_port=2,actions=set_queue:2,output:4', 'in_port=3,actions=output:4']\n\
+         queues = [{{ port = 4, queue = 1, min_rate = 500 }}, {{ port = 4, queue = 2, min_rate = 300, max_rate = 400 }}]\n\
+         [node.t]\nkind = 'openflow-switch'\ncontrollers = 0\n\
+         entries = ['udp,udp_dst=1,actions=output:2', 'udp,udp_dst=2,actions=output:3', 'udp,udp_dst=3,actions=output:4']\n\
+         [[link]]\nends = ['s.3', 't.0']\nrate = '1 Gb/s'\n",
+        (1..=3).map(source).collect::<String>()
+    );
+    let report = run(&text, 0);
+    let count = |at: &str| {
+        let row = report.rows.iter().find(|row| row.at == at).unwrap();
+        row.statistics.packets()
+    };
+    let counts = ["b1.0", "b2.0", "b3.0"].map(count);
+    assert_eq!(counts, [1_248, 749, 500], "{report}");
+    assert_eq!(report.outcome.links.len(), 7);
+}

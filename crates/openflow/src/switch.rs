@@ -13,7 +13,8 @@
 //!   with the entries that it has, or forwards by learned addresses. `entries`, none: those that are there from the start, in the
 //!   syntax of ovs-ofctl. `rate`, 1 Gb/s: of the data ports, as controllers are
 //!   told it. `queues`, none: of ports, each with `port`, `queue`, `min_rate` and `max_rate` in tenths of a percent of the
-//!   rate; the highest is kept to. `names`, `eth1` and so on. `idle`, 5 s: silence before a controller is asked for an echo.
+//!   rate; with a least rate of any queue, the port sends at `rate` and its queues share that: each has its least rate, what
+//!   none was promised is shared by the queues without one and by frames of no queue. `names`, `eth1` and so on. `idle`, 5 s: silence before a controller is asked for an echo.
 //!   `seed`, 0: of hashes.
 //! - **Counters:** `packets`; `messages` and `errors` of controllers; `packet_ins`; `packet_ins_dropped`: a controller does
 //!   not read as fast; `flows`; `connections`: there are.
@@ -37,6 +38,7 @@ mod meters;
 mod multipart;
 mod ports;
 mod program;
+mod queues;
 mod request;
 mod session;
 mod tell;
@@ -59,7 +61,8 @@ use buffers::Buffers;
 use datapath::Datapath;
 use learning::Learning;
 use node::{Frame, Node, Out, Port, Time};
-use ports::{DataPort, Queue};
+use ports::DataPort;
+use queues::{Queue, Queues};
 use session::Session;
 
 /// A switch.
@@ -118,9 +121,12 @@ impl Switch {
                 rate,
                 counters: ports::Counters::default(),
                 created: Time::ZERO,
-                queues: queues
-                    .map(|q| Queue::new(q.queue, q.min_rate, q.max_rate, rate))
-                    .collect(),
+                queues: Queues::new(
+                    queues
+                        .map(|q| Queue::new(q.queue, q.min_rate, q.max_rate, rate))
+                        .collect(),
+                    rate,
+                ),
             }
         });
         let mut datapath = Datapath::new(

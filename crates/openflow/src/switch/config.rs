@@ -1,7 +1,9 @@
 //! What a switch is made from.
 
+use super::queues::WHOLE;
 use crate::port::Name;
 use crate::version::Version;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,7 +47,7 @@ pub struct QueueConfig {
     pub port: u16,
     /// The queue's number.
     pub queue: u32,
-    /// The least rate that controllers are told, in tenths of a percent of the port's.
+    /// The rate that it gets at least while frames wait in it, in tenths of a percent of the port's.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_rate: Option<u16>,
     /// The highest rate, in tenths of a percent of the port's.
@@ -166,14 +168,40 @@ impl Config {
         if self.idle == Time::ZERO {
             return refuse("idle", "longer than no time".into());
         }
+        let (mut seen, mut promised) = (BTreeSet::new(), BTreeMap::new());
         for queue in &self.queues {
             if queue.port == 0 || queue.port > self.ports {
                 return refuse("queues", format!("there is no port {}", queue.port));
             }
-            if queue.max_rate == Some(0) || queue.max_rate.is_some_and(|rate| rate > 1000) {
+            let place = format!("queue {} of port {}", queue.queue, queue.port);
+            let range = |rate: Option<u16>| rate.is_none_or(|rate| (1..=1000).contains(&rate));
+            if !range(queue.min_rate) || !range(queue.max_rate) {
                 return refuse(
                     "queues",
-                    "a `max_rate` is 1 to 1000 tenths of a percent".into(),
+                    format!("{place}: `min_rate` and `max_rate` are 1 to 1000 tenths of a percent"),
+                );
+            }
+            if queue
+                .max_rate
+                .is_some_and(|most| queue.min_rate.is_some_and(|least| least > most))
+            {
+                return refuse("queues", format!("{place}: `min_rate` is above `max_rate`"));
+            }
+            if !seen.insert((queue.port, queue.queue)) {
+                return refuse("queues", format!("there is more than one {place}"));
+            }
+            let promised = promised.entry(queue.port).or_insert(0);
+            *promised += u32::from(queue.min_rate.unwrap_or(0));
+            let promised = *promised;
+            if promised > WHOLE {
+                return refuse(
+                    "queues",
+                    format!(
+                        "the queues of port {} have least rates of {}.{} % together, of which there are 100",
+                        queue.port,
+                        promised / 10,
+                        promised % 10
+                    ),
                 );
             }
         }

@@ -1,9 +1,8 @@
 //! Ports of the data plane, and their queues.
 
+use super::queues::{Offered, Queues};
 use crate::port::{Name, PortDescription, PortNo, config, features, state};
 use crate::version::Version;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use node::{Frame, Out, Port, Rate, Time};
 use packet::ethernet::Mac;
 
@@ -17,67 +16,6 @@ pub(super) struct Counters {
     pub tx_packets: u64,
     pub tx_bytes: u64,
     pub tx_dropped: u64,
-}
-
-/// A queue of a port.
-#[derive(Debug)]
-pub(super) struct Queue {
-    pub number: u32,
-    /// Guaranteed and highest rate, in tenths of a percent of the port's, as controllers are told; `None` if not set.
-    pub min_rate: Option<u16>,
-    pub max_rate: Option<u16>,
-    /// What it may send.
-    limit: Option<Rate>,
-    waiting: VecDeque<Frame>,
-    /// When the next may leave, and the part of a picosecond that is missing to it.
-    free_at: Time,
-    carry: u64,
-    pub packets: u64,
-    pub bytes: u64,
-    pub errors: u64,
-    pub created: Time,
-}
-
-/// Frames that wait in a queue at most.
-const LONGEST: usize = 1024;
-
-impl Queue {
-    pub fn new(number: u32, min_rate: Option<u16>, max_rate: Option<u16>, port: Rate) -> Queue {
-        let share = |tenths: u16| port.bits_per_second() / 1_000 * u64::from(tenths);
-        Queue {
-            number,
-            min_rate,
-            max_rate,
-            limit: max_rate.and_then(|tenths| Rate::from_bits_per_second(share(tenths))),
-            waiting: VecDeque::new(),
-            free_at: Time::ZERO,
-            carry: 0,
-            packets: 0,
-            bytes: 0,
-            errors: 0,
-            created: Time::ZERO,
-        }
-    }
-
-    /// Takes the next frame's time; true if it may leave now.
-    fn leaves(&mut self, now: Time, length: usize) -> bool {
-        let Some(limit) = self.limit else {
-            return true;
-        };
-        if self.free_at > now {
-            return false;
-        }
-        // As on a wire: with preamble, check sequence and gap.
-        let bits = (length.max(60) as u64 + 24) * 8;
-        let (time, carry) = limit.time_of(bits, self.carry);
-        (self.free_at, self.carry) = (self.free_at.max(now) + time, carry);
-        true
-    }
-
-    fn count(&mut self, length: usize) {
-        self.packets += 1;
-        self.bytes += length as u64;
-    }
 }
 
 /// A port.
@@ -94,7 +32,7 @@ pub(super) struct DataPort {
     pub rate: Rate,
     pub counters: Counters,
     pub created: Time,
-    pub queues: Vec<Queue>,
+    pub queues: Queues,
 }
 
 impl DataPort {
@@ -146,29 +84,27 @@ impl DataPort {
             self.counters.tx_dropped += 1;
             return out.drop(frame, "the port is down or does not forward");
         }
-        let length = frame.len();
-        if !self.queues.is_empty()
-            && let Some(queue) = self.queues.iter_mut().find(|q| q.number == queue)
-        {
-            if !queue.waiting.is_empty() || !queue.leaves(now, length) {
-                if queue.waiting.len() >= LONGEST {
-                    queue.errors += 1;
-                    self.counters.tx_dropped += 1;
-                    return out.drop(frame, "a queue is full");
-                }
-                return queue.waiting.push_back(frame);
+        match self.queues.offer(now, frame, queue) {
+            Offered::Leaves(frame) => self.transmit(frame, out),
+            Offered::Waits => self.serve(now, out),
+            Offered::Full(frame) => {
+                self.counters.tx_dropped += 1;
+                out.drop(frame, "a queue is full");
             }
-            queue.count(length);
         }
+    }
+
+    #[inline]
+    fn transmit(&mut self, frame: Frame, out: &mut Out) {
         self.counters.tx_packets += 1;
-        self.counters.tx_bytes += length as u64;
+        self.counters.tx_bytes += frame.len() as u64;
         out.send(self.node_port, frame);
     }
 
     /// The link has gone, and with it what waits.
     pub fn lose_link(&mut self, out: &mut Out) {
         self.link = false;
-        for frame in self.queues.iter_mut().flat_map(|q| q.waiting.drain(..)) {
+        for frame in self.queues.drain() {
             self.counters.tx_dropped += 1;
             out.drop(frame, "the port is down or does not forward");
         }
@@ -176,25 +112,13 @@ impl DataPort {
 
     /// Sends what may leave by now.
     pub fn serve(&mut self, now: Time, out: &mut Out) {
-        for queue in &mut self.queues {
-            while let Some(length) = queue.waiting.front().map(|frame| frame.len()) {
-                if !queue.leaves(now, length) {
-                    break;
-                }
-                let Some(frame) = queue.waiting.pop_front() else {
-                    break;
-                };
-                queue.count(length);
-                self.counters.tx_packets += 1;
-                self.counters.tx_bytes += length as u64;
-                out.send(self.node_port, frame);
-            }
+        while let Some(frame) = self.queues.next(now) {
+            self.transmit(frame, out);
         }
     }
 
     /// When a frame that waits may leave.
     pub fn next_wake(&self) -> Option<Time> {
-        let waiting = self.queues.iter().filter(|queue| !queue.waiting.is_empty());
-        waiting.map(|queue| queue.free_at).min()
+        self.queues.next_wake()
     }
 }

@@ -5,3 +5,4 @@ mod flows;
 mod groups;
 mod packets;
 mod pair;
+mod queues;

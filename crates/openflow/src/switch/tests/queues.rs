@@ -1,0 +1,168 @@
+//! Queues that share a port.
+
+use super::pair::Pair;
+use crate::message::{ALL_QUEUES, Answer, Message, MultipartRequest, Query, QueueProperty};
+use crate::port::PortNo;
+use crate::switch::{Config, ConfigError, QueueConfig, Switch};
+use crate::version::Version;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use node::Time;
+
+const fn queue(number: u32, min_rate: Option<u16>, max_rate: Option<u16>) -> QueueConfig {
+    QueueConfig {
+        port: 4,
+        queue: number,
+        min_rate,
+        max_rate,
+    }
+}
+
+fn config(queues: &[QueueConfig]) -> Config {
+    // Frames from port 1 go by queue 1 and so on; those from port 3 by none.
+    let entries = [
+        "in_port=1,actions=set_queue:1,output:4",
+        "in_port=2,actions=set_queue:2,output:4",
+    ];
+    Config {
+        queues: queues.to_vec(),
+        entries: entries
+            .iter()
+            .chain(&["in_port=3,actions=output:4"])
+            .map(|entry| entry.to_string())
+            .collect(),
+        ..Config::default()
+    }
+}
+
+/// A wire time of 1,000 bytes: 8 us at 1 Gb/s.
+const FRAME: usize = 1_000 - 24;
+
+/// Frames of each port that leave within so many wire times, if each of these ports brings one at each.
+fn shares(queues: &[QueueConfig], ports: &[u16], times: u32) -> [u32; 3] {
+    let mut pair = Pair::with(Version::V13, config(queues));
+    let mut left = [0; 3];
+    let mut sent = Vec::new();
+    for round in 1..=times {
+        for &port in ports {
+            let mut frame = vec![0; FRAME];
+            frame[11] = port as u8;
+            sent.extend(pair.receive(port, &frame));
+        }
+        // What begins with the next is not counted.
+        pair.pass(Time::from_ns(if round < times { 8_000 } else { 7_999 }));
+        sent.extend(pair.sent.drain(..).map(|(port, frame)| (port + 1, frame)));
+    }
+    for (port, frame) in sent {
+        assert_eq!(port, 4);
+        left[usize::from(frame[11]) - 1] += 1;
+    }
+    left
+}
+
+#[test]
+fn queues_with_frames_waiting_get_their_least_rates_and_the_rest_goes_to_those_without() {
+    let promised = [queue(1, Some(500), None), queue(2, Some(300), None)];
+    assert_eq!(shares(&promised, &[1, 2, 3], 1_000), [500, 300, 200]);
+    // What one leaves, the others share by what they were promised.
+    assert_eq!(shares(&promised, &[1, 2], 800), [500, 300, 0]);
+    assert_eq!(shares(&promised, &[2, 3], 1_000), [0, 600, 400]);
+    assert_eq!(shares(&promised, &[3], 1_000), [0, 0, 1_000]);
+    // All is promised: frames of no queue have what is left over.
+    let all = [queue(1, Some(600), None), queue(2, Some(400), None)];
+    assert_eq!(shares(&all, &[1, 2, 3], 1_000), [600, 400, 0]);
+    // That is the wire at the end of the first frame, before another has come.
+    assert_eq!(shares(&all, &[2, 3], 1_000), [0, 999, 1]);
+    // Of no queue, and of one without a least rate: half of the rest for each.
+    let one = [queue(1, Some(500), None), queue(2, None, None)];
+    assert_eq!(shares(&one, &[1, 2, 3], 1_000), [500, 250, 250]);
+}
+
+#[test]
+fn a_highest_rate_holds_beside_least_rates_and_others_have_what_it_leaves() {
+    let both = [queue(1, Some(500), Some(600)), queue(2, Some(100), None)];
+    // Alone it could send all, with the second, 5 of 6 parts.
+    assert_eq!(shares(&both, &[1], 1_000), [600, 0, 0]);
+    assert_eq!(shares(&both, &[1, 2], 1_000), [600, 400, 0]);
+    // Without least rates: as before, and no queue waits for another.
+    let most = [queue(1, None, Some(250)), queue(2, None, Some(500))];
+    assert_eq!(shares(&most, &[1, 2, 3], 1_000), [250, 500, 1_000]);
+}
+
+#[test]
+fn controllers_are_told_least_rates_and_what_queues_have_sent() {
+    let queues = [queue(1, Some(500), Some(900)), queue(2, None, Some(300))];
+    let mut pair = Pair::with(Version::V13, config(&queues));
+    // One leaves, 1,024 wait, and the last finds no room.
+    for _ in 0..1_026 {
+        pair.receive(1, &[0; FRAME]);
+    }
+    pair.pass(Time::from_ns(7_999));
+    pair.send(&Message::QueueConfigRequest(PortNo(4)));
+    pair.send(&Message::MultipartRequest(MultipartRequest {
+        more: false,
+        body: Query::Queue {
+            port: PortNo(4),
+            queue: ALL_QUEUES,
+        },
+    }));
+    let (mut rates, mut counts) = (Vec::new(), Vec::new());
+    pair.messages(|_, message| match message {
+        Message::QueueConfigReply(reply) => {
+            for queue in reply.queues.iter() {
+                rates.push((
+                    queue.queue,
+                    queue.properties.iter().collect::<Vec<_>>().len(),
+                ));
+                for property in queue.properties.iter() {
+                    let known = match property {
+                        QueueProperty::MinRate(rate) => (queue.queue, rate) == (1, 500),
+                        QueueProperty::MaxRate(rate) => {
+                            [(1, 900), (2, 300)].contains(&(queue.queue, rate))
+                        }
+                        QueueProperty::Experimenter { .. } => false,
+                    };
+                    assert!(known, "{property:?}");
+                }
+            }
+        }
+        Message::MultipartReply(reply) => {
+            let Answer::Queue(list) = reply.body else {
+                panic!("{reply:?}");
+            };
+            let each = list
+                .iter()
+                .map(|one| (one.queue, one.tx_packets, one.tx_bytes, one.tx_errors));
+            counts.extend(each);
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(rates, [(1, 2), (2, 1)]);
+    assert_eq!(counts, [(1, 1, FRAME as u64, 1), (2, 0, 0, 0)]);
+    assert_eq!(pair.drops(), [("a queue is full", 1)]);
+    // What waits goes with the link, and is counted.
+    pair.link(4, false);
+    let reason = "the port is down or does not forward";
+    assert_eq!(pair.drops(), [("a queue is full", 1), (reason, 1_024)]);
+}
+
+#[test]
+fn queues_that_cannot_be_are_refused_with_the_port_and_the_sum() {
+    let refusal = |queues: &[QueueConfig]| -> String {
+        let ConfigError { key, reason } = Switch::new(config(queues)).err().unwrap();
+        format!("{key}: {reason}")
+    };
+    let text = refusal(&[queue(1, Some(700), None), queue(2, Some(305), None)]);
+    assert!(
+        text.contains("port 4 have least rates of 100.5 %"),
+        "{text}"
+    );
+    let text = refusal(&[queue(1, Some(0), None)]);
+    assert!(text.contains("queue 1 of port 4"), "{text}");
+    let text = refusal(&[queue(1, Some(500), Some(400))]);
+    assert!(text.contains("above `max_rate`"), "{text}");
+    let text = refusal(&[queue(1, None, None), queue(1, None, None)]);
+    assert!(text.contains("more than one queue 1 of port 4"), "{text}");
+}

@@ -48,7 +48,7 @@ pub struct Lab {
     /// Write neither captures nor plots
     #[arg(long)]
     dry: bool,
-    /// Let the lab file write outside of its output folder
+    /// Let the lab file write outside of its output folder, and name keys outside of its own
     #[arg(long)]
     allow_paths: bool,
     /// Report percentiles of inter-packet delays and delays too; --json has them in any case
@@ -102,11 +102,9 @@ impl Lab {
         if self.check {
             // What the nodes are elsewhere is in the file too.
             let other = self.read(World::Live)?;
-            lab::check_outputs(
-                &other,
-                World::Live,
-                &self.options(World::Live, &worlds, &None),
-            )?;
+            let options = self.options(World::Live, &worlds, &None);
+            lab::check_keys(&other, World::Live, &options)?;
+            lab::check_outputs(&other, World::Live, &options)?;
             let endless = self.endless(&first, &commands);
             let but = endless.map_or(String::new(), |why| format!(", but {why}"));
             stdout.tell(&format!("{}: good{but}\n", self.file.display()))?;

@@ -145,7 +145,7 @@ impl Reader {
         }
         if self.faults.is_empty() {
             let nowhere = std::path::Path::new("");
-            let plan = crate::real::plan(&lab, nowhere, nowhere, None);
+            let plan = crate::real::plan(&lab, nowhere, nowhere, nowhere, None);
             self.faults.extend(plan.err());
         }
         if self.faults.is_empty() {

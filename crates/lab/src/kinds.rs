@@ -130,6 +130,7 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
     plain("openflow-switch", |config, context| {
         let own = config.get("seed").is_some();
+        let config = &crate::real::keys::without(config)?;
         let mut read: openflow::switch::Config = config.read()?;
         if !own {
             read.seed = context.seed;
@@ -143,7 +144,7 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
     plain("flops", flops::make),
     plain("controller", |config, _| {
-        node(config, |config| {
+        node(&crate::real::keys::without(config)?, |config| {
             Ok(openflow::controller::Controller::of(&config))
         })
     }),

@@ -92,4 +92,6 @@ pub use plot::write_figure;
 pub use real::{Command, lacks};
 pub use replay::{Notes, Replayed};
 pub use report::{Report, Row};
-pub use run::{LabError, Options, ReadError, World, check_outputs, read, read_for, run};
+pub use run::{
+    LabError, Options, ReadError, World, check_keys, check_outputs, read, read_for, run,
+};

@@ -52,6 +52,11 @@ pub(crate) fn is_inside(folder: &Path, path: &Path) -> bool {
 fn real(path: &Path) -> PathBuf {
     let mut links = 0;
     let mut found = PathBuf::new();
+    // The folder that one is in has an empty name, which is none to `absolute`, and begins every path.
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let mut left: Vec<PathBuf> = parts(&absolute);
     while let Some(part) = left.pop() {
@@ -124,6 +129,11 @@ mod tests {
             "..",
         ] {
             assert!(!is_inside(&out, &out.join(name)), "{name}");
+        }
+        // Of the folder that one is in.
+        for (name, inside) in [("a", true), ("../a", false), ("/etc/a", false)] {
+            let path = Path::new("").join(name);
+            assert_eq!(is_inside(Path::new(""), &path), inside, "{name}");
         }
         // The folder itself may be a link.
         symlink("out", place.join("link")).unwrap();

@@ -6,8 +6,10 @@
 //! | `process` | `kind = "process"`: a host whose stack is the kernel's |
 //! | `openvswitch` | `kind = "openvswitch"`: Open vSwitch with its userspace datapath |
 //! | `jobs` | the commands of a node |
+//! | `keys` | files for control channels that speak TLS |
 
 pub(crate) mod jobs;
+pub(crate) mod keys;
 pub(crate) mod openvswitch;
 pub(crate) mod process;
 
@@ -36,6 +38,8 @@ pub(crate) struct Book<'a> {
     pub lab: &'a Lab,
     /// A folder for files that go with the run.
     pub folder: &'a Path,
+    /// That of the lab file.
+    pub home: &'a Path,
     /// Where files that the run leaves behind go.
     pub out: &'a Path,
     /// Lines between namespaces so far.
@@ -79,13 +83,16 @@ pub fn lacks(lab: &Lab, world: World) -> Option<String> {
 /// What is real in a lab. With `commands` the lab's own that end by themselves are left out.
 pub(crate) fn plan(
     lab: &Lab,
+    home: &Path,
     out: &Path,
     folder: &Path,
     commands: Option<&[Command]>,
 ) -> Result<Plan, Fault> {
+    keys::check(lab)?;
     let mut book = Book {
         lab,
         folder,
+        home,
         out,
         lines: 0,
     };
@@ -104,7 +111,7 @@ pub(crate) fn plan(
                 let (stack, own) = switch.stack(member, &mut book)?;
                 (Real::Stack(stack), own)
             }
-            Some(Kind::Port) => (Real::Ports(vec![outside(&node.config, &book)?]), Vec::new()),
+            Some(Kind::Port) => (Real::Ports(vec![outside(member, &book)?]), Vec::new()),
         };
         plan.real.insert(member, made.0);
         wishes.extend(made.1.into_iter().map(|wish| (member, wish)));
@@ -175,6 +182,7 @@ pub(crate) fn outputs(node: &NodePlan) -> Vec<std::path::PathBuf> {
 /// A plan whose folder is there, to be run.
 pub(crate) fn prepare(
     lab: &Lab,
+    home: &Path,
     out: &Path,
     commands: Option<&[Command]>,
 ) -> Result<Plan, crate::LabError> {
@@ -183,7 +191,7 @@ pub(crate) fn prepare(
     }
     let failed = live::world::WorldError::from;
     let folder = Folder::new().map_err(failed)?;
-    let made = plan(lab, out, folder.path(), commands);
+    let made = plan(lab, home, out, folder.path(), commands);
     let mut plan = made.map_err(|fault| crate::LabError::Real { fault })?;
     for &member in plan.real.keys() {
         let path = folder.path().join(&lab.nodes[member].name);
@@ -211,7 +219,8 @@ fn hosts(lab: &Lab, real: &BTreeMap<usize, Real>) -> String {
 }
 
 /// A port that is there already: `port:SPEC`, or `port:SPEC@NODE`, as a link's end.
-fn outside(config: &Value, book: &Book<'_>) -> Result<Outside, Fault> {
+fn outside(member: usize, book: &Book<'_>) -> Result<Outside, Fault> {
+    let config = &book.lab.nodes[member].config;
     let text: String = match config.get("port") {
         Some(port) => port.read()?,
         None => String::new(),
@@ -225,7 +234,24 @@ fn outside(config: &Value, book: &Book<'_>) -> Result<Outside, Fault> {
     let port = port
         .parse()
         .map_err(|error: live::port::SpecError| wrong(error.to_string()))?;
-    Ok(Outside { port, within })
+    let mut tls = None;
+    if keys::wanted(&port) {
+        // The node at the other end of its one link speaks there.
+        let ends = book
+            .lab
+            .links
+            .iter()
+            .map(|plan| plan.link.ends.map(|end| end.node.0));
+        let far = ends.filter_map(|[a, b]| match member {
+            _ if member == a => Some(b),
+            _ if member == b => Some(a),
+            _ => None,
+        });
+        for far in far {
+            tls = Some(keys::of(&book.lab.nodes[far], book.home)?);
+        }
+    }
+    Ok(Outside { port, within, tls })
 }
 
 /// The keys of a node that stands for a port.

@@ -140,6 +140,17 @@ pub enum LabError {
         /// The folder for output.
         folder: PathBuf,
     },
+    /// A key or certificate that would be read from elsewhere than the lab file's folder.
+    #[error(
+        "`{}` leads out of {}, the lab file's folder, and a lab uses keys from there alone: --allow-paths lets it use \
+         the files that it names, if you trust it", .file.display(), shown(.folder)
+    )]
+    KeyOutside {
+        /// As the lab file names it.
+        file: PathBuf,
+        /// The lab file's folder.
+        folder: PathBuf,
+    },
     /// A file that the lab has another use for.
     #[error("`{}` {}: give it another name", .0.display(), .1)]
     Twice(PathBuf, &'static str),
@@ -225,6 +236,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             return Err(LabError::BlockLevel { first, second });
         }
     }
+    check_keys(lab, world, options)?;
     if !options.dry {
         check_outputs(lab, world, options)?;
         // From here on old outputs are replaced.
@@ -254,7 +266,8 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             sim::run(graph, options).map_err(LabError::from)
         }
         World::Live => {
-            let plan = crate::real::prepare(lab, out, options.commands.as_deref())?;
+            let plan =
+                crate::real::prepare(lab, &options.folder, out, options.commands.as_deref())?;
             let options = live::world::Options {
                 seed,
                 until,
@@ -305,9 +318,24 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
         let replay = plan.config.get("replay")?.read::<String>().ok()?;
         Some(options.folder.join(replay))
     });
-    let inputs: Vec<PathBuf> = replays.collect();
+    let keys = crate::real::keys::files(lab).into_iter();
+    let inputs: Vec<PathBuf> = replays
+        .chain(keys.map(|file| options.folder.join(file)))
+        .collect();
     let out = options.out.as_ref().unwrap_or(&options.folder);
     outside::check(out, &outputs, &inputs, options.allow_paths)
+}
+
+/// Sees to it that a run uses keys and certificates of the lab file's folder alone, if [`Options::allow_paths`] does not allow more:
+/// else somebody else's lab would sign in one's name.
+///
+/// # Errors
+/// The first file of which that does not hold.
+pub fn check_keys(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
+    match world == World::Live && !options.allow_paths {
+        true => crate::real::keys::stay(lab, &options.folder),
+        false => Ok(()),
+    }
 }
 
 /// Everything around the graph of a run.

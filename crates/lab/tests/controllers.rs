@@ -187,7 +187,10 @@ struct Keys(PathBuf);
 
 impl Keys {
     fn new() -> Option<Keys> {
-        let folder = std::env::temp_dir().join(format!("lab-keys-{}", std::process::id()));
+        Keys::named("keys")
+    }
+
+    fn made_in(folder: PathBuf) -> Option<Keys> {
         std::fs::create_dir_all(&folder).unwrap();
         let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 9 -subj /CN=authority &&
             printf 'basicConstraints=CA:FALSE\\n' > end.ext &&
@@ -205,6 +208,11 @@ impl Keys {
                 None
             }
         }
+    }
+
+    /// In a folder of this name.
+    fn named(name: &str) -> Option<Keys> {
+        Keys::made_in(std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id())))
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -278,4 +286,122 @@ fn our_switch_has_a_controller_on_os_ken_by_tls() {
     let counters = &ran.outcome.nodes[0].counters;
     let flows = counters.iter().find(|(name, _)| name == "flows").unwrap();
     assert_eq!(flows.1, 1, "{counters:?}");
+}
+
+/// Hosts at a switch of ours, whose controller is Open vSwitch's at the other end of TLS, and whose own socket for TLS
+/// ovs-ofctl asks. Its keys are the switch's, but the authority's is this.
+fn by_tls(authority: &str) -> String {
+    let own = "-p $KEYS/controller.key -c $KEYS/controller.pem";
+    format!(
+        "[node.s1]\nkind = 'openflow-switch'\nports = 2\nlisteners = 1\nprotocols = ['1.3']\nprivate_key = 'switch.key'\n\
+         certificate = 'switch.pem'\nca_cert = '{authority}'\n\
+         [node.h2]\nkind = 'process'\naddress = '10.0.0.2/24'\nrun = [\n\
+         {{ command = 'ovs-testcontroller {own} -C $KEYS/ca.pem pssl:6653', listens = 6653 }},\n\
+         'sleep 1; ovs-ofctl -O OpenFlow13 {own} -C $KEYS/ca.pem dump-ports-desc ssl:127.0.0.1:6654']\n\
+         [node.h1]\nkind = 'process'\naddress = '10.0.0.1/24'\n\
+         run = 'for i in $(seq 30); do ping -n -c 1 -W 1 10.0.0.2 >/dev/null && break; sleep 0.1; done; ping -n -c 3 -i 0.1 -W 1 10.0.0.2'\n\
+         [[link]]\nends = ['h1.0', 's1.0']\n[[link]]\nends = ['h2.0', 's1.1']\n\
+         [[link]]\nends = ['s1.2', 'port:ssl:127.0.0.1:6653@h2']\n\
+         [[link]]\nends = ['s1.3', 'port:pssl:6654@h2']\n"
+    )
+}
+
+#[test]
+fn keys_of_a_lab_file_let_switch_and_controller_speak_tls_and_a_wrong_authority_does_not() {
+    let (Some(keys), Some(other)) = (Keys::named("tls"), Keys::named("tls-other")) else {
+        return;
+    };
+    if !Path::new("/usr/bin/ovs-testcontroller").exists() || !has_open_vswitch() {
+        return println!("skipped: no ovs-testcontroller (Debian: openvswitch-testcontroller)");
+    }
+    std::fs::copy(other.file("ca.pem"), keys.file("other.pem")).unwrap();
+    let run = |authority: &str, seconds| {
+        let text = by_tls(authority).replace("$KEYS", &keys.0.display().to_string());
+        let options = Options {
+            folder: keys.0.clone(),
+            duration: Some(Time::from_secs(seconds)),
+            ..Options::default()
+        };
+        live(&text, &options)
+    };
+    let said = |report: &Report, node: &str| {
+        let jobs = report.jobs.iter().filter(|job| job.name.starts_with(node));
+        jobs.map(|job| &job.output[..]).collect::<String>()
+    };
+    let Some(report) = run("ca.pem", 10) else {
+        return;
+    };
+    let (ping, ports) = (said(&report, "h1"), said(&report, "h2"));
+    assert!(ping.contains("3 received"), "{report}");
+    assert!(
+        ports.contains("OFPST_PORT_DESC") && ports.contains("eth2"),
+        "{report}"
+    );
+
+    let report = run("other.pem", 3).unwrap();
+    let (ping, ports) = (said(&report, "h1"), said(&report, "h2"));
+    assert!(!ping.contains("3 received"), "{report}");
+    let s1 = report.outcome.nodes.iter().find(|node| node.name == "s1");
+    let missed = |(reason, count): &(String, u64)| reason == "no entry matches" && *count > 0;
+    assert!(s1.unwrap().drops.iter().any(missed), "{report}");
+    assert!(
+        ports.contains("failed to connect") && !ports.contains("eth2"),
+        "{report}"
+    );
+}
+
+#[test]
+fn our_controller_and_switch_speak_tls_with_the_keys_of_a_lab_file() {
+    let Some(keys) = Keys::named("own") else {
+        return;
+    };
+    let text = "[lab]\nduration = '2 s'\n
+        [node.s1]\nkind = 'openflow-switch'\nports = 1\nprivate_key = 'switch.key'\ncertificate = 'switch.pem'\nca_cert = 'ca.pem'
+        [node.c0]\nkind = 'controller'\nprivate_key = 'controller.key'\ncertificate = 'controller.pem'\nca_cert = 'ca.pem'
+        [node.x]\nkind = 'process'\naddress = '10.0.0.1/24'
+        [[link]]\nends = ['x.0', 's1.0']
+        [[link]]\nends = ['c0.0', 'port:pssl:6653@x']
+        [[link]]\nends = ['s1.1', 'port:ssl:127.0.0.1:6653@x']";
+    let options = Options {
+        folder: keys.0.clone(),
+        ..Options::default()
+    };
+    let Some(report) = live(text, &options) else {
+        return;
+    };
+    let nodes = &report.outcome.nodes;
+    let controller = nodes.iter().find(|node| node.name == "c0").unwrap();
+    let switches = controller
+        .counters
+        .iter()
+        .find(|(name, _)| name == "switches");
+    assert_eq!(switches.unwrap().1, 1, "{report}");
+
+    // Somebody else's lab uses no keys of ours.
+    let out = text.replace("'controller.key'", "'../controller.key'");
+    let lab = lab::parse(&out).unwrap();
+    let refused = lab::run(&lab, World::Live, &options)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("`../controller.key` leads out of"),
+        "{refused}"
+    );
+    // And none of its own without a use, or not all.
+    for (from, to, wanted) in [
+        (
+            "private_key = 'switch.key'\n",
+            "",
+            "`s1` speaks TLS, and has no `private_key`",
+        ),
+        (
+            "'port:ssl:127.0.0.1:6653@x'",
+            "'port:tcp:127.0.0.1:6653@x'",
+            "`s1` has files for TLS, and no channel by it",
+        ),
+        ("'switch.key'", "7", "a string"),
+    ] {
+        let faults = lab::parse(&text.replace(from, to)).unwrap_err().to_string();
+        assert!(faults.contains(wanted), "{faults}");
+    }
 }

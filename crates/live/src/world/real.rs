@@ -1,6 +1,7 @@
 //! Members of a graph that are no nodes: the kernel's own stack for real programs, and ports that are
 //! there already.
 
+use crate::channel::Tls;
 use crate::netns::Route;
 use crate::port::{PortError, PortSpec, Receive, Received, RxCounters, Transmit, TxCounters};
 use node::{Frame, Node, Out, Port, Time};
@@ -23,6 +24,8 @@ pub struct Outside {
     pub port: PortSpec,
     /// The member in whose namespace it is opened; `None` for that of this process.
     pub within: Option<usize>,
+    /// Key and certificates, if it is a channel that speaks TLS.
+    pub tls: Option<Tls>,
 }
 
 /// The kernel's stack in a namespace of its own.

@@ -185,7 +185,8 @@ impl Wires {
                     Some(Real::Stack(stack)) if port.index() >= stack.interfaces.len() => {
                         let within = Some(node.0);
                         let port = stack.ports[port.index() - stack.interfaces.len()].clone();
-                        self.outside(&Outside { port, within })
+                        let tls = None;
+                        self.outside(&Outside { port, within, tls })
                     }
                     _ => self.within(hub, &hub_name(index, side)),
                 }
@@ -252,7 +253,11 @@ impl Wires {
     }
 
     fn outside(&self, outside: &Outside) -> Result<Port, WorldError> {
-        let open = || port::open(&outside.port, &Options::of_wires());
+        let options = Options {
+            tls: outside.tls.clone(),
+            ..Options::of_wires()
+        };
+        let open = || port::open(&outside.port, &options);
         let port = match outside.within {
             None => open(),
             Some(member) => self.namespaces[member].enter(open)?,

@@ -98,69 +98,91 @@ type PassNumberInHeaderUint_t PassNumberInHeader_t;
 type SecurityAssocIdInHeaderUint_t SecurityAssocIdInHeader_t;
 
 // From a header's value to a target's, and back. Each goes down to bits, to the other width, and up again.
+@noWarn("unused")
 PortId_t pna_PortId_header_to_int(in PortIdInHeader_t x) {
     return (PortId_t)(PortIdUint_t)(PortIdInHeaderUint_t)x;
 }
+@noWarn("unused")
 InterfaceId_t pna_InterfaceId_header_to_int(in InterfaceIdInHeader_t x) {
     return (InterfaceId_t)(InterfaceIdUint_t)(InterfaceIdInHeaderUint_t)x;
 }
+@noWarn("unused")
 MulticastGroup_t pna_MulticastGroup_header_to_int(in MulticastGroupInHeader_t x) {
     return (MulticastGroup_t)(MulticastGroupUint_t)(MulticastGroupInHeaderUint_t)x;
 }
+@noWarn("unused")
 MirrorSessionId_t pna_MirrorSessionId_header_to_int(in MirrorSessionIdInHeader_t x) {
     return (MirrorSessionId_t)(MirrorSessionIdUint_t)(MirrorSessionIdInHeaderUint_t)x;
 }
+@noWarn("unused")
 ClassOfService_t pna_ClassOfService_header_to_int(in ClassOfServiceInHeader_t x) {
     return (ClassOfService_t)(ClassOfServiceUint_t)(ClassOfServiceInHeaderUint_t)x;
 }
+@noWarn("unused")
 PacketLength_t pna_PacketLength_header_to_int(in PacketLengthInHeader_t x) {
     return (PacketLength_t)(PacketLengthUint_t)(PacketLengthInHeaderUint_t)x;
 }
+@noWarn("unused")
 MulticastInstance_t pna_MulticastInstance_header_to_int(in MulticastInstanceInHeader_t x) {
     return (MulticastInstance_t)(MulticastInstanceUint_t)(MulticastInstanceInHeaderUint_t)x;
 }
+@noWarn("unused")
 Timestamp_t pna_Timestamp_header_to_int(in TimestampInHeader_t x) {
     return (Timestamp_t)(TimestampUint_t)(TimestampInHeaderUint_t)x;
 }
+@noWarn("unused")
 FlowId_t pna_FlowId_header_to_int(in FlowIdInHeader_t x) {
     return (FlowId_t)(FlowIdUint_t)(FlowIdInHeaderUint_t)x;
 }
+@noWarn("unused")
 ExpireTimeProfileId_t pna_ExpireTimeProfileId_header_to_int(in ExpireTimeProfileIdInHeader_t x) {
     return (ExpireTimeProfileId_t)(ExpireTimeProfileIdUint_t)(ExpireTimeProfileIdInHeaderUint_t)x;
 }
+@noWarn("unused")
 PassNumber_t pna_PassNumber_header_to_int(in PassNumberInHeader_t x) {
     return (PassNumber_t)(PassNumberUint_t)(PassNumberInHeaderUint_t)x;
 }
+@noWarn("unused")
 PortIdInHeader_t pna_PortId_int_to_header(in PortId_t x) {
     return (PortIdInHeader_t)(PortIdInHeaderUint_t)(PortIdUint_t)x;
 }
+@noWarn("unused")
 InterfaceIdInHeader_t pna_InterfaceId_int_to_header(in InterfaceId_t x) {
     return (InterfaceIdInHeader_t)(InterfaceIdInHeaderUint_t)(InterfaceIdUint_t)x;
 }
+@noWarn("unused")
 MulticastGroupInHeader_t pna_MulticastGroup_int_to_header(in MulticastGroup_t x) {
     return (MulticastGroupInHeader_t)(MulticastGroupInHeaderUint_t)(MulticastGroupUint_t)x;
 }
+@noWarn("unused")
 MirrorSessionIdInHeader_t pna_MirrorSessionId_int_to_header(in MirrorSessionId_t x) {
     return (MirrorSessionIdInHeader_t)(MirrorSessionIdInHeaderUint_t)(MirrorSessionIdUint_t)x;
 }
+@noWarn("unused")
 ClassOfServiceInHeader_t pna_ClassOfService_int_to_header(in ClassOfService_t x) {
     return (ClassOfServiceInHeader_t)(ClassOfServiceInHeaderUint_t)(ClassOfServiceUint_t)x;
 }
+@noWarn("unused")
 PacketLengthInHeader_t pna_PacketLength_int_to_header(in PacketLength_t x) {
     return (PacketLengthInHeader_t)(PacketLengthInHeaderUint_t)(PacketLengthUint_t)x;
 }
+@noWarn("unused")
 MulticastInstanceInHeader_t pna_MulticastInstance_int_to_header(in MulticastInstance_t x) {
     return (MulticastInstanceInHeader_t)(MulticastInstanceInHeaderUint_t)(MulticastInstanceUint_t)x;
 }
+@noWarn("unused")
 TimestampInHeader_t pna_Timestamp_int_to_header(in Timestamp_t x) {
     return (TimestampInHeader_t)(TimestampInHeaderUint_t)(TimestampUint_t)x;
 }
+@noWarn("unused")
 FlowIdInHeader_t pna_FlowId_int_to_header(in FlowId_t x) {
     return (FlowIdInHeader_t)(FlowIdInHeaderUint_t)(FlowIdUint_t)x;
 }
+@noWarn("unused")
 ExpireTimeProfileIdInHeader_t pna_ExpireTimeProfileId_int_to_header(in ExpireTimeProfileId_t x) {
     return (ExpireTimeProfileIdInHeader_t)(ExpireTimeProfileIdInHeaderUint_t)(ExpireTimeProfileIdUint_t)x;
 }
+@noWarn("unused")
 PassNumberInHeader_t pna_PassNumber_int_to_header(in PassNumber_t x) {
     return (PassNumberInHeader_t)(PassNumberInHeaderUint_t)(PassNumberUint_t)x;
 }

@@ -185,7 +185,12 @@ impl Generate {
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
         let mut first = None;
+        let mut short = 0;
         let schedule = self.make(Time::from_us(1), complaints, |at, bytes| {
+            if bytes.len() < packet::SHORTEST {
+                short += 1;
+                return Ok(());
+            }
             let since = at - *first.get_or_insert(at);
             let ticks = self.tick.count(since.as_ps().into());
             let departure = match Timer::new(1) {
@@ -201,6 +206,11 @@ impl Generate {
             form.append(&packet, self.tick, stdout.buffer())?;
             stdout.relieve()
         })?;
+        let what = format_args!(
+            "{short} packets were not written: they are shorter than the 14 bytes of an Ethernet header, \
+             which lines and records begin with"
+        );
+        complaints.lost(short, what);
         if self.form.json() {
             stdout.write(format!("{}\n", schedule::object(&schedule)).as_bytes())?;
         }

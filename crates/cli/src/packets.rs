@@ -94,6 +94,15 @@ impl Packets {
         }
     }
 
+    /// Gives frames of fewer than 14 bytes too, which a capture can have, for what does not write them as lines or records.
+    #[must_use]
+    pub fn any_length(self) -> Packets {
+        Packets {
+            source: self.source.any_length(),
+            ..self
+        }
+    }
+
     /// What a capture says beside its packets.
     pub fn captured(&self) -> Option<&Captured> {
         self.source.captured()

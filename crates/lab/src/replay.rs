@@ -5,7 +5,7 @@ use live::file::{Counters, FileError, Item, Next};
 use node::{Frame, Time};
 use nodes::generator::Source;
 use packet::Tick;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// What went wrong, or was found out, during a run without ending it.
@@ -67,13 +67,18 @@ pub struct Replayed {
     notes: Notes,
 }
 
+/// Frames that are shorter than an Ethernet header are replayed, too; a port that cannot send them counts them.
+fn source(path: &Path) -> Result<live::file::Source, FileError> {
+    live::file::Source::open(path).map(live::file::Source::any_length)
+}
+
 impl Replayed {
     /// Opens a file.
     ///
     /// # Errors
     /// What is wrong with it, in words.
     pub fn open(path: PathBuf, notes: Notes) -> Result<Replayed, String> {
-        let source = live::file::Source::open(&path).map_err(|error| error.to_string())?;
+        let source = source(&path).map_err(|error| error.to_string())?;
         // A file of another kind altogether is refused here, and not in the middle of a run; a pipe can be read only once.
         if path.is_file()
             && let Ok(mut first) = live::file::Source::open(&path)
@@ -162,7 +167,7 @@ impl Source for Replayed {
         if self.notes.is_stopped() {
             return false;
         }
-        match live::file::Source::open(&self.path) {
+        match source(&self.path) {
             Ok(source) => {
                 self.source = source;
                 self.first_ps = None;

@@ -101,6 +101,55 @@ ends = ['a.0', 'b.0']
 }
 
 #[test]
+fn frames_shorter_than_an_ethernet_header_are_replayed() {
+    let out = scratch("short");
+    let (mut capture, mut writer) = (Vec::new(), packet::capture::PcapngWriter::default());
+    writer.header("test", &mut capture);
+    let ethernet = writer.interface(&packet::capture::Interface::default(), &mut capture);
+    let lengths = [60, 4, 13, 0, 64];
+    for (at, length) in lengths.into_iter().enumerate() {
+        writer.packet(
+            ethernet,
+            at as u128 * 1_000_000,
+            &vec![7; length],
+            &mut capture,
+        );
+    }
+    std::fs::write(out.join("in.pcapng"), capture).unwrap();
+    let text = "\
+[node.a]
+kind = 'generator'
+replay = 'in.pcapng'
+[node.b]
+kind = 'sink'
+[[link]]
+ends = ['a.0', 'b.0']
+[[capture]]
+at = 'b.0'
+file = 'out.pcapng'
+";
+    std::fs::write(out.join("lab.toml"), text).unwrap();
+    let lab = lab::read(&out.join("lab.toml")).unwrap_or_else(|error| panic!("{error}"));
+    let options = Options {
+        folder: out.clone(),
+        ..Options::default()
+    };
+    let report = lab::run(&lab, World::Sim, &options).unwrap();
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_eq!(report.rows[0].statistics.packets(), 5);
+    // Links carry 60 bytes at least, as Ethernet does; what is filled up is zero.
+    let mut captured = live::file::Source::open(out.join("out.pcapng")).unwrap();
+    for length in lengths {
+        let live::file::Next::Item(item) = captured.next().unwrap() else {
+            panic!("there are five packets");
+        };
+        let mut whole = vec![7; length];
+        whole.resize(length.max(60), 0);
+        assert_eq!(item.bytes, whole);
+    }
+}
+
+#[test]
 fn json_lines_have_a_schema_and_a_type() {
     let report = run(PAIR, &scratch("json"));
     for line in report.json().lines() {

@@ -24,7 +24,7 @@ use crate::signal;
 use input::Input;
 use packet::capture;
 use packet::line::{self, Lines};
-use packet::{Date, LONGEST_ON_WIRE, Packet, Stamp, record};
+use packet::{Date, LONGEST_ON_WIRE, Packet, SHORTEST, Stamp, record};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -58,7 +58,8 @@ pub struct Item<'a> {
     pub captured: Option<&'a Captured>,
     /// The options of its block, comments among them: pcapng.
     pub options: capture::Options<'a>,
-    /// The frame, 14 to 262,144 bytes without FCS; of [any](Source::verbatim) kind and length, where that was asked for.
+    /// The frame, 14 to 262,144 bytes without FCS; shorter ones where [that](Source::any_length) was asked for, and
+    /// [any](Source::verbatim) kind and length.
     pub bytes: &'a [u8],
 }
 
@@ -163,6 +164,8 @@ pub struct Source {
     frame: Vec<u8>,
     strict: bool,
     verbatim: bool,
+    /// The shortest frame that a capture may give.
+    least: usize,
     complain: Option<Listener>,
     counters: Counters,
     stopped: bool,
@@ -283,6 +286,7 @@ impl Source {
             frame: Vec::with_capacity(LONGEST_ON_WIRE),
             strict: false,
             verbatim: false,
+            least: SHORTEST,
             complain: None,
             counters: Counters::default(),
             stopped: false,
@@ -299,6 +303,12 @@ impl Source {
     /// where the file has it, and all that is said of interfaces.
     pub fn verbatim(mut self) -> Source {
         self.verbatim = true;
+        self.any_length()
+    }
+
+    /// Gives frames of fewer than 14 bytes too, which a capture can have: for what does not write them as lines or records.
+    pub fn any_length(mut self) -> Source {
+        self.least = 0;
         self
     }
 
@@ -424,7 +434,8 @@ impl Source {
                     Some(Kind::Lines) => self.parser = Parser::Lines(Lines::default()),
                     Some(Kind::Records) => self.parser = Parser::Records,
                     Some(Kind::Capture) => {
-                        self.parser = Parser::Capture(Box::new(Captured::new(self.verbatim)));
+                        self.parser =
+                            Parser::Capture(Box::new(Captured::new(self.verbatim, self.least)));
                     }
                 }
                 Ok(Found::Nothing)

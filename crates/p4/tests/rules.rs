@@ -36,6 +36,19 @@ fn told(text: &str) -> Vec<(Severity, &'static str, u32)> {
         .collect()
 }
 
+#[test]
+fn what_an_architecture_offers_need_not_be_used() {
+    let program = include_str!("../../../testdata/p4/psa_empty_group.p4");
+    assert_eq!(told(program), []);
+    // And a property for groups is for tables with groups.
+    let without = program.replacen("psa_implementation = selector;", "size = 4;", 1);
+    let list = told(&without);
+    assert!(
+        list.contains(&(Severity::Warning, "unused-property", 20)),
+        "{list:?}"
+    );
+}
+
 fn errors(text: &str) -> Vec<(&'static str, u32)> {
     let all = told(text).into_iter();
     all.filter(|(severity, ..)| *severity == Severity::Error)

@@ -12,7 +12,7 @@ use p4::ir::{TableId, Ty};
 pub struct Chosen {
     /// The entry that was hit.
     pub entry: Option<u32>,
-    /// The action to run, by its index in [`p4::ir::Table::actions`]. None when an entry's group has no members.
+    /// The action to run, by its index in [`p4::ir::Table::actions`]. None when an entry's group has no members and the table no action for that.
     pub action: Option<u32>,
     /// The member of the action profile.
     pub member: Option<u32>,
@@ -71,6 +71,11 @@ pub fn choose(
             bind(id, action, arguments.iter().copied(), cells, context);
             chosen.action = Some(action);
         }
+    } else if let (Reference::Group(_), Some((action, arguments))) =
+        (reference, &selector.empty_group)
+    {
+        bind(id, *action, arguments.iter().copied(), cells, context);
+        chosen.action = Some(*action);
     }
     chosen
 }

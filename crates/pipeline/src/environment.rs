@@ -158,6 +158,8 @@ pub(crate) struct Selector {
     pub(crate) width: u32,
     /// For each action of the table by which the profile counts, that of this table.
     pub(crate) actions: Vec<u32>,
+    /// The action of this table for groups without members, and its arguments in cells.
+    pub(crate) empty_group: Option<(u32, Vec<u64>)>,
 }
 
 /// v1model's fields that `mark_to_drop()` sets without being given them.
@@ -451,8 +453,19 @@ impl Builder<'_> {
             let same = own.iter().position(|other| name(other) == name(action));
             same.map_or(u32::MAX, |index| index as u32)
         });
+        let empty_group = self.program.tables[table].empty_group.as_ref();
+        let empty_group = empty_group.map(|call| {
+            let mut cells = Vec::new();
+            for argument in &call.arguments {
+                let at = cells.len();
+                cells.resize(at + limbs(argument.width()), 0);
+                argument.to_limbs(&mut cells[at..]);
+            }
+            (call.action, cells)
+        });
         Some(Selector {
             profile,
+            empty_group,
             algorithm: self.algorithm(profile).unwrap_or(Algorithm::Crc32),
             width: self.number(profile, "outputWidth").unwrap_or(32).min(64) as u32,
             actions: actions.collect(),

@@ -22,7 +22,9 @@ pub fn each(
         departures: Departures::new(Tick::EIGHT_NS),
         first: None,
     };
-    Packets::open(path, complaints)?.copy(&mut reader)?;
+    Packets::open(path, complaints)?
+        .any_length()
+        .copy(&mut reader)?;
     Ok(())
 }
 

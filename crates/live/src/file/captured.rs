@@ -3,7 +3,7 @@
 use super::window::Window;
 use super::{Complaint, Found, Head, Input, Place};
 use packet::capture::{self, Block, CaptureError, Interface, Other, Reader, Statistics, Step};
-use packet::{Date, LONGEST, SHORTEST};
+use packet::{Date, LONGEST};
 use std::ops::Range;
 
 /// The longest name or description of an interface that is kept, in bytes.
@@ -17,6 +17,8 @@ pub struct Captured {
     reader: Reader,
     /// Packets of all kinds are given, as they are.
     verbatim: bool,
+    /// The shortest frame that is given.
+    least: usize,
     interfaces: Vec<Described>,
     /// Of the first interface that carries Ethernet.
     description: Option<String>,
@@ -43,11 +45,12 @@ pub struct Described {
 }
 
 impl Captured {
-    pub(super) fn new(verbatim: bool) -> Captured {
+    pub(super) fn new(verbatim: bool, least: usize) -> Captured {
         let reader = Reader::default();
         Captured {
             reader: if verbatim { reader.keep_fcs() } else { reader },
             verbatim,
+            least,
             interfaces: Vec::new(),
             description: None,
             section: None,
@@ -113,7 +116,7 @@ impl Captured {
                 options,
                 ..
             } => {
-                let least = if self.verbatim { 0 } else { SHORTEST };
+                let least = self.least;
                 let known = self.interfaces.get(interface as usize);
                 let foreign = known.is_some_and(|known| known.link_type != capture::ETHERNET);
                 if foreign && !self.verbatim {

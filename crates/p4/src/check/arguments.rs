@@ -7,9 +7,10 @@ use super::{Bound, Target};
 use crate::ast::{Argument, Direction, Expression, ExpressionKind, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
-use crate::types::Type;
+use crate::types::{Constant, Type};
 use alloc::format;
 use alloc::vec::Vec;
+use num_traits::Signed;
 
 impl<'a> Checker<'a> {
     /// Checks arguments against parameters. Arguments that are only literals come last: the others tell their types.
@@ -96,9 +97,28 @@ impl<'a> Checker<'a> {
             }
         }
         for (argument, have, want) in later {
-            self.coerce(argument, &have, &want);
+            let width = self.width_for_any(argument, &have, &want);
+            self.coerce(argument, &have, width.as_ref().unwrap_or(&want));
         }
         let _ = span;
+    }
+
+    /// The type of a number without a width where an object has `_` for the type, as in `execute(0)` of a `RegisterAction<T, _, U>`: 32 bits, or as
+    /// many as it takes. p4c lets it stay without a width there; here whoever runs it is given one. The `_` stays open for other calls.
+    fn width_for_any(&self, argument: &Expression, have: &Type, want: &Type) -> Option<Type> {
+        let Type::Variable(index) = self.shallow(want) else {
+            return None;
+        };
+        let Some(Constant::Integer(number)) = self.constant(argument) else {
+            return None;
+        };
+        if *have != Type::Integer || &*self.variables[index as usize].name != "_" {
+            return None;
+        }
+        if number.is_negative() {
+            return Some(Type::Signed((number.bits() as u32 + 1).max(32)));
+        }
+        Some(Type::Bits((number.bits() as u32).max(32)))
     }
 
     /// What an extern function gives for known arguments counts as known where objects are made.

@@ -39,6 +39,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use num_bigint::BigInt;
 
+/// Properties that say what runs when an entry's group has no members.
+pub(crate) const EMPTY_GROUP_ACTIONS: [&str; 2] =
+    ["psa_empty_group_action", "pna_empty_group_action"];
+
 /// Checks a program. What it finds is complete only when no error was told.
 #[must_use]
 pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Checked {

@@ -1,7 +1,7 @@
 //! Tables (specification 14.2).
 
 use super::checker::{Checker, Entity};
-use super::{Bound, Call, Target};
+use super::{Bound, Call, EMPTY_GROUP_ACTIONS, Target};
 use crate::ast::{
     ActionReference, Argument, Declaration, DeclarationKind, Direction, Entry, Expression,
     ExpressionKind, KeyElement, NodeId, Parameter, Table, TablePropertyKind,
@@ -561,6 +561,7 @@ impl<'a> Checker<'a> {
     fn property(&mut self, table: NodeId, name: &str, value: &'a Expression) {
         match name {
             "default_action" => self.full_action(table, value),
+            _ if EMPTY_GROUP_ACTIONS.contains(&name) => self.full_action(table, value),
             "size" => {
                 let ty = self.value(value);
                 match (self.numeric(&ty), self.constant(value)) {

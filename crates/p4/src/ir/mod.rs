@@ -253,6 +253,8 @@ pub struct Table {
     pub size: Option<u32>,
     /// Action profile or selector.
     pub implementation: Option<ObjectId>,
+    /// What runs when the group of the entry that is hit has no members (PSA: `psa_empty_group_action`).
+    pub empty_group: Option<ActionCall>,
     /// Direct objects of the properties `counters`, `meters`, `psa_direct_counter`, ...
     pub direct: Vec<ObjectId>,
     /// Whether entries that nobody uses are reported.

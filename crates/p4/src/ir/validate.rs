@@ -195,7 +195,9 @@ impl Check<'_> {
         for action in &table.actions {
             in_range(&self.program.actions, action.action.index(), "action")?;
         }
-        self.action_call(at, &table.default)?;
+        for call in core::iter::once(&table.default).chain(&table.empty_group) {
+            self.action_call(at, call)?;
+        }
         for entry in &table.entries {
             if entry.keys.len() != table.keys.len() {
                 return Err(format!(

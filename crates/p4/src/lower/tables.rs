@@ -123,6 +123,7 @@ impl<'a> Lowerer<'a> {
             const_entries: false,
             size: None,
             implementation: None,
+            empty_group: None,
             direct: Vec::new(),
             idle_timeout: false,
             properties: Vec::new(),
@@ -508,6 +509,10 @@ impl<'a> Lowerer<'a> {
         value: &'a Expression,
     ) {
         self.body.span = property.span;
+        if crate::check::EMPTY_GROUP_ACTIONS.contains(&name) {
+            self.program.tables[id.index()].empty_group = self.action_call(id, value);
+            return;
+        }
         let ty = self.type_of(value.id);
         let known = self.property_value(id, property, name, value);
         match name {

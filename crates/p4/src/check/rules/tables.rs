@@ -1,5 +1,6 @@
 //! Properties of tables (specification 14.2.1), and the actions that the control plane gives arguments to.
 
+use super::super::EMPTY_GROUP_ACTIONS;
 use super::Rules;
 use crate::ast::{
     Declaration, DeclarationKind, Direction, Expression, ExpressionKind, KeyElement, Table,
@@ -42,6 +43,16 @@ impl<'a> Rules<'a> {
                     if &*name.text == "default_action" {
                         self.usable(table, value, "tableonly", "the default action");
                     }
+                    if EMPTY_GROUP_ACTIONS.contains(&&*name.text) && !self.selects(table) {
+                        self.tell(
+                            Diagnostic::warning(
+                                "unused-property",
+                                name.span,
+                                format!("`{}` means nothing here: the table has no action selector", name.text),
+                            )
+                            .help("give the table an `ActionSelector` by `psa_implementation`, or take the property away"),
+                        );
+                    }
                 }
             }
         }
@@ -55,6 +66,23 @@ impl<'a> Rules<'a> {
                 .help("add `actions = { ... }`; `NoAction` can be in it"),
             );
         }
+    }
+
+    /// Whether a table has an action selector.
+    fn selects(&self, table: &Table) -> bool {
+        table.properties.iter().any(|property| {
+            let TablePropertyKind::Other { name, value } = &property.kind else {
+                return false;
+            };
+            let Some(Type::Object(id, _)) = self.checked.types.get(&value.id) else {
+                return false;
+            };
+            let kind = self.by_id.get(id).and_then(|d| match &d.kind {
+                DeclarationKind::Extern { name, .. } => Some(&*name.text),
+                _ => None,
+            });
+            name.text.ends_with("implementation") && kind == Some("ActionSelector")
+        })
     }
 
     /// The control plane knows a key by what is written: a path, perhaps with indices, slices and calls without arguments, has a name;

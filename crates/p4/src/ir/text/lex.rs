@@ -30,7 +30,7 @@ pub(super) struct Placed<'a> {
 }
 
 /// Words that begin or join something; as names they are quoted.
-const KEYWORDS: [&str; 53] = [
+const KEYWORDS: [&str; 54] = [
     "program",
     "enum",
     "slot",
@@ -53,6 +53,7 @@ const KEYWORDS: [&str; 53] = [
     "const",
     "entry",
     "implementation",
+    "empty_group",
     "direct",
     "idle_timeout",
     "hit",

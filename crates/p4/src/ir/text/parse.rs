@@ -278,6 +278,7 @@ impl<'a> Parser<'a> {
             const_entries: false,
             size: None,
             implementation: None,
+            empty_group: None,
             direct: Vec::new(),
             idle_timeout: false,
             properties: Vec::new(),
@@ -331,6 +332,7 @@ impl<'a> Parser<'a> {
                 "implementation" => {
                     table.implementation = Some(ObjectId(self.reference(Kind::Object)?));
                 }
+                "empty_group" => table.empty_group = Some(self.action_call()?),
                 "direct" => table.direct.push(ObjectId(self.reference(Kind::Object)?)),
                 "idle_timeout" => table.idle_timeout = true,
                 "property" => {
@@ -349,7 +351,10 @@ impl<'a> Parser<'a> {
         // Engines index the list of actions with these.
         let actions = table.actions.len() as u32;
         let beyond = |call: &ActionCall| actions > 0 && call.action >= actions;
-        if beyond(&table.default) || table.entries.iter().any(|e| beyond(&e.call)) {
+        let mut calls = core::iter::once(&table.default)
+            .chain(&table.empty_group)
+            .chain(table.entries.iter().map(|entry| &entry.call));
+        if calls.any(beyond) {
             self.at -= 1;
             return Err(
                 self.here("an entry or the default calls an action that the table does not have")

@@ -258,6 +258,11 @@ impl Printer<'_> {
             self.object(object);
             put!(self, "\n");
         }
+        if let Some(call) = &table.empty_group {
+            put!(self, "  empty_group ");
+            self.action_call(call);
+            put!(self, "\n");
+        }
         for object in &table.direct {
             put!(self, "  direct ");
             self.object(*object);

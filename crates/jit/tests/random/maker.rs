@@ -694,6 +694,7 @@ impl Maker<'_, '_> {
             const_entries: false,
             size: Some(16),
             implementation: None,
+            empty_group: None,
             direct,
             idle_timeout: false,
             properties: Vec::new(),

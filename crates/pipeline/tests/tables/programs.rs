@@ -61,6 +61,7 @@ pub fn one_table(keys: &[(u32, &str)], size: u32) -> Program {
             const_entries: false,
             size: Some(size),
             implementation: None,
+            empty_group: None,
             direct: vec![],
             idle_timeout: false,
             properties: vec![],

@@ -6,6 +6,7 @@ use crate::Verdict;
 use crate::complaints::Leniency;
 use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
+use anyhow::Context;
 use lab::{Command, Options, ReadError, World};
 use node::Time;
 use node::outcome::Finish;
@@ -19,7 +20,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Example:
   wire lab examples/first-light/lab.toml
   sudo wire lab examples/sdn/lab.toml
-  sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'")]
+  sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'
+  sudo wire lab examples/openvswitch/lab.toml --attach h1")]
 pub struct Lab {
     /// The lab file (docs/book/src/labs.md describes it)
     file: PathBuf,
@@ -42,6 +44,10 @@ pub struct Lab {
     /// With `--world live`: a shell in a node's namespace while the lab is up
     #[arg(long, value_name = "NODE")]
     shell: Option<String>,
+    /// Run a command in a node of this lab while it runs in another terminal, such as 'h2 ./receive.py'; a shell, if
+    /// only the node is named
+    #[arg(long, value_name = "NODE [COMMAND]", conflicts_with_all = ["run", "shell", "check", "world", "out", "dry", "json"])]
+    attach: Option<String>,
     /// Only check the file
     #[arg(long)]
     check: bool,
@@ -73,12 +79,18 @@ enum Place {
     Live,
 }
 
+/// The command of a shell.
+const SHELL: &str = "exec \"${SHELL:-/bin/sh}\"";
+
 /// Nodes that go on for ever, of which a message names so many.
 const NAMED: usize = 3;
 
 impl Lab {
     /// Runs the lab.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        if let Some(wanted) = &self.attach {
+            return self.attach(wanted);
+        }
         let commands = self.commands()?;
         if commands.is_some() {
             live::signal::leave_to_others();
@@ -91,6 +103,10 @@ impl Lab {
             None if first.worlds.is_empty() => vec![World::Sim],
             None => first.worlds.clone(),
         };
+        anyhow::ensure!(
+            commands.is_none() || worlds == [World::Live],
+            "--run and --shell need --world live: in simulated time no real program can run"
+        );
         let mut stdout = Output::open(&Buffering::default())?;
         // Live, a lab starts programs and makes namespaces.
         if self.check || !worlds.contains(&World::Live) {
@@ -123,6 +139,9 @@ impl Lab {
             {
                 stdout.write(self.skipped(&lab, *world, &reason).as_bytes())?;
                 continue;
+            }
+            if *world == World::Live && commands.is_none() {
+                self.tell_who_waits(&lab);
             }
             let report = lab::run(&lab, *world, &self.options(*world, &worlds, &commands))?;
             progress::finish();
@@ -167,6 +186,27 @@ impl Lab {
         Ok(verdict.max(complaints.finish()))
     }
 
+    /// Tells how to use a lab that does nothing by itself.
+    fn tell_who_waits(&self, lab: &lab::Lab) {
+        let awaits = match self.duration {
+            None => lab.awaits(),
+            Some(_) => Vec::new(),
+        };
+        if let Some(first) = awaits.first() {
+            let (file, hosts) = (self.file.display(), awaits.join(", "));
+            eprintln!(
+                "wire: up until Ctrl-C: in other terminals `wire lab {file} --attach {first}` is a shell in {first}; there are {hosts}"
+            );
+        }
+        let served = lab.p4runtime();
+        if !served.is_empty() {
+            let served = served
+                .iter()
+                .map(|(node, address)| format!("{node} {address}"));
+            eprintln!("wire: P4Runtime: {}", served.collect::<Vec<_>>().join(", "));
+        }
+    }
+
     /// What goes on for ever where nothing else ends a run, and the mend.
     fn endless(&self, lab: &lab::Lab, commands: &Option<Vec<Command>>) -> Option<String> {
         let reasons = match (self.duration, commands) {
@@ -207,6 +247,7 @@ impl Lab {
         };
         Options {
             folder,
+            file: self.file.canonicalize().ok(),
             out,
             seed: self.seed,
             duration: self.duration,
@@ -244,14 +285,40 @@ impl Lab {
             commands.push(Command { node, command });
         }
         if let Some(node) = &self.shell {
-            let (node, command) = (node.clone(), "exec \"${SHELL:-/bin/sh}\"".into());
+            let (node, command) = (node.clone(), SHELL.into());
             commands.push(Command { node, command });
         }
-        let any = !commands.is_empty();
+        Ok((!commands.is_empty()).then_some(commands))
+    }
+
+    /// Runs a command, or a shell, in a node of the lab while another process has it up.
+    fn attach(&self, wanted: &str) -> anyhow::Result<Verdict> {
+        let name = self.file.display();
+        let file = self.file.canonicalize();
+        let runs = live::crew::runs_of(&file.with_context(|| name.to_string())?)?;
+        let folder = match &runs[..] {
+            [one] => one,
+            [] => anyhow::bail!(
+                "{name} is not up, or another user's: bring it up in another terminal by `wire lab {name} --world live`"
+            ),
+            _ => anyhow::bail!("{name} is up {} times: end all but one", runs.len()),
+        };
+        let (node, command) = match wanted.trim().split_once(char::is_whitespace) {
+            Some((node, command)) => (node, command.trim()),
+            None => (wanted.trim(), SHELL),
+        };
+        let names = live::crew::names(folder);
         anyhow::ensure!(
-            !any || matches!(self.world, Some(Place::Live)),
-            "--run and --shell need --world live: in simulated time no real program can run"
+            names.iter().any(|name| name == node),
+            "no node `{node}` that a command could run in; there are: {}",
+            names.join(", ")
         );
-        Ok(any.then_some(commands))
+        live::signal::leave_to_others();
+        let complaints = self.leniency.complaints();
+        let (ended, lacking) = live::crew::join(folder, node, command)?;
+        for what in &lacking {
+            complaints.lost(1, format_args!("{node} ran without {what}"));
+        }
+        Ok(Verdict::if_good(ended.success()).max(complaints.finish()))
     }
 }

@@ -13,6 +13,7 @@ mod run;
 mod source;
 mod test;
 mod trace;
+mod tutorial;
 
 use crate::Verdict;
 
@@ -65,6 +66,7 @@ enum Action {
     /// The custom CRCs of a pipeline that runs
     Crc(control::Words),
     Info(info::Info),
+    Tutorial(tutorial::Tutorial),
 }
 
 impl P4 {
@@ -95,6 +97,7 @@ impl P4 {
             Action::Digest(words) => words.run("digest"),
             Action::Crc(words) => words.run("crc"),
             Action::Info(command) => command.run(),
+            Action::Tutorial(command) => command.run(),
         }
     }
 }

@@ -168,3 +168,143 @@ fn ptf_programs_the_pipeline_and_sees_its_packets() {
         "{said}"
     );
 }
+
+/// The exercise of our own, in a folder of the test's.
+fn exercise(place: &Place) {
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/p4-exercise");
+    place.run(&format!("cp -r {from} exercise")).good();
+    let told = place.run("wire p4 tutorial exercise");
+    assert_eq!(
+        (told.code, told.err.trim()),
+        (Some(0), "wire: exercise/lab.toml")
+    );
+}
+
+/// Brings the exercise up, runs a script beside it, which can say `at 'NODE COMMAND'`, and takes it down.
+fn beside(script: &str) -> String {
+    format!(
+        "wire lab exercise/lab.toml > report.txt 2> told.txt & lab=$!
+         trap 'kill -TERM $lab; wait $lab' EXIT
+         at() {{ wire lab exercise/lab.toml --attach \"$1\"; }}
+         for i in $(seq 200); do at 'h1 true' 2> /dev/null && break; sleep 0.05; done
+         {script}"
+    )
+}
+
+#[test]
+fn an_exercise_of_the_p4_tutorials_is_up_and_its_hosts_run_what_other_terminals_ask_for() {
+    let test = "an exercise of the P4 tutorials";
+    if !is_root(test) || !has("ping", test) {
+        return;
+    }
+    let machine = Namespace::new().expect("root may make namespaces");
+    let place = Place::new("p4-exercise");
+    exercise(&place);
+    let run = |script: &str| place.run_by(machine.command("timeout"), &beside(script));
+    let said = run(
+        "at 'h1 ping -c 2 -i 0.1 -W 2 h2'; at 'h1 ping -c 1 -W 1 -s 1000 h2'; echo \"code $?\"",
+    )
+    .good();
+    assert!(said.contains("2 received, 0% packet loss"), "{said}");
+    // The sX-runtime.json refuses echoes of this length.
+    assert!(
+        said.contains("1 packets transmitted, 0 received") && said.ends_with("code 1\n"),
+        "{said}"
+    );
+    let told = String::from_utf8(place.read("told.txt")).unwrap();
+    assert!(
+        told.contains("--attach h1") && told.contains("s1 127.0.0.1:50051, s2 127.0.0.1:50052"),
+        "{told}"
+    );
+    let report = String::from_utf8(place.read("report.txt")).unwrap();
+    assert!(
+        report.contains("s1     dropped in ingress       1"),
+        "{report}"
+    );
+
+    // Nobody is found in a lab that is not up, or in a node that it has not.
+    let none = run("at 'h9 true'");
+    assert!(
+        none.code == Some(1) || none.err.contains("there are: h1, h2"),
+        "{none:?}"
+    );
+    let down = place.run_by(
+        machine.command("timeout"),
+        "wire lab exercise/lab.toml --attach h1",
+    );
+    assert!(down.err.contains("exercise/lab.toml is not up"), "{down:?}");
+}
+
+#[test]
+fn a_controller_brings_the_exercises_program_to_a_lab_and_its_routes() {
+    let test = "a controller of an exercise";
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let python = format!("{root}/target/p4runtime-venv/bin/python");
+    if !is_root(test) || !has("ping", test) || !has(&python, test) {
+        return;
+    }
+    let machine = Namespace::new().expect("root may make namespaces");
+    let place = Place::new("p4-exercise-controller");
+    exercise(&place);
+    // As the controller finds them: without entries.
+    place
+        .run("sed -i '/^control/,/^]/d' exercise/lab.toml; printf '\\n' >> exercise/lab.toml")
+        .good();
+    let controller = format!("{root}/crates/cli/tests/p4_live/controller.py");
+    let script = format!(
+        "export PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python
+         at 'h1 ping -c 1 -W 1 h2'
+         {python} {controller} 127.0.0.1:50051 0 exercise/build
+         sed 's/0a000202\", \"080000000200\", 3/0a000202\", \"080000000222\", 1/; s/0a000101\", \"080000000111\", 1/0a000101\", \"080000000100\", 2/' \
+             {controller} > s2.py
+         {python} s2.py 127.0.0.1:50052 1 exercise/build
+         {python} s2.py 127.0.0.1:50052 7 exercise/build 2>&1 | grep -o 'this is device 1, not 7' | head -n 1
+         at 'h1 ping -c 2 -i 0.1 -W 2 h2'"
+    );
+    let said = place
+        .run_by(machine.command("timeout"), &beside(&script))
+        .good();
+    let told: Vec<&str> = said
+        .lines()
+        .filter(|line| {
+            line.contains("received") || line.contains("entries") || line.contains("device")
+        })
+        .collect();
+    assert!(
+        told.len() == 5
+            && told[0].contains(" 0 received")
+            && told[1] == "2 entries"
+            && told[2] == "2 entries"
+            && told[3] == "this is device 1, not 7"
+            && told[4].contains(" 2 received"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_program_sees_what_waits_for_a_slow_link_of_a_live_lab() {
+    let test = "depths of queues in a live lab";
+    if !is_root(test) || !has("python3", test) {
+        return;
+    }
+    let machine = Namespace::new().expect("root may make namespaces");
+    let place = Place::new("p4-exercise-depths");
+    exercise(&place);
+    let depths = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4_live/depths.py");
+    let script = format!(
+        "at 'h2 python3 {depths}' > heard.txt & heard=$!
+         for i in $(seq 200); do grep -q listening heard.txt && break; sleep 0.05; done
+         at 'h1 python3 {depths} h2'
+         wait $heard; cat heard.txt"
+    );
+    let said = place
+        .run_by(machine.command("timeout"), &beside(&script))
+        .good();
+    let words: Vec<&str> = said.split_ascii_whitespace().collect();
+    let ["listening", "first", first, "deepest", deepest] = words[..] else {
+        panic!("{said}");
+    };
+    // The link carries three sevenths of what it is offered.
+    let deepest: u32 = deepest.parse().unwrap();
+    assert!(first == "0" && (20..=63).contains(&deepest), "{said}");
+}

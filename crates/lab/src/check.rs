@@ -24,7 +24,10 @@ impl Reader {
                     if node.needs().is_some() {
                         early.push(graph.members.len());
                     }
-                    graph.add(plan.name.clone(), Box::new(Ports(ports)));
+                    graph.add(
+                        plan.name.clone(),
+                        Box::new(Ports(ports, node.may_lack_links())),
+                    );
                 }
                 Err(mut fault) => {
                     if fault.span == plan.config.span {
@@ -108,12 +111,16 @@ impl Reader {
     }
 }
 
-/// In place of a node that was made: all its ports and none of its memory.
-struct Ports(usize);
+/// In place of a node that was made: all its ports, whether they may lack links, and none of its memory.
+struct Ports(usize, bool);
 
 impl Node for Ports {
     fn ports(&self) -> usize {
         self.0
+    }
+
+    fn may_lack_links(&self) -> bool {
+        self.1
     }
 
     fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {

@@ -1,6 +1,7 @@
 //! What in a lab would go on for ever.
 
 use crate::plan::{Lab, NodePlan};
+use crate::real::process::Process;
 use crate::tree::{Value, What};
 
 impl Lab {
@@ -13,6 +14,39 @@ impl Lab {
             None if tests == 0 => self.nodes.iter().flat_map(reasons).collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+impl Lab {
+    /// The nodes in which programs can run, if the lab, once it is up, waits for such programs of others and for nothing else: those of
+    /// its own are services, or over before time zero.
+    #[must_use]
+    pub fn awaits(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for plan in &self.nodes {
+            if plan.kind.real != Some(crate::kinds::Real::Process) {
+                continue;
+            }
+            let jobs = Process::read(&plan.config).map_or(Vec::new(), |process| process.jobs);
+            if jobs.iter().any(|job| !job.service && job.at.is_some()) {
+                return Vec::new();
+            }
+            names.push(plan.name.as_str());
+        }
+        match self.duration {
+            None => names,
+            Some(_) => Vec::new(),
+        }
+    }
+
+    /// Where controllers reach which node by P4Runtime.
+    #[must_use]
+    pub fn p4runtime(&self) -> Vec<(&str, String)> {
+        let nodes = self.nodes.iter().filter_map(|plan| {
+            let address = plan.config.get("p4runtime")?.read().ok()?;
+            Some((plan.name.as_str(), address))
+        });
+        nodes.collect()
     }
 }
 

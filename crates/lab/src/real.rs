@@ -18,7 +18,7 @@ use crate::kinds::Real as Kind;
 use crate::plan::{Lab, NodePlan};
 use crate::run::World;
 use crate::tree::{Entry, Value, What};
-use live::crew::{Folder, Job, Staff};
+use live::crew::{Door, Doors, Folder, Job, Staff};
 use live::port::PortSpec;
 use live::world::{Outside, Real, Stack};
 use node::Time;
@@ -182,10 +182,10 @@ pub(crate) fn outputs(node: &NodePlan) -> Vec<std::path::PathBuf> {
 /// A plan whose folder is there, to be run.
 pub(crate) fn prepare(
     lab: &Lab,
-    home: &Path,
     out: &Path,
-    commands: Option<&[Command]>,
+    options: &crate::Options,
 ) -> Result<Plan, crate::LabError> {
+    let (home, commands) = (options.folder.as_path(), options.commands.as_deref());
     if lab.nodes.iter().all(|node| node.kind.real.is_none()) && commands.is_none() {
         return Ok(Plan::default());
     }
@@ -201,6 +201,24 @@ pub(crate) fn prepare(
             made.map_err(|source| crate::LabError::Write { path, source })?;
         }
     }
+    let stacks = plan.real.iter();
+    let stacks = stacks.filter(|(_, real)| matches!(real, Real::Stack(_)));
+    let book = Book {
+        lab,
+        home,
+        folder: folder.path(),
+        out,
+        lines: 0,
+    };
+    let door = |(&member, _): (&usize, _)| Door {
+        name: lab.nodes[member].name.clone(),
+        member,
+        environment: openvswitch::environment(&book, member),
+    };
+    plan.staff.doors = options.file.as_ref().map(|file| Doors {
+        file: file.clone(),
+        all: stacks.map(door).collect(),
+    });
     plan.staff.folder = Some(folder);
     Ok(plan)
 }

@@ -52,6 +52,8 @@ const FINE: u32 = 12;
 pub struct Options {
     /// The folder of the lab file, to which its file names belong.
     pub folder: PathBuf,
+    /// The lab file, an absolute path: in the world `live` others may [run programs](live::crew::join) in its nodes by this name.
+    pub file: Option<PathBuf>,
     /// The folder for what the run writes, if it is another one.
     pub out: Option<PathBuf>,
     /// In place of the lab file's seed.
@@ -266,8 +268,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             sim::run(graph, options).map_err(LabError::from)
         }
         World::Live => {
-            let plan =
-                crate::real::prepare(lab, &options.folder, out, options.commands.as_deref())?;
+            let plan = crate::real::prepare(lab, out, options)?;
             let options = live::world::Options {
                 seed,
                 until,

@@ -8,9 +8,12 @@
 //! Each job sees its own `/proc`, the `/sys` of its network namespace, and in `/etc/hosts` the names that
 //! the crew was given; the rest of the file system is that of the machine.
 
+mod join;
 mod launch;
 mod run;
 mod wake;
+
+pub use join::{Door, Doors, join, names, runs_of};
 
 use crate::netns::{Namespace, NetnsError};
 use crate::thread;
@@ -74,6 +77,8 @@ pub struct Staff {
     pub hosts: String,
     /// A folder that goes with the run.
     pub folder: Option<Folder>,
+    /// What that folder tells those who want to [`join`] the run; nothing by default.
+    pub doors: Option<Doors>,
 }
 
 /// How a job ended.
@@ -154,6 +159,9 @@ pub enum CrewError {
     Netns(#[from] NetnsError),
 }
 
+/// What the names of folders begin with.
+const PREFIX: &str = "wireline-";
+
 /// A folder that only this user can see, removed when this value goes or, for those of a crew, when the
 /// process does.
 #[derive(Debug)]
@@ -168,7 +176,7 @@ impl Folder {
         use std::os::unix::fs::DirBuilderExt;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("wireline-{}-{count}", std::process::id());
+        let name = format!("{PREFIX}{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         let doing = "making a folder among the temporary files";
@@ -206,6 +214,11 @@ impl Crew {
         let shared = Arc::new(shared);
         let folder = staff.folder;
         let path = folder.as_ref().map(|folder| folder.path().to_path_buf());
+        if let (Some(path), Some(doors)) = (&path, &staff.doors) {
+            let opened = doors.open(path, &namespaces);
+            let doing = "telling how to join a lab";
+            opened.map_err(|source| CrewError::Io { doing, source })?;
+        }
         let worker = Worker::new(shared.clone(), staff.jobs, staff.hosts, namespaces);
         let doing = "starting the thread of a lab's programs";
         let worker = thread::spawn("programs", move || worker.run(path));

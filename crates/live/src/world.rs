@@ -32,7 +32,7 @@ mod wires;
 
 pub use real::{Interface, Line, Outside, Real, Relay, Stack};
 
-use crate::crew::{Crew, CrewError, JobReport, Staff};
+use crate::crew::{Crew, CrewError, Job, JobReport, Staff};
 use crate::facts::{FactsError, Feed};
 use crate::netns::NetnsError;
 use crate::port::{Link, Port, PortError, RxCounters, Stamps, TxCounters};
@@ -168,7 +168,8 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
 
 /// Runs a graph as [`run`] does, with programs in the namespaces of its real members. Those that start
 /// ahead are ready before anything else happens. With real members it ends when all programs are over
-/// that are no services, once no frame is under way, and a second later at the latest; without any such program not by itself.
+/// that are neither services nor ahead of time zero, once no frame is under way, and a second later at the latest; without any such
+/// program not by itself.
 ///
 /// # Errors
 /// As [`run`]; and when a program that starts ahead does not get ready.
@@ -189,10 +190,12 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     let real = options.real;
     let wires = wires::Wires::make(&graph, &real)?;
     // Ended by hand below; if something fails on the way, with this value.
-    let programs = !staff.jobs.is_empty();
-    let endless = !real.is_empty() && staff.jobs.iter().all(|job| job.service);
+    let programs = !staff.jobs.is_empty() || staff.doors.is_some();
     let mut jobs = staff.jobs.iter();
     let governed = jobs.any(|job| !job.service && job.at.is_some());
+    // Commands ahead of time zero are over by then; those of the lab's own making are for nodes that come to an end.
+    let stays = |job: &Job| job.service || job.at.is_none() && !job.hidden;
+    let endless = !real.is_empty() && staff.jobs.iter().all(stays);
     let opened = wires.open(&graph, &real)?;
     let crew = match programs {
         true => Some(Crew::start(staff, wires.namespaces.clone())?),
@@ -239,6 +242,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
             let seed = seed_of(options.seed, index, direction);
             let own = !sides[direction];
             ports[end.node.0][end.port.index()] = Some(HostPort {
+                number: end.port,
                 rx,
                 stamps: info.stamps,
                 lane: 2 * index + direction,
@@ -259,7 +263,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
         }
     }
     let nodes = graph.members.into_iter().zip(ports).map(|(member, ports)| {
-        // The graph was checked: each port has its link.
+        // The graph was checked: a port without a link is one that may have none.
         Staffed {
             name: member.name,
             node: member.node,
@@ -343,6 +347,7 @@ pub fn on_ports_with(
     for (index, port) in ports.into_iter().enumerate() {
         lanes.push(lane(port.tx, 0));
         hosted.push(HostPort {
+            number: node::Port(index as u16),
             rx: port.rx,
             stamps: port.info.stamps,
             lane: index,

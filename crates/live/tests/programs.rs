@@ -64,7 +64,7 @@ fn run(channel: Channel, jobs: Vec<Job>, options: Options) -> Option<Ran> {
     let staff = Staff {
         jobs,
         hosts: "10.0.0.2 bob\n".into(),
-        folder: None,
+        ..Staff::default()
     };
     let options = Options { real, ..options };
     match world::run_with(graph, options, staff) {

@@ -232,6 +232,9 @@ impl Graph {
             }
         }
         for (index, member) in self.members.iter().enumerate() {
+            if member.node.may_lack_links() {
+                continue;
+            }
             for port in 0..member.node.ports() {
                 let port = Port(port as u16);
                 if !used.contains_key(&End {

@@ -89,6 +89,12 @@ pub trait Node: Send {
     /// How many ports the node has. Constant over its life.
     fn ports(&self) -> usize;
 
+    /// Whether ports of the node may be without a link, as those of a switch are into which nothing is plugged. What it
+    /// sends there is lost, and counted among its drops. Constant over its life.
+    fn may_lack_links(&self) -> bool {
+        false
+    }
+
     /// A frame has arrived on `port`, whole, or as far as the node [`needs`](Node::needs) it.
     ///
     /// `now` is when its last bit was in, or the last one that was needed; [`Frame::arrived`] is when its first bit was, and what

@@ -1,6 +1,6 @@
 //! A pipeline as a node whose program can be replaced while it runs.
 
-use crate::server::Device;
+use crate::server::{Device, Running};
 use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Time};
 use pipeline::architecture::Pipeline;
@@ -27,6 +27,7 @@ pub struct SwitchNode {
     current: PipelineNode,
     shared: Arc<Shared>,
     next_look: Time,
+    server: Option<Running>,
 }
 
 /// What a [`Server`](crate::Server) steers a [`SwitchNode`] by.
@@ -49,6 +50,7 @@ impl SwitchNode {
             current: PipelineNode::new(pipeline, ports),
             shared: Arc::clone(&shared),
             next_look: Time::ZERO,
+            server: None,
         };
         let handle = SwitchHandle {
             shared,
@@ -56,6 +58,11 @@ impl SwitchNode {
             ports,
         };
         (node, handle)
+    }
+
+    /// Gives the node its server, which ends with it.
+    pub fn keep(&mut self, server: Running) {
+        self.server = Some(server);
     }
 
     fn look(&mut self, now: Time) {
@@ -82,6 +89,10 @@ impl SwitchNode {
 impl Node for SwitchNode {
     fn ports(&self) -> usize {
         self.current.ports()
+    }
+
+    fn may_lack_links(&self) -> bool {
+        self.current.may_lack_links()
     }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {

@@ -173,6 +173,10 @@ impl Node for Controlled {
         self.node.ports()
     }
 
+    fn may_lack_links(&self) -> bool {
+        self.node.may_lack_links()
+    }
+
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         self.control(now);
         self.node.frame(now, port, frame, out);

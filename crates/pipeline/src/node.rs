@@ -137,6 +137,10 @@ impl Node for PipelineNode {
         self.ports
     }
 
+    fn may_lack_links(&self) -> bool {
+        true
+    }
+
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         self.received += 1;
         self.process(now, u32::from(port.0), frame, out);

@@ -18,6 +18,8 @@ use std::collections::BinaryHeap;
 const STUCK: u32 = 4_000_000;
 /// What a wake counts in this: a million of them is too much.
 const WAKE: u32 = 4;
+/// In place of the lane of a port without a link.
+const NOWHERE: usize = usize::MAX;
 /// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
 /// nothing, such as keeping a connection up.
 const LOOK: u64 = 16;
@@ -28,14 +30,16 @@ const TELL: u64 = 4_096;
 #[derive(Clone, Copy)]
 enum Refusal {
     NoSuchPort,
+    NoLink,
     TooLong,
     TooLongForBlocks,
     Never,
 }
 
 impl Refusal {
-    const ALL: [(Refusal, &str); 4] = [
+    const ALL: [(Refusal, &str); 5] = [
         (Refusal::NoSuchPort, "sent by a port that is not there"),
+        (Refusal::NoLink, "sent by a port that has no link"),
         (Refusal::TooLong, "longer than 262,144 bytes"),
         (
             Refusal::TooLongForBlocks,
@@ -50,7 +54,7 @@ struct Host {
     name: String,
     node: Box<dyn Node>,
     out: Out,
-    /// The lane that each port sends by.
+    /// The lane that each port sends by; [`NOWHERE`] for one without a link.
     lanes: Vec<usize>,
     refused: [u64; Refusal::ALL.len()],
     /// How old the facts may be that it acts by, and when they are next.
@@ -300,6 +304,7 @@ impl Sim {
             let frame = departure.frame;
             let refused = match host.lanes.get(departure.port.index()) {
                 None => Err((Refusal::NoSuchPort, frame)),
+                Some(&NOWHERE) => Err((Refusal::NoLink, frame)),
                 Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
                 Some(&lane) if frame.len() > self.air.lanes[lane].longest() => {
                     Err((Refusal::TooLongForBlocks, frame))
@@ -402,7 +407,7 @@ impl Host {
     fn new(member: Member) -> Host {
         Host {
             name: member.name,
-            lanes: vec![usize::MAX; member.node.ports()],
+            lanes: vec![NOWHERE; member.node.ports()],
             facts: member.node.wants_facts().map(|age| (age, Time::ZERO)),
             node: member.node,
             out: Out::default(),

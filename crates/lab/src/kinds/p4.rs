@@ -10,12 +10,15 @@ use ::pipeline::architecture;
 use ::pipeline::control::Control;
 use ::pipeline::control::words;
 use ::pipeline::controlled::{Controlled, Plan, Reaction};
-use ::pipeline::environment::Options;
+use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
 use node::{Frame, Node, Out, Port, Time};
 use nodes::ConfigError;
+use p4::compile::Compiled;
 use p4::diagnostic::Severity;
+use p4runtime::{Settings, SwitchNode, serve};
 use serde::Deserialize;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,6 +53,10 @@ struct Config {
     #[serde(default)]
     forget_idle: bool,
     cpu_port: Option<u32>,
+    /// Where controllers reach the node, in the world `live`.
+    p4runtime: Option<SocketAddr>,
+    /// The device's number for them; without it every number means this device.
+    device_id: Option<u64>,
     drop_port: Option<u32>,
     seed: Option<u64>,
 }
@@ -106,6 +113,13 @@ pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
             commands: answer.commands.clone(),
         });
     }
+    if read.device_id.is_some() && read.p4runtime.is_none() {
+        return Err(fault("device_id", "this needs `p4runtime`".into()));
+    }
+    if read.p4runtime.is_some() && plan != Plan::default() {
+        let reason = "a controller comes from outside, so that `at`, `on_digest` and `forget_idle` are not for this node";
+        return Err(fault("p4runtime", reason.into()));
+    }
     let Some(folder) = context.folder else {
         return Ok(Box::new(Unread(read.ports)));
     };
@@ -117,7 +131,8 @@ pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
         seed: read.seed.unwrap_or(context.seed),
         ..architecture::Config::default()
     };
-    let pipeline = program(&read, folder, engine, options, &settings)
+    let compiled = compile(&read, folder).map_err(|reason| fault("program", reason))?;
+    let pipeline = program(&read, &compiled, engine, options.clone(), &settings)
         .map_err(|reason| fault("program", reason))?;
     let control = Control::new(Arc::clone(pipeline.environment()));
     if let Some(file) = &read.entries {
@@ -130,6 +145,29 @@ pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
     for command in &read.control {
         let said = control.say(command);
         said.map_err(|error| fault("control", format!("`{command}`: {error}")))?;
+    }
+    match read.p4runtime {
+        Some(address) if context.live => {
+            let text = super::text_of(&folder.join(&read.program));
+            let text = text.map_err(|reason| fault("program", reason))?;
+            let served = Served {
+                address,
+                ports: read.ports,
+                engine,
+                settings,
+                server: Settings {
+                    device_id: read.device_id,
+                    options,
+                    tls: None,
+                },
+            };
+            let node = served.node(pipeline, &compiled, text.into_bytes(), control);
+            return Ok(Box::new(node.map_err(|reason| fault("p4runtime", reason))?));
+        }
+        Some(address) => context.notes.add(format!(
+            "P4Runtime at {address} is not served: no controller keeps up with simulated time"
+        )),
+        None => {}
     }
     let node = PipelineNode::new(pipeline, read.ports);
     if plan == Plan::default() {
@@ -154,13 +192,48 @@ fn carry_out(control: &Control, name: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn program(
-    config: &Config,
-    folder: &Path,
+/// A node that controllers reach by P4Runtime.
+struct Served {
+    address: SocketAddr,
+    ports: usize,
     engine: EngineKind,
-    options: Options,
-    settings: &architecture::Config,
-) -> Result<::pipeline::architecture::Pipeline, String> {
+    settings: architecture::Config,
+    server: Settings,
+}
+
+impl Served {
+    /// The node, with its server at work.
+    fn node(
+        self,
+        pipeline: architecture::Pipeline,
+        compiled: &Compiled,
+        text: Vec<u8>,
+        control: Control,
+    ) -> Result<SwitchNode, String> {
+        let at = |error: std::io::Error| format!("{}: {error}", self.address);
+        let listener = TcpListener::bind(self.address).map_err(at)?;
+        let environment = Arc::clone(pipeline.environment());
+        let (engine, settings) = (self.engine, self.settings);
+        let make = move |environment: &Arc<Environment>| {
+            let engine = engine
+                .engine(environment)
+                .map_err(|error| error.to_string())?;
+            architecture::Pipeline::new(environment, engine, &settings)
+                .map_err(|error| error.to_string())
+        };
+        let (mut node, handle) = SwitchNode::new(pipeline, self.ports, Box::new(make));
+        // A program that runs was checked.
+        let described = compiled.checked.as_ref().map(|checked| {
+            let mut described = p4runtime::Pipeline::new(checked, &environment, text);
+            described.control = control;
+            described
+        });
+        node.keep(serve(listener, handle, described, self.server).map_err(at)?);
+        Ok(node)
+    }
+}
+
+fn compile(config: &Config, folder: &Path) -> Result<Compiled, String> {
     let folders: Vec<PathBuf> = config
         .include
         .iter()
@@ -174,8 +247,16 @@ fn program(
         defines: defines.collect(),
         ..p4::compile::Options::default()
     };
-    let compiled = load(&folder.join(&config.program), &folders, &compiling)
-        .map_err(|error| error.to_string())?;
+    load(&folder.join(&config.program), &folders, &compiling).map_err(|error| error.to_string())
+}
+
+fn program(
+    config: &Config,
+    compiled: &Compiled,
+    engine: EngineKind,
+    options: Options,
+    settings: &architecture::Config,
+) -> Result<architecture::Pipeline, String> {
     let Some(program) = &compiled.program else {
         let errors = compiled.diagnostics.sorted().into_iter();
         let errors = errors.filter(|diagnostic| diagnostic.severity == Severity::Error);
@@ -192,7 +273,7 @@ fn program(
     };
     let program = Arc::new(program.clone());
     pipeline(&program, engine, options, settings)
-        .map_err(|unsupported| told(&unsupported, &compiled))
+        .map_err(|unsupported| told(&unsupported, compiled))
 }
 
 /// Stands for a program that was not read, in a graph that is only checked.
@@ -201,6 +282,10 @@ struct Unread(usize);
 impl Node for Unread {
     fn ports(&self) -> usize {
         self.0
+    }
+
+    fn may_lack_links(&self) -> bool {
+        true
     }
 
     fn frame(&mut self, _now: Time, _port: Port, frame: Frame, out: &mut Out) {

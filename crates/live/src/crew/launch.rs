@@ -44,6 +44,11 @@ impl Keeper {
         command.spawn().map(Keeper)
     }
 
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Ends all that are left, and waits until they are gone.
     pub fn end(mut self) {
         drop(self.0.stdin.take());

@@ -1,5 +1,6 @@
 //! The thread that starts jobs, listens to them and ends them.
 
+use super::join;
 use super::launch::{Keeper, Process, launch};
 use super::wake::Wake;
 use super::{CrewError, End, Job, JobReport, Ready};
@@ -260,6 +261,10 @@ impl Worker {
                 return self.posts.iter().map(|post| report(post, None)).collect();
             }
         };
+        // Who cannot be told is told nothing; the lab is none the worse for it.
+        if let Some(folder) = &folder {
+            let _ = join::tell(folder, keeper.id(), &self.hosts);
+        }
         let mut deadline = None;
         loop {
             let (start, stop) = {

@@ -7,7 +7,7 @@ use crate::port::PortError;
 use node::fact::{Interface, Queue};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
-use node::{Frame, Out, Time, Transmitter, When};
+use node::{Frame, Out, Port, Time, Transmitter, When};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
@@ -46,7 +46,7 @@ impl Refusal {
     ];
 }
 
-/// Frames sent by a port on a real wire that has no link, in a node's drops.
+/// Frames sent by a port that has no link, in a node's drops.
 pub const NO_LINK: &str = "sent by a port that has no link";
 
 /// What a node's answers go through.
@@ -55,6 +55,8 @@ pub struct Desk {
     pub out: Out,
     /// Out of the ports, so that one of these can be read meanwhile.
     ways: Vec<Way>,
+    /// Where among the ways each port of the node is; one without a link is beyond them.
+    places: Vec<usize>,
     items: Vec<Item>,
     order: u64,
     /// Frames refused, by [`Refusal`].
@@ -78,22 +80,30 @@ struct Way {
 }
 
 impl Desk {
-    /// For ports that leave by these lanes, over these links.
-    pub fn new(ways: impl Iterator<Item = (usize, Option<Transmitter>)>) -> Desk {
-        let ways = ways.map(|(lane, link)| Way {
-            lane,
-            link,
-            down: false,
-            order: Order::default(),
-            at_once: Vec::new(),
-            queued: false,
-        });
+    /// For those of a node's `count` ports that are given here, each with the lane and the link that it sends by.
+    pub fn new(
+        count: usize,
+        given: impl Iterator<Item = (Port, usize, Option<Transmitter>)>,
+    ) -> Desk {
+        let (mut ways, mut places) = (Vec::new(), vec![usize::MAX; count]);
+        for (port, lane, link) in given {
+            places[port.index()] = ways.len();
+            ways.push(Way {
+                lane,
+                link,
+                down: false,
+                order: Order::default(),
+                at_once: Vec::new(),
+                queued: false,
+            });
+        }
         // Work takes what it takes here.
         let mut out = Out::default();
         out.set_stopwatch(|| Time::from_ns(now_ns()));
         Desk {
             out,
-            ways: ways.collect(),
+            ways,
+            places,
             items: Vec::new(),
             order: 0,
             refused: [0; Refusal::ALL.len()],
@@ -122,12 +132,14 @@ impl Desk {
     pub fn collect(&mut self, run: &Run, now: Time, clock: Time) {
         for departure in self.out.sends() {
             let (when, mut frame) = (departure.when, departure.frame);
-            let refusal = match self.ways.get_mut(usize::from(departure.port.0)) {
+            let place = self.places.get(departure.port.index());
+            let refusal = match place.map(|&place| self.ways.get_mut(place)) {
                 None => Some(Refusal::NoSuchPort),
+                Some(None) => Some(Refusal::NoLink),
                 Some(_) if frame.len() > LONGEST => Some(Refusal::TooLong),
-                Some(way) if way.down => Some(Refusal::NoLink),
+                Some(Some(way)) if way.down => Some(Refusal::NoLink),
                 Some(_) if !run.schedule.has_room() => Some(Refusal::Crowd),
-                Some(way) => {
+                Some(Some(way)) => {
                     let lateness = match when {
                         When::At(at) => Some(clock - at),
                         When::Now => None,
@@ -296,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_node_can_learn_what_its_work_costs() {
-        let desk = Desk::new(std::iter::empty());
+        let desk = Desk::new(0, std::iter::empty());
         let began = desk.out.stopwatch().expect("work takes time here");
         assert!(desk.out.stopwatch() >= Some(began));
     }

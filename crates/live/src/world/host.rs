@@ -34,6 +34,8 @@ const UNKNOWN_NS: u64 = 500_000;
 
 /// A port of a node.
 pub struct HostPort {
+    /// Which of the node's ports it is.
+    pub number: Port,
     /// Where frames come from.
     pub rx: Box<dyn Receive>,
     /// What the times of their arrival are.
@@ -95,7 +97,7 @@ pub struct Staffed {
     pub name: String,
     /// Itself.
     pub node: Box<dyn Node>,
-    /// Its ports.
+    /// Those of its ports that have a link.
     pub ports: Vec<HostPort>,
     /// What the kernel tells of those on real wires, where the node wants to know and there are any.
     pub feed: Option<Feed>,
@@ -155,8 +157,10 @@ impl<'a> Host<'a> {
             feed,
             notice,
         } = staffed;
-        let ways = ports.iter_mut().map(|port| (port.lane, port.link.take()));
-        let desk = Desk::new(ways);
+        let ways = ports
+            .iter_mut()
+            .map(|port| (port.number, port.lane, port.link.take()));
+        let desk = Desk::new(node.ports(), ways);
         Host {
             facts: node.wants_facts().map(|age| (age, Time::ZERO)),
             feed,
@@ -218,7 +222,7 @@ impl<'a> Host<'a> {
             interface.received.bytes = came.bytes;
             interface.received.dropped = came.dropped;
             for what in [What::Interface(interface), What::Queue(queue)] {
-                let (taken, port) = (now, Port(index as u16));
+                let (taken, port) = (now, self.ports[index].number);
                 let fact = Fact { taken, port, what };
                 self.told = self.told.max(now);
                 self.node.fact(self.told, &fact, &mut self.desk.out);
@@ -288,7 +292,7 @@ impl<'a> Host<'a> {
         }
         self.told = self.told.max(at);
         self.events += 1;
-        let port = Port(index as u16);
+        let port = self.ports[index].number;
         self.node.link(self.told, port, up, &mut self.desk.out);
         self.desk.collect(self.run, self.told, self.run.now());
         self.desk.flush(self.run, self.index);
@@ -354,6 +358,7 @@ impl<'a> Host<'a> {
                 ..
             } = self;
             let HostPort {
+                number,
                 rx,
                 from,
                 taps,
@@ -361,7 +366,7 @@ impl<'a> Host<'a> {
                 ..
             } = &mut ports[index];
             let mut given = 0;
-            let real = *real;
+            let (number, real) = (*number, *real);
             let mut take = |desk: &mut Desk, arrived: &mut Vec<Frame>| {
                 let now = run.now();
                 if now > run.until {
@@ -376,7 +381,7 @@ impl<'a> Host<'a> {
                     // got round to it. It is delivered at the other end.
                     for frame in arrived.drain(..) {
                         let sent = frame.arrived();
-                        node.frame(sent, Port(index as u16), frame, &mut desk.out);
+                        node.frame(sent, number, frame, &mut desk.out);
                         desk.collect(run, sent.min(now), now);
                     }
                     return;
@@ -386,7 +391,7 @@ impl<'a> Host<'a> {
                     taps.iter_mut().for_each(|tap| (tap.see)(*told, frame));
                 }
                 *frames += count;
-                node.frames(*told, Port(index as u16), arrived, &mut desk.out);
+                node.frames(*told, number, arrived, &mut desk.out);
                 desk.collect(run, now, now);
             };
             let result = rx.receive(std::time::Duration::ZERO, &mut |packet: Received<'_>| {

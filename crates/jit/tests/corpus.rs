@@ -12,6 +12,10 @@ use pipeline::stf;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[path = "../examples/own_extern.rs"]
+#[expect(dead_code, reason = "its main is for the command line")]
+mod own_extern;
+
 struct Beside<'a>(&'a Path);
 
 impl Includes for Beside<'_> {
@@ -151,4 +155,144 @@ fn the_fast_engine_sees_what_waits_at_a_port() {
     }
     let expected = [(3, vec![3, 7, 7, 44]), (2, vec![2, 0, 0, 0])];
     assert_eq!(out.packets, expected);
+}
+
+const OWN: &str = include_str!("../examples/own_extern.p4");
+
+/// What comes out for each of some sources, of a program with externs of its own.
+fn with_own_externs(fast: bool) -> Vec<Option<Vec<u8>>> {
+    let mut pipeline = own_extern::load(OWN, own_extern::registry(), fast).unwrap();
+    let sources = [
+        0x0a00_0001_u32,
+        0x0a00_0007,
+        0x0a00_0001,
+        0x0a00_0001,
+        0x0a00_0001,
+    ];
+    let sent = sources.map(|source| {
+        let mut packet = source.to_be_bytes().to_vec();
+        packet.extend([0; 5]);
+        let mut out = Collected::default();
+        pipeline.process(node::Time::ZERO, 0, &packet, &mut out);
+        out.packets.pop().map(|(_, bytes)| bytes)
+    });
+    sent.into()
+}
+
+#[test]
+fn externs_of_the_users_own_keep_state_in_both_engines() {
+    let seen = |source: u32, times: u32, ones: u8| {
+        let parts = [&source.to_be_bytes()[..], &times.to_be_bytes(), &[ones]];
+        Some(parts.concat())
+    };
+    let wanted = [
+        seen(0x0a00_0001, 1, 3),
+        seen(0x0a00_0007, 1, 5),
+        seen(0x0a00_0001, 2, 3),
+        seen(0x0a00_0001, 3, 3),
+        None,
+    ];
+    assert_eq!(with_own_externs(false), wanted);
+    assert_eq!(with_own_externs(true), wanted);
+}
+
+#[test]
+fn values_of_every_type_and_direction_reach_an_extern_and_come_back() {
+    use p4::ir::Ty;
+    use p4::value::Bits;
+    use pipeline::externs::registry::{Method, Registry, Signature};
+    let signature = Signature::default()
+        .input(Ty::Bits(100))
+        .inout(Ty::Signed(8))
+        .input(Ty::Bool)
+        .input(Ty::Bits(32))
+        .input(Ty::Bits(8))
+        .input(Ty::Bits(16))
+        .output(Ty::Bool)
+        .returns(Ty::Bits(100));
+    let method = Method::new(signature, |call| {
+        assert_eq!(
+            (call.number(3), call.number(4), call.number(5)),
+            (1, 7, 0x1234)
+        );
+        let sum = call.bits(0).unsigned() + 1_u8;
+        call.give_bits(2, &Bits::new(100, sum));
+        call.give(0, call.number(1).wrapping_add(1));
+        call.give(1, call.number(2) ^ 1);
+    });
+    let registry = Registry::default().function("mix", method);
+    let declared = "enum kind { a, b } struct pair { bit<8> x; bit<16> y; }
+        extern bit<100> mix(in bit<100> wide, inout int<8> sign, in bool flag, in kind k, in pair p, out bool other);";
+    let text = OWN
+        .replace("extern bit<8> popcount(in bit<32> x);", declared)
+        .replace("bit<8> ones; }", "bit<100> wide; int<8> sign; bool other; bit<3> rest; }")
+        .replace("sources.add(h.seen.source, h.seen.times);", "")
+        .replace("CountMin<bit<32>>(4, 1024) sources;", "")
+        .replace(
+            "h.seen.ones = popcount(h.seen.source);",
+            "h.seen.wide = mix(h.seen.wide, h.seen.sign, h.seen.source == 0, kind.b, { 7, 0x1234 }, h.seen.other);",
+        );
+    for fast in [false, true] {
+        let mut pipeline = own_extern::load(&text, registry.clone(), fast).unwrap();
+        let mut packet = vec![0; 8];
+        // 100 bits that are all set but the last, then -1, and four bits of which the first is `other`.
+        packet.extend([0xff; 12]);
+        packet.extend([0xef, 0xf0]);
+        let mut out = Collected::default();
+        pipeline.process(node::Time::ZERO, 0, &packet, &mut out);
+        let mut wanted = vec![0; 8];
+        wanted.extend([0xff; 12]);
+        wanted.extend([0xf0, 0x00]);
+        assert_eq!(out.packets, [(1, wanted)], "fast: {fast}");
+    }
+}
+
+#[test]
+fn externs_without_or_with_another_implementation_are_named() {
+    use p4::ir::Ty;
+    use pipeline::externs::registry::{Method, Registry, Signature};
+    let refused = |registry: Registry, text: &str| {
+        let told = [false, true].map(
+            |fast| match own_extern::load(text, registry.clone(), fast) {
+                Ok(_) => panic!("it is not refused"),
+                Err(error) => error.to_string(),
+            },
+        );
+        assert_eq!(told[0], told[1]);
+        told[0].clone()
+    };
+    let told = refused(Registry::default(), OWN);
+    assert!(
+        told.starts_with(
+            "`I.sources.add` of the extern `CountMin` with 1 argument(s) has no implementation here"
+        ),
+        "{told}"
+    );
+    let told = refused(
+        Registry::default(),
+        &OWN.replace("sources.add(h.seen.source, h.seen.times);", ""),
+    );
+    assert!(
+        told.starts_with("the extern function `popcount` with 1"),
+        "{told}"
+    );
+    let wrong = Method::new(
+        Signature::default()
+            .input(Ty::Bits(32))
+            .output(Ty::Bits(16)),
+        |_| (),
+    );
+    let told = refused(own_extern::registry().function("popcount", wrong), OWN);
+    assert_eq!(
+        told,
+        "`popcount` is called as (bit<32>) -> (bit<8>), and its implementation in Rust is (bit<32>) -> (bit<16>)"
+    );
+    let told = refused(
+        own_extern::registry(),
+        &OWN.replace("(4, 1024)", "(0, 1024)"),
+    );
+    assert_eq!(
+        told,
+        "`I.sources`, a `CountMin`, cannot be made: `rows` is 1 to 1048576"
+    );
 }

@@ -2,6 +2,7 @@
 //! and the control plane.
 
 use crate::externs::hash::{Algorithm, Tables as CrcTables};
+use crate::externs::registry::{Methods, Registry};
 use crate::layout::{Layout, limbs};
 use crate::state::counter::Unit;
 use crate::state::replication::Groups;
@@ -29,6 +30,8 @@ pub struct Options {
     pub drop_port: u32,
     /// The port whose packets go to and come from the controller.
     pub cpu_port: Option<u32>,
+    /// What externs do that the program declares itself.
+    pub externs: Registry,
 }
 
 impl Default for Options {
@@ -36,6 +39,7 @@ impl Default for Options {
         Options {
             drop_port: 511,
             cpu_port: None,
+            externs: Registry::default(),
         }
     }
 }
@@ -83,6 +87,8 @@ pub enum Object {
     Checksum(usize, Algorithm),
     /// `Random`: from and to.
     Random(Bits, Bits),
+    /// What the [`Registry`] has for it.
+    Own(Methods),
     /// Without state: `Digest`, `PacketReplicationEngine`, ...
     Stateless,
 }
@@ -180,6 +186,7 @@ impl Environment {
         let forms: Vec<Form> = forms.collect();
         let mut builder = Builder {
             program: &program,
+            externs: &options.externs,
             forms: &forms,
             checksums: 0,
             cells: 0,
@@ -289,6 +296,7 @@ impl Environment {
 
 struct Builder<'a> {
     program: &'a Program,
+    externs: &'a Registry,
     forms: &'a [Form],
     checksums: usize,
     cells: u64,
@@ -297,6 +305,12 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn object(&mut self, id: ObjectId) -> Result<Object, Unsupported> {
         let object = &self.program.objects[id.index()];
+        if let Some(methods) = self.externs.make(object) {
+            let (name, kind) = (&object.name, &object.kind);
+            let refused =
+                |why| Unsupported::new(format!("`{name}`, a `{kind}`, cannot be made: {why}"));
+            return methods.map(Object::Own).map_err(refused);
+        }
         Ok(match &*object.kind {
             "register" | "Register" => {
                 let fields = object.types.first().cloned().unwrap_or_default();

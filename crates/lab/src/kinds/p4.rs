@@ -126,6 +126,7 @@ pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
     let options = Options {
         cpu_port: read.cpu_port,
         drop_port: read.drop_port.unwrap_or(Options::default().drop_port),
+        ..Options::default()
     };
     let settings = architecture::Config {
         seed: read.seed.unwrap_or(context.seed),

@@ -241,6 +241,7 @@ impl Call {
                 };
                 context.environment.messages.push(message);
             }
+            Operation::Own(method) => method.invoke(self, input, output, context.now),
             Operation::PsaQuestion(question) => {
                 let answer = match question {
                     Question::Flags(set, clear) => {
@@ -258,11 +259,11 @@ impl Call {
     }
 
     /// The low 64 bits of an input.
-    fn number(&self, input: &[u64], index: InputIndex) -> u64 {
+    pub(super) fn number(&self, input: &[u64], index: InputIndex) -> u64 {
         input[self.inputs[index].at]
     }
 
-    fn bits(&self, input: &[u64], index: InputIndex) -> Bits {
+    pub(super) fn bits(&self, input: &[u64], index: InputIndex) -> Bits {
         let at = self.inputs[index].at;
         let ty = self.inputs[index].ty;
         let count = limbs(ty.width());

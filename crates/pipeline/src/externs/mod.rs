@@ -5,6 +5,7 @@
 
 pub mod hash;
 mod invoke;
+pub mod registry;
 mod resolve;
 
 pub use invoke::PSA_PORT_RECIRCULATE;
@@ -246,6 +247,8 @@ pub enum Operation {
     },
     /// `psa_clone_i2e`, `psa_resubmit`, `psa_normal`, `psa_clone_e2e`, `psa_recirculate`
     PsaQuestion(Question),
+    /// What the [`Registry`](registry::Registry) has: the inputs are those of its signature, and the outputs, too.
+    Own(registry::Method),
 }
 
 impl Operation {

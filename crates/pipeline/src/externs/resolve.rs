@@ -1,6 +1,7 @@
 //! Finds what a call means.
 
 use super::hash::Algorithm;
+use super::registry::{Asked, Method};
 use super::{Call, ColourCode, Input, InputIndex, Item, Operation, Output, Question, Taken};
 use crate::environment::{Environment, Object, Unsupported, cells_of};
 use alloc::format;
@@ -13,7 +14,7 @@ impl Call {
     /// Finds what a call does.
     ///
     /// # Errors
-    /// When nothing here does that, or the arguments are not those that it takes.
+    /// When nothing here or in the [`Registry`](super::registry::Registry) does that, or the arguments are not those that it takes.
     pub fn resolve(
         environment: &Environment,
         object: Option<ObjectId>,
@@ -40,6 +41,9 @@ impl Call {
             call.outputs.push(Output { ty, at });
             call.output_cells += cells_of(ty);
         }
+        if let Some(method) = own(environment, object, name) {
+            return own_call(call, program, arguments, method);
+        }
         let operation = {
             let mut given = Given {
                 environment,
@@ -53,14 +57,80 @@ impl Call {
             }
         };
         call.operation = operation.ok_or_else(|| {
+            let what = match object {
+                Some(object) => format!("`{}` of the extern `{}`", call.name, program.objects[object.index()].kind),
+                None => format!("the extern function `{}`", call.name),
+            };
+            let count = arguments.len();
             Unsupported::new(format!(
-                "`{}` with {} argument(s) is no extern that is known here",
-                call.name,
-                arguments.len()
+                "{what} with {count} argument(s) has no implementation here; a program in Rust can give it one (`pipeline::externs::registry`)"
             ))
         })?;
         Ok(call)
     }
+}
+
+/// What the registry has for a function or method.
+fn own<'e>(
+    environment: &'e Environment,
+    object: Option<ObjectId>,
+    name: &str,
+) -> Option<&'e Method> {
+    let Some(object) = object else {
+        return environment.options.externs.find(name);
+    };
+    match &environment.objects[object.index()] {
+        Object::Own(methods) => methods
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, method)| method),
+        _ => None,
+    }
+}
+
+/// A call of what the registry has: all scalars of the arguments in order.
+fn own_call(
+    mut call: Call,
+    program: &Program,
+    arguments: &[Argument],
+    method: &Method,
+) -> Result<Call, Unsupported> {
+    for argument in arguments {
+        let scalars: Vec<Expr> = match argument {
+            Argument::Value(value) => alloc::vec![value.clone()],
+            Argument::List(list) => list.iter().map(|item| item.value.clone()).collect(),
+            Argument::Member(enumeration, member) => {
+                let members = program.enumerations.get(enumeration.index());
+                let member = members.and_then(|list| list.members.get(*member as usize));
+                member
+                    .map(|(_, value)| Expr::Constant(value.clone(), Ty::Bits(value.width())))
+                    .into_iter()
+                    .collect()
+            }
+            Argument::Text(_) | Argument::Object(_) => {
+                return Err(Unsupported::new(format!(
+                    "`{}` is given a string or an object, which externs in Rust cannot take; its constructor can be given numbers",
+                    call.name
+                )));
+            }
+        };
+        for value in scalars {
+            let ty = value.ty(&program.slots);
+            let at = call.input_cells;
+            call.input_cells += cells_of(ty);
+            call.inputs.push(Input { value, ty, at });
+        }
+    }
+    if !method.signature.fits(&call) {
+        return Err(Unsupported::new(format!(
+            "`{}` is called as {}, and its implementation in Rust is {}",
+            call.name,
+            Asked(&call),
+            method.signature
+        )));
+    }
+    call.operation = Operation::Own(method.clone());
+    Ok(call)
 }
 
 struct Given<'a> {

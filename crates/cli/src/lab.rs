@@ -48,6 +48,10 @@ pub struct Lab {
     /// only the node is named
     #[arg(long, value_name = "NODE [COMMAND]", conflicts_with_all = ["run", "shell", "check", "world", "out", "dry", "json"])]
     attach: Option<String>,
+    /// With `--world sim`: keep simulated time to the clock, so that programs of this machine take part by
+    /// nodes of kind `tap`
+    #[arg(long)]
+    realtime: bool,
     /// Only check the file
     #[arg(long)]
     check: bool,
@@ -108,8 +112,12 @@ impl Lab {
             "--run and --shell need --world live: in simulated time no real program can run"
         );
         let mut stdout = Output::open(&Buffering::default())?;
-        // Live, a lab starts programs and makes namespaces.
-        if self.check || !worlds.contains(&World::Live) {
+        anyhow::ensure!(
+            !self.realtime || !worlds.contains(&World::Live),
+            "--realtime is for simulated time: the world live is in real time as it is; leave it out, or add --world sim"
+        );
+        // Live, a lab starts programs and makes namespaces; in real time it makes interfaces.
+        if self.check || !(self.realtime || worlds.contains(&World::Live)) {
             confine::reader(Still {
                 writes: !self.dry && !self.check,
                 compiles: true,
@@ -253,6 +261,7 @@ impl Lab {
             duration: self.duration,
             dry: self.dry,
             allow_paths: self.allow_paths,
+            realtime: self.realtime,
             stop: Some(live::signal::stop_requested),
             commands: commands.clone(),
             progress: progress::teller(self.json, self.progress),

@@ -60,6 +60,7 @@ fn reasons(plan: &NodePlan) -> Vec<String> {
         "generator" if has("replay") && !matches!(loops, Some(What::Integer(0))) => None,
         "generator" => Some("generates without `count` or `duration`".to_string()),
         "ping" if !has("count") => Some("asks without `count`".into()),
+        "tap" => Some("waits for what comes from this machine".into()),
         // Switches and controllers ask each other for echoes.
         "controller" => Some("keeps its channels up".into()),
         "host" => {

@@ -54,6 +54,8 @@ pub(crate) enum Real {
     OpenVSwitch,
     /// A port that is there already.
     Port,
+    /// An interface that is made for the run.
+    Tap,
 }
 
 /// Makes a node from its own keys.
@@ -127,6 +129,10 @@ pub(crate) static KINDS: &[Kind] = &[
         let switch = crate::real::openvswitch::OpenVSwitch::read(config)?;
         let ports = usize::from(switch.ports) + usize::from(switch.control_ports);
         Ok(Box::new(Relay::new(ports)))
+    }),
+    real("tap", Real::Tap, |config, _| {
+        crate::real::tap::check(config)?;
+        Ok(Box::new(Relay::new(1)))
     }),
     plain("openflow-switch", |config, context| {
         let own = config.get("seed").is_some();

@@ -70,6 +70,7 @@ mod kinds;
 mod lines;
 mod names;
 mod outside;
+mod paced;
 mod plan;
 mod plot;
 pub mod program;
@@ -87,6 +88,7 @@ mod watch;
 
 pub use fault::{Fault, Faults};
 pub use file::{LONGEST, MOST, parse, parse_for, parse_in};
+pub use paced::Pace;
 pub use plan::Lab;
 pub use plot::write_figure;
 pub use real::{Command, lacks};

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `process` | `kind = "process"`: a host whose stack is the kernel's |
 //! | `openvswitch` | `kind = "openvswitch"`: Open vSwitch with its userspace datapath |
+//! | `tap` | `kind = "tap"`: an interface made for the run |
 //! | `jobs` | the commands of a node |
 //! | `keys` | files for control channels that speak TLS |
 
@@ -12,6 +13,7 @@ pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod openvswitch;
 pub(crate) mod process;
+pub(crate) mod tap;
 
 use crate::fault::Fault;
 use crate::kinds::Real as Kind;
@@ -112,6 +114,7 @@ pub(crate) fn plan(
                 (Real::Stack(stack), own)
             }
             Some(Kind::Port) => (Real::Ports(vec![outside(member, &book)?]), Vec::new()),
+            Some(Kind::Tap) => (Real::Ports(vec![tap::outside(node)?]), Vec::new()),
         };
         plan.real.insert(member, made.0);
         wishes.extend(made.1.into_iter().map(|wish| (member, wish)));
@@ -196,7 +199,7 @@ pub(crate) fn prepare(
     for &member in plan.real.keys() {
         let path = folder.path().join(&lab.nodes[member].name);
         // The name of a port of the machine may hold a path; it has no use for a folder.
-        if lab.nodes[member].kind.real != Some(Kind::Port) {
+        if !is_port(&lab.nodes[member]) {
             let made = std::fs::create_dir(&path);
             made.map_err(|source| crate::LabError::Write { path, source })?;
         }
@@ -221,6 +224,38 @@ pub(crate) fn prepare(
     });
     plan.staff.folder = Some(folder);
     Ok(plan)
+}
+
+/// Whether a node stands for a port of the machine, which simulated time has too when it is kept to the clock.
+pub(crate) fn is_port(node: &NodePlan) -> bool {
+    matches!(node.kind.real, Some(Kind::Port | Kind::Tap))
+}
+
+/// Ports of the machine, for a simulation that is kept to the clock.
+pub(crate) fn gate(lab: &Lab, member: usize, home: &Path) -> Result<Outside, Fault> {
+    let node = &lab.nodes[member];
+    let nowhere = Path::new("");
+    let book = Book {
+        lab,
+        folder: nowhere,
+        home,
+        out: nowhere,
+        lines: 0,
+    };
+    let made = match node.kind.real {
+        Some(Kind::Tap) => tap::outside(node)?,
+        _ => outside(member, &book)?,
+    };
+    match made.within {
+        None => Ok(made),
+        Some(_) => Err(Fault::new(
+            node.span.clone(),
+            format!(
+                "`{}`: in simulated time no node has a namespace of its own",
+                node.name
+            ),
+        )),
+    }
 }
 
 /// The names of all that have an address, as lines of a hosts file.
@@ -269,7 +304,11 @@ fn outside(member: usize, book: &Book<'_>) -> Result<Outside, Fault> {
             tls = Some(keys::of(&book.lab.nodes[far], book.home)?);
         }
     }
-    Ok(Outside { port, within, tls })
+    Ok(Outside {
+        within,
+        tls,
+        ..Outside::of(port)
+    })
 }
 
 /// The keys of a node that stands for a port.

@@ -1,5 +1,6 @@
 //! What came of a run: a table for people, JSON Lines for programs.
 
+use crate::paced::Pace;
 use crate::run::World;
 use crate::table::{Table, cells, number, time};
 use live::crew::JobReport;
@@ -40,6 +41,8 @@ pub struct Report {
     pub busy: Vec<[Option<f64>; 2]>,
     /// Counters of nodes and links.
     pub outcome: Outcome,
+    /// What simulated time was worth that was kept to the clock.
+    pub pace: Option<Pace>,
     /// What came of the programs, where the lab has real ones.
     pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
@@ -216,13 +219,20 @@ impl Report {
             "frames": outcome.frames, "events": outcome.events, "stamps": outcome.stamps,
             "lost_input": self.lost,
         });
+        let spread = |spread: &Spread| {
+            json!({
+                "p50_ps": spread.p50.as_ps(), "p99_ps": spread.p99.as_ps(),
+                "p999_ps": spread.p999.as_ps(), "max_ps": spread.max.as_ps(),
+            })
+        };
+        if let Some(pace) = &self.pace {
+            line["realtime"] = json!({
+                "behind": spread(&pace.behind),
+                "entered": pace.entered, "entering": spread(&pace.entering),
+                "left": pace.left, "leaving": spread(&pace.leaving), "lost": pace.lost,
+            });
+        }
         if let Some(timing) = &outcome.timing {
-            let spread = |spread: &Spread| {
-                json!({
-                    "p50_ps": spread.p50.as_ps(), "p99_ps": spread.p99.as_ps(),
-                    "p999_ps": spread.p999.as_ps(), "max_ps": spread.max.as_ps(),
-                })
-            };
             line["timing_error"] = json!({
                 "frames": timing.frames, "late": timing.late, "in_pauses": timing.in_pauses,
                 "raw": spread(&timing.raw), "trimmed": spread(&timing.trimmed),
@@ -294,6 +304,12 @@ impl Report {
         }
         if !self.rows.is_empty() {
             write!(f, "\n{}", self.measured())?;
+        }
+        if let Some(pace) = &self.pace {
+            writeln!(f)?;
+            for line in pace.lines() {
+                writeln!(f, "{line}")?;
+            }
         }
         // Where no node asked for a time there is no error of it.
         if let Some(timing) = outcome.timing.as_ref().filter(|timing| timing.frames > 0) {

@@ -4,7 +4,8 @@ use crate::bits::BitKeep;
 use crate::flops::Measured;
 use crate::keep::{Era, Keep};
 use crate::kinds::{Context, stream_of};
-use crate::plan::{Lab, LinkPlan, Place, Resolution};
+use crate::paced::{self, Gates, Pace};
+use crate::plan::{Lab, LinkPlan, NodePlan, Place, Resolution};
 use crate::real::Command;
 use crate::replay::Notes;
 use crate::report::{Report, Row};
@@ -64,6 +65,8 @@ pub struct Options {
     pub dry: bool,
     /// Lets the lab file name files outside of the folder for what the run writes.
     pub allow_paths: bool,
+    /// In the world `sim`: keeps simulated time to the machine's clock, so that ports of the machine can take part.
+    pub realtime: bool,
     /// Asked now and then whether the run shall end now.
     pub stop: Option<fn() -> bool>,
     /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
@@ -96,6 +99,15 @@ pub enum LabError {
         node: String,
         /// Its kind.
         kind: &'static str,
+    },
+    /// What simulated time has only while it is kept to the clock.
+    #[error(
+        "`{node}` is a port of this machine: run the lab with `--realtime`, which keeps simulated time to the clock, or with \
+         `--world live`"
+    )]
+    OnlyPaced {
+        /// The node's name.
+        node: String,
     },
     /// The lab was read for another world.
     #[error("the lab was read for the world `{}`, where its nodes are other ones", .0.name())]
@@ -225,9 +237,16 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     if let Some(other) = lab.only.filter(|only| *only != world) {
         return Err(LabError::OtherWorld(other));
     }
+    let paced = world == World::Sim && options.realtime;
+    let real =
+        |plan: &&NodePlan| plan.kind.real.is_some() && !(paced && crate::real::is_port(plan));
     if world == World::Sim
-        && let Some(plan) = lab.nodes.iter().find(|plan| plan.kind.real.is_some())
+        && let Some(plan) = lab.nodes.iter().find(real)
     {
+        if crate::real::is_port(plan) {
+            let node = plan.name.clone();
+            return Err(LabError::OnlyPaced { node });
+        }
         let (node, kind) = (plan.name.clone(), plan.kind.name);
         return Err(LabError::OnlyLive { node, kind });
     }
@@ -247,13 +266,20 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         }
     }
     let stage = Stage::new(lab, out, options.dry, era)?;
-    let graph = stage.graph(lab, &options.folder, seed, world)?;
+    let mut gates = Gates::default();
+    let graph = stage.graph(
+        lab,
+        &options.folder,
+        seed,
+        world,
+        paced.then_some(&mut gates),
+    )?;
     let taps = stage.taps(lab);
     // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
     let tests: usize = lab.nodes.iter().map(crate::flops::tests_of).sum();
     let (measured, asked) = (stage.measured.clone(), options.stop);
     let stop = move || tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop());
-    let mut jobs = Vec::new();
+    let (mut jobs, mut pace) = (Vec::new(), None);
     let ran = match world {
         World::Sim => {
             let options = sim::Options {
@@ -261,11 +287,20 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 until,
                 taps,
                 bits: stage.bit_taps(lab),
-                stop: Some(Box::new(stop)),
                 progress: options.progress,
                 ..sim::Options::default()
             };
-            sim::run(graph, options).map_err(LabError::from)
+            match paced {
+                true => in_real_time(graph, options, gates, &stop).map(|(outcome, kept)| {
+                    pace = Some(kept);
+                    outcome
+                }),
+                false => {
+                    let stop = Some(Box::new(stop) as Box<dyn Fn() -> bool + Send>);
+                    let options = sim::Options { stop, ..options };
+                    sim::run(graph, options).map_err(LabError::from)
+                }
+            }
         }
         World::Live => {
             let plan = crate::real::prepare(lab, out, options)?;
@@ -294,7 +329,22 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             written.push(plot::draw(lab, plan, &stage.watches, &path).map(|()| path));
         }
     }
-    Ok(report(lab, world, seed, (outcome, jobs), stage, written))
+    let mut report = report(lab, world, seed, (outcome, jobs), stage, written);
+    report.pace = pace;
+    Ok(report)
+}
+
+/// Runs a graph in simulated time at the pace of the machine's clock.
+fn in_real_time(
+    graph: Graph,
+    options: sim::Options,
+    gates: Gates,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Outcome, Pace), LabError> {
+    let until = options.until;
+    let mut sim = sim::Sim::new(graph, options)?;
+    let pace = paced::run(&mut sim, gates.open()?, until, stop)?;
+    Ok((sim.outcome(), pace))
 }
 
 /// Sees to it that what a run writes goes into the folder for it, if [`Options::allow_paths`] does not allow
@@ -386,9 +436,23 @@ impl Stage {
         })
     }
 
-    fn graph(&self, lab: &Lab, folder: &Path, seed: u64, world: World) -> Result<Graph, LabError> {
+    /// The nodes and links; with `gates`, ports of the machine are among them.
+    fn graph(
+        &self,
+        lab: &Lab,
+        folder: &Path,
+        seed: u64,
+        world: World,
+        mut gates: Option<&mut Gates>,
+    ) -> Result<Graph, LabError> {
         let mut graph = Graph::default();
         for (index, plan) in lab.nodes.iter().enumerate() {
+            if let Some(gates) = gates.as_deref_mut().filter(|_| crate::real::is_port(plan)) {
+                let outside = crate::real::gate(lab, index, folder);
+                let outside = outside.map_err(|fault| LabError::Real { fault })?;
+                graph.add(plan.name.clone(), Box::new(gates.add(index, outside)));
+                continue;
+            }
             let view = lab
                 .views
                 .iter()
@@ -516,6 +580,7 @@ fn report(
             .map(|(plan, counters)| busy(plan, counters, outcome.ended))
             .collect(),
         outcome,
+        pace: None,
         jobs,
         flops: stage.measured.all(),
         notes: lab

@@ -1,6 +1,8 @@
 //! Labs of real things: their faults, and runs of them where root may.
 
 use lab::{Command, LabError, Options, World};
+use live::netns::Namespace;
+use node::Time;
 
 fn fault(text: &str) -> String {
     lab::parse(text).expect_err("the file is wrong").to_string()
@@ -197,4 +199,169 @@ fn a_link_that_is_down_lets_nothing_through_from_something_real_either() {
     assert_eq!(report.outcome.frames, 0, "{report}");
     let [there, back] = &report.outcome.links[0];
     assert!(there.lost > 0 && back.lost > 0, "{report}");
+}
+
+/// Interfaces in two namespaces at a simulated switch, behind which a simulated host is 20 ms away.
+const TAPS: &str = "
+[node.near]
+kind = 'tap'
+name = 'wire0'
+address = '10.9.0.1/24'
+namespace = 'NEAR'
+[node.far]
+kind = 'tap'
+name = 'wire0'
+address = '10.9.0.3/24'
+namespace = 'FAR'
+[node.s]
+kind = 'switch'
+ports = 3
+[node.web]
+kind = 'host'
+address = '10.9.0.2/24'
+[[node.web.program]]
+run = 'http-server'
+[[link]]
+ends = ['near.0', 's.0']
+[[link]]
+ends = ['s.1', 'web.0']
+delay = '20 ms'
+[[link]]
+ends = ['s.2', 'far.0']
+rate = '100 Mb/s'
+delay = '2 ms'
+";
+
+#[test]
+fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() {
+    let names = ["near", "far"].map(|side| format!("lab-{side}-{}", std::process::id()));
+    let spaces = names.each_ref().map(|name| Namespace::named(name));
+    let [near, far] = match spaces {
+        [Ok(near), Ok(far)] => [near, far],
+        [Err(error), _] | [_, Err(error)] => return println!("skipped: {error}"),
+    };
+    let text = TAPS.replace("NEAR", &names[0]).replace("FAR", &names[1]);
+    let lab = lab::parse(&text).unwrap();
+    let error = lab::run(&lab, World::Sim, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("--realtime"), "{error}");
+
+    let options = Options {
+        realtime: true,
+        duration: Some(Time::from_secs(7)),
+        ..Options::default()
+    };
+    let said = |space: &Namespace, words: &str| {
+        let output = space.command("sh").args(["-c", words]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (report, ping, page, moved) = std::thread::scope(|scope| {
+        let run = scope.spawn(|| lab::run(&lab, World::Sim, &options).unwrap());
+        let up = "for i in $(seq 100); do ip -o -4 address show dev wire0 2>/dev/null | grep -q inet && break; sleep 0.05; done; ";
+        let ping = said(&near, &format!("{up} ping -n -c 4 -i 0.2 10.9.0.2"));
+        let page = "curl -s -m 4 -o /dev/null -w '%{size_download}' http://10.9.0.2/50000";
+        let page = said(&near, page);
+        let server = scope.spawn(|| said(&far, "timeout 5 iperf3 -s -1"));
+        let client =
+            "for i in $(seq 20); do iperf3 -c 10.9.0.3 -n 200K -J && break; sleep 0.1; done";
+        let moved = said(&near, client);
+        (
+            run.join().unwrap(),
+            ping,
+            page,
+            (moved, server.join().unwrap()),
+        )
+    });
+    assert!(ping.contains("4 received"), "{ping}\n{report}");
+    let least = ping.split("= ").last().unwrap_or_default();
+    let least: f64 = least.split('/').next().unwrap().parse().unwrap();
+    // Late is what a machine may be, and never early.
+    assert!(least >= 40.0, "{ping}");
+    assert_eq!(page, "50000", "{report}");
+    match std::process::Command::new("iperf3")
+        .arg("--version")
+        .output()
+    {
+        Err(_) => println!("skipped in part: no iperf3"),
+        Ok(_) => assert!(
+            moved.0.contains("\"sum_received\"") && !moved.0.contains("\"error\""),
+            "{moved:?}"
+        ),
+    }
+    let pace = report.pace.as_ref().unwrap();
+    assert!(pace.entered > 20 && pace.left > 20, "{report}");
+    assert!(
+        pace.leaving.max > Time::ZERO && pace.behind.max > Time::ZERO,
+        "{report}"
+    );
+    let text = report.to_string();
+    assert!(
+        text.contains("in real time: simulated time was behind by p50 "),
+        "{text}"
+    );
+    assert!(
+        report.json().contains("\"realtime\":{\"behind\":"),
+        "{}",
+        report.json()
+    );
+}
+
+#[test]
+fn what_a_tap_cannot_be_is_told_at_its_place() {
+    let of = |keys: &str| {
+        fault(&format!(
+            "[node.a-long-name-of-a-tap]\nkind = 'tap'\n{keys}\n[node.k]\nkind = 'sink'\n\
+             [[link]]\nends = ['a-long-name-of-a-tap.0', 'k.0']\n"
+        ))
+    };
+    assert!(of("").contains("name the interface"), "{}", of(""));
+    assert!(of("name = 't0'\naddress = '10.0.0.0.1'").contains("is no address"));
+    assert!(of("name = 't0'\nnamespace = '../x'").contains("is no name of a namespace"));
+    assert!(of("name = 't0'\nadress = '10.0.0.1'").contains("address"));
+    let text = TAPS
+        .replace("'NEAR'", "'not there at all'")
+        .replace("'FAR'", "'nor this'");
+    let options = Options {
+        realtime: true,
+        duration: Some(Time::from_ns(1)),
+        ..Options::default()
+    };
+    let lab = lab::parse(&text).unwrap();
+    let error = lab::run(&lab, World::Sim, &options)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("looking for the namespace not there at all"),
+        "{error}"
+    );
+    // Programs in namespaces are for the world live, at any pace.
+    let lab = lab::parse(PAIR).unwrap();
+    let error = lab::run(&lab, World::Sim, &options).unwrap_err();
+    assert!(error.to_string().contains("--world live"), "{error}");
+}
+
+#[test]
+fn simulated_time_at_the_pace_of_the_clock_does_what_it_does_at_any_other() {
+    let text = "[node.a]\nkind = 'generator'\ncount = 500\ngap = '100 us'\n[node.b]\nkind = 'sink'\n\
+                [[link]]\nends = ['a.0', 'b.0']\nloss = 0.1\ndelay = '1 ms'\n";
+    let lab = lab::parse(text).unwrap();
+    let run = |realtime| {
+        let options = Options {
+            realtime,
+            ..Options::default()
+        };
+        let report = lab::run(&lab, World::Sim, &options).unwrap();
+        assert_eq!(report.pace.is_some(), realtime);
+        (
+            report.outcome,
+            report
+                .rows
+                .iter()
+                .map(|row| row.statistics.delays())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let ((paced, delays), (free, same)) = (run(true), run(false));
+    assert_eq!((&paced.nodes, &paced.links), (&free.nodes, &free.links));
+    assert_eq!(format!("{delays:?}"), format!("{same:?}"));
+    assert!(paced.ended >= free.ended, "{paced:?}");
 }

@@ -122,6 +122,17 @@ impl Namespace {
         }
     }
 
+    /// A namespace that is there already, such as `ip netns add NAME` makes one; it stays.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it may not be looked at.
+    pub fn existing(name: &str) -> Result<Namespace, NetnsError> {
+        let opened = File::open(PathBuf::from(NAMES).join(name));
+        let failed = |source| NetnsError::new(format!("looking for the namespace {name}"), source);
+        let fd = OwnedFd::from(opened.map_err(failed)?);
+        Ok(Namespace { fd, name: None })
+    }
+
     /// Runs `body` on a thread of its own inside the namespace, and returns what it returns. Sockets
     /// and threads that are made in it stay inside.
     ///

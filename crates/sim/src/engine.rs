@@ -9,7 +9,8 @@ use node::frame::LONGEST;
 use node::link::{LinkCounters, SHORTEST, seed_of};
 use node::outcome::{Direction, Finish, NodeOutcome};
 use node::{
-    Frame, Graph, Level, Member, Node, Out, Outcome, Pool, Port, Tap, Time, Transmitter, When,
+    Frame, Graph, Level, Member, Node, NodeId, Out, Outcome, Pool, Port, Tap, Time, Transmitter,
+    When,
 };
 use std::collections::BinaryHeap;
 
@@ -181,11 +182,56 @@ impl Sim {
     /// When time stands still.
     pub fn advance(&mut self) -> Result<(), SimError> {
         let result = self.run();
+        self.settle();
+        result
+    }
+
+    /// When something happens next; `None` when nothing is left to happen.
+    pub fn next(&self) -> Option<Time> {
+        self.air.agenda.first().map(|(due, _)| due.at)
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.air.now
+    }
+
+    /// Lets happen what is due up to a time, at most so many events; whether that was all. Then it is that time. For whoever
+    /// keeps the simulation to another clock.
+    ///
+    /// # Errors
+    /// When time stands still.
+    pub fn advance_to(&mut self, time: Time, most: u32) -> Result<bool, SimError> {
+        for _ in 0..most {
+            match self.air.agenda.first() {
+                Some((due, source)) if due.at <= time => self.one(due.at, source)?,
+                _ => {
+                    if time > self.air.now {
+                        (self.air.now, self.standing) = (time, 0);
+                    }
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Wakes a member of the graph now, though it did not ask for it: something outside of the graph has happened.
+    pub fn wake(&mut self, member: NodeId) {
+        self.call(member.0, |node, now, out| node.wake(now, out));
+    }
+
+    /// Ends a run that was advanced by hand.
+    pub fn end(&mut self, finish: Finish) {
+        self.finish = finish;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
         let now = self.air.now;
         for lane in &mut self.air.lanes {
             lane.settle(now);
         }
-        result
     }
 
     fn run(&mut self) -> Result<(), SimError> {
@@ -206,20 +252,26 @@ impl Sim {
                     progress(due.at, Some(self.until).filter(|until| *until < Time::MAX));
                 }
             }
-            if due.at > self.air.now {
-                self.air.now = due.at;
-                self.standing = 0;
-            }
-            self.events += 1;
-            let host = self.happen(source);
-            if self.standing > STUCK {
-                return Err(SimError::Stuck {
-                    node: self.hosts[host].name.clone(),
-                    at: self.air.now,
-                });
-            }
+            self.one(due.at, source)?;
         }
         Ok(())
+    }
+
+    /// Lets the next event happen.
+    fn one(&mut self, at: Time, source: usize) -> Result<(), SimError> {
+        if at > self.air.now {
+            self.air.now = at;
+            self.standing = 0;
+        }
+        self.events += 1;
+        let host = self.happen(source);
+        match self.standing > STUCK {
+            true => Err(SimError::Stuck {
+                node: self.hosts[host].name.clone(),
+                at: self.air.now,
+            }),
+            false => Ok(()),
+        }
     }
 
     /// What has come of it so far.

@@ -121,7 +121,7 @@ fn read_each<T>(
 }
 
 /// `10.0.0.1/24`; without a number of bits all of them count.
-fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
+pub(super) fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
     let wrong = || format!("`{text}` is no address; write one such as `10.0.0.1/24`");
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, Some(bits)),

@@ -1,9 +1,13 @@
 //! Members of a graph that are no nodes: the kernel's own stack for real programs, and ports that are
 //! there already.
 
+use super::WorldError;
 use crate::channel::Tls;
-use crate::netns::Route;
-use crate::port::{PortError, PortSpec, Receive, Received, RxCounters, Transmit, TxCounters};
+use crate::netns::{self, Batch, Namespace, Route};
+use crate::port::{
+    self, Options, Port as Opened, PortError, PortSpec, Receive, Received, RxCounters, Transmit,
+    TxCounters,
+};
 use node::{Frame, Node, Out, Port, Time};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -24,8 +28,53 @@ pub struct Outside {
     pub port: PortSpec,
     /// The member in whose namespace it is opened; `None` for that of this process.
     pub within: Option<usize>,
+    /// The name of the namespace that is there already in which it is opened, if there is no `within`.
+    pub namespace: Option<String>,
+    /// Addresses that its interface gets, and how many bits of each are the network's: of one that opening makes, such as a
+    /// TAP interface.
+    pub addresses: Vec<(IpAddr, u8)>,
     /// Key and certificates, if it is a channel that speaks TLS.
     pub tls: Option<Tls>,
+}
+
+impl Outside {
+    /// The port, where this thread is.
+    pub fn of(port: PortSpec) -> Outside {
+        Outside {
+            port,
+            within: None,
+            namespace: None,
+            addresses: Vec::new(),
+            tls: None,
+        }
+    }
+
+    /// Opens it, in its namespace if that is there already and has a name, else in that of this thread.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or does not get its addresses.
+    pub fn open(&self, options: &Options) -> Result<Opened, WorldError> {
+        match &self.namespace {
+            None => self.open_here(options),
+            Some(name) => Namespace::existing(name)?.enter(|| self.open_here(options))?,
+        }
+    }
+
+    fn open_here(&self, options: &Options) -> Result<Opened, WorldError> {
+        let options = Options {
+            tls: self.tls.clone(),
+            ..options.clone()
+        };
+        let opened = port::open(&self.port, &options)?;
+        if let PortSpec::Tap(name) = &self.port {
+            let mut batch = Batch::default();
+            for &(address, prefix) in &self.addresses {
+                batch.address(netns::number_here(name)?, name, address, prefix);
+            }
+            batch.send()?;
+        }
+        Ok(opened)
+    }
 }
 
 /// The kernel's stack in a namespace of its own.

@@ -185,8 +185,10 @@ impl Wires {
                     Some(Real::Stack(stack)) if port.index() >= stack.interfaces.len() => {
                         let within = Some(node.0);
                         let port = stack.ports[port.index() - stack.interfaces.len()].clone();
-                        let tls = None;
-                        self.outside(&Outside { port, within, tls })
+                        self.outside(&Outside {
+                            within,
+                            ..Outside::of(port)
+                        })
                     }
                     _ => self.within(hub, &hub_name(index, side)),
                 }
@@ -253,16 +255,11 @@ impl Wires {
     }
 
     fn outside(&self, outside: &Outside) -> Result<Port, WorldError> {
-        let options = Options {
-            tls: outside.tls.clone(),
-            ..Options::of_wires()
-        };
-        let open = || port::open(&outside.port, &options);
-        let port = match outside.within {
+        let open = || outside.open(&Options::of_wires());
+        match outside.within {
             None => open(),
             Some(member) => self.namespaces[member].enter(open)?,
-        };
-        Ok(port?)
+        }
     }
 }
 

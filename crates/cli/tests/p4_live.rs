@@ -224,10 +224,8 @@ fn an_exercise_of_the_p4_tutorials_is_up_and_its_hosts_run_what_other_terminals_
 
     // Nobody is found in a lab that is not up, or in a node that it has not.
     let none = run("at 'h9 true'");
-    assert!(
-        none.code == Some(1) || none.err.contains("there are: h1, h2"),
-        "{none:?}"
-    );
+    assert_eq!(none.code, Some(2));
+    assert!(none.err.contains("there are: h1, h2"), "{none:?}");
     let down = place.run_by(
         machine.command("timeout"),
         "wire lab exercise/lab.toml --attach h1",
@@ -281,6 +279,17 @@ fn a_controller_brings_the_exercises_program_to_a_lab_and_its_routes() {
     );
 }
 
+/// What `depths.py` printed where the first packet found nothing waiting, and the link carries three sevenths of what it is offered.
+#[track_caller]
+fn assert_deep(said: &str) {
+    let words: Vec<&str> = said.split_ascii_whitespace().collect();
+    let ["listening", "first", first, "deepest", deepest] = words[..] else {
+        panic!("{said}");
+    };
+    let deepest: u32 = deepest.parse().unwrap();
+    assert!(first == "0" && (20..=63).contains(&deepest), "{said}");
+}
+
 #[test]
 fn a_program_sees_what_waits_for_a_slow_link_of_a_live_lab() {
     let test = "depths of queues in a live lab";
@@ -293,18 +302,65 @@ fn a_program_sees_what_waits_for_a_slow_link_of_a_live_lab() {
     let depths = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4_live/depths.py");
     let script = format!(
         "at 'h2 python3 {depths}' > heard.txt & heard=$!
-         for i in $(seq 200); do grep -q listening heard.txt && break; sleep 0.05; done
+         for i in $(seq 200); do grep -qs listening heard.txt && break; sleep 0.05; done
          at 'h1 python3 {depths} h2'
          wait $heard; cat heard.txt"
     );
     let said = place
         .run_by(machine.command("timeout"), &beside(&script))
         .good();
-    let words: Vec<&str> = said.split_ascii_whitespace().collect();
-    let ["listening", "first", first, "deepest", deepest] = words[..] else {
-        panic!("{said}");
+    assert_deep(&said);
+}
+
+#[test]
+fn a_program_on_real_ports_sees_what_waits_for_the_kernels_queueing_discipline() {
+    let test = "depths of queues behind wire p4 run";
+    let Some(bed) = Bed::new(test) else {
+        return;
     };
-    // The link carries three sevenths of what it is offered.
-    let deepest: u32 = deepest.parse().unwrap();
-    assert!(first == "0" && (20..=63).contains(&deepest), "{said}");
+    if !has("python3", test) || !has("tc", test) {
+        return;
+    }
+    let (place, router, [near, far]) = (&bed.place, &bed.router, &bed.hosts);
+    let shape = "tc qdisc add dev x1 root tbf rate 500kbit burst 1600 limit 200000";
+    let shaped = place.run_by(router.command("timeout"), shape);
+    if shaped.code != Some(0) {
+        return println!("skipped: {test}: {}", shaped.err.trim());
+    }
+    place.write(
+        "entries.txt",
+        "table add route 10.79.1.0/24 do forward 02:00:00:00:00:01 0\n\
+         table add route 10.79.2.0/24 do forward 02:00:00:00:00:02 1\n",
+    );
+    for (host, number) in [near, far].into_iter().zip([1, 2]) {
+        let script = format!(
+            "ip neigh add 10.79.{number}.1 lladdr 02:00:00:00:00:fe dev eth0 && ip route add default via 10.79.{number}.1"
+        );
+        place.run_by(host.command("timeout"), &script).good();
+    }
+    let depths = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4_live/depths.py");
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/p4-exercise/pair.p4"
+    );
+    let run = format!(
+        "exec wire p4 run {program} --on x0 --on x1 --entries entries.txt --duration 25s 2> /dev/null"
+    );
+    std::thread::scope(|scope| {
+        let job = format!("{run} & echo $! > router.pid; wait $!");
+        let running = scope.spawn(move || place.run_by(router.command("timeout"), &job));
+        let wait = "for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 3 ] && break; sleep 0.05; done; sleep 0.1";
+        place.run_by(router.command("timeout"), wait).good();
+        let hears = format!("python3 {depths} > heard.txt");
+        let hears = scope.spawn(move || place.run_by(far.command("timeout"), &hears).good());
+        let sends = format!(
+            "for i in $(seq 200); do grep -qs listening heard.txt && break; sleep 0.05; done; python3 {depths} 10.79.2.2"
+        );
+        place.run_by(near.command("timeout"), &sends).good();
+        hears.join().unwrap();
+        place.run("kill -TERM $(cat router.pid)").good();
+        running.join().unwrap();
+    });
+    let said = String::from_utf8(place.read("heard.txt")).unwrap();
+    assert_deep(&said);
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Reads topology.json and each switch's sX-runtime.json as the tutorials' Mininet scripts do, and writes FOLDER/lab.toml for `wire lab`.
 /// Every switch then has the program and the entries of its sX-runtime.json, and serves P4Runtime at 127.0.0.1:50051 and up. For the
-/// exercise's controller the program and its P4Info are put into FOLDER/build, under the names that p4c gives them.
+/// exercise's controller the program and its P4Info are put into FOLDER/build, under the names that p4c gives them, and FOLDER/logs is made.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire p4 tutorial exercises/basic --solution
@@ -48,6 +48,9 @@ const SOLUTION: &str = "solution";
 /// The folder for what p4c makes.
 const BUILD: &str = "build";
 
+/// The folder into which the exercises' controllers write what they send.
+const LOGS: &str = "logs";
+
 impl Tutorial {
     /// Makes it.
     pub fn run(self) -> anyhow::Result<Verdict> {
@@ -59,7 +62,9 @@ impl Tutorial {
             folder.display()
         );
         let build = folder.join(BUILD);
-        std::fs::create_dir_all(&build).with_context(|| build.display().to_string())?;
+        for made in [&build, &folder.join(LOGS)] {
+            std::fs::create_dir_all(made).with_context(|| made.display().to_string())?;
+        }
         confine::reader(Still {
             writes: true,
             ..Still::default()

@@ -151,6 +151,10 @@ pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
         Some(address) if context.live => {
             let text = super::text_of(&folder.join(&read.program));
             let text = text.map_err(|reason| fault("program", reason))?;
+            if !address.ip().is_loopback() {
+                let open = "whoever reaches this address may change the program";
+                context.notes.add(format!("P4Runtime at {address}: {open}"));
+            }
             let served = Served {
                 address,
                 ports: read.ports,

@@ -8,6 +8,7 @@
 //! | `sink` | [`sink`] | takes TCP and UDP, counts loss, delay and jitter |
 //! | `http` | [`http`] | a user who asks a server for pages, and thinks in between |
 //! | `http-server` | [`http`] | answers with pages whose sizes are drawn |
+//! | `iperf3-server` | [`iperf3`] | takes what real iperf3 clients send |
 //! | `dns` | [`dns`] | asks for addresses |
 //! | `dns-server` | [`dns`] | knows addresses |
 //!
@@ -17,6 +18,7 @@
 pub mod bulk;
 pub mod dns;
 pub mod http;
+pub mod iperf3;
 pub mod ping;
 mod records;
 pub mod sink;
@@ -57,6 +59,8 @@ pub enum Config {
     Http(http::Config),
     /// See [`http`].
     HttpServer(http::ServerConfig),
+    /// See [`iperf3`].
+    Iperf3Server(iperf3::Config),
     /// See [`dns`].
     Dns(dns::Config),
     /// See [`dns`].
@@ -72,6 +76,7 @@ impl Config {
             Config::Sink(config) => Box::new(sink::Sink::new(config)),
             Config::Http(config) => Box::new(http::Client::new(config, seed)),
             Config::HttpServer(config) => Box::new(http::Server::new(config, seed)),
+            Config::Iperf3Server(config) => Box::new(iperf3::Server::new(config)),
             Config::Dns(config) => Box::new(dns::Client::new(config, client_port(me), seed)),
             Config::DnsServer(config) => Box::new(dns::Server::new(config)),
         }

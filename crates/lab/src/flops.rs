@@ -9,7 +9,7 @@ use crate::plan::NodePlan;
 use crate::table::{Table, cells, number, time};
 use crate::tree::What;
 use node::Time;
-use openflow::flops::{Report, Series};
+use openflow::flops::{Report, Row, Series};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,6 +62,10 @@ pub fn text(reports: &[Report]) -> String {
             report.of, "what", "times", "median", "p10", "p90", "sd", "loss", "wrong",
         ];
         let mut lines = vec![cells(&head)];
+        let counts = is_count_of_mods(report);
+        if counts {
+            lines[0].push("flow-mods/s".into());
+        }
         let loaded = report.rows.iter().any(|row| row.busy.is_some());
         if loaded {
             lines[0].push("processor".into());
@@ -78,7 +82,7 @@ pub fn text(reports: &[Report]) -> String {
             };
             let mut wrong = number(row.wrong);
             if row.series.is_empty() {
-                lines.push(vec![
+                let mut line = vec![
                     name,
                     "-".into(),
                     "0".into(),
@@ -88,7 +92,11 @@ pub fn text(reports: &[Report]) -> String {
                     "-".into(),
                     loss,
                     wrong,
-                ]);
+                ];
+                if counts {
+                    line.push("-".into());
+                }
+                lines.push(line);
                 continue;
             }
             for series in row.series.iter().filter(|series| is_shown(series)) {
@@ -110,6 +118,10 @@ pub fn text(reports: &[Report]) -> String {
                     std::mem::take(&mut loss),
                     std::mem::take(&mut wrong),
                 ]);
+                if let (true, Some(line)) = (counts, lines.last_mut()) {
+                    let rate = per_second(row, series);
+                    line.push(rate.map_or(String::new(), number));
+                }
                 if let (true, Some(busy), Some(line)) = (loaded, row.busy, lines.last_mut()) {
                     line.push(format!("{}.{}%", busy / 10, busy % 10));
                 }
@@ -128,6 +140,21 @@ fn is_shown(series: &Series) -> bool {
     !series.name.ends_with("the barrier") || series.times.iter().any(|time| *time > Time::ZERO)
 }
 
+/// Whether rows are about so many flow-mods.
+fn is_count_of_mods(report: &Report) -> bool {
+    is_update(report) && report.of == "entries"
+}
+
+/// Flow-mods a second, by the median of what is counted from the first of them on.
+fn per_second(row: &Row, series: &Series) -> Option<u64> {
+    let whole = ["transmission", "barrier", "first packet", "last packet"];
+    let median = series
+        .percentile(50)
+        .filter(|_| whole.contains(&series.name))?;
+    let rate = u128::from(row.x) * 1_000_000_000_000;
+    u64::try_from(rate.checked_div(median.as_ps().into())?).ok()
+}
+
 /// In the tests of the flow table most probes are meant to be dropped, and wrong are barriers behind which a probe
 /// still met the old table.
 fn is_update(report: &Report) -> bool {
@@ -142,10 +169,14 @@ pub fn lines(reports: &[Report]) -> Vec<Value> {
             let series = |series: &Series| {
                 let ps = |part| series.percentile(part).map(Time::as_ps);
                 let (mean, deviation) = series.mean_and_deviation();
-                json!({
+                let mut line = json!({
                     "what": series.name, "times": series.times.len(), "p10_ps": ps(10),
                     "median_ps": ps(50), "p90_ps": ps(90), "mean_ps": mean, "sd_ps": deviation,
-                })
+                });
+                if let Some(rate) = per_second(row, series).filter(|_| is_count_of_mods(report)) {
+                    line["per_second"] = rate.into();
+                }
+                line
             };
             let series: Vec<Value> = row.series.iter().map(series).collect();
             all.push(json!({

@@ -221,6 +221,8 @@ kind = 'host'
 address = '10.9.0.2/24'
 [[node.web.program]]
 run = 'http-server'
+[[node.web.program]]
+run = 'iperf3-server'
 [[link]]
 ends = ['near.0', 's.0']
 [[link]]
@@ -247,7 +249,7 @@ fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() 
 
     let options = Options {
         realtime: true,
-        duration: Some(Time::from_secs(7)),
+        duration: Some(Time::from_secs(9)),
         ..Options::default()
     };
     let said = |space: &Namespace, words: &str| {
@@ -264,12 +266,14 @@ fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() 
         let client =
             "for i in $(seq 20); do iperf3 -c 10.9.0.3 -n 200K -J && break; sleep 0.1; done";
         let moved = said(&near, client);
-        (
-            run.join().unwrap(),
-            ping,
-            page,
-            (moved, server.join().unwrap()),
-        )
+        let far = server.join().unwrap();
+        let own = ["-P 2 -J", "-R -J"].map(|how| {
+            said(
+                &near,
+                &format!("timeout 4 iperf3 -c 10.9.0.2 -n 200K {how}"),
+            )
+        });
+        (run.join().unwrap(), ping, page, (moved, far, own))
     });
     assert!(ping.contains("4 received"), "{ping}\n{report}");
     let least = ping.split("= ").last().unwrap_or_default();
@@ -282,10 +286,29 @@ fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() 
         .output()
     {
         Err(_) => println!("skipped in part: no iperf3"),
-        Ok(_) => assert!(
-            moved.0.contains("\"sum_received\"") && !moved.0.contains("\"error\""),
-            "{moved:?}"
-        ),
+        Ok(_) => {
+            let through = &moved.0;
+            assert!(through.contains("\"sum_received\""), "{moved:?}");
+            assert!(!through.contains("\"error\""), "{moved:?}");
+            let [own, refused] = &moved.2;
+            let json: serde_json::Value = serde_json::from_str(own).unwrap();
+            let bytes = json["end"]["sum_received"]["bytes"].as_u64();
+            let bytes = bytes.unwrap_or_else(|| panic!("{own}\n{report}"));
+            let flows = report.outcome.nodes.iter().flat_map(|node| &node.flows);
+            let flows = flows.filter(|flow| flow.program == "iperf3-server");
+            let counts: Vec<u64> = flows.map(|flow| flow.bytes).collect();
+            assert!(
+                counts.len() == 2 && counts.iter().all(|count| *count > 0),
+                "{report}"
+            );
+            // What was on its way at the end of the test is not in what the client was told.
+            let sum = counts.iter().sum();
+            assert!(
+                sum >= 200 << 10 && (1..=sum).contains(&bytes),
+                "{own}\n{report}"
+            );
+            assert!(refused.contains("not implemented"), "{refused}");
+        }
     }
     let pace = report.pace.as_ref().unwrap();
     assert!(pace.entered > 20 && pace.left > 20, "{report}");

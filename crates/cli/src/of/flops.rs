@@ -19,9 +19,9 @@ pub struct Flops {
     /// The tests
     #[arg(value_name = "TEST", default_values_t = ["actions".to_string(), "insert".into()])]
     tests: Vec<String>,
-    /// The switch: ours, or Open vSwitch (live only)
-    #[arg(long, value_enum, default_value_t = Device::Wire)]
-    switch: Device,
+    /// The switch: ours, or Open vSwitch (live only); or both, one after the other: wire,openvswitch
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "wire")]
+    switch: Vec<Device>,
     /// Where to run it
     #[arg(long, value_enum, default_value_t = Place::Sim)]
     world: Place,
@@ -96,7 +96,7 @@ impl Flops {
     /// Runs the tests, one after another.
     pub fn run(self) -> anyhow::Result<Verdict> {
         anyhow::ensure!(
-            self.switch == Device::Wire || self.world == Place::Live,
+            self.world == Place::Live || !self.switch.contains(&Device::Openvswitch),
             "Open vSwitch runs in real time only: add --world live"
         );
         let mut stdout = Output::open(&Buffering::default())?;
@@ -104,20 +104,36 @@ impl Flops {
             Place::Sim => World::Sim,
             Place::Live => World::Live,
         };
-        let text = self.lab();
-        let lab =
-            lab::parse(&text).map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
-        let options = Options {
-            dry: true,
-            stop: Some(live::signal::stop_requested),
-            ..Options::default()
-        };
-        let report = lab::run(&lab, world, &options)?;
-        let text = match self.json {
-            true => report.json(),
-            false => lab::flops::text(&report.flops),
-        };
-        stdout.write(text.as_bytes())?;
+        let (mut devices, mut flops) = (Vec::new(), Vec::new());
+        for &switch in &self.switch {
+            let text = self.lab(switch);
+            let lab = lab::parse(&text)
+                .map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
+            let options = Options {
+                dry: true,
+                stop: Some(live::signal::stop_requested),
+                ..Options::default()
+            };
+            let report = lab::run(&lab, world, &options)?;
+            let name = self.device(switch);
+            let mut text = match self.json {
+                true => report.json(),
+                false => lab::flops::text(&report.flops),
+            };
+            if self.switch.len() > 1 && !self.json {
+                text = format!("\n{name}\n{text}");
+            }
+            stdout.write(text.as_bytes())?;
+            stdout.flush()?;
+            devices.push(Measured {
+                name: name.into(),
+                lines: lab::flops::lines(&report.flops),
+            });
+            flops.extend(report.flops);
+            if live::signal::stop_requested() {
+                break;
+            }
+        }
         stdout.finish()?;
         if self.world == Place::Sim {
             eprintln!(
@@ -125,32 +141,25 @@ impl Flops {
             );
         }
         if let Some(path) = &self.plot {
-            let device = Measured {
-                name: self.device().into(),
-                lines: lab::flops::lines(&report.flops),
-            };
-            let title = format!("OFLOPS: {}", device.name);
-            match figure(&title, &[device]) {
+            let names: Vec<&str> = devices.iter().map(|device| &device.name[..]).collect();
+            let title = format!("OFLOPS: {}", names.join(", "));
+            match figure(&title, &devices) {
                 Some(figure) => picture(&figure, path)?,
                 None => eprintln!("wire: no figure: what actions take is a table"),
             }
         }
-        let done = report.flops.len();
-        if Verdict::if_done(done == self.tests.len()) == Verdict::Stopped {
+        let (done, all) = (flops.len(), self.tests.len() * self.switch.len());
+        if Verdict::if_done(done == all) == Verdict::Stopped {
             return Ok(Verdict::Stopped);
         }
-        anyhow::ensure!(
-            done == self.tests.len(),
-            "stopped after {done} of {} tests",
-            self.tests.len()
-        );
-        let good = report.flops.iter().all(|one| one.faults.is_empty());
+        anyhow::ensure!(done == all, "stopped after {done} of {all} tests");
+        let good = flops.iter().all(|one| one.faults.is_empty());
         Ok(Verdict::if_good(good))
     }
 
     /// What the switch is called.
-    fn device(&self) -> &'static str {
-        match (self.switch, self.world) {
+    fn device(&self, switch: Device) -> &'static str {
+        match (switch, self.world) {
             (Device::Wire, Place::Sim) => "Wireline, simulated",
             (Device::Wire, Place::Live) => "Wireline",
             (Device::Openvswitch, _) => "Open vSwitch",
@@ -158,7 +167,7 @@ impl Flops {
     }
 
     /// A lab for the tests.
-    fn lab(&self) -> String {
+    fn lab(&self, switch: Device) -> String {
         let Flops {
             tests,
             protocol,
@@ -182,7 +191,12 @@ impl Flops {
         let (snmp, community) = (snmp.unwrap_or_default(), &self.community);
         let others = others.map(|others| format!("others = {others}"));
         let others = others.unwrap_or_default();
-        let switch = match self.switch {
+        // Which of several a report is of.
+        let name = match self.switch.len() {
+            1 => "flops",
+            _ => self.device(switch),
+        };
+        let switch = match switch {
             Device::Wire => "kind = \"openflow-switch\"",
             Device::Openvswitch => {
                 "kind = \"openvswitch\"\nprotocols = [\"OpenFlow10\", \"OpenFlow13\"]"
@@ -194,7 +208,7 @@ impl Flops {
             Place::Live => "rate = \"unlimited\"",
         };
         format!(
-            "[lab]\nname = \"flops\"\n[default.link]\n{link}\n\
+            "[lab]\nname = {name:?}\n[default.link]\n{link}\n\
              [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = {protocol:?}\ncount = {count}\n\
              rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\n{rates}\ntime = {time:?}\n\
              {others}\n{snmp}\ncommunity = {community:?}\n\

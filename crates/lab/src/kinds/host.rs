@@ -7,13 +7,14 @@ use hosts::program::Config as Program;
 use node::Node;
 
 /// The programs by the names of `run`.
-const PROGRAMS: [&str; 8] = [
+const PROGRAMS: [&str; 9] = [
     "ping",
     "bulk",
     "udp",
     "sink",
     "http",
     "http-server",
+    "iperf3-server",
     "dns",
     "dns-server",
 ];
@@ -61,6 +62,7 @@ fn program(section: &Value) -> Result<Program, Fault> {
         "sink" => Program::Sink(section.read()?),
         "http" => Program::Http(section.read()?),
         "http-server" => Program::HttpServer(section.read()?),
+        "iperf3-server" => Program::Iperf3Server(section.read()?),
         "dns" => Program::Dns(section.read()?),
         "dns-server" => Program::DnsServer(section.read()?),
         _ => {

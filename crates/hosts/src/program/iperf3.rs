@@ -1,0 +1,364 @@
+//! A server for real iperf3 clients, by TCP, from client to server: what `iperf3 -c HOST`, `-P`, `-n` and `-t` want.
+//!
+//! `port`, 5201; `buffer`, 1 MiB: of each connection. One test at a time, as iperf3 does it; another client is refused meanwhile. What it
+//! does not do - UDP, the other direction (`-R`, `--bidir`) - it refuses as not implemented.
+//!
+//! The protocol is iperf 3's: a control connection and one for each stream, each of which begins with the client's cookie. On the control
+//! connection a byte names the next state; parameters and results are JSON behind a length of four bytes.
+
+use super::records::Records;
+use super::{BUFFER, BUFFERS, Claim, Congestion, Here, Net, Program};
+use crate::connections::{Id, Manner};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use node::Flow;
+
+/// What a server is made from.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Where it listens.
+    pub port: u16,
+    /// Bytes of a connection's buffer in each direction.
+    pub buffer: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            port: 5201,
+            buffer: BUFFER,
+        }
+    }
+}
+
+/// Bytes of a cookie.
+const COOKIE: usize = 37;
+/// The longest JSON that a client sends.
+const LONGEST: usize = 64 << 10;
+/// The most streams of a test, as iperf3 has it.
+const MOST: u64 = 128;
+
+/// States, as they are sent.
+const TEST_START: u8 = 1;
+const TEST_RUNNING: u8 = 2;
+const TEST_END: u8 = 4;
+const PARAM_EXCHANGE: u8 = 9;
+const CREATE_STREAMS: u8 = 10;
+const EXCHANGE_RESULTS: u8 = 13;
+const DISPLAY_RESULTS: u8 = 14;
+const ACCESS_DENIED: u8 = -1i8 as u8;
+const SERVER_ERROR: u8 = -2i8 as u8;
+/// iperf3's `IEUNIMP`: not implemented.
+const UNIMPLEMENTED: u32 = 13;
+
+/// What is expected next on the control connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Parameters,
+    Streams,
+    Running,
+    Results,
+    Done,
+}
+
+/// A test under way.
+struct Test {
+    control: Id,
+    cookie: Vec<u8>,
+    step: Step,
+    /// How many streams there are to be, and those that there are.
+    wanted: usize,
+    streams: Vec<Id>,
+}
+
+/// A connection.
+struct Open {
+    flow: Flow,
+    /// What has come and is not yet understood.
+    came: Vec<u8>,
+    /// What is to be sent.
+    leaves: Vec<u8>,
+    /// It carries data.
+    stream: bool,
+    /// It ends when all is sent.
+    last: bool,
+}
+
+pub(crate) struct Server {
+    config: Config,
+    open: BTreeMap<Id, Open>,
+    test: Option<Test>,
+    over: Records,
+}
+
+impl Server {
+    pub fn new(config: Config) -> Server {
+        Server {
+            config,
+            open: BTreeMap::new(),
+            test: None,
+            over: Records::default(),
+        }
+    }
+
+    /// Reads what has come on a connection.
+    fn read(&mut self, id: Id, here: &mut Here<'_>) {
+        let now = here.now;
+        let (Some(open), Some(socket)) = (self.open.get_mut(&id), here.socket(id)) else {
+            return;
+        };
+        let mut count = 0;
+        while socket.can_recv() && open.came.len() <= LONGEST {
+            let (stream, came) = (open.stream, &mut open.came);
+            let read = socket.recv(|bytes| {
+                if !stream {
+                    came.extend_from_slice(bytes);
+                }
+                (bytes.len(), bytes.len())
+            });
+            count += read.unwrap_or(0);
+        }
+        if open.stream && count > 0 {
+            open.flow.bytes += count as u64;
+            open.flow.packets += 1;
+            open.flow.ended = now;
+        }
+        // The far end has said all; before a connection is open, neither end may say anything.
+        if !socket.may_recv() && socket.may_send() {
+            open.flow.done = true;
+            open.last = true;
+        }
+    }
+
+    /// Acts on what has come, as far as it is whole.
+    fn act(&mut self, id: Id) {
+        let Some(open) = self.open.get_mut(&id).filter(|open| !open.stream) else {
+            return;
+        };
+        let known = self.test.as_mut().filter(|test| test.control == id);
+        let Some(test) = known else {
+            if open.came.len() < COOKIE {
+                return;
+            }
+            let cookie: Vec<u8> = open.came.drain(..COOKIE).collect();
+            match &mut self.test {
+                None => {
+                    open.leaves.push(PARAM_EXCHANGE);
+                    self.test = Some(Test {
+                        control: id,
+                        cookie,
+                        step: Step::Parameters,
+                        wanted: 1,
+                        streams: Vec::new(),
+                    });
+                }
+                Some(test) if test.step == Step::Streams && test.cookie == cookie => {
+                    open.stream = true;
+                    open.flow.bytes = core::mem::take(&mut open.came).len() as u64;
+                    test.streams.push(id);
+                    if test.streams.len() == test.wanted {
+                        test.step = Step::Running;
+                        let control = test.control;
+                        self.say(control, &[TEST_START, TEST_RUNNING]);
+                    }
+                }
+                Some(_) => {
+                    open.leaves.push(ACCESS_DENIED);
+                    open.last = true;
+                }
+            }
+            return;
+        };
+        match test.step {
+            Step::Parameters => {
+                let Some(text) = taken(&mut open.came) else {
+                    return;
+                };
+                let on =
+                    |key: &str| value_of(&text, key).is_some_and(|value| value.starts_with("true"));
+                let parallel = value_of(&text, "parallel").and_then(number).unwrap_or(1);
+                let foreign = ["udp", "sctp", "reverse", "bidirectional"]
+                    .into_iter()
+                    .any(on);
+                if foreign || !(1..=MOST).contains(&parallel) {
+                    open.leaves.push(SERVER_ERROR);
+                    open.leaves.extend(UNIMPLEMENTED.to_be_bytes());
+                    open.leaves.extend([0; 4]);
+                    (open.last, test.step) = (true, Step::Done);
+                    return;
+                }
+                (test.wanted, test.step) = (parallel as usize, Step::Streams);
+                open.leaves.push(CREATE_STREAMS);
+            }
+            Step::Running if open.came.first() == Some(&TEST_END) => {
+                open.came.remove(0);
+                test.step = Step::Results;
+                open.leaves.push(EXCHANGE_RESULTS);
+            }
+            Step::Results => {
+                let Some(theirs) = taken(&mut open.came) else {
+                    return;
+                };
+                test.step = Step::Done;
+                let streams = test.streams.clone();
+                let text = self.results(&streams, &theirs);
+                let mut answer = (text.len() as u32).to_be_bytes().to_vec();
+                answer.extend(text.into_bytes());
+                answer.push(DISPLAY_RESULTS);
+                self.say(id, &answer);
+            }
+            _ => {
+                // The client is done, or gives up.
+                if !open.came.is_empty() {
+                    open.came.clear();
+                    open.last = true;
+                }
+            }
+        }
+    }
+
+    /// What was counted, with the numbers that the client has given its streams.
+    fn results(&self, streams: &[Id], theirs: &str) -> String {
+        let numbers = theirs.match_indices("\"id\"").filter_map(|(at, _)| {
+            let rest = theirs[at + 4..].trim_start().strip_prefix(':')?;
+            number(rest.trim_start())
+        });
+        let each = numbers.zip(streams).map(|(number, id)| {
+            let flow = self.open.get(id).map(|open| &open.flow);
+            let (bytes, seconds) = flow.map_or((0, 0.0), |flow| {
+                (flow.bytes, (flow.ended - flow.begun).as_secs_f64())
+            });
+            format!(
+                "{{\"id\":{number},\"bytes\":{bytes},\"retransmits\":-1,\"jitter\":0,\"errors\":0,\"packets\":0,\
+                 \"start_time\":0,\"end_time\":{seconds}}}"
+            )
+        });
+        let each: Vec<String> = each.collect();
+        format!(
+            "{{\"cpu_util_total\":0,\"cpu_util_user\":0,\"cpu_util_system\":0,\"sender_has_retransmits\":-1,\
+             \"streams\":[{}]}}",
+            each.join(",")
+        )
+    }
+
+    fn say(&mut self, id: Id, bytes: &[u8]) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.leaves.extend_from_slice(bytes);
+        }
+    }
+
+    /// Sends what there is to be sent.
+    fn write(&mut self, id: Id, here: &mut Here<'_>) {
+        let (Some(open), Some(socket)) = (self.open.get_mut(&id), here.socket(id)) else {
+            return;
+        };
+        while socket.can_send() && !open.leaves.is_empty() {
+            match socket.send_slice(&open.leaves) {
+                Ok(sent) => drop(open.leaves.drain(..sent)),
+                Err(_) => break,
+            }
+        }
+        if open.last && open.leaves.is_empty() && socket.may_send() {
+            socket.close();
+        }
+    }
+}
+
+/// Takes a text with its length before it, if it is whole. One that is too long leaves nothing to be read.
+fn taken(came: &mut Vec<u8>) -> Option<String> {
+    let length = u32::from_be_bytes(*came.first_chunk::<4>()?) as usize;
+    if length > LONGEST - 4 {
+        came.clear();
+        return Some(String::new());
+    }
+    let text = came.get(4..4 + length)?;
+    let text = String::from_utf8_lossy(text).into_owned();
+    came.drain(..4 + length);
+    Some(text)
+}
+
+/// What stands behind a key in a flat JSON object, to its end.
+fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("\"{key}\""))?;
+    Some(rest.trim_start().strip_prefix(':')?.trim_start())
+}
+
+fn number(text: &str) -> Option<u64> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+impl Program for Server {
+    fn claims(&self) -> Vec<Claim> {
+        let manner = Manner {
+            buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
+            congestion: Congestion::Cubic,
+            timeout: None,
+        };
+        [Claim::Tcp(self.config.port, manner)].into()
+    }
+
+    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+        if new {
+            let (own, far) = here.ends(id).map_or_else(Default::default, |(own, far)| {
+                (own.to_string(), far.to_string())
+            });
+            let flow = Flow {
+                program: "iperf3-server",
+                from: own,
+                to: far,
+                begun: here.now,
+                ended: here.now,
+                ..Flow::default()
+            };
+            let open = Open {
+                flow,
+                came: Vec::new(),
+                leaves: Vec::new(),
+                stream: false,
+                last: false,
+            };
+            self.open.insert(id, open);
+        }
+        self.read(id, here);
+        self.act(id);
+        self.write(id, here);
+        // A stream that has come lets the test begin.
+        if let Some(control) = self.test.as_ref().map(|test| test.control)
+            && control != id
+        {
+            self.write(control, here);
+            here.drive(control);
+        }
+    }
+
+    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+        if let Some(open) = self.open.remove(&id).filter(|open| open.stream) {
+            self.over.add(open.flow);
+        }
+        if let Some(test) = self.test.take_if(|test| test.control == id) {
+            for stream in test.streams {
+                if let Some(open) = self.open.get_mut(&stream) {
+                    open.last = true;
+                    self.write(stream, here);
+                    here.drive(stream);
+                }
+            }
+        }
+    }
+
+    fn flows(&self, _: &Net, visit: &mut dyn FnMut(Flow)) {
+        self.over.show(visit);
+        let streams = self.open.values().filter(|open| open.stream);
+        streams.for_each(|open| visit(open.flow.clone()));
+    }
+}

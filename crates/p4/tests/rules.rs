@@ -317,3 +317,126 @@ fn what_is_never_used_is_told() {
     assert_eq!(warnings(&ingress("@noWarn(\"unused\") bit<8> x;", "")), []);
     assert_eq!(warnings(&ingress("bit<8> x;", "x = 1; m.x = x;")), []);
 }
+
+/// A program for v1model, with parts of its own.
+fn switch(fields: &str, states: &str, locals: &str, apply: &str, emits: &str) -> String {
+    format!(
+        "#include <core.p4>\n#include <v1model.p4>
+header a_t {{ bit<8> x; bit<8> y; }}
+{fields}
+struct meta {{ }}
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {{ {states} }}
+control V(inout headers h, inout meta m) {{ apply {{ }} }}
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {{ {locals} apply {{ {apply} }} }}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) {{ apply {{ }} }}
+control D(packet_out p, in headers h) {{ apply {{ {emits} }} }}
+V1Switch(P(), V(), I(), E(), V(), D()) main;"
+    )
+}
+
+/// The codes of the warnings.
+fn codes(text: &str) -> Vec<&'static str> {
+    told(text).into_iter().map(|(_, code, _)| code).collect()
+}
+
+const TWO: &str = "struct headers { a_t a; a_t b; }";
+/// `b` follows only some packets' `a`.
+const SOME: &str =
+    "state start { p.extract(h.a); transition select(h.a.x) { 1: more; default: accept; } }
+    state more { p.extract(h.b); transition accept; }";
+const ALL: &str = "state start { p.extract(h.a); p.extract(h.b); transition accept; }";
+const TABLE: &str = "table t { key = { h.b.x: exact; } actions = { NoAction; } }";
+
+#[test]
+fn a_header_that_nothing_extracts_is_told_where_it_is_used() {
+    let one = "state start { p.extract(h.a); transition accept; }";
+    let program = |locals, apply| switch(TWO, one, locals, apply, "p.emit(h);");
+    assert_eq!(codes(&program("", "h.a.y = 1;")), [""; 0]);
+    assert_eq!(codes(&program("", "h.a.y = h.b.x;")), ["invalid-header"]);
+    for made in [
+        "h.b.setValid(); h.b = { 1, 2 };",
+        "h.b.setValid(); h.b.x = 1;",
+        "h.b = h.a; h.b.x = 1;",
+    ] {
+        assert_eq!(codes(&program("", made)), [""; 0], "{made}");
+    }
+    let fields = "struct headers { a_t a; @noWarn(\"invalid-header\") a_t b; }";
+    let silent = switch(fields, one, "", "h.a.y = h.b.x;", "p.emit(h);");
+    assert_eq!(codes(&silent), [""; 0]);
+}
+
+#[test]
+fn a_header_that_no_deparser_emits_is_told() {
+    let program = |fields, apply, emits| switch(fields, ALL, "", apply, emits);
+    assert_eq!(codes(&program(TWO, "", "p.emit(h);")), [""; 0]);
+    assert_eq!(
+        codes(&program(TWO, "", "p.emit(h.a); p.emit(h.b);")),
+        [""; 0]
+    );
+    assert_eq!(codes(&program(TWO, "", "p.emit(h.a);")), ["not-emitted"]);
+    // One word about a deparser that is empty.
+    assert_eq!(codes(&program(TWO, "", "")), ["not-emitted"]);
+    // Taken away, or living on in another header, on purpose.
+    assert_eq!(
+        codes(&program(TWO, "h.b.setInvalid();", "p.emit(h.a);")),
+        [""; 0]
+    );
+    assert_eq!(codes(&program(TWO, "h.a = h.b;", "p.emit(h.a);")), [""; 0]);
+    let silent = "struct headers { a_t a; @noWarn(\"not-emitted\") a_t b; }";
+    assert_eq!(codes(&program(silent, "", "p.emit(h.a);")), [""; 0]);
+    let controllers = "@controller_header(\"packet_out\") header out_t { bit<8> x; bit<8> y; }
+        struct headers { a_t a; out_t b; }";
+    assert_eq!(codes(&program(controllers, "", "p.emit(h.a);")), [""; 0]);
+}
+
+#[test]
+fn a_key_of_a_header_that_not_every_packet_has_is_told() {
+    let program = |states, table, apply| switch(TWO, states, table, apply, "p.emit(h);");
+    assert_eq!(
+        codes(&program(SOME, TABLE, "t.apply();")),
+        ["invalid-header"]
+    );
+    assert_eq!(codes(&program(ALL, TABLE, "t.apply();")), [""; 0]);
+    let guarded = "if (h.b.isValid()) { t.apply(); }";
+    assert_eq!(codes(&program(SOME, TABLE, guarded)), [""; 0]);
+    let chain = "if (h.a.x == 2) { } else if (t.apply().hit) { }";
+    assert_eq!(codes(&program(SOME, TABLE, chain)), [""; 0]);
+    let both = "if (h.b.isValid() && t.apply().hit) { }";
+    assert_eq!(codes(&program(SOME, TABLE, both)), [""; 0]);
+    let alone = "if (t.apply().hit) { }";
+    assert_eq!(codes(&program(SOME, TABLE, alone)), ["invalid-header"]);
+    let asks = TABLE.replace("h.b.x: exact;", "h.b.isValid(): exact; h.b.x: ternary;");
+    assert_eq!(codes(&program(SOME, &asks, "t.apply();")), [""; 0]);
+    let silent = format!("@noWarn(\"invalid-header\") {TABLE}");
+    assert_eq!(codes(&program(SOME, &silent, "t.apply();")), [""; 0]);
+}
+
+#[test]
+fn a_table_that_is_applied_again_on_one_way_is_told() {
+    let program = |apply| switch(TWO, ALL, TABLE, apply, "p.emit(h);");
+    assert_eq!(codes(&program("t.apply(); t.apply();")), ["applied-twice"]);
+    assert_eq!(
+        codes(&program("if (h.a.x == 1) { t.apply(); } t.apply();")),
+        ["applied-twice"]
+    );
+    for once in [
+        "if (h.a.x == 1) { t.apply(); } else { t.apply(); }",
+        "if (h.a.x == 1) { t.apply(); } else if (h.a.x == 2) { t.apply(); }",
+        "if (h.a.x == 1) { t.apply(); exit; } t.apply();",
+        "if (h.a.x == 1) { t.apply(); } else if (t.apply().hit) { }",
+        "switch (h.a.x) { 1: { t.apply(); } 2: { t.apply(); } }",
+    ] {
+        assert_eq!(codes(&program(once)), [""; 0], "{once}");
+    }
+}
+
+#[test]
+fn two_keys_of_longest_prefixes_are_told() {
+    let table = |second| {
+        let keys = format!("h.a.x: lpm; h.b.x: {second};");
+        let table = TABLE.replace("h.b.x: exact;", &keys);
+        codes(&switch(TWO, ALL, &table, "t.apply();", "p.emit(h);"))
+    };
+    assert_eq!(table("lpm"), ["lpm-keys"]);
+    assert_eq!(table("ternary"), [""; 0]);
+}

@@ -3,6 +3,7 @@
 mod annotations;
 mod entries;
 mod flow;
+mod headers;
 mod names;
 mod parsers;
 mod tables;
@@ -12,7 +13,7 @@ mod v1model;
 mod walk;
 
 use super::Checked;
-use crate::ast::{Declaration, DeclarationKind, NodeId};
+use crate::ast::{Annotation, AnnotationBody, Declaration, DeclarationKind, NodeId};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::types::Type;
 use alloc::collections::BTreeMap;
@@ -76,5 +77,18 @@ pub(super) fn run(checked: &Checked, diagnostics: &mut Diagnostics) {
     if !rules.diagnostics.failed() {
         uninitialized::run(&mut rules);
         unused::run(&mut rules);
+        headers::run(&mut rules);
     }
+}
+
+/// Whether `@noWarn` asks for silence about a warning with this code.
+fn is_silenced(annotations: &[Annotation], code: &str) -> bool {
+    annotations
+        .iter()
+        .any(|annotation| match &*annotation.name.text {
+            "noWarn" => matches!(&annotation.body, AnnotationBody::Tokens(tokens)
+                if tokens.is_empty() || tokens.iter().any(|token| token.trim_matches('"') == code)),
+            "hidden" | "unused" => code == "unused",
+            _ => false,
+        })
 }

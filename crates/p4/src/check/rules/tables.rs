@@ -23,7 +23,21 @@ impl<'a> Rules<'a> {
         let mut listed = false;
         for property in &table.properties {
             match &property.kind {
-                TablePropertyKind::Key(keys) => keys.iter().for_each(|key| self.key(key)),
+                TablePropertyKind::Key(keys) => {
+                    keys.iter().for_each(|key| self.key(key));
+                    let mut lpm = keys.iter().filter(|key| &*key.match_kind.text == "lpm");
+                    if let (Some(first), Some(second)) = (lpm.next(), lpm.next()) {
+                        self.tell(
+                            Diagnostic::warning(
+                                "lpm-keys",
+                                second.span,
+                                "this table has more than one `lpm` key: which of two entries is the longer is not defined",
+                            )
+                            .note(first.span, "the first one")
+                            .help("make all of them but one `ternary`, and give the entries priorities"),
+                        );
+                    }
+                }
                 TablePropertyKind::Actions(actions) => {
                     listed = true;
                     for action in actions {

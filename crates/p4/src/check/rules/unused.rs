@@ -1,9 +1,9 @@
 //! What is declared and never used.
 
-use super::Rules;
+use super::{Rules, is_silenced};
 use crate::ast::{
-    Annotation, AnnotationBody, Declaration, DeclarationKind, Expression, ExpressionKind, Name,
-    NodeId, Statement, StatementKind,
+    Declaration, DeclarationKind, Expression, ExpressionKind, Name, NodeId, Statement,
+    StatementKind,
 };
 use crate::diagnostic::Diagnostic;
 use alloc::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub(super) fn run(rules: &mut Rules<'_>) {
         let Some((name, what)) = rules.named(declaration, !top.contains(&declaration.id)) else {
             continue;
         };
-        if name.text.starts_with('_') || is_silenced(&declaration.annotations) {
+        if name.text.starts_with('_') || is_silenced(&declaration.annotations, "unused") {
             continue;
         }
         let is_used = used.contains(&declaration.id);
@@ -93,17 +93,6 @@ fn each_statement<'a>(declaration: &'a Declaration, visit: &mut impl FnMut(&'a S
     for statement in list {
         super::walk::statements(statement, visit);
     }
-}
-
-fn is_silenced(annotations: &[Annotation]) -> bool {
-    annotations
-        .iter()
-        .any(|annotation| match &*annotation.name.text {
-            "noWarn" => matches!(&annotation.body, AnnotationBody::Tokens(tokens)
-            if tokens.is_empty() || tokens.iter().any(|token| &**token == "\"unused\"")),
-            "hidden" | "unused" => true,
-            _ => false,
-        })
 }
 
 impl<'a> Rules<'a> {

@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The type of a number without a width where an object has `_` for the type, as in `execute(0)` of a `RegisterAction<T, _, U>`: 32 bits, or as
-    /// many as it takes. p4c lets it stay without a width there; here whoever runs it is given one. The `_` stays open for other calls.
+    /// many as it takes. p4c refuses it, and asks for a width. The `_` stays open for other calls.
     fn width_for_any(&self, argument: &Expression, have: &Type, want: &Type) -> Option<Type> {
         let Type::Variable(index) = self.shallow(want) else {
             return None;

@@ -831,7 +831,7 @@ fn an_open_type_of_a_parameter_is_new_in_each_call() {
             "Action<bit<32>, bit<8>, bit<16>>(a) x; Action<bit<16>, bit<16>, bit<16>>(b) z;
              apply { y = x.execute(0) + z.execute(1); }",
             "Store<bit<32>, bit<9>>(1) d; Pair<bit<32>>(a, d) p; apply { }",
-            // A number alone, as p4c takes it; it does not say what the type is for other calls.
+            // A number alone, which p4c refuses; it does not say what the type is for other calls.
             "Action<bit<32>, _, bit<16>>(a) x; apply { y = x.execute(0) + x.execute(8w1) + x.execute(2); }",
             "Action<bit<32>, _, bit<16>>(a) x; apply { y = x.execute(-1) + x.execute(0xfffffffff); }",
             // What only the call would tell stays open.

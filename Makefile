@@ -2,7 +2,9 @@
 
 WIRE = target/release/wire
 
-.PHONY: demo test check bench fuzz soak docs build
+.PHONY: demo test check bench fuzz soak docs build install
+
+PREFIX ?= /usr/local
 
 demo: build ## two hosts, a switch and a 1 s delay box in exact simulated time
 	$(WIRE) lab examples/first-light/lab.toml
@@ -10,6 +12,9 @@ demo: build ## two hosts, a switch and a 1 s delay box in exact simulated time
 build:
 	@.ci/setup build
 	cargo build --release --locked -p wireline-cli
+
+install: build ## the command, the papers' names for it, manual pages and completions, below PREFIX (/usr/local)
+	.ci/install $(WIRE) $(PREFIX)
 
 test: ## every check and every test
 	@.ci/setup test

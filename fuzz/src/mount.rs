@@ -41,7 +41,7 @@ fn written(mut writer: Writer, data: &[u8], piece: usize, refuse: usize) -> Kept
         }
     }
     kept.refuse = 0;
-    writer.finish(&mut kept);
+    writer.finish(false, &mut kept);
     kept
 }
 

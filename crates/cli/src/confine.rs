@@ -63,7 +63,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
             PortSpec::Udp { .. } => keep |= timed,
             PortSpec::Capture(_) | PortSpec::Path(_) => path = true,
             PortSpec::Channel(spec) => path |= matches!(spec.place, live::channel::Place::Path(_)),
-            PortSpec::Standard => {}
+            PortSpec::Standard | PortSpec::Dummy(_) => {}
         }
     }
     if path {

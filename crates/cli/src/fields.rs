@@ -57,13 +57,20 @@ const NAMES: [(&str, Field); 13] = [
     ("payload", Field::Payload),
 ];
 
+/// Names that mean the same.
+const ALSO: [(&str, Field); 1] = [
+    // Paper 000 section 6.1.
+    ("etherheader", Field::Ether),
+];
+
 /// The value of a field that a packet does not have.
 const NONE: &[u8] = b"-";
 
 impl FromStr for Field {
     type Err = anyhow::Error;
     fn from_str(name: &str) -> anyhow::Result<Field> {
-        match NAMES.iter().find(|(known, _)| *known == name) {
+        let mut names = NAMES.iter().chain(&ALSO);
+        match names.find(|(known, _)| *known == name) {
             Some((_, field)) => Ok(*field),
             None => {
                 let known = NAMES.map(|(known, _)| known).join(" ");

@@ -11,6 +11,7 @@ mod json;
 mod print;
 
 mod blocks;
+mod called;
 mod cat;
 mod columns;
 mod complaints;
@@ -171,7 +172,8 @@ impl Verdict {
 fn main() -> ExitCode {
     live::signal::take_term();
     // Errors in the arguments end here, with exit code 2.
-    let wire = Wire::from_arg_matches(&help::command().get_matches());
+    let arguments = called::arguments(std::env::args_os().collect());
+    let wire = Wire::from_arg_matches(&help::command().get_matches_from(arguments));
     let wire = wire.unwrap_or_else(|error| error.exit());
     let code = match wire.command.run() {
         Ok(verdict) => verdict.code(),

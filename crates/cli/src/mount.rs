@@ -1,8 +1,9 @@
 //! `wire mount`: ports as files (FORMATS section 5).
 
 use crate::Verdict;
+use crate::called;
 use crate::ports::spec;
-use crate::report::put_timing;
+use crate::report::{PAST, put_timing};
 use anyhow::{Context, bail};
 use live::mount::{Mount, PortReport, Settings};
 use live::port::{self, Options, PortSpec};
@@ -18,8 +19,9 @@ const DEFAULT: &str = "/dev/ethpipe";
 /// Serve ports as files: cat, grep, sed and tee become packet functions
 ///
 /// DIR/0, DIR/1... are the ports as text lines, DIR/r0, DIR/r1... as binary records, for reading
-/// and writing; DIR/0.d/ holds counters, tick, epoch, timer1 to timer7, name, error, readers and
-/// ctl, to which time=off, hash=on or strict=on may be written. Runs until Ctrl-C or `umount DIR`.
+/// and writing; DIR/0.d/ holds counters, global_time, tick, epoch, timer1 to timer7, name, error,
+/// readers and ctl, to which time=off, hash=on, strict=on or cut=on may be written; DIR/bin/ has the
+/// papers' ethdump, tappipe and epcmd. Runs until Ctrl-C or `umount DIR`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire mount /dev/ethpipe --on eth0 eth1 &
@@ -39,6 +41,9 @@ pub struct MountCommand {
     /// Refuse a write with a line that is no packet, instead of counting and skipping the line
     #[arg(long)]
     strict: bool,
+    /// Send a last line without line feed though its IP packet is longer, instead of counting it
+    #[arg(long)]
+    send_cut: bool,
     /// Permissions of the ports' files, octal; chmod and chown change them later
     #[arg(long, value_name = "MODE", default_value = "600", value_parser = permissions)]
     mode: u32,
@@ -89,6 +94,7 @@ enum Event<'a> {
         refused: u64,
         unsent: u64,
         late: u64,
+        past: u64,
         lost: u64,
         bad: u64,
         torn: u64,
@@ -126,6 +132,8 @@ impl MountCommand {
             time: !self.no_time,
             hash: self.hash,
             strict: self.strict,
+            cut: self.send_cut,
+            commands: called::links(),
             mode: self.mode,
             buffer: usize::from(self.buffer) << 20,
             over: self.over,
@@ -174,6 +182,7 @@ impl MountCommand {
                 refused: tx.refused,
                 unsent: tx.unsent,
                 late: tx.timing.late,
+                past: tx.past,
                 lost: report.lost,
                 bad: report.bad,
                 torn: report.torn,
@@ -195,6 +204,7 @@ impl MountCommand {
             (tx.refused, "refused by the port"),
             (tx.unsent, "not sent before the end"),
             (tx.timing.late, "too late for their departure"),
+            (tx.past, PAST),
         ] {
             if count > 0 {
                 eprint!(", {count} {what}");

@@ -85,12 +85,16 @@ pub fn put_departures(text: &mut String, outcome: &Outcome) {
     }
 }
 
+/// What is said of packets whose own time was past.
+pub const PAST: &str = "had a time that was past, as received packets have, and left at once";
+
 /// `1000 packets sent, 3 late`.
 fn text(report: &PaceReport) -> String {
     let mut text = format!("{} packets sent", report.sent);
     // Writing to a String does not fail.
     for (count, what) in [
         (report.timing.late, "late"),
+        (report.past, PAST),
         (report.refused, "refused by the port"),
         (report.unsent, "not sent"),
     ] {
@@ -114,6 +118,7 @@ fn object(port: &str, report: &PaceReport) -> Value {
         "port": port,
         "sent": report.sent,
         "refused": report.refused,
+        "past": report.past,
         "unsent": report.unsent,
         "pauses": report.pauses,
         "longest_pause_ns": report.longest_pause_ns,

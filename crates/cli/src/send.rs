@@ -159,6 +159,10 @@ impl Consumer for Sender {
                 return Ok(true);
             }
         };
+        let departure = match self.schedule.is_stamped(item) {
+            true => self.pacer.as_stamped(departure),
+            false => departure,
+        };
         self.pacer.submit(departure, item.bytes)?;
         self.sent += 1;
         Ok(!live::signal::stop_requested())

@@ -46,7 +46,8 @@ impl Tap {
     /// Carries packets both ways until one side ends.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let spec = PortSpec::Tap(self.name.clone());
+        // A name that the kernel would cut short is refused.
+        let spec: PortSpec = format!("tap:{}", self.name).parse()?;
         let Port { info, rx, tx } = port::open(&spec, &Options::default())?;
         let mut stdout = Output::open(&self.buffering)?;
         confine::ports([&spec], false)?;

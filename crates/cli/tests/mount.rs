@@ -4,8 +4,10 @@
     reason = "these tests wait for other programs"
 )]
 
+mod shell;
 mod testbed;
 
+use shell::Place;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -333,7 +335,7 @@ fn settings_are_taken_and_bad_lines_are_told() {
     write("0", "02000000").expect("the rest may come");
     assert!(eventually(|| bed.counter(0, "torn") == 1), "{}", bed.log());
     write("0.d/ctl", "strict=on time=off\n").expect("settings are taken");
-    assert_eq!(read("0.d/ctl"), "time=off\nhash=off\nstrict=on\n");
+    assert_eq!(read("0.d/ctl"), "time=off\nhash=off\nstrict=on\ncut=off\n");
     assert!(write("0", "nonsense\n").is_err());
     assert!(write("0.d/ctl", "speed=11\n").is_err());
     assert!(read("0.d/error").contains("`speed=11` is no setting"));
@@ -526,4 +528,185 @@ fn a_write_that_waits_for_its_schedule_ends_on_a_signal() {
     );
     writer.signal("TERM");
     assert!(writer.ends_within(Duration::from_secs(5)));
+}
+
+/// Runs a script with ports mounted as `d`; what their mount reports is in `report`.
+fn mounted(place: &Place, ports: &str, script: &str) -> shell::Ended {
+    let script = format!(
+        "wire mount d --on {ports} 2> report & mount=$!
+         for n in $(seq 100); do [ -e d/0 ] && break; sleep 0.05; done
+         {script}
+         code=$?; kill $mount; wait $mount; exit $code"
+    );
+    place.run(&script)
+}
+
+#[test]
+fn the_papers_table_is_run_on_a_dummy_port() {
+    if !can_run(&["gawk"]) {
+        return;
+    }
+    let place = Place::new("mount-dummy");
+    let script = r#"echo time=off > d/0.d/ctl
+         head -n 5000 d/0 | sort | uniq -c
+         head -n 1000 d/0 | grep -c '^FFFFFFFFFFFF'
+         head -n 1000 d/0 | grep -c '^001111111111|^002222222222'
+         head -n 1000 d/0 | cut -d' ' -f3- | sort -u | wc -w
+         head -n 1000 d/1 | cut -d' ' -f4- | sort -u | wc -w
+         head -n 3000 d/0 > d/0
+         for n in $(seq 100); do grep -q tx_packets=3000 d/0.d/counters && break; sleep 0.05; done
+         grep -e tx_ -e lost d/0.d/counters"#;
+    let ended = mounted(&place, "dummy dummy:1518", script);
+    let zeros = "00 ".repeat(46);
+    let frame = format!("FFFFFFFFFFFF 020000000000 88B5 {}", zeros.trim());
+    let said: Vec<&str> = ended.out.lines().map(str::trim).collect();
+    // A reader that leaves has lost nothing.
+    let expected = [
+        &format!("5000 {frame}"),
+        "1000",
+        "0",
+        "47",
+        "1501",
+        "tx_packets=3000",
+        "tx_refused=0",
+        "tx_late=0",
+        "tx_past=0",
+        "lost=0",
+    ];
+    assert_eq!(said, expected, "{}", ended.err);
+    assert!(!place.path.join("d").exists(), "the directory is gone");
+}
+
+#[test]
+fn the_papers_commands_are_links_in_the_mount() {
+    if !can_run(&["tcpdump"]) {
+        return;
+    }
+    let place = Place::new("mount-links");
+    let script = r#"PATH=$PWD/d/bin:$PATH; ls d/bin
+         ethdump --count 7 < d/r0 > dump.pcapng; tcpdump -nr dump.pcapng 2> /dev/null | grep -c 0x88b5
+         head -n 5 d/0 > five
+         epcmd --extract etherheader --command 'grep 88B5' five | wc -l
+         epcmd --extract etherheader --command 'grep 0806' five | wc -l
+         tappipe a-name-of-sixteen < /dev/null 2>&1 | grep -o '1 to 15 bytes'
+         cat d/bin/none 2>&1 | grep -o 'No such'; ln -s x d/bin/y 2>&1 | grep -o 'not permitted'"#;
+    let ended = mounted(&place, "dummy", script);
+    let said: Vec<&str> = ended.out.split_whitespace().collect();
+    let expected = "epcmd ethdump tappipe 7 5 0 1 to 15 bytes No such not permitted";
+    assert_eq!(said.join(" "), expected, "{}", ended.err);
+}
+
+#[test]
+fn the_counter_is_a_file_between_the_stamps_before_and_behind_it() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Place::new("mount-counter");
+    let script = "head -n 1 d/0 | cut -c-16; cat d/0.d/global_time; head -n 1 d/0 | cut -c-16";
+    let ended = mounted(&place, "dummy", script);
+    let words: Vec<u64> = ended
+        .out
+        .lines()
+        .map(|word| u64::from_str_radix(word, 16).expect("16 digits"))
+        .collect();
+    assert!(
+        words.len() == 3 && words.is_sorted(),
+        "{words:?} {}",
+        ended.err
+    );
+}
+
+#[test]
+fn what_is_forwarded_with_its_stamp_is_not_late() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Place::new("mount-past");
+    let sent =
+        "for n in $(seq 100); do grep -q tx_packets=$1 d/1.d/counters && break; sleep 0.05; done";
+    let script = format!(
+        "sent() {{ {sent}; }}
+         head -n 50 d/0 > d/1; head -c 3800 d/r0 > d/r1; sent 100
+         grep -e tx_past -e tx_late d/1.d/counters
+         wire gen --count 20 --gap 1us > d/1; sent 120
+         grep -e tx_past d/1.d/counters; head -n 3 d/0 | wire send dummy"
+    );
+    let ended = mounted(&place, "dummy dummy", &script);
+    assert_eq!(
+        ended.out, "tx_late=0\ntx_past=100\ntx_past=100\n",
+        "{}",
+        ended.err
+    );
+    let told = "3 had a time that was past, as received packets have, and left at once";
+    assert!(
+        ended.err.contains(&format!("3 packets sent, {told}")),
+        "{}",
+        ended.err
+    );
+    let report = String::from_utf8(place.read("report")).expect("text");
+    assert!(
+        report.contains("1 dummy: received 0, sent 120, 100 had a time"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_cut_line_is_sent_only_where_that_was_asked_for() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Place::new("mount-cut");
+    let line = "FFFFFFFFFFFF 020000000000 0800 45 00 00 20 00 00 00 00 40 11";
+    let script = format!(
+        "printf '{line}' > d/0; grep -e tx_packets -e torn d/0.d/counters
+         echo cut=on > d/0.d/ctl; printf '{line}' > d/0
+         for n in $(seq 100); do grep -q tx_packets=1 d/0.d/counters && break; sleep 0.05; done
+         grep -e tx_packets -e torn d/0.d/counters"
+    );
+    let ended = mounted(&place, "dummy", &script);
+    let expected = "tx_packets=0\ntorn=1\ntx_packets=1\ntorn=1\n";
+    assert_eq!(ended.out, expected, "{}", ended.err);
+}
+
+#[test]
+fn each_card_has_a_folder_of_its_own() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Place::new("mount-slots");
+    let ended = place.run(
+        "wire mount pipe/slot0 --on dummy 2> /dev/null & first=$!
+         wire mount pipe/slot1 --on dummy dummy:128 2> /dev/null & second=$!
+         for n in $(seq 100); do [ -e pipe/slot0/0 -a -e pipe/slot1/1 ] && break; sleep 0.05; done
+         ls pipe/slot*; head -n 1 pipe/slot1/1 | wc -w
+         kill $first; wait $first; ls pipe
+         kill $second; wait $second; ls",
+    );
+    let said: Vec<&str> = ended.out.split_whitespace().collect();
+    let expected = "pipe/slot0: 0 0.d bin r0 pipe/slot1: 0 0.d 1 1.d bin r0 r1 114 slot1";
+    assert_eq!(said.join(" "), expected, "{}", ended.err);
+}
+
+#[test]
+fn an_installed_command_has_the_papers_names_manual_pages_and_completions() {
+    if !can_run(&["strip", "tcpdump"]) {
+        return;
+    }
+    let place = Place::new("installed");
+    let install = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/install");
+    let binary = env!("CARGO_BIN_EXE_wire");
+    let ended = place.run(&format!(
+        "DESTDIR=$PWD/root {install} {binary} /usr || exit
+         PATH=$PWD/root/usr/bin:/usr/bin:/bin; cd root/usr; find . -type l | sort
+         wire gen --count 3 | ethdump | tcpdump -nr - 2> /dev/null | wc -l
+         ls share/man/man1/wire-cat.1 share/*/*/*wire share/*/*/wire.fish; [ -s share/fish/*/wire.fish ]"
+    ));
+    let said = "./bin/epcmd\n./bin/ethdump\n./bin/tappipe\n3\nshare/bash-completion/completions/wire\n\
+         share/fish/vendor_completions.d/wire.fish\nshare/man/man1/wire-cat.1\nshare/zsh/site-functions/_wire\n";
+    assert_eq!(
+        (ended.code, ended.out.as_str()),
+        (Some(0), said),
+        "{}",
+        ended.err
+    );
 }

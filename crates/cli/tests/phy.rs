@@ -65,6 +65,31 @@ fn packets_come_back_as_they_were_whatever_form_the_stream_has() {
 }
 
 #[test]
+fn a_frame_is_kept_as_far_as_asked_and_its_length_told() {
+    let place = Place::new("phy-snap");
+    place
+        .run("wire gen --count 3 --size 1518 | wire phy encode -o s.phy 2> told")
+        .good();
+    let lines = place
+        .run("wire phy decode --snap 48 --no-time s.phy")
+        .good();
+    let whole = place.run("wire phy decode --no-time s.phy").good();
+    // 12 bytes of addresses, then the type and 34 bytes of payload.
+    let words = |line: &str| line.split(' ').take(3 + 34).collect::<Vec<_>>().join(" ");
+    let kept: Vec<String> = whole.lines().map(words).collect();
+    assert_eq!(lines.lines().collect::<Vec<_>>(), kept);
+    let table = place.run("wire phy decode --snap 48 --table s.phy | grep -c ' 1518  good'");
+    assert_eq!(table.out, "3\n");
+    if shell::has("tshark", "the capture of cut frames") {
+        let script = "wire phy decode --snap 48 --pcapng -o s.pcapng s.phy
+                      tshark -r s.pcapng -T fields -e frame.len -e frame.cap_len 2> said | sort -u";
+        assert_eq!(place.run(script).out, "1514\t48\n");
+    }
+    let wrong = place.run("wire phy decode --snap 4 s.phy");
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+}
+
+#[test]
 fn an_inverted_line_is_read_when_told_so() {
     let place = Place::new("phy-inverted");
     place

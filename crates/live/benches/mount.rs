@@ -83,6 +83,7 @@ fn port(rx: Box<dyn Receive>) -> Port {
         info: PortInfo {
             name: "bench".into(),
             epoch_ns: 0,
+            on_demand: false,
             tick: Tick::EIGHT_NS,
             stamps: Stamps::Software,
             mac: None,

@@ -159,6 +159,7 @@ pub fn open(spec: &ChannelSpec, options: &Options) -> Result<Port, PortError> {
             link: true,
             hardware_stamps: false,
             epoch_ns: clock::epoch_ns(),
+            on_demand: false,
         },
         rx: Box::new(Receiver {
             hub: shared.clone(),

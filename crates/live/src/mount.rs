@@ -3,7 +3,8 @@
 //! ```text
 //! DIR/0 1 2...     the packets of each port as lines, to read and to write
 //! DIR/r0 r1...     the same as records
-//! DIR/0.d/         counters, tick, epoch, timer1..timer7, ctl, name, error, readers
+//! DIR/0.d/         counters, global_time, tick, epoch, timer1..timer7, ctl, name, error, readers
+//! DIR/bin/         links to programs, if there are any
 //! ```
 //!
 //! | module | what is in it |
@@ -45,7 +46,7 @@ use crate::{clock, signal, thread};
 use kernel::{Device, Mounted};
 use served::Served;
 use server::Server;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -66,6 +67,10 @@ pub struct Settings {
     pub hash: bool,
     /// A write of a line that is no packet fails. Default no: such lines are counted and skipped.
     pub strict: bool,
+    /// A last line without its line feed, in which an IP packet is cut short, is sent as it is. Default no: it is counted.
+    pub cut: bool,
+    /// Links to programs by name, in `DIR/bin`. Default none.
+    pub commands: Vec<(String, PathBuf)>,
     /// Permission bits of the ports' files. Default 0600; `chmod` and `chown` change them later.
     pub mode: u32,
     /// Bytes kept for readers that fall behind, for each port and form in use. Default 16 MiB.
@@ -80,6 +85,8 @@ impl Default for Settings {
             time: true,
             hash: false,
             strict: false,
+            cut: false,
+            commands: Vec::new(),
             mode: 0o600,
             buffer: 16 << 20,
             over: false,
@@ -160,7 +167,7 @@ impl Mount {
         }
         let since = (clock::epoch_ns() + clock::now_ns()) / 1_000_000_000;
         let served = threads.iter().map(|entry| entry.0.clone()).collect();
-        let server = Arc::new(Server::new(served, owner, since));
+        let server = Arc::new(Server::new(served, settings.commands.clone(), owner, since));
         let workers = Arc::new(AtomicUsize::new(WORKERS));
         for _ in 0..WORKERS {
             let (server, device, workers) = (server.clone(), device.clone(), workers.clone());

@@ -65,6 +65,7 @@ const SILENCE: u32 = 4;
 ///
 /// Dropped without [`finish`](Pacer::finish) it sends what it has, at its time, and blocks until then.
 pub struct Pacer {
+    tick: Tick,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<PaceReport>>,
 }
@@ -82,6 +83,7 @@ struct Shared {
     sent: AtomicU64,
     refused: AtomicU64,
     late: AtomicU64,
+    past: AtomicU64,
 }
 
 /// A look at a pacing thread from elsewhere, while it works and afterwards.
@@ -124,6 +126,11 @@ impl Watch {
     pub fn late(&self) -> u64 {
         self.0.late.load(Ordering::Relaxed)
     }
+
+    /// Packets whose own stamp was past: see [`Pacer::as_stamped`].
+    pub fn past(&self) -> u64 {
+        self.0.past.load(Ordering::Relaxed)
+    }
 }
 
 /// What a pacing thread has done.
@@ -135,6 +142,8 @@ pub struct PaceReport {
     pub refused: u64,
     /// What was wrong with the first of those.
     pub refusal: Option<PortError>,
+    /// Packets whose own stamp was past, and which left at once: see [`Pacer::as_stamped`].
+    pub past: u64,
     /// Packets not sent because somebody asked for the end before their time, or the port went away.
     pub unsent: u64,
     /// The error of departures asked for at a time.
@@ -176,9 +185,22 @@ impl Pacer {
         };
         let thread = thread::spawn("pace", move || worker.run())?;
         Ok(Pacer {
+            tick,
             shared,
             thread: Some(thread),
         })
+    }
+
+    /// The departure that a packet's own stamp asks for. A packet that was received and is handed on, as by a tunnel or a
+    /// filter, has the time of its arrival there, which is past: it leaves at once, is counted as such, and is late for nothing.
+    pub fn as_stamped(&self, departure: Departure) -> Departure {
+        match departure {
+            Departure::At(ticks) if ns_of(self.tick, ticks) < now_ns() => {
+                self.shared.past.fetch_add(1, Ordering::Relaxed);
+                Departure::Now
+            }
+            other => other,
+        }
     }
 
     /// Puts a packet behind those submitted before it; waits while 12 MB or 12,288 packets wait already.
@@ -329,6 +351,7 @@ impl Worker {
         };
         self.report.pauses = self.waiter.pauses;
         self.report.longest_pause_ns = self.waiter.longest_pause;
+        self.report.past = self.shared.past.load(Ordering::Relaxed);
         self.report.port = self.tx.counters();
         self.report
     }

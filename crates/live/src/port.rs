@@ -3,6 +3,7 @@
 //! Both halves are separate, so that a reader and a writer may sit in different threads.
 
 mod backlog;
+pub(crate) mod dummy;
 mod error;
 mod link;
 mod spec;
@@ -74,6 +75,8 @@ pub struct PortInfo {
     /// The wall-clock time of the stamps' zero, ns since 1970: [`clock::epoch_ns`](crate::clock::epoch_ns),
     /// but for a capture from before the boot.
     pub epoch_ns: u64,
+    /// Whether frames come as often as somebody asks, and not by themselves.
+    pub on_demand: bool,
 }
 
 /// How to open a port.
@@ -356,5 +359,6 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         PortSpec::Xdp(name) => xdp::open(name, options),
         PortSpec::Queue(number) => hook::port::open(*number, options),
         PortSpec::Channel(spec) => channel::open(spec, options),
+        PortSpec::Dummy(len) => Ok(dummy::open(*len, options)),
     }
 }

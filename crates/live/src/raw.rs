@@ -110,5 +110,6 @@ pub fn info(interface: &Interface, options: &Options, method: &'static str) -> P
         link: interface.link,
         hardware_stamps: interface.hardware_stamps,
         epoch_ns: clock::epoch_ns(),
+        on_demand: false,
     }
 }

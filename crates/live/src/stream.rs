@@ -78,6 +78,7 @@ fn open(path: &Path, name: String, format: Format, options: &Options) -> Result<
             link: true,
             hardware_stamps: false,
             epoch_ns: epoch,
+            on_demand: false,
         },
         rx,
         tx,

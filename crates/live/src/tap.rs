@@ -75,6 +75,7 @@ fn info(interface: &Interface, options: &Options) -> PortInfo {
         link: true,
         hardware_stamps: false,
         epoch_ns: clock::epoch_ns(),
+        on_demand: false,
     }
 }
 

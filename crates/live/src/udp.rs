@@ -69,6 +69,7 @@ pub fn open(host: &str, port: u16, listen: bool, options: &Options) -> Result<Po
             link: true,
             hardware_stamps: false,
             epoch_ns: clock::epoch_ns(),
+            on_demand: false,
         },
         rx: Box::new(Receiver {
             wire: wire.clone(),

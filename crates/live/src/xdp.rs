@@ -103,6 +103,7 @@ fn info(interface: &Interface, options: &Options, method: &'static str) -> PortI
         link: interface.link,
         hardware_stamps: interface.hardware_stamps,
         epoch_ns: clock::epoch_ns(),
+        on_demand: false,
     }
 }
 

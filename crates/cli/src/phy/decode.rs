@@ -43,6 +43,9 @@ pub struct Decode {
     /// A capture with stamps in ps
     #[arg(long, group = "kind", conflicts_with = "FormOptions")]
     pcapng: bool,
+    /// Keep so many bytes of each frame, such as 48, SoNIC's; a capture and --table tell its length
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(SHORTEST as i64..))]
+    snap: Option<u32>,
     /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -93,6 +96,7 @@ impl Decode {
             out,
             shape,
             unit: self.tick,
+            snap: self.snap,
             header: source.header,
             name: source.name().into(),
             complaints: complaints.clone(),
@@ -152,6 +156,8 @@ struct Writer {
     out: Output,
     shape: Shape,
     unit: Unit,
+    /// Bytes of a frame that are kept, where not all are.
+    snap: Option<u32>,
     header: Header,
     name: String,
     complaints: Complaints,
@@ -184,6 +190,7 @@ impl Writer {
                     description: zero::describe(tick, epoch_ns),
                     name: "10GBASE-R".into(),
                     speed: 10_000_000_000,
+                    snap_len: self.snap.unwrap_or(0),
                     ..Interface::default()
                 };
                 pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
@@ -231,6 +238,8 @@ impl Writer {
             let reason = format_args!("a frame of {} bytes was skipped: {verdict}", frame.length);
             return self.complaints.bad(place, reason);
         }
+        let kept = self.snap.map_or(usize::MAX, |snap| snap as usize);
+        let bytes = &frame.bytes[..frame.bytes.len().min(kept)];
         let ps = self.header.ps(bit);
         let counter = u128::try_from(ps).unwrap_or(0);
         let out = self.out.buffer();
@@ -256,7 +265,7 @@ impl Writer {
                     "length": frame.length,
                     "verdict": verdict,
                     "fcs": told::bytes(&frame.fcs).replace(' ', ""),
-                    "bytes": told::bytes(frame.bytes).replace(' ', ""),
+                    "bytes": told::bytes(bytes).replace(' ', ""),
                 });
                 writeln!(out, "{}", with_type("frame", object))?;
             }
@@ -268,13 +277,13 @@ impl Writer {
                 let packet = Packet {
                     stamp: Some(Stamp::Word(word)),
                     hash: None,
-                    bytes: frame.bytes,
+                    bytes,
                 };
                 form.append(&packet, tick, out)?;
             }
             Shape::Pcapng(pcapng) => {
                 let at_ps = u128::from(self.header.epoch_ns) * 1_000 + counter;
-                pcapng.packet(0, at_ps, frame.bytes, out);
+                pcapng.cut_packet(0, at_ps, frame.bytes.len() as u32, bytes, out);
             }
         }
         Ok(())

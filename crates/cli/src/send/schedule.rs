@@ -52,6 +52,11 @@ impl Schedule {
         }
     }
 
+    /// Whether a packet leaves when its own word says.
+    pub fn is_stamped(&self, item: &Item<'_>) -> bool {
+        matches!(self.pace, Pace::Said) && item.at_ps.is_none() && !self.replay
+    }
+
     /// The next packet is the file's first again.
     pub fn again(&mut self) {
         if matches!(self.pace, Pace::Said | Pace::Own(_)) && self.base.is_some() {
@@ -71,7 +76,7 @@ impl Schedule {
             Pace::Gap(_) | Pace::Rate(..) | Pace::PerSecond(..) => {
                 return Ok(Departure::At(tick.count(self.paced(item.bytes.len()))));
             }
-            Pace::Said if item.at_ps.is_none() && !self.replay => {
+            Pace::Said if self.is_stamped(item) => {
                 return Departure::from_word(word);
             }
             Pace::Said => 1.0,

@@ -52,6 +52,7 @@ pub fn open(number: u16, options: &Options) -> Result<Port, PortError> {
             link: true,
             hardware_stamps: false,
             epoch_ns: epoch_ns(),
+            on_demand: false,
         },
         rx: Box::new(Receiver {
             name: name.clone(),

@@ -2,6 +2,7 @@
 
 use super::served::Served;
 use super::tree::Text;
+use crate::clock;
 use std::fmt::Write;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn read(served: &Served, text: Text) -> String {
     match text {
         Text::Counters => counters(served),
+        Text::GlobalTime => {
+            let now = u128::from(clock::now_ns()) * 1000;
+            format!("{:016X}\n", served.info.tick.count(now))
+        }
         Text::Tick => format!("{}\n", served.info.tick.as_ps()),
         Text::Epoch => format!("{}\n", served.info.epoch_ns),
         Text::Timer(timer) => format!("{:016X}\n", served.watch.timers()[usize::from(timer)]),
@@ -49,6 +54,7 @@ fn counters(served: &Served) -> String {
         ("tx_packets", served.watch.sent()),
         ("tx_refused", served.watch.refused()),
         ("tx_late", served.watch.late()),
+        ("tx_past", served.watch.past()),
         ("readers", readers),
         ("lost", lost),
         ("bad", served.bad.load(Ordering::Relaxed)),
@@ -74,17 +80,18 @@ fn readers(served: &Served) -> String {
     out
 }
 
-fn settings(served: &Served) -> [(&'static str, &AtomicBool); 3] {
+fn settings(served: &Served) -> [(&'static str, &AtomicBool); 4] {
     [
         ("time", &served.time),
         ("hash", &served.hash),
         ("strict", &served.strict),
+        ("cut", &served.cut),
     ]
 }
 
 /// Why a setting was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ctl: `{0}` is no setting; write time=, hash= or strict=, and on or off")]
+#[error("ctl: `{0}` is no setting; write time=, hash=, strict= or cut=, and on or off")]
 pub struct BadSetting(String);
 
 /// Takes settings, one or more `key=value` parted by blanks or line ends.

@@ -5,6 +5,7 @@ use super::outbox::{Parked, Turn};
 use super::served::{Into, Served};
 use super::stream::{Cursor, Form, Found, Waiting};
 use super::writer::{Got, Writer};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An open line or record file.
@@ -104,7 +105,7 @@ impl File {
             Found::Bytes(chunk, range) => kernel.answer(unique, 0, &chunk.bytes()[range]),
             Found::End => kernel.answer(unique, 0, &[]),
             Found::Nothing if nonblocking => kernel.answer(unique, libc::EAGAIN, &[]),
-            Found::Nothing => {}
+            Found::Nothing => self.served.ask(),
         }
     }
 
@@ -181,8 +182,9 @@ impl File {
             && let Some(cursor) = lock(reader).as_ref()
         {
             let wakeup = wakeup.filter(|_| input != 0);
-            if self.served.stream(self.form).poll(cursor, wakeup) {
-                ready |= input;
+            match self.served.stream(self.form).poll(cursor, wakeup) {
+                true => ready |= input,
+                false => self.served.ask(),
             }
         }
         if self.served.outbox.poll(wakeup.filter(|_| output != 0)) {
@@ -198,7 +200,8 @@ impl File {
             pid: self.pid,
             turn: Turn::Last,
         };
-        lock(&self.writer).finish(&mut into);
+        let cut = self.served.cut.load(Ordering::Relaxed);
+        lock(&self.writer).finish(cut, &mut into);
         if let Some(cursor) = self.reader.as_ref().and_then(|reader| lock(reader).take()) {
             self.served.stream(self.form).close(cursor);
         }

@@ -132,8 +132,8 @@ fn c_path(path: &Path) -> io::Result<CString> {
 /// A mount; removed when dropped.
 pub struct Mounted {
     path: PathBuf,
-    /// The directory was made for the mount.
-    made: bool,
+    /// How many directories at the end of the path were made for the mount.
+    made: usize,
     /// The mount's number, by which it is told from others in the same place.
     number: Option<u64>,
     /// Tells other mounts of the directory, in other namespaces too, that it is in use.
@@ -153,8 +153,11 @@ impl Mounted {
             path: path.to_owned(),
             source,
         };
-        let made = !path.exists();
-        if made {
+        let made = path
+            .ancestors()
+            .take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let made = made.count();
+        if made > 0 {
             std::fs::create_dir_all(path).map_err(directory)?;
         }
         let path = path.canonicalize().map_err(directory)?;
@@ -184,9 +187,7 @@ impl Mounted {
                 Device(fd),
             )),
             Err(error) => {
-                if made {
-                    let _ = std::fs::remove_dir(&path);
-                }
+                remove(&path, made);
                 Err(error)
             }
         }
@@ -213,8 +214,17 @@ impl Drop for Mounted {
         // One that this mount was over, and that has ended meanwhile.
         detach_dead(&self.path);
         // Removed, the directory would take with it what others have mounted on it, in other namespaces too.
-        if self.made && self.hold.as_ref().is_none_or(Hold::is_last) {
-            let _ = std::fs::remove_dir(&self.path);
+        if self.hold.as_ref().is_none_or(Hold::is_last) {
+            remove(&self.path, self.made);
+        }
+    }
+}
+
+/// Removes a directory and those above it, so many in all, as far as they are empty.
+fn remove(path: &Path, count: usize) {
+    for path in path.ancestors().take(count) {
+        if std::fs::remove_dir(path).is_err() {
+            return;
         }
     }
 }

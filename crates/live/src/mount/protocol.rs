@@ -68,6 +68,8 @@ pub enum Body<'a> {
     Open {
         flags: u32,
     },
+    /// Where a symbolic link leads.
+    ReadLink,
     OpenDirectory,
     Read {
         handle: u64,
@@ -197,6 +199,7 @@ fn body(operation: u32, mut fields: Fields<'_>) -> Option<Body<'_>> {
                 gid: (valid & 4 != 0).then_some(gid),
             }
         }
+        5 => Body::ReadLink,
         14 => Body::Open { flags: f.u32()? },
         15 => {
             let (handle, offset, size) = (f.u64()?, f.u64()?, f.u32()?);

@@ -11,7 +11,8 @@ use crate::port::{PortError, PortInfo, Receive, Received, RxCounters, Transmit};
 use packet::{Departure, Packet, Stamp, Tick, line, record};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::Thread;
 use std::time::Duration;
 
 /// Bytes gathered before readers get to see them while more comes in.
@@ -39,12 +40,16 @@ pub struct Served {
     pub hash: AtomicBool,
     /// A line that is no packet is an error of the write.
     pub strict: AtomicBool,
+    /// A last line that ends before its IP packet does is sent as it is.
+    pub cut: AtomicBool,
     /// Lines and records that were no packets.
     pub bad: AtomicU64,
     /// Packets cut off by the close of their file.
     pub torn: AtomicU64,
     faults: Mutex<VecDeque<String>>,
     told: Mutex<Told>,
+    /// The receiving thread.
+    receiver: OnceLock<Thread>,
     /// The pacing thread's timers and counters.
     pub watch: Watch,
 }
@@ -89,10 +94,12 @@ impl Served {
             time: AtomicBool::new(settings.time),
             hash: AtomicBool::new(settings.hash),
             strict: AtomicBool::new(settings.strict),
+            cut: AtomicBool::new(settings.cut),
             bad: AtomicU64::new(0),
             torn: AtomicU64::new(0),
             faults: Mutex::default(),
             told: Mutex::default(),
+            receiver: OnceLock::new(),
             watch,
         }
     }
@@ -149,7 +156,12 @@ impl Served {
     pub fn receive(&self, mut rx: Box<dyn Receive>, kernel: &dyn Kernel, stop: &AtomicBool) {
         let mut writers = [const { Gathered::new() }; 5];
         let mut woken = Woken::default();
+        self.receiver.get_or_init(std::thread::current);
         while !stop.load(Ordering::Acquire) {
+            if self.info.on_demand && !self.streams.iter().any(Stream::is_awaited) {
+                std::thread::park_timeout(WAIT);
+                continue;
+            }
             let result = rx.receive(WAIT, &mut |packet| {
                 for (gathered, stream) in writers.iter_mut().zip(&self.streams) {
                     if stream.readers() > 0 {
@@ -180,6 +192,15 @@ impl Served {
             }
         }
         self.end(false, kernel);
+    }
+
+    /// Somebody waits for packets.
+    pub fn ask(&self) {
+        if self.info.on_demand
+            && let Some(receiver) = self.receiver.get()
+        {
+            receiver.unpark();
+        }
     }
 
     /// No more packets will come: readers get what there is, and then the end of the file.
@@ -213,7 +234,10 @@ impl Served {
                     break;
                 }
             }
-            let taken = pacer.submit_all(batch.packets()).is_ok();
+            let packets = batch
+                .packets()
+                .map(|(departure, frame)| (pacer.as_stamped(departure), frame));
+            let taken = pacer.submit_all(packets).is_ok();
             if !taken {
                 self.outbox.close();
             }

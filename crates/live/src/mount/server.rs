@@ -7,8 +7,10 @@ use super::file::File;
 use super::protocol::{self, Body, Request};
 use super::served::Served;
 use super::stream::Form;
-use super::tree::{Node, Owner, ROOT, Text};
+use super::tree::{Contents, Node, Owner, ROOT, Text};
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -23,6 +25,7 @@ enum Handle {
 /// The file system.
 pub struct Server {
     served: Vec<Arc<Served>>,
+    contents: Contents,
     /// Of the directory itself.
     owner: Owner,
     /// When the mount was made, seconds since 1970.
@@ -36,10 +39,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Server {
-    /// A file system of these ports.
-    pub fn new(served: Vec<Arc<Served>>, owner: Owner, since: u64) -> Server {
+    /// A file system of these ports, and of links to programs by name.
+    pub fn new(
+        served: Vec<Arc<Served>>,
+        commands: Vec<(String, PathBuf)>,
+        owner: Owner,
+        since: u64,
+    ) -> Server {
+        let ports = served.len();
         Server {
             served,
+            contents: Contents { ports, commands },
             owner,
             since,
             serial: AtomicU64::new(1),
@@ -89,6 +99,13 @@ impl Server {
                     self.change(node, mode, uid, gid);
                     answer(Ok(&self.attributes(node, request.node)));
                 }
+                Err(error) => answer(Err(error)),
+            },
+            Body::ReadLink => match self.node(request.node) {
+                Ok(Node::Command(link)) => {
+                    answer(Ok(self.contents.commands[link].1.as_os_str().as_bytes()));
+                }
+                Ok(_) => answer(Err(libc::EINVAL)),
                 Err(error) => answer(Err(error)),
             },
             Body::ReadDirectory { offset, size } => {
@@ -198,10 +215,11 @@ impl Server {
 
     fn node(&self, number: u64) -> Result<Node, i32> {
         let node = Node::of_number(number).ok_or(libc::ENOENT)?;
-        match node.port() {
-            Some(port) if port >= self.served.len() => Err(libc::ENOENT),
-            _ => Ok(node),
-        }
+        let there = match node {
+            Node::Command(link) => link < self.contents.commands.len(),
+            _ => node.port().is_none_or(|port| port < self.served.len()),
+        };
+        there.then_some(node).ok_or(libc::ENOENT)
     }
 
     fn owner(&self, node: Node) -> Owner {
@@ -217,7 +235,7 @@ impl Server {
     fn lookup(&self, parent: u64, name: &[u8]) -> Result<[u8; 128], i32> {
         let node = self
             .node(parent)?
-            .child(name, self.served.len())
+            .child(name, &self.contents)
             .ok_or(libc::ENOENT)?;
         let number = node.number(self.serial.fetch_add(1, Ordering::Relaxed));
         let attributes = self.owner(node).attributes(node, number, self.since);
@@ -238,7 +256,7 @@ impl Server {
     fn list(&self, number: u64, offset: u64, size: usize) -> Result<Vec<u8>, i32> {
         let node = self.node(number)?;
         let mut entries = vec![(".".to_owned(), node), ("..".to_owned(), Node::Root)];
-        entries.extend(node.children(self.served.len()));
+        entries.extend(node.children(&self.contents));
         let (mut out, from) = (Vec::new(), usize::try_from(offset).unwrap_or(usize::MAX));
         for (at, (name, node)) in entries.iter().enumerate().skip(from) {
             let mode = self.owner(*node).attributes(*node, ROOT, 0).mode;
@@ -267,7 +285,9 @@ impl Server {
             (Handle::Port(file), protocol::OPEN_DIRECT | stream)
         };
         let (handle, open_flags) = match node {
-            Node::Root | Node::Folder(_) => return Err(libc::EISDIR),
+            Node::Root | Node::Folder(_) | Node::Commands | Node::Command(_) => {
+                return Err(libc::EISDIR);
+            }
             Node::Lines(_) => open_port(served.form()),
             Node::Records(_) => open_port(Form::Record),
             Node::Text(port, text) => {

@@ -183,6 +183,12 @@ impl<W> Stream<W> {
         shared.next.1 += packets;
     }
 
+    /// Whether somebody waits for packets.
+    pub fn is_awaited(&self) -> bool {
+        let shared = self.lock();
+        !shared.waiting.is_empty() || !shared.polls.is_empty()
+    }
+
     /// Takes out everybody who waits, into lists that the caller keeps for the next time.
     pub fn wake(&self, waiting: &mut Vec<Waiting<W>>, polls: &mut Vec<u64>) {
         let mut shared = self.lock();

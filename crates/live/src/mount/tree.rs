@@ -1,6 +1,7 @@
 //! The names in the mount and what stands behind them (FORMATS section 5).
 
 use super::protocol::Attributes;
+use std::path::PathBuf;
 
 /// The directory itself.
 pub const ROOT: u64 = 1;
@@ -18,6 +19,19 @@ pub enum Node {
     Folder(usize),
     /// A file in it.
     Text(usize, Text),
+    /// `DIR/bin`.
+    Commands,
+    /// `DIR/bin/NAME`: a symbolic link to a program.
+    Command(usize),
+}
+
+/// What a mount has to show, besides itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// How many ports.
+    pub ports: usize,
+    /// The links in `DIR/bin`, each with where it leads; without any there is no such directory.
+    pub commands: Vec<(String, PathBuf)>,
 }
 
 /// The files of a port's folder.
@@ -25,6 +39,8 @@ pub enum Node {
 pub enum Text {
     /// What came in, went out and was lost, as key=value lines.
     Counters,
+    /// The port's counter at this moment, as the 16 digits of a word.
+    GlobalTime,
     /// The tick in picoseconds.
     Tick,
     /// The wall-clock time of the counter's zero, ns since 1970.
@@ -42,7 +58,7 @@ pub enum Text {
 }
 
 /// The files of a port's folder by name.
-const TEXTS: [(&str, Text); 14] = [
+const TEXTS: [(&str, Text); 15] = [
     ("counters", Text::Counters),
     ("tick", Text::Tick),
     ("epoch", Text::Epoch),
@@ -57,12 +73,17 @@ const TEXTS: [(&str, Text); 14] = [
     ("name", Text::Name),
     ("error", Text::Error),
     ("readers", Text::Readers),
+    ("global_time", Text::GlobalTime),
 ];
 
 /// Codes of the kinds of nodes in a number: the lowest byte. 1 is the root.
 const LINES: u64 = 2;
 const RECORDS: u64 = 3;
 const FOLDER: u64 = 4;
+const COMMANDS: u64 = 5;
+const COMMAND: u64 = 6;
+/// The directory of the links.
+const BIN: &str = "bin";
 const FIRST_TEXT: u64 = 16;
 
 impl Node {
@@ -77,6 +98,8 @@ impl Node {
             Node::Lines(port) => (port, LINES, serial),
             Node::Records(port) => (port, RECORDS, serial),
             Node::Folder(port) => (port, FOLDER, 0),
+            Node::Commands => (0, COMMANDS, 0),
+            Node::Command(link) => (link, COMMAND, 0),
             Node::Text(port, text) => {
                 let at = TEXTS.iter().position(|entry| entry.1 == text);
                 (
@@ -97,6 +120,8 @@ impl Node {
             LINES => Some(Node::Lines(port)),
             RECORDS => Some(Node::Records(port)),
             FOLDER => Some(Node::Folder(port)),
+            COMMANDS => Some(Node::Commands),
+            COMMAND => Some(Node::Command(port)),
             kind => {
                 let at = usize::try_from(kind.checked_sub(FIRST_TEXT)?).ok()?;
                 TEXTS.get(at).map(|&(_, text)| Node::Text(port, text))
@@ -104,15 +129,22 @@ impl Node {
         }
     }
 
-    /// What `name` is in this directory of a mount of `ports` ports.
-    pub fn child(self, name: &[u8], ports: usize) -> Option<Node> {
+    /// What `name` is in this directory.
+    pub fn child(self, name: &[u8], contents: &Contents) -> Option<Node> {
         let name = std::str::from_utf8(name).ok()?;
         let port = |digits: &str| {
-            let port = digits.parse().ok().filter(|&port| port < ports)?;
+            let port = digits.parse().ok().filter(|&port| port < contents.ports)?;
             // One name for each file: neither `00` nor `+0`.
             (usize::to_string(&port) == digits).then_some(port)
         };
         match self {
+            Node::Root if name == BIN => (!contents.commands.is_empty()).then_some(Node::Commands),
+            Node::Commands => {
+                let mut names = contents.commands.iter();
+                names
+                    .position(|(known, _)| known == name)
+                    .map(Node::Command)
+            }
             Node::Root => match (name.strip_prefix('r'), name.strip_suffix(".d")) {
                 (Some(digits), _) => port(digits).map(Node::Records),
                 (_, Some(digits)) => port(digits).map(Node::Folder),
@@ -126,10 +158,11 @@ impl Node {
         }
     }
 
-    /// What is in this directory of a mount of `ports` ports, in order.
-    pub fn children(self, ports: usize) -> Vec<(String, Node)> {
+    /// What is in this directory, in order.
+    pub fn children(self, contents: &Contents) -> Vec<(String, Node)> {
+        let commands = &contents.commands;
         match self {
-            Node::Root => (0..ports)
+            Node::Root => (0..contents.ports)
                 .flat_map(|port| {
                     [
                         (format!("{port}"), Node::Lines(port)),
@@ -137,6 +170,12 @@ impl Node {
                         (format!("{port}.d"), Node::Folder(port)),
                     ]
                 })
+                .chain((!commands.is_empty()).then(|| (BIN.to_owned(), Node::Commands)))
+                .collect(),
+            Node::Commands => commands
+                .iter()
+                .enumerate()
+                .map(|(link, (name, _))| (name.clone(), Node::Command(link)))
                 .collect(),
             Node::Folder(port) => TEXTS
                 .iter()
@@ -149,7 +188,7 @@ impl Node {
     /// The port it belongs to.
     pub fn port(self) -> Option<usize> {
         match self {
-            Node::Root => None,
+            Node::Root | Node::Commands | Node::Command(_) => None,
             Node::Lines(port) | Node::Records(port) | Node::Folder(port) | Node::Text(port, _) => {
                 Some(port)
             }
@@ -180,7 +219,8 @@ impl Owner {
     /// The attributes of a node with this number.
     pub fn attributes(&self, node: Node, number: u64, time: u64) -> Attributes {
         let mode = match node {
-            Node::Root | Node::Folder(_) => libc::S_IFDIR | 0o755,
+            Node::Root | Node::Folder(_) | Node::Commands => libc::S_IFDIR | 0o755,
+            Node::Command(_) => libc::S_IFLNK | 0o777,
             Node::Lines(_) | Node::Records(_) => libc::S_IFREG | self.mode,
             // Whoever may write packets may write settings; everybody may look.
             Node::Text(_, Text::Ctl) => libc::S_IFREG | 0o444 | self.mode & 0o222,
@@ -202,9 +242,19 @@ mod tests {
 
     #[test]
     fn every_name_leads_to_a_node_that_its_number_leads_back_to() {
-        for directory in [Node::Root, Node::Folder(0), Node::Folder(11)] {
-            for (name, node) in directory.children(12) {
-                assert_eq!(directory.child(name.as_bytes(), 12), Some(node), "{name}");
+        let contents = Contents {
+            ports: 12,
+            commands: vec![("ethdump".into(), "/bin/wire".into())],
+        };
+        for directory in [
+            Node::Root,
+            Node::Folder(0),
+            Node::Folder(11),
+            Node::Commands,
+        ] {
+            for (name, node) in directory.children(&contents) {
+                let found = directory.child(name.as_bytes(), &contents);
+                assert_eq!(found, Some(node), "{name}");
                 assert_eq!(Node::of_number(node.number(0)), Some(node));
                 assert_eq!(Node::of_number(node.number(12_345)), Some(node));
             }
@@ -213,13 +263,17 @@ mod tests {
 
     #[test]
     fn other_names_are_not_there() {
+        let two = &Contents {
+            ports: 2,
+            commands: Vec::new(),
+        };
         for name in [
-            "", "2", "00", "+0", "-1", "r2", "r", ".d", "2.d", "0.d.d", "eth0", "\u{661}",
+            "", "bin", "2", "00", "+0", "-1", "r2", "r", ".d", "2.d", "0.d.d", "eth0", "\u{661}",
         ] {
-            assert_eq!(Node::Root.child(name.as_bytes(), 2), None, "{name}");
+            assert_eq!(Node::Root.child(name.as_bytes(), two), None, "{name}");
         }
-        assert_eq!(Node::Root.child(b"\xFF", 2), None);
-        assert_eq!(Node::Folder(0).child(b"timer8", 2), None);
+        assert_eq!(Node::Root.child(b"\xFF", two), None);
+        assert_eq!(Node::Folder(0).child(b"timer8", two), None);
         assert_eq!(Node::of_number(0), None);
         assert_eq!(Node::of_number(0xFFFF_FFFF), None);
     }

@@ -160,15 +160,15 @@ impl Writer {
     }
 
     /// The file was closed: a last line needs no end; half a record, what is no line, and a line that ends before its IP
-    /// packet does, are faults.
-    pub fn finish(&mut self, taker: &mut dyn Taker) {
+    /// packet does, are faults; `cut` says that such a line is a packet all the same.
+    pub fn finish(&mut self, cut: bool, taker: &mut dyn Taker) {
         let rest = std::mem::take(&mut self.partial);
         if rest.is_empty() {
             return;
         }
         let (what, why) = match &self.codec {
             Codec::Lines(_) => match line::decode(&rest, &mut self.frame) {
-                Ok(Some(_)) if packet::flow::is_cut(&self.frame) => {
+                Ok(Some(_)) if !cut && packet::flow::is_cut(&self.frame) => {
                     ("line", "its IP packet is longer, and was not sent")
                 }
                 Ok(_) => {

@@ -1,6 +1,9 @@
 //! How a port is named.
 
+use super::dummy;
 use crate::channel::ChannelSpec;
+use node::link::FCS;
+use packet::LONGEST;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -39,6 +42,9 @@ pub enum PortSpec {
     Path(PathBuf),
     /// `-`: standard input and output, as lines.
     Standard,
+    /// `dummy` or `dummy:BYTES`: no wire at all. It gives frames of so many bytes with FCS, by default 64, as often as it is
+    /// asked, and takes all. Here the bytes are without FCS.
+    Dummy(usize),
 }
 
 /// Why a text names no port.
@@ -66,6 +72,9 @@ pub enum SpecError {
         "`{0}` is no address for frames; write `udp:HOST:PORT`, such as `udp:127.0.0.1:7000`, or `udp:@HOST:PORT` to wait there"
     )]
     Address(String),
+    /// No length of a frame.
+    #[error("`{0}` is no length of a frame; write `dummy:BYTES`, with FCS, 64 to 262,148")]
+    Length(String),
     /// No place for a control channel.
     #[error(
         "`{0}` is no place for a control channel; write `tcp:HOST:PORT`, `ptcp:PORT:HOST` to wait there, `ssl:` and `pssl:` \
@@ -74,7 +83,7 @@ pub enum SpecError {
     Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, a path, `-`, or for control \
+const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `dummy`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl PortSpec {
@@ -106,6 +115,9 @@ impl FromStr for PortSpec {
         if text == "-" {
             return Ok(PortSpec::Standard);
         }
+        if text == "dummy" {
+            return Ok(PortSpec::Dummy(dummy::SHORTEST));
+        }
         if let Some((kind, rest)) = text.split_once(':')
             && !kind.contains('/')
         {
@@ -118,6 +130,15 @@ impl FromStr for PortSpec {
                 ("nfqueue", number) => {
                     let number = number.parse().map_err(|_| SpecError::Queue(text.into()));
                     number.map(PortSpec::Queue)
+                }
+                ("dummy", bytes) => {
+                    let bytes = bytes
+                        .parse()
+                        .ok()
+                        .and_then(|bytes: usize| bytes.checked_sub(FCS));
+                    let sound = bytes.filter(|len| (dummy::SHORTEST..=LONGEST).contains(len));
+                    let wrong = || SpecError::Length(text.into());
+                    sound.map(PortSpec::Dummy).ok_or_else(wrong)
                 }
                 ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
                 ("pcap", file) => Ok(PortSpec::Capture(file.into())),
@@ -187,6 +208,8 @@ impl fmt::Display for PortSpec {
             PortSpec::Channel(spec) => spec.fmt(f),
             PortSpec::Path(path) => path.display().fmt(f),
             PortSpec::Standard => f.write_str("-"),
+            PortSpec::Dummy(dummy::SHORTEST) => f.write_str("dummy"),
+            PortSpec::Dummy(len) => write!(f, "dummy:{}", len + FCS),
         }
     }
 }
@@ -218,6 +241,8 @@ mod tests {
             "/dev/ethpipe/0",
             "./r0",
             "-",
+            "dummy",
+            "dummy:1518",
         ] {
             let spec: PortSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), text);
@@ -240,6 +265,8 @@ mod tests {
             ("ptcp:host", "ptcp:PORT:HOST"),
             ("ssl:[::1]6653", "tcp:HOST:PORT"),
             ("unix:", "unix:PATH"),
+            ("dummy:63", "64 to 262,148"),
+            ("dummy:x", "dummy:BYTES"),
             ("a-name-of-sixteen", "1 to 15 bytes"),
             ("two words", "1 to 15 bytes"),
         ] {

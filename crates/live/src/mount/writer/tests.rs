@@ -71,7 +71,7 @@ fn the_size_of_the_writes_makes_no_difference() {
             for piece in input.chunks(piece) {
                 assert_eq!(writer.write(piece, &mut kept), Got::All);
             }
-            writer.finish(&mut kept);
+            writer.finish(false, &mut kept);
             assert_eq!((kept.packets.len(), kept.faults.len()), (40, 0), "{piece}");
             for (n, (_, bytes)) in kept.packets.iter().enumerate() {
                 assert_eq!(*bytes.last().unwrap(), n as u8);
@@ -107,11 +107,11 @@ fn a_last_line_without_end_is_sent_at_close() {
     let (mut writer, mut kept) = (Writer::of_lines(), Kept::new(10));
     writer.write(LINE.replace("0800", "0806").as_bytes(), &mut kept);
     assert!(kept.packets.is_empty());
-    writer.finish(&mut kept);
+    writer.finish(false, &mut kept);
     assert_eq!((kept.packets.len(), kept.faults.len()), (1, 0));
     // What was cut off in the middle of its IP packet is none.
     writer.write(LINE.as_bytes(), &mut kept);
-    writer.finish(&mut kept);
+    writer.finish(false, &mut kept);
     assert_eq!((kept.packets.len(), kept.faults.len()), (1, 1));
 }
 
@@ -119,7 +119,7 @@ fn a_last_line_without_end_is_sent_at_close() {
 fn half_a_packet_at_close_is_told() {
     let (mut writer, mut kept) = (Writer::of_lines(), Kept::new(10));
     writer.write(b"001122334455 6677", &mut kept);
-    writer.finish(&mut kept);
+    writer.finish(false, &mut kept);
     assert!(matches!(
         kept.faults[..],
         [Fault::Torn {
@@ -130,7 +130,7 @@ fn half_a_packet_at_close_is_told() {
     ));
     let (mut writer, mut kept) = (Writer::of_records(), Kept::new(10));
     writer.write(&records(1)[..40], &mut kept);
-    writer.finish(&mut kept);
+    writer.finish(false, &mut kept);
     assert!(matches!(
         kept.faults[..],
         [Fault::Torn {

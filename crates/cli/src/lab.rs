@@ -61,6 +61,9 @@ pub struct Lab {
     /// Let the lab file write outside of its output folder, and name keys outside of its own
     #[arg(long)]
     allow_paths: bool,
+    /// Let the lab file run the programs that its nodes name, in simulated time too
+    #[arg(long)]
+    allow_commands: bool,
     /// Report percentiles of inter-packet delays and delays too; --json has them in any case
     #[arg(long)]
     percentiles: bool,
@@ -117,7 +120,9 @@ impl Lab {
             "--realtime is for simulated time: the world live is in real time as it is; leave it out, or add --world sim"
         );
         // Live, a lab starts programs and makes namespaces; in real time it makes interfaces.
-        if self.check || !(self.realtime || worlds.contains(&World::Live)) {
+        let runs_programs = self.allow_commands && first.commands().next().is_some();
+        let makes = runs_programs || self.realtime || worlds.contains(&World::Live);
+        if self.check || !makes {
             confine::reader(Still {
                 writes: !self.dry && !self.check,
                 compiles: true,
@@ -268,6 +273,7 @@ impl Lab {
             dry: self.dry,
             allow_paths: self.allow_paths,
             realtime: self.realtime,
+            allow_commands: self.allow_commands,
             stop: Some(live::signal::stop_requested),
             commands: commands.clone(),
             progress: progress::teller(self.json, self.progress),

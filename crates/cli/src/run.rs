@@ -80,7 +80,9 @@ impl Run {
             ..Options::of_nodes(self.on.len())
         };
         let opened = Opened::open(&self.on, &options)?;
-        confine::ports(&self.on, false)?;
+        if !lab::single::runs_programs(&self.node) {
+            confine::ports(&self.on, false)?;
+        }
         drive(
             &self.node,
             node,

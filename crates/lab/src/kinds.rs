@@ -1,5 +1,6 @@
 //! The kinds of nodes that a lab file can name.
 
+mod command;
 mod flops;
 mod host;
 mod p4;
@@ -40,6 +41,8 @@ pub(crate) struct Kind {
     pub name: &'static str,
     /// Whether what it sees is measured, and can be plotted and kept.
     pub records: bool,
+    /// Whether it runs programs that the lab file names.
+    pub runs_programs: bool,
     /// Whether it is something real, which only the world `live` has.
     pub real: Option<Real>,
     make: Make,
@@ -88,6 +91,8 @@ pub(crate) static KINDS: &[Kind] = &[
     }),
     plain("covert", covert),
     plain("p4", p4::make),
+    running("command", command::pipe),
+    running("callback", command::callback),
     plain("through", |config, _| {
         node(config, |config| Ok(relay::through::Through::new(config)))
     }),
@@ -179,6 +184,7 @@ const fn plain(name: &'static str, make: Make) -> Kind {
     Kind {
         name,
         records: false,
+        runs_programs: false,
         real: None,
         make,
     }
@@ -186,19 +192,22 @@ const fn plain(name: &'static str, make: Make) -> Kind {
 
 const fn real(name: &'static str, real: Real, make: Make) -> Kind {
     Kind {
-        name,
-        records: false,
         real: Some(real),
-        make,
+        ..plain(name, make)
     }
 }
 
 const fn recording(name: &'static str, make: Make) -> Kind {
     Kind {
-        name,
         records: true,
-        real: None,
-        make,
+        ..plain(name, make)
+    }
+}
+
+const fn running(name: &'static str, make: Make) -> Kind {
+    Kind {
+        runs_programs: true,
+        ..plain(name, make)
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Options {
     pub allow_paths: bool,
     /// In the world `sim`: keeps simulated time to the machine's clock, so that ports of the machine can take part.
     pub realtime: bool,
+    /// In simulated time: lets the lab file run the programs that its nodes name. A live lab always does.
+    pub allow_commands: bool,
     /// Asked now and then whether the run shall end now.
     pub stop: Option<fn() -> bool>,
     /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
@@ -89,6 +91,16 @@ pub enum LabError {
         node: String,
         /// What is wrong, and where in the lab file.
         fault: Fault,
+    },
+    /// A program that the lab file may not run.
+    #[error(
+        "node `{node}` runs a program, `{command}`, as you: --allow-commands lets the lab file run what it names, if you trust it"
+    )]
+    Command {
+        /// The node's name.
+        node: String,
+        /// The command line.
+        command: String,
     },
     /// What only the live world has.
     #[error(
@@ -240,6 +252,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let paced = world == World::Sim && options.realtime;
     let real =
         |plan: &&NodePlan| plan.kind.real.is_some() && !(paced && crate::real::is_port(plan));
+    check_commands(lab, world, options)?;
     if world == World::Sim
         && let Some(plan) = lab.nodes.iter().find(real)
     {
@@ -345,6 +358,32 @@ fn in_real_time(
     let mut sim = sim::Sim::new(graph, options)?;
     let pace = paced::run(&mut sim, gates.open()?, until, stop)?;
     Ok((sim.outcome(), pace))
+}
+
+/// Sees to it that a lab in simulated time runs no programs, if [`Options::allow_commands`] does not allow that.
+///
+/// # Errors
+/// The first node that does.
+fn check_commands(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
+    if world != World::Sim || options.allow_commands {
+        return Ok(());
+    }
+    match lab.commands().next() {
+        Some((node, command)) => Err(LabError::Command { node, command }),
+        None => Ok(()),
+    }
+}
+
+impl Lab {
+    /// Programs that nodes of the lab run in any world, each with its node's name.
+    pub fn commands(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let nodes = self.nodes.iter().filter(|plan| plan.kind.runs_programs);
+        nodes.map(|plan| {
+            let command = plan.config.get("command").map(crate::tree::Value::read);
+            let command = command.and_then(Result::ok).unwrap_or_default();
+            (plan.name.clone(), command)
+        })
+    }
 }
 
 /// Sees to it that what a run writes goes into the folder for it, if [`Options::allow_paths`] does not allow

@@ -12,6 +12,12 @@ pub fn kinds() -> impl Iterator<Item = &'static str> {
     nodes.map(|kind| kind.name)
 }
 
+/// Whether a node of this kind runs programs that its keys name.
+pub fn runs_programs(kind: &str) -> bool {
+    let mut kinds = KINDS.iter();
+    kinds.any(|known| known.name == kind && known.runs_programs)
+}
+
 /// Makes the node that a lab file's section with the keys `kind` and those in `keys` (lines of TOML)
 /// would stand for, with `ports` ports where its kind leaves the number open and `keys` do not say.
 /// A meter measures itself and shows that in its counters.
@@ -79,6 +85,7 @@ fn of_kind(kind: &Value, config: &Value) -> Result<Box<dyn Node>, Fault> {
     }
     let context = Context {
         folder: Some(Path::new("")),
+        live: true,
         ..Context::default()
     };
     found.make(config, context)

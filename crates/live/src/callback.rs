@@ -23,16 +23,24 @@
 //! start at the soonest; so is one whose records are out of step.
 
 mod answer;
+pub mod pipe;
 mod program;
+mod quiet;
+mod tell;
+
+pub use tell::Tell;
 
 use answer::{Answer, Answers};
+use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Time};
 use packet::line::Form;
 use packet::{Packet, Stamp, Tick, line, record};
-use program::Program;
+use program::{Program, Setting};
 use std::collections::VecDeque;
 use std::fmt::Arguments;
 use std::io::{self, Write};
+use std::path::PathBuf;
+use tell::Teller;
 
 /// Packets that the program may owe an answer for.
 const MOST: usize = 4096;
@@ -56,6 +64,18 @@ pub struct Config {
     pub patience: Time,
     /// What the program's standard input and output are.
     pub io: Io,
+    /// What it is told in lines that begin with `#`, see [`tell`]; not with records. Default nothing.
+    pub tell: Vec<Tell>,
+    /// How old what it is told of queues and interfaces may be. Default 1 ms.
+    pub age: Time,
+    /// How often it is told the time though no packet comes, so that it may send some of its own. Default never.
+    pub wake: Option<Time>,
+    /// The folder that it is in. Default ours.
+    pub folder: Option<PathBuf>,
+    /// In simulated time: each packet's answer is waited for, and took [`Config::cost`]. Default no.
+    pub simulated: bool,
+    /// What an answer takes, in simulated time. Default nothing.
+    pub cost: Time,
 }
 
 /// What a program's standard input and output are.
@@ -107,6 +127,12 @@ impl Config {
             open: false,
             patience: Time::from_secs(1),
             io: Io::of(command),
+            tell: Vec::new(),
+            age: Time::from_ms(1),
+            wake: None,
+            folder: None,
+            simulated: false,
+            cost: Time::ZERO,
         }
     }
 }
@@ -120,6 +146,9 @@ pub struct Callback {
     /// Packets that it owes an answer for.
     asked: VecDeque<Asked>,
     answers: Answers,
+    teller: Teller,
+    /// When it is told the time next.
+    wake: Time,
     /// The latest time that was told.
     now: Time,
     /// When it is looked for answers next.
@@ -162,6 +191,8 @@ impl Callback {
     pub fn new(config: Config) -> Callback {
         Callback {
             answers: Answers::new(config.raw),
+            teller: Teller::new(if config.raw { &[] } else { &config.tell }),
+            wake: Time::ZERO,
             config,
             program: None,
             start: Time::ZERO,
@@ -177,8 +208,17 @@ impl Callback {
     fn give_up(&mut self, frame: Frame, port: Port, reason: &'static str, out: &mut Out) {
         self.counts.unanswered += 1;
         match self.config.open {
-            true => out.send(Port(1 - port.0.min(1)), frame),
+            true => self.send(port, frame, out),
             false => out.drop(frame, reason),
+        }
+    }
+
+    /// Sends what came by `port` on.
+    fn send(&self, port: Port, frame: Frame, out: &mut Out) {
+        let far = Port(1 - port.0.min(1));
+        match self.config.simulated && self.config.cost > Time::ZERO {
+            true => out.send_at(far, self.now + self.config.cost, frame),
+            false => out.send(far, frame),
         }
     }
 
@@ -189,16 +229,32 @@ impl Callback {
             self.counts.starts += 1;
             // Records end at no newline, so a terminal would not make programs write them.
             let terminal = self.config.io == Io::Terminal && !self.config.raw;
-            match Program::start(&self.config.command, terminal) {
-                Ok(program) => self.program = Some(program),
+            let setting = Setting {
+                terminal,
+                folder: self.config.folder.clone(),
+                settles: self.config.simulated,
+            };
+            match Program::start(&self.config.command, &setting) {
+                Ok(program) => {
+                    self.teller.begin();
+                    self.program = Some(program);
+                }
                 Err(error) => say(format_args!("{}: {error}", self.config.command)),
             }
         }
         let Some(program) = &mut self.program else {
             return;
         };
-        program.write();
-        let alive = program.read(&mut self.answers);
+        let alive = match self.config.simulated {
+            true => {
+                let settled = program.settle(&mut self.answers, self.config.patience.as_ns());
+                settled.unwrap_or(true)
+            }
+            false => {
+                program.write();
+                program.read(&mut self.answers)
+            }
+        };
         let fits = self.take_answers(out);
         if alive && fits {
             return;
@@ -233,14 +289,15 @@ impl Callback {
             let answer = match self.answers.next() {
                 Answer::None => return true,
                 Answer::OutOfStep => return false,
-                Answer::Beside => {
+                Answer::Beside(by) => {
                     // Beside the packet that is answered next, or away from here if nobody waits.
                     let port = self.asked.front().map_or(Port(0), |asked| asked.port);
+                    let port = by.map_or(port, |by| Port(1 - by.0.min(1)));
                     let mut frame = out.frame();
                     frame.extend(self.answers.packet());
                     frame.set_arrived(self.now);
                     self.counts.injected += 1;
-                    out.send(Port(1 - port.0.min(1)), frame);
+                    self.send(port, frame, out);
                     continue;
                 }
                 answer => answer,
@@ -253,7 +310,6 @@ impl Callback {
                 self.counts.late += 1;
                 continue;
             };
-            let far = Port(1 - port.0.min(1));
             match answer {
                 Answer::Drop => out.drop(frame, "dropped by the program"),
                 Answer::Wrong => self.give_up(frame, port, WRONG, out),
@@ -262,11 +318,11 @@ impl Callback {
                     frame.resize(packet.len());
                     frame.copy_from_slice(packet);
                     self.counts.modified += 1;
-                    out.send(far, frame);
+                    self.send(port, frame, out);
                 }
                 _ => {
                     self.counts.through += 1;
-                    out.send(far, frame);
+                    self.send(port, frame, out);
                 }
             }
         }
@@ -279,8 +335,13 @@ impl Callback {
             (_, Io::Pipes) => STALLED_PIPES,
             (_, Io::Terminal) => STALLED,
         };
-        let limit = now - self.config.patience.min(now);
-        let old = |asked: &Asked| asked.since < limit && now >= self.config.patience;
+        // In simulated time what has not answered by now will not.
+        let patience = match self.config.simulated {
+            true => Time::ZERO,
+            false => self.config.patience,
+        };
+        let limit = now - patience.min(now) + Time::from_ps(self.config.simulated.into());
+        let old = |asked: &Asked| asked.since < limit && now >= patience;
         let first = self.asked.iter().position(|asked| asked.frame.is_some());
         let Some(first) = first.filter(|&first| old(&self.asked[first])) else {
             return;
@@ -300,6 +361,10 @@ impl Callback {
     /// When to look next: soon after a question, and the later the longer it stands.
     fn plan(&mut self, now: Time) {
         let waiting = self.asked.iter().find(|asked| asked.frame.is_some());
+        if self.config.simulated {
+            self.look = self.wake;
+            return;
+        }
         self.look = match waiting {
             Some(asked) => {
                 let pause = (now - asked.since.min(now)).as_ns() / 8;
@@ -329,7 +394,9 @@ impl Node for Callback {
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         self.now = now;
-        self.attend(now, out);
+        if !self.config.simulated || self.program.is_none() {
+            self.attend(now, out);
+        }
         for frame in frames.drain(..) {
             self.counts.packets += 1;
             let Some(program) = &mut self.program else {
@@ -341,6 +408,7 @@ impl Node for Callback {
                 self.give_up(frame, port, FULL, out);
                 continue;
             }
+            self.teller.write(now, Some(port), unread);
             let packet = Packet {
                 // Never zero, by which the program would tell its own.
                 stamp: Some(Stamp::Word(Tick::EIGHT_NS.count(now.as_ps().into()).max(1))),
@@ -365,18 +433,36 @@ impl Node for Callback {
             }
         }
         self.attend(now, out);
+        if self.config.simulated {
+            self.lose_patience(now, out);
+        }
         self.plan(now);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.now = now;
+        if now >= self.wake {
+            self.wake = self.config.wake.map_or(Time::MAX, |every| now + every);
+            if let (Some(program), Some(_)) = (&mut self.program, self.config.wake) {
+                self.teller.write(now, None, program.unread());
+            }
+        }
         self.attend(now, out);
         self.lose_patience(now, out);
         self.plan(now);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        Some(self.look)
+        let next = self.look.min(self.wake);
+        (next < Time::MAX).then_some(next)
+    }
+
+    fn wants_facts(&self) -> Option<Time> {
+        self.teller.wants_facts().then_some(self.config.age)
+    }
+
+    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+        self.teller.hear(fact);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {

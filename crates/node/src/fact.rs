@@ -72,6 +72,8 @@ pub struct Queue {
     pub bytes: u64,
     /// Bits a second at which it empties, where that is known: what it is shaped to, or the link's.
     pub rate: Option<Rate>,
+    /// What each packet costs at that rate besides its bytes: on an Ethernet line preamble, FCS and gap, 24 bytes.
+    pub overhead: u32,
     /// Packets that have left.
     pub sent_packets: u64,
     /// Bytes that have left.
@@ -87,7 +89,9 @@ impl Queue {
     /// without a rate.
     pub fn wait(&self) -> Option<Time> {
         let rate = self.rate?;
-        Some(rate.time_of(self.bytes.saturating_mul(8), 0).0)
+        let overhead = u64::from(self.packets) * u64::from(self.overhead);
+        let bytes = self.bytes.saturating_add(overhead);
+        Some(rate.time_of(bytes.saturating_mul(8), 0).0)
     }
 }
 
@@ -129,6 +133,12 @@ mod tests {
             ..Queue::default()
         };
         assert_eq!(queue.wait(), Some(Time::from_ms(10)));
+        let line = Queue {
+            packets: 500,
+            overhead: 25,
+            ..queue
+        };
+        assert_eq!(line.wait(), Some(Time::from_ms(11)));
         let unknown = Queue {
             rate: None,
             ..queue

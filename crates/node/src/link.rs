@@ -150,6 +150,7 @@ impl Channel {
             packets: waits as u32,
             bytes: waiting.bytes(),
             rate: self.rate,
+            overhead: (PREAMBLE + FCS) as u32 + self.gap,
             sent_packets: counters.sent - waits,
             sent_bytes: counters.bytes - waiting.bytes(),
             dropped: counters.queue_full,

@@ -12,6 +12,8 @@ const REMEMBERED: usize = 128;
 pub struct Backlog {
     class: u32,
     rate: Option<Rate>,
+    /// Bytes that each packet costs besides its own.
+    overhead: u32,
     /// The rate, whatever facts tell.
     given: Option<Rate>,
     /// When what waits will have left.
@@ -26,6 +28,7 @@ impl Default for Backlog {
         Backlog {
             class: 0,
             rate: None,
+            overhead: 0,
             given: None,
             until: Time::ZERO,
             sent: [(Time::ZERO, Time::ZERO, Time::ZERO); REMEMBERED],
@@ -64,6 +67,7 @@ impl Backlog {
             return;
         }
         self.rate = self.given.or(queue.rate);
+        self.overhead = queue.overhead;
         let queue = Queue {
             rate: self.rate,
             ..*queue
@@ -93,7 +97,8 @@ impl Backlog {
     /// Counts a frame of so many bytes that is sent now, to leave at a time that is not before that of the frame sent last.
     pub fn send_at(&mut self, now: Time, leaves: Time, bytes: usize) {
         if let Some(rate) = self.rate {
-            let takes = rate.time_of(bytes as u64 * 8, 0).0;
+            let bytes = bytes as u64 + u64::from(self.overhead);
+            let takes = rate.time_of(bytes * 8, 0).0;
             self.until = self.until.max(leaves) + takes;
             self.sent[self.next] = (now, leaves, takes);
             self.next = (self.next + 1) % REMEMBERED;

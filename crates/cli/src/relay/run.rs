@@ -49,6 +49,23 @@ pub struct Run {
         conflicts_with = "raw"
     )]
     io: Option<callback::Io>,
+    /// What the program is told in lines that begin with `#`: time, port, queue (W and B), interface
+    #[arg(
+        long,
+        value_name = "WHAT",
+        requires = "command",
+        conflicts_with = "raw",
+        value_delimiter = ','
+    )]
+    tell: Vec<callback::Tell>,
+    /// Tell the program the time so often though no packet comes; it may send packets of its own
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "command",
+        conflicts_with = "raw"
+    )]
+    wake: Option<Time>,
     /// How long an answer of the program may take
     #[arg(long, value_name = "TIME", default_value = "1s", requires = "command")]
     patience: Time,
@@ -149,6 +166,8 @@ impl Run {
                 raw: self.raw,
                 open: self.fail == Fail::Open,
                 patience: self.patience,
+                tell: self.tell.clone(),
+                wake: self.wake,
                 io: self.io.unwrap_or_else(|| callback::Io::of(command)),
                 ..callback::Config::new(command)
             })));

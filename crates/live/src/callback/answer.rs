@@ -1,6 +1,7 @@
 //! What a program says, cut into answers.
 
-use packet::{line, record};
+use node::Port;
+use packet::{Stamp, line, record};
 
 /// The longest line that can be a packet.
 const LINE: usize = line::LONGEST_LINE;
@@ -16,8 +17,8 @@ pub enum Answer {
     Packet,
     /// It ends.
     Drop,
-    /// [`Answers::packet`] is sent beside it. This answers nothing.
-    Beside,
+    /// [`Answers::packet`] is sent beside it, by this port if it names one. This answers nothing.
+    Beside(Option<Port>),
     /// This is no answer.
     Wrong,
     /// Where a record should begin none does.
@@ -35,6 +36,7 @@ pub struct Answers {
     /// Whether a line that is too long goes on.
     too_long: bool,
     packet: Vec<u8>,
+    stamp: Option<Stamp>,
 }
 
 impl Answers {
@@ -47,12 +49,18 @@ impl Answers {
             seen: 0,
             too_long: false,
             packet: Vec::new(),
+            stamp: None,
         }
+    }
+
+    /// Bytes that were said and not looked at.
+    pub fn unseen(&self) -> usize {
+        self.said.len() - self.used
     }
 
     /// Whether more should be read before some is looked at.
     pub fn has_room(&self) -> bool {
-        self.said.len() - self.used < super::ROOM
+        self.unseen() < super::ROOM
     }
 
     /// It has said this.
@@ -68,6 +76,11 @@ impl Answers {
     /// The packet that was said last.
     pub fn packet(&self) -> &[u8] {
         &self.packet
+    }
+
+    /// Its stamp, if it has one.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.stamp
     }
 
     /// The next answer.
@@ -100,15 +113,25 @@ impl Answers {
             }
             let text = &self.said[start..end];
             let text = text.strip_suffix(b"\r").unwrap_or(text);
-            let decode = |text: &[u8], packet: &mut Vec<u8>| {
-                matches!(line::decode(text, packet), Ok(Some(_)))
+            let mut decode = |text: &[u8], packet: &mut Vec<u8>| match line::decode(text, packet) {
+                Ok(Some(head)) => {
+                    self.stamp = head.stamp;
+                    true
+                }
+                _ => false,
             };
             return match text {
                 [b'#', ..] => continue,
                 b"" | b"drop" => Answer::Drop,
                 b"through" => Answer::Through,
+                // `+1 LINE` names a port; a line of its own begins with more digits than one.
+                [b'+', port @ b'0'..=b'9', b' ', rest @ ..] => match decode(rest, &mut self.packet)
+                {
+                    true => Answer::Beside(Some(Port(u16::from(port - b'0')))),
+                    false => continue,
+                },
                 [b'+', rest @ ..] => match decode(rest, &mut self.packet) {
-                    true => Answer::Beside,
+                    true => Answer::Beside(None),
                     // Nothing is answered by it, and nothing is sent.
                     false => continue,
                 },
@@ -141,13 +164,17 @@ impl Answers {
             return Answer::None;
         };
         let beside = rest[..2] == record::MAGIC.to_be_bytes() && rest[4..12] == [0; 8];
+        self.stamp = match record::next(rest, true) {
+            record::Step::Packet { packet, .. } => packet.stamp,
+            _ => None,
+        };
         self.packet.clear();
         self.packet.extend_from_slice(bytes);
         self.used += frame.end;
         self.seen = self.used;
         match (bytes.is_empty(), beside) {
             (true, _) => Answer::Drop,
-            (_, true) => Answer::Beside,
+            (_, true) => Answer::Beside(None),
             (_, false) => Answer::Packet,
         }
     }
@@ -183,11 +210,21 @@ mod tests {
     fn lines_are_answers_however_they_are_cut() {
         let long = "x".repeat(LINE + 100_000);
         let said = format!(
-            "{A}\nthrough\r\n\ndrop\n# a remark\n+{A}\n+nonsense\nwhat?\n{long}\n{}\n00",
+            "{A}\nthrough\r\n\ndrop\n# a remark\n+{A}\n+1 {A}\n+nonsense\nwhat?\n{long}\n{}\n00",
             A.to_lowercase()
         );
         use Answer::{Beside, Drop, Packet, Through, Wrong};
-        let wanted = [Packet, Through, Drop, Drop, Beside, Wrong, Wrong, Packet];
+        let wanted = [
+            Packet,
+            Through,
+            Drop,
+            Drop,
+            Beside(None),
+            Beside(Some(Port(1))),
+            Wrong,
+            Wrong,
+            Packet,
+        ];
         for piece in [1, 7, 4096, 1 << 20] {
             assert_eq!(all(false, said.as_bytes(), piece), wanted, "{piece}");
         }
@@ -211,7 +248,7 @@ mod tests {
         for piece in [1, 7, 4096] {
             assert_eq!(
                 all(true, &said, piece),
-                [Packet, Beside, Packet, Drop, OutOfStep],
+                [Packet, Beside(None), Packet, Drop, OutOfStep],
                 "{piece}"
             );
         }

@@ -1,6 +1,9 @@
 //! A program that runs, and the terminal or the pipes to and from it.
 
 use super::answer::Answers;
+use super::quiet::{self, Asleep};
+use crate::clock::now_ns;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
@@ -8,6 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 
 /// Bytes that a pipe holds, where the system lets us.
@@ -15,20 +19,37 @@ const PIPE: usize = 1 << 20;
 /// Bytes read at once.
 const PIECE: usize = 65_536;
 
+/// How long a program that has a reason to go on sleeps before it is taken to be quiet all the same.
+const DOUBT_NS: u64 = 20_000_000;
+
 /// A program in a group of its own: it ends with this value.
 pub struct Program {
     child: Child,
     input: File,
     output: File,
+    /// The program's end of a terminal, where we are to see whether it has read.
+    theirs: Option<OwnedFd>,
     /// What it has not read yet, from `written` on.
     unread: Vec<u8>,
     written: usize,
     piece: Box<[u8]>,
 }
 
+/// How a program is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// A terminal in place of pipes.
+    pub terminal: bool,
+    /// The folder that it is in.
+    pub folder: Option<PathBuf>,
+    /// Whether it will be waited for by [`Program::settle`].
+    pub settles: bool,
+}
+
 impl Program {
     /// Starts it, with a terminal or with pipes as its standard input and output.
-    pub fn start(command: &str, terminal: bool) -> io::Result<Program> {
+    pub fn start(command: &str, setting: &Setting) -> io::Result<Program> {
+        let terminal = setting.terminal;
         let [(input, stdin), (output, stdout)] = match terminal {
             true => pseudo_terminal()?,
             false => pipes()?,
@@ -44,6 +65,9 @@ impl Program {
                 .stdin(stdin.try_clone()?)
                 .stdout(stdout.try_clone()?)
                 .process_group(0);
+            if let Some(folder) = &setting.folder {
+                program.current_dir(folder);
+            }
             if terminal {
                 // Not for eyes: no colours. And what stands within a pipe of the command has no terminal to write to.
                 let set = ["TERM=dumb", "NO_COLOR=1", "PYTHONUNBUFFERED=1"];
@@ -60,6 +84,7 @@ impl Program {
             child,
             input: input.into(),
             output: output.into(),
+            theirs: (terminal && setting.settles).then_some(stdin),
             unread: Vec::new(),
             written: 0,
             piece: vec![0; PIECE].into(),
@@ -100,6 +125,62 @@ impl Program {
             }
         }
         true
+    }
+
+    /// Gives it all that it takes and takes all that it says, until it has done what it can: see [`quiet`]. Then
+    /// whether it still runs; `None` if it works for longer than `patience`, in ns.
+    pub fn settle(&mut self, answers: &mut Answers, patience: u64) -> Option<bool> {
+        let until = now_ns() + patience;
+        let (mut before, mut since) = (None, 0);
+        loop {
+            self.write();
+            let unread = self.has_unread();
+            // Looked at before its output is read: what has ended says no more.
+            let ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            let threads = match ended {
+                true => Some(Asleep::default()),
+                false => quiet::asleep(self.child.id()),
+            };
+            let said = answers.unseen();
+            let open = self.read(answers);
+            let is_same = threads.is_some() && threads == before && answers.unseen() == said;
+            if ended && is_same || !open {
+                return Some(false);
+            }
+            let now = now_ns();
+            // Between a wake-up and what comes of it a processor may be taken away: what has a reason to go on has time.
+            let doubtful = unread || threads.as_ref().is_some_and(|asleep| asleep.ending);
+            if !is_same {
+                since = now;
+            } else if !doubtful || now - since > DOUBT_NS {
+                return Some(true);
+            }
+            if now > until {
+                return None;
+            }
+            if threads.is_none() || is_same {
+                // It works, or is about to: the processor is its own, for a moment or until it says something.
+                let moment = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 50_000,
+                };
+                let _ = poll(
+                    &mut [PollFd::new(&self.output, PollFlags::IN)],
+                    Some(&moment),
+                );
+            }
+            before = threads;
+        }
+    }
+
+    /// Whether there is something on its standard input that it has not read.
+    fn has_unread(&self) -> bool {
+        let Some(theirs) = &self.theirs else {
+            return rustix::io::ioctl_fionread(&self.input).is_ok_and(|bytes| bytes > 0);
+        };
+        // What is under way to a terminal gets there when somebody asks for it.
+        let mut ends = [PollFd::new(theirs, PollFlags::IN)];
+        poll(&mut ends, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
     /// Ends it; how it ended, if it did by itself.

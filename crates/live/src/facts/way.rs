@@ -102,6 +102,8 @@ impl Way {
                 own: traffic.rate,
                 told: traffic.counts && (top || traffic.handle != 0),
                 queue: Queue {
+                    // A shaper of the kernel counts bytes as they are.
+                    overhead: 0,
                     class: traffic.handle,
                     ..before.map_or(Queue::default(), |before| before.queue)
                 },

@@ -1,0 +1,154 @@
+//! Nodes that are programs in any language: `command`, a shell pipe, and `callback`, an answer for each packet.
+
+use super::Context;
+use crate::fault::Fault;
+use crate::tree::Value;
+use live::callback::pipe::{self, Pipe};
+use live::callback::{self, Callback, Io, Tell};
+use node::{Node, Time};
+use packet::Tick;
+use serde::{Deserialize, Deserializer, de};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The keys of both kinds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    command: String,
+    #[serde(default)]
+    raw: bool,
+    io: Option<Word<Io>>,
+    #[serde(default)]
+    tell: Vec<Word<Tell>>,
+    age: Option<Word<Time>>,
+    wake: Option<Word<Time>>,
+    patience: Option<Word<Time>>,
+    cost: Option<Word<Time>>,
+    // Of a pipe.
+    back: Option<String>,
+    ports: Option<u16>,
+    time: Option<bool>,
+    tick: Option<Word<Time>>,
+    // Of a callback.
+    open: Option<bool>,
+}
+
+/// Something that is written as a word.
+struct Word<T>(T);
+
+impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        let wrong = |why| de::Error::custom(format_args!("`{text}`: {why}"));
+        text.parse().map(Word).map_err(wrong)
+    }
+}
+
+/// How long a program may work for a packet in simulated time, on the machine's clock.
+const PATIENCE: Time = Time::from_secs(10);
+
+impl Keys {
+    /// Reads them; `others` are those of the other kind.
+    fn read(config: &Value, others: &[&'static str]) -> Result<Keys, Fault> {
+        let keys: Keys = config.read()?;
+        if let Some(key) = others.iter().find(|key| config.get(key).is_some()) {
+            return Err(at(
+                config,
+                key,
+                "this is a key of the other kind: `command` is a pipe, `callback` answers each packet",
+            ));
+        }
+        if keys.command.trim().is_empty() {
+            return Err(at(config, "command", "a line for the shell is wanted"));
+        }
+        if keys.raw && !keys.tell.is_empty() {
+            return Err(at(
+                config,
+                "tell",
+                "records have no room for it: leave `raw` out",
+            ));
+        }
+        if value(&keys.wake) == Some(Time::ZERO) {
+            return Err(at(config, "wake", "more than no time is wanted"));
+        }
+        Ok(keys)
+    }
+
+    fn tell(&self) -> Vec<Tell> {
+        self.tell.iter().map(|word| word.0).collect()
+    }
+}
+
+/// What was read, if there was any.
+fn value<T: Copy>(word: &Option<Word<T>>) -> Option<T> {
+    word.as_ref().map(|word| word.0)
+}
+
+/// A fault at a key.
+fn at(config: &Value, key: &str, message: &str) -> Fault {
+    let span = config.get(key).unwrap_or(config).span.clone();
+    Fault::new(span, format!("`{key}`: {message}"))
+}
+
+/// A pipe.
+pub(super) fn pipe(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let keys = Keys::read(config, &["open"])?;
+    let usual = pipe::Config::new(&keys.command);
+    let ports = keys.ports.unwrap_or(usual.ports);
+    if !(1..=2).contains(&ports) {
+        return Err(at(config, "ports", "1 or 2"));
+    }
+    if ports == 1 && keys.back.is_some() {
+        return Err(at(config, "back", "there is no way back with one port"));
+    }
+    let tick = |tick: Time| u32::try_from(tick.as_ps()).ok().and_then(Tick::from_ps);
+    let Some(tick) = value(&keys.tick).map_or(Some(usual.tick), tick) else {
+        return Err(at(config, "tick", "1 ps to 4.29 ms"));
+    };
+    Ok(Box::new(Pipe::new(pipe::Config {
+        tell: keys.tell(),
+        ports,
+        tick,
+        back: keys.back,
+        raw: keys.raw,
+        time: keys.time.unwrap_or(usual.time),
+        io: value(&keys.io),
+        age: value(&keys.age).unwrap_or(usual.age),
+        wake: value(&keys.wake),
+        patience: value(&keys.patience).unwrap_or(PATIENCE),
+        folder: folder(&context),
+        simulated: !context.live,
+        cost: value(&keys.cost).unwrap_or_default(),
+        command: keys.command,
+    })))
+}
+
+/// A callback.
+pub(super) fn callback(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+    let keys = Keys::read(config, &["back", "ports", "time", "tick"])?;
+    let usual = callback::Config::new(&keys.command);
+    let patience = match context.live {
+        true => usual.patience,
+        false => PATIENCE,
+    };
+    Ok(Box::new(Callback::new(callback::Config {
+        tell: keys.tell(),
+        raw: keys.raw,
+        open: keys.open.unwrap_or(usual.open),
+        patience: value(&keys.patience).unwrap_or(patience),
+        io: value(&keys.io).unwrap_or(usual.io),
+        age: value(&keys.age).unwrap_or(usual.age),
+        wake: value(&keys.wake),
+        folder: folder(&context),
+        simulated: !context.live,
+        cost: value(&keys.cost).unwrap_or_default(),
+        command: keys.command,
+    })))
+}
+
+/// Where the programs are: in the lab file's folder.
+fn folder(context: &Context<'_>) -> Option<PathBuf> {
+    let folder = context.folder?;
+    (!folder.as_os_str().is_empty()).then(|| folder.into())
+}

@@ -1,0 +1,373 @@
+//! A shell pipe as a node: packets are lines on its standard input, and each line of its standard output is a packet.
+//!
+//! - **Ports:** 2, or 1. What comes in by port 0 goes to `command`, and what that writes leaves by port 1; the other way there is
+//!   `back`, or packets pass as they are. With one port both are that port.
+//! - **Counters:** `packets` that came in; `bytes` of those, without FCS; `written` by the programs; `bad`: lines that are no packets;
+//!   `past`: packets whose stamp was past, and which left at once; `unsettled`: times that a program worked for longer than `patience`.
+//! - **Drops:** `the program has ended`; `the program reads too slowly`; `too long for the program`.
+//!
+//! It is what stands between `< DIR/0` and `> DIR/1` of a mount, and the stamps mean what they mean there (FORMATS section 3): a packet
+//! has that of its arrival, and leaves when the stamp says that the program gives it; at once, if that is past. So `sed` leaves
+//! departures alone, and a script that adds a second to each stamp delays packets by a second.
+//!
+//! In simulated time no time passes while a program works, but what [`Config::cost`] says. It is given a packet, and has done all that it
+//! can when it and all that it has started sleep; then simulated time goes on. What it does later, by the machine's clock,
+//! is sent when the node is called next.
+
+use super::answer::{Answer, Answers};
+use super::program::{Program, Setting};
+use super::tell::Teller;
+use super::{Io, ROOM, Tell, say};
+use node::fact::Fact;
+use node::{Frame, Node, Out, Port, Time};
+use packet::line::Form;
+use packet::{Departure, Packet, Stamp, Tick, line, record};
+use std::path::PathBuf;
+
+/// How soon its output is looked at, and how late at most, on live ports.
+const SOON: Time = Time::from_us(20);
+const LATE: Time = Time::from_ms(1);
+
+/// What leaves at once and sets a timer is given so much time, in which a port can have sent its preamble: so the timer holds
+/// when its first bit really leaves.
+const MARK_LEAD: Time = Time::from_us(10);
+
+/// What programs, and how they are spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The command line, for `sh -c`.
+    pub command: String,
+    /// That of the other way; without it packets pass.
+    pub back: Option<String>,
+    /// 1 or 2.
+    pub ports: u16,
+    /// Records instead of lines.
+    pub raw: bool,
+    /// Lines begin with the stamp.
+    pub time: bool,
+    /// The unit of stamps.
+    pub tick: Tick,
+    /// What the programs' standard input and output are; else as [`Io::of`] finds best.
+    pub io: Option<Io>,
+    /// What they are told in lines that begin with `#`.
+    pub tell: Vec<Tell>,
+    /// How old what they are told of queues and interfaces may be.
+    pub age: Time,
+    /// How often they are told the time though no packet comes.
+    pub wake: Option<Time>,
+    /// How long a program may work in simulated time, on the machine's clock.
+    pub patience: Time,
+    /// The folder that they are in.
+    pub folder: Option<PathBuf>,
+    /// Simulated time: no time passes while a program works.
+    pub simulated: bool,
+    /// What a packet takes, in simulated time.
+    pub cost: Time,
+}
+
+impl Config {
+    /// Lines with stamps of 8 ns, two ports, nothing the other way.
+    pub fn new(command: &str) -> Config {
+        Config {
+            command: command.into(),
+            back: None,
+            ports: 2,
+            raw: false,
+            time: true,
+            tick: Tick::EIGHT_NS,
+            io: None,
+            tell: Vec::new(),
+            age: Time::from_ms(1),
+            wake: None,
+            patience: Time::from_secs(10),
+            folder: None,
+            simulated: false,
+            cost: Time::ZERO,
+        }
+    }
+}
+
+/// The node. See the [module](self).
+pub struct Pipe {
+    config: Config,
+    /// By the port where packets come in.
+    ways: [Option<Way>; 2],
+    wake: Time,
+    look: Time,
+    pause: Time,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    written: u64,
+    bad: u64,
+    past: u64,
+    unsettled: u64,
+}
+
+/// A program.
+struct Way {
+    command: String,
+    /// Where what it writes leaves.
+    out: Port,
+    program: Option<Program>,
+    started: bool,
+    answers: Answers,
+    teller: Teller,
+    /// In ticks; 1 to 7 are in use.
+    timers: [u64; 8],
+}
+
+const ENDED: &str = "the program has ended";
+const SLOW: &str = "the program reads too slowly";
+const TOO_LONG: &str = "too long for the program";
+
+impl Pipe {
+    /// A node whose programs are started at time 0.
+    pub fn new(config: Config) -> Pipe {
+        let way = |command: &str, out| Way {
+            command: command.into(),
+            out: Port(out),
+            program: None,
+            started: false,
+            answers: Answers::new(config.raw),
+            teller: Teller::new(if config.raw { &[] } else { &config.tell }),
+            timers: [0; 8],
+        };
+        let forth = way(&config.command, config.ports.min(2) - 1);
+        let back = config.back.as_ref().map(|command| way(command, 0));
+        Pipe {
+            ways: [Some(forth), back],
+            wake: Time::ZERO,
+            look: Time::ZERO,
+            pause: SOON,
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    /// Has a program do what it can, and sends what it has written.
+    fn attend(&mut self, now: Time, way: usize, out: &mut Out) {
+        let (config, counts) = (&self.config, &mut self.counts);
+        let Some(way) = &mut self.ways[way] else {
+            return;
+        };
+        way.start(config);
+        let Some(program) = &mut way.program else {
+            return;
+        };
+        let runs = match config.simulated {
+            true => match program.settle(&mut way.answers, config.patience.as_ns()) {
+                Some(runs) => runs,
+                None => {
+                    if counts.unsettled == 0 {
+                        say(format_args!(
+                            "{}: still at work; simulated time goes on",
+                            way.command
+                        ));
+                    }
+                    counts.unsettled += 1;
+                    true
+                }
+            },
+            false => {
+                program.write();
+                program.read(&mut way.answers)
+            }
+        };
+        if way.take(now, config, counts, out) {
+            self.pause = SOON;
+        }
+        if !runs && let Some(program) = way.program.take() {
+            say(format_args!("{}: {}", way.command, program.end()));
+        }
+    }
+}
+
+impl Way {
+    /// Starts the program, once.
+    fn start(&mut self, config: &Config) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        let io = config.io.unwrap_or_else(|| Io::of(&self.command));
+        let setting = Setting {
+            terminal: io == Io::Terminal && !config.raw,
+            folder: config.folder.clone(),
+            settles: config.simulated,
+        };
+        match Program::start(&self.command, &setting) {
+            Ok(program) => self.program = Some(program),
+            Err(error) => say(format_args!("{}: {error}", self.command)),
+        }
+    }
+
+    /// Sends what the program has written; whether there was any.
+    fn take(&mut self, now: Time, config: &Config, counts: &mut Counts, out: &mut Out) -> bool {
+        let mut any = false;
+        loop {
+            let by = match self.answers.next() {
+                Answer::None => return any,
+                Answer::Packet => self.out,
+                Answer::Beside(port) => port
+                    .filter(|port| port.0 < config.ports)
+                    .unwrap_or(self.out),
+                // An empty line, as of a filter that takes everything out of one.
+                Answer::Drop => continue,
+                Answer::Wrong | Answer::Through => {
+                    counts.bad += 1;
+                    continue;
+                }
+                Answer::OutOfStep => {
+                    say(format_args!(
+                        "{}: its records are out of step",
+                        self.command
+                    ));
+                    self.program = None;
+                    return any;
+                }
+            };
+            let Some(at) = self.departure(now, config, counts) else {
+                counts.bad += 1;
+                continue;
+            };
+            any = true;
+            counts.written += 1;
+            let mut frame = out.frame();
+            frame.extend(self.answers.packet());
+            frame.set_arrived(now);
+            match at > now {
+                true => out.send_at(by, at, frame),
+                false => out.send(by, frame),
+            }
+        }
+    }
+
+    /// When the packet that was said last is to leave; `None` if its stamp is none.
+    fn departure(&mut self, now: Time, config: &Config, counts: &mut Counts) -> Option<Time> {
+        let soonest = now
+            + if config.simulated {
+                config.cost
+            } else {
+                Time::ZERO
+            };
+        let time = |ticks| {
+            let ps = u64::try_from(config.tick.ps(ticks)).unwrap_or(u64::MAX);
+            Time::from_ps(ps)
+        };
+        let ticks = |time: Time| config.tick.count(time.as_ps().into());
+        let word = match self.answers.stamp() {
+            Some(Stamp::Word(word)) => word,
+            Some(Stamp::Date(_)) => return None,
+            None => 0,
+        };
+        let at = match Departure::from_word(word).ok()? {
+            Departure::Now => return Some(soonest),
+            Departure::Mark(timer) => {
+                let at = time(ticks(soonest + MARK_LEAD));
+                self.timers[usize::from(timer.number())] = ticks(at);
+                return Some(at);
+            }
+            Departure::At(at) => time(at),
+            Departure::After(timer, after) => {
+                let marked = self.timers[usize::from(timer.number())];
+                time(marked.saturating_add(after))
+            }
+        };
+        counts.past += u64::from(at < soonest);
+        Some(at.max(soonest))
+    }
+}
+
+impl Node for Pipe {
+    fn ports(&self) -> usize {
+        self.config.ports.into()
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        self.counts.packets += 1;
+        self.counts.bytes += frame.len() as u64;
+        let at = port.index();
+        let Some(way) = &mut self.ways[at] else {
+            return out.send(Port(0), frame);
+        };
+        way.start(&self.config);
+        let Some(program) = &mut way.program else {
+            return out.drop(frame, ENDED);
+        };
+        let unread = program.unread();
+        if unread.len() >= ROOM {
+            return out.drop(frame, SLOW);
+        }
+        way.teller.write(now, Some(port), unread);
+        let packet = Packet {
+            stamp: Some(Stamp::Word(
+                self.config.tick.count(frame.arrived().as_ps().into()),
+            )),
+            hash: None,
+            bytes: &frame,
+        };
+        let form = Form {
+            time: self.config.time,
+            hash: false,
+        };
+        let written = match self.config.raw {
+            true => record::encode(&packet, unread),
+            false => line::encode(&packet, form, unread),
+        };
+        match written {
+            Ok(()) => out.done(frame),
+            Err(_) => return out.drop(frame, TOO_LONG),
+        }
+        self.attend(now, at, out);
+        self.pause = SOON;
+        self.look = now + self.pause;
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        if now >= self.wake {
+            self.wake = self.config.wake.map_or(Time::MAX, |every| now + every);
+            for way in self.ways.iter_mut().flatten() {
+                if let (Some(program), Some(_)) = (&mut way.program, self.config.wake) {
+                    way.teller.write(now, None, program.unread());
+                }
+            }
+        }
+        for way in 0..2 {
+            self.attend(now, way, out);
+        }
+        self.pause = (self.pause + self.pause).min(LATE);
+        self.look = now + self.pause;
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let next = match self.config.simulated {
+            true => self.wake,
+            false => self.look.min(self.wake),
+        };
+        (next < Time::MAX).then_some(next)
+    }
+
+    fn wants_facts(&self) -> Option<Time> {
+        let teller = self.ways.iter().flatten().next()?;
+        teller.teller.wants_facts().then_some(self.config.age)
+    }
+
+    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+        for way in self.ways.iter_mut().flatten() {
+            way.teller.hear(fact);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("packets", self.counts.packets);
+        visit("bytes", self.counts.bytes);
+        visit("written", self.counts.written);
+        visit("bad", self.counts.bad);
+        visit("past", self.counts.past);
+        visit("unsettled", self.counts.unsettled);
+    }
+}

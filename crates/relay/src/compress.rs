@@ -4,11 +4,11 @@
 //!   goes out by port 0, restored if it was compressed.
 //! - **Parameters:** `mode`, adaptive: or always, or never; `algorithm`, auto: `lz4`, `zstd`, `zstd-dictionary`, or for each flow what
 //!   pays; `level`, 1, of zstd; `dictionary`, none: a file; `protocol`, 253; `cuttable`, true; `rate`, as told of the queue: B; `ratio`, learned: R; `cost`
-//!   and `cost_per_byte`, learned: C; `flows`, 4096, that are learned of; `class`, 0: of the queueing discipline; `age`, 1 ms: how old
+//!   and `cost_per_byte`, learned: C; `flows`, 4096, that are learned of; `keepalive`, 250 ms: how often the far node is asked [whether it is there](keepalive), 0: never; `class`, 0: of the queueing discipline; `age`, 1 ms: how old
 //!   facts may be.
 //! - **Counters:** `packets` and `bytes`, without FCS, by port 0; `compressed`; `compressed_bytes`, of those before, and `saved_bytes`;
 //!   `not_worth`: the wait was too short; `overload`: the processor was 10 ms behind; `incompressible`: they would not have become shorter, and `tried`, how many of those were tried;
-//!   `untouched`, see [`encapsulation`]; for each algorithm how many it compressed; `evicted`, flows that others
+//!   `untouched`, see [`encapsulation`]; `silent`: the far node did not answer; `asked`, and `answered`, whether it is there; for each algorithm how many it compressed; `evicted`, flows that others
 //!   took the place of; `returned`, packets by port 1; `restored`, and `restored_bytes`, of those, restored;
 //!   `mended`, ICMP errors that quoted a compressed packet, and now quote it as it was.
 //! - **Drops:** packets from port 1: see [`Fault`].
@@ -27,6 +27,7 @@
 
 mod config;
 mod flows;
+mod keepalive;
 
 pub use config::{Choice, Config, Mode};
 
@@ -36,6 +37,7 @@ use crate::encapsulation::{
     self, Fault, Place, Untouched, encapsulate, is_marked, locate, mend_quote, restore,
 };
 use flows::{Flows, Known};
+use keepalive::{Keepalive, Said};
 use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Rate, Time};
 use nodes::ConfigError;
@@ -57,6 +59,7 @@ pub struct Compress {
     codec: Codec,
     flows: Flows,
     backlog: Backlog,
+    keepalive: Keepalive,
     /// When the processor has done what it was given, in a world where work takes no time.
     busy_until: Time,
     counts: Counts,
@@ -74,6 +77,7 @@ struct Counts {
     incompressible: u64,
     tried: u64,
     untouched: u64,
+    silent: u64,
     by: [u64; Algorithm::ALL.len()],
     returned: u64,
     restored: u64,
@@ -115,6 +119,7 @@ impl Compress {
             codec,
             flows: Flows::new(config.flows),
             backlog: Backlog::of_class(config.class).with_rate(config.rate),
+            keepalive: Keepalive::new(config.keepalive),
             config,
             busy_until: Time::ZERO,
             counts: Counts::default(),
@@ -143,7 +148,7 @@ impl Compress {
     }
 
     /// Compresses a packet if it pays, and tells when that is done.
-    fn compress(&mut self, start: Time, frame: &mut Frame, place: &Place, out: &Out) -> Time {
+    fn compress(&mut self, start: Time, frame: &mut Frame, place: &Place, out: &mut Out) -> Time {
         let before = frame.len();
         let hash = packet::flow::hash(frame);
         let algorithm = match self.plan(start, hash, before) {
@@ -157,8 +162,16 @@ impl Compress {
                 return start;
             }
         };
-        let began = out.stopwatch();
         let protocol = self.config.protocol;
+        if let Some(number) = self.keepalive.question(start) {
+            let asks = keepalive::packet(frame, place, protocol, Said::Question(number), out);
+            out.send(FAR, asks);
+        }
+        if !self.keepalive.is_there(start) {
+            self.counts.silent += 1;
+            return start;
+        }
+        let began = out.stopwatch();
         let saved = encapsulate(frame, place, protocol, algorithm, &mut self.codec);
         let took = out
             .stopwatch()
@@ -275,6 +288,21 @@ impl Compress {
                 return;
             }
         };
+        match keepalive::read(place.bytes(&frame)) {
+            Some(Said::Question(number)) => {
+                let said = Said::Answer(number);
+                let answer = keepalive::packet(&frame, &place, self.config.protocol, said, out);
+                out.send(FAR, answer);
+                return out.done(frame);
+            }
+            Some(Said::Answer(number)) => {
+                return match self.keepalive.hear(number) {
+                    true => out.done(frame),
+                    false => out.drop(frame, "an answer to no question"),
+                };
+            }
+            None => {}
+        }
         match restore(&mut frame, &place, &mut self.codec) {
             Ok(_) => {
                 self.counts.restored += 1;
@@ -330,6 +358,9 @@ impl Node for Compress {
         visit("incompressible", counts.incompressible);
         visit("tried", counts.tried);
         visit("untouched", counts.untouched);
+        visit("silent", counts.silent);
+        visit("asked", self.keepalive.asked);
+        visit("answered", self.keepalive.answered);
         for (algorithm, count) in ["lz4", "zstd", "zstd_dictionary"].iter().zip(counts.by) {
             visit(algorithm, count);
         }

@@ -547,3 +547,90 @@ proptest::proptest! {
         }
     }
 }
+
+/// What leaves a node by `port`.
+fn step(node: &mut dyn Node, now: Time, port: u16, frame: Frame) -> Vec<(Port, Frame)> {
+    let mut out = Out::default();
+    node.frame(now, Port(port), frame, &mut out);
+    out.sends().map(|sent| (sent.port, sent.frame)).collect()
+}
+
+#[test]
+fn a_far_node_that_is_gone_is_found_out_within_a_second_and_found_again() {
+    for wrap in [
+        |frame: &[u8]| frame.to_vec(),
+        |frame: &[u8]| {
+            let tagged = [&frame[..12], &[0x81, 0, 0, 5], &frame[12..]];
+            tagged.concat()
+        },
+    ] {
+        let mut near = always(Algorithm::Lz4);
+        let mut far = compress(config(Mode::Never, Choice::Auto));
+        let original = wrap(&udp((4000, 4001), &json(1, 900)));
+        let (mut lost, mut last_lost, mut first_back) = (0, Time::ZERO, None);
+        // A packet each 10 ms; the far node is away from 3 s to 6 s, and what comes there then reaches the end as it is.
+        for n in 0..1_000u64 {
+            let now = Time::from_ms(10 * n);
+            let away = (300..600).contains(&n);
+            for (port, frame) in step(&mut near, now, 0, Frame::new(&original)) {
+                assert_eq!(port, Port(1));
+                if away {
+                    let is_packet = frame.len() > 100;
+                    if is_packet && *frame != *original {
+                        (lost, last_lost) = (lost + 1, now);
+                    }
+                    continue;
+                }
+                for (port, frame) in step(&mut far, now, 1, frame) {
+                    match port {
+                        Port(0) => assert_eq!(*frame, *original),
+                        // An answer goes back to the near node, which takes it out.
+                        _ => assert_eq!(step(&mut near, now, 1, frame), []),
+                    }
+                }
+            }
+            if n >= 600 && first_back.is_none() && count(&near, "compressed") > 300 + lost {
+                first_back = Some(now);
+            }
+        }
+        let (gone, back) = (Time::from_secs(3), Time::from_secs(6));
+        assert!(
+            lost > 50 && last_lost - gone <= Time::from_secs(1),
+            "{lost} {last_lost}"
+        );
+        assert!(first_back.expect("it is found again") - back <= Time::from_ms(300));
+        assert!(count(&near, "silent") > 190, "{}", count(&near, "silent"));
+        let (asked, answered) = (count(&near, "asked"), count(&near, "answered"));
+        assert!(
+            answered > 20 && asked >= answered + 10,
+            "{asked} {answered}"
+        );
+        assert_eq!(count(&far, "restored") + lost, count(&near, "compressed"));
+    }
+}
+
+#[test]
+fn questions_have_headers_that_others_read_and_answers_to_none_are_dropped() {
+    let mut near = always(Algorithm::Zstd);
+    let packet = udp((4000, 4001), &json(1, 900));
+    step(&mut near, Time::ZERO, 0, Frame::new(&packet));
+    let sent = step(&mut near, Time::from_ms(250), 0, Frame::new(&packet));
+    let question = &sent[0].1;
+    let ip = &question[14..];
+    assert_eq!(packet::checksum::checksum(&ip[..20]), 0);
+    assert_eq!((ip[9], ip[12..20].to_vec()), (253, packet[26..34].to_vec()));
+    assert_eq!(ip[20..], [0x57, 0x43, 0x1F, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+    let mut answer = question.to_vec();
+    (answer[14 + 23], answer[14 + 27]) = (1, 9);
+    assert_eq!(pass(&mut near, 1, &answer), Err("an answer to no question"));
+    // Without questions there are none.
+    let mut quiet = compress(Config {
+        keepalive: Time::ZERO,
+        ..config(Mode::Always, Choice::One(Algorithm::Lz4))
+    });
+    for ms in 0..5_000 {
+        let sent = step(&mut quiet, Time::from_ms(ms), 0, Frame::new(&packet));
+        assert_eq!(sent.len(), 1);
+    }
+    assert_eq!(count(&quiet, "compressed"), 5_000);
+}

@@ -173,17 +173,27 @@ impl Run {
             })));
         }
         let kind = self.node.as_deref().unwrap_or_default();
-        let (keys, ports) = (self.set.join("\n"), self.on.len());
+        let (mut keys, ports) = (self.set.join("\n"), self.on.len());
+        // Kinds without these keys refuse them.
+        let mut also = |key: &str, value: &str| {
+            let own = self
+                .set
+                .iter()
+                .any(|line| line.trim_start().starts_with(key));
+            let more = format!("{keys}\n{key} = {value}");
+            if !own && lab::single::node(kind, &more, ports).is_ok() {
+                keys = more;
+            }
+        };
         // Each thread, and each run, has luck of its own, unless a seed is given: a duplicating node's name for what it sends, or a
-        // split connection's first numbers, must not be those of another. Kinds without a seed refuse it.
+        // split connection's first numbers, must not be those of another.
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) >> 1;
-        let own = self
-            .set
-            .iter()
-            .any(|line| line.trim_start().starts_with("seed"));
-        let lucky = (!own).then(|| format!("{keys}\nseed = {seed}"));
-        let lucky = lucky.and_then(|keys| lab::single::node(kind, &keys, ports).ok());
-        let made = lucky.map_or_else(|| lab::single::node(kind, &keys, ports), Ok);
+        also("seed", &seed.to_string());
+        if self.threads > 1 {
+            // The kernel may give an answer to another thread than asked.
+            also("keepalive", "\"0 s\"");
+        }
+        let made = lab::single::node(kind, &keys, ports);
         made.map_err(|faults| anyhow::anyhow!("{faults}"))
     }
 }

@@ -87,6 +87,9 @@ pub struct Config {
     pub cost_per_byte: Time,
     /// Of how many flows it is known what their packets showed, 1 to 1,048,576; 64 bytes or so for each.
     pub flows: usize,
+    /// How often the far node is asked whether it is there, while packets are compressed; with three questions unanswered none is. 0: never.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
+    pub keepalive: Time,
     /// The class of the queueing discipline at port 1, see [`node::fact::Queue::class`].
     #[cfg_attr(
         feature = "serde",
@@ -112,6 +115,7 @@ impl Default for Config {
             cost: None,
             cost_per_byte: Time::ZERO,
             flows: 4096,
+            keepalive: Time::from_ms(250),
             class: 0,
             age: Time::from_ms(1),
         }

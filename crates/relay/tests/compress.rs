@@ -19,6 +19,8 @@ fn config(mode: Mode, algorithm: Choice) -> Config {
         mode,
         algorithm,
         dictionary: Some("dictionary".into()),
+        // Most of these nodes face nobody who could answer.
+        keepalive: Time::ZERO,
         ..Config::default()
     }
 }
@@ -293,11 +295,12 @@ fn no_more_is_compressed_than_the_link_lacks() {
         assert_eq!(came, packets, "{megabits} Mb/s: nothing is lost");
         shares.push(compressed * 1000 / packets);
     }
-    // At least what is too much by what a packet saves, some 45 %; and not half as much again.
+    // At least what is too much by what a packet saves, some 45 %. At the bound of the rule a packet gains nothing, as the link
+    // is idle for as long as it saves: with these there are up to twice as many, and a little.
     assert!(shares.is_sorted(), "{shares:?}");
     assert_eq!(shares[..2], [0, 0], "{shares:?}");
     for (share, least) in shares[2..].iter().zip([105, 370, 634]) {
-        assert!((least..least * 3 / 2).contains(share), "{shares:?}");
+        assert!((least..least * 9 / 4).contains(share), "{shares:?}");
     }
     // Beyond what compression gives, and without it, packets are lost.
     let (packets, came, compressed) = offered(240, near);
@@ -548,7 +551,15 @@ proptest::proptest! {
     }
 }
 
-/// What leaves a node by `port`.
+/// With questions.
+fn asking(algorithm: Algorithm) -> Config {
+    Config {
+        keepalive: Config::default().keepalive,
+        ..config(Mode::Always, Choice::One(algorithm))
+    }
+}
+
+/// What leaves a node, and by which port.
 fn step(node: &mut dyn Node, now: Time, port: u16, frame: Frame) -> Vec<(Port, Frame)> {
     let mut out = Out::default();
     node.frame(now, Port(port), frame, &mut out);
@@ -564,7 +575,7 @@ fn a_far_node_that_is_gone_is_found_out_within_a_second_and_found_again() {
             tagged.concat()
         },
     ] {
-        let mut near = always(Algorithm::Lz4);
+        let mut near = compress(asking(Algorithm::Lz4));
         let mut far = compress(config(Mode::Never, Choice::Auto));
         let original = wrap(&udp((4000, 4001), &json(1, 900)));
         let (mut lost, mut last_lost, mut first_back) = (0, Time::ZERO, None);
@@ -611,7 +622,7 @@ fn a_far_node_that_is_gone_is_found_out_within_a_second_and_found_again() {
 
 #[test]
 fn questions_have_headers_that_others_read_and_answers_to_none_are_dropped() {
-    let mut near = always(Algorithm::Zstd);
+    let mut near = compress(asking(Algorithm::Zstd));
     let packet = udp((4000, 4001), &json(1, 900));
     step(&mut near, Time::ZERO, 0, Frame::new(&packet));
     let sent = step(&mut near, Time::from_ms(250), 0, Frame::new(&packet));
@@ -624,10 +635,7 @@ fn questions_have_headers_that_others_read_and_answers_to_none_are_dropped() {
     (answer[14 + 23], answer[14 + 27]) = (1, 9);
     assert_eq!(pass(&mut near, 1, &answer), Err("an answer to no question"));
     // Without questions there are none.
-    let mut quiet = compress(Config {
-        keepalive: Time::ZERO,
-        ..config(Mode::Always, Choice::One(Algorithm::Lz4))
-    });
+    let mut quiet = always(Algorithm::Lz4);
     for ms in 0..5_000 {
         let sent = step(&mut quiet, Time::from_ms(ms), 0, Frame::new(&packet));
         assert_eq!(sent.len(), 1);

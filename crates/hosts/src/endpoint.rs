@@ -256,6 +256,13 @@ impl Endpoint {
         stack.take(now, &frame[ETHERNET..], &mut self.sockets, sender, way, out);
     }
 
+    /// A router says that a packet of so many bytes at most can pass, and not the one with this sequence number. `false` when it had none such.
+    pub fn too_big(&mut self, sequence: u32, mtu: usize, far: IpAddr, out: &mut Out) -> bool {
+        let headers = ip::header(far) + HEADER;
+        let most = mtu.saturating_sub(headers);
+        most > 0 && self.sender.too_big(sequence, most, out)
+    }
+
     /// Sends what it has to send by now; tells when it is due again, [`Time::MAX`] for not until something comes.
     pub fn drive(
         &mut self,

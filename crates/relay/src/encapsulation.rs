@@ -33,6 +33,7 @@ mod quote;
 
 pub use locate::{Place, Untouched, locate};
 pub use quote::mend_quote;
+pub(crate) use quote::{icmp_sum, is_error};
 
 use crate::codec::{Algorithm, Codec, DecodeError};
 use core::fmt;

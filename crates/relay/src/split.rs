@@ -6,18 +6,22 @@
 //!   in each direction of each half; `congestion`, `cubic`, `reno` or `none`; `mtu`, 1500; `timeout`, 60 s: after how long without a sign of an end it
 //!   is given up; `idle`, 7440 s (RFC 5382): how long nothing need be said; `class`, 0: the class of the queueing discipline; `age`, 1 ms: how old
 //!   may be what is known of the queues; `seed`.
-//! - **Counters:** `packets`; `bytes`, without FCS; `split`: connections; `unsplit`: those that were not, as the wait was short; `no_room`: those for which there was none;
+//! - **Counters:** `packets`; `bytes`, without FCS; `split`: connections; `shortened`: times that one's segments were too long for the way; `unsplit`: those that were not, as the wait was short; `no_room`: those for which there was none;
 //!   `open`: split ones at the end; `refused`: whose far end did not take them; `reset`: ended by a reset, or given up; `forth`, `back`: bytes passed on.
-//! - **Drops:** `broken segment`; `waits for the far end`: a first segment that came once more meanwhile.
+//! - **Drops:** `broken segment`; `an error about no segment`: an ICMP error that is about none which is under way; `waits for the far end`: a first segment that came once more meanwhile.
 //!
 //! A short round trip makes TCP quick: to grow, and to mend a loss. So each half has a congestion control and a memory of what may be
 //! lost of its own, and a bounded buffer between them: what one end does not take is not acknowledged to the other for longer than
 //! that, as its window closes. The node speaks to each end with the other's address. It first opens the connection to the far end, and
 //! answers the near one when that has taken it. A half that ends, ends half of the other one; a reset resets it.
 //!
+//! A router's word that a segment was too long is for this node, which sends shorter ones from then on (RFC 1191, RFC 8201). An error about a first segment that has no answer yet goes on to
+//! the near end, with the number of that end's own. Options of TCP but the segment size, the window's scale and selective acknowledgements end here, as does ECN: each half is without.
+//!
 //! A connection keeps its way for its life: what was not split when it began passes untouched, and so does all that is not TCP. An end
 //! that acknowledges does so to this node: what the node has taken, and the far end has not, is lost if the node is.
 
+mod errors;
 mod pair;
 
 use crate::backlog::Backlog;
@@ -27,6 +31,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
+use errors::Error;
 use hosts::endpoint::{Congestion, Manner, Stack};
 use node::fact::Fact;
 use node::{Flow, Frame, Node, Out, Port, Time};
@@ -125,6 +130,7 @@ struct Counts {
     split: u64,
     unsplit: u64,
     no_room: u64,
+    shortened: u64,
     refused: u64,
     reset: u64,
     passed: [u64; 2],
@@ -250,20 +256,49 @@ impl Split {
         }
     }
 
+    /// A packet that is no segment; `Some` when it is to pass.
+    fn other(&mut self, now: Time, mut frame: Frame, out: &mut Out) -> Option<Frame> {
+        if self.index.is_empty() {
+            return Some(frame);
+        }
+        let Some(error) = Error::read(&frame) else {
+            return Some(frame);
+        };
+        let (to_far, tuple) = match self.index.contains_key(&error.tuple) {
+            true => (true, error.tuple),
+            false => (false, reverse(&error.tuple)),
+        };
+        let Some(&place) = self.index.get(&tuple) else {
+            return Some(frame);
+        };
+        let pair = self.pairs[place].as_mut()?;
+        let number = pair.unanswered().filter(|_| to_far);
+        match (error.mtu, number) {
+            (Some(mtu), _) if pair.too_big(to_far, error.sequence, mtu, out) => {
+                self.count.shortened += 1;
+                self.attend(now, place, out);
+                out.done(frame);
+                None
+            }
+            (None, Some(number)) => {
+                error.quote(&mut frame, number);
+                Some(frame)
+            }
+            // About nothing that is under way: of no use to an end that has not sent it.
+            _ => {
+                out.drop(frame, "an error about no segment");
+                None
+            }
+        }
+    }
+
     /// The connection of a segment, and whether the near end sent it.
     fn find(&self, port: Port, tuple: &FiveTuple) -> Option<(usize, bool)> {
         if let Some(place) = self.index.get(tuple) {
             let pair = self.pairs[*place].as_ref()?;
             return (pair.near == port).then_some((*place, true));
         }
-        let reverse = FiveTuple {
-            source: tuple.destination,
-            destination: tuple.source,
-            protocol: tuple.protocol,
-            source_port: tuple.destination_port,
-            destination_port: tuple.source_port,
-        };
-        let place = *self.index.get(&reverse)?;
+        let place = *self.index.get(&reverse(tuple))?;
         let pair = self.pairs[place].as_ref()?;
         (pair.near != port).then_some((place, false))
     }
@@ -320,6 +355,17 @@ impl Split {
     }
 }
 
+/// Of what goes the other way.
+fn reverse(tuple: &FiveTuple) -> FiveTuple {
+    FiveTuple {
+        source: tuple.destination,
+        destination: tuple.source,
+        protocol: tuple.protocol,
+        source_port: tuple.destination_port,
+        destination_port: tuple.source_port,
+    }
+}
+
 /// The flags of the segment in an untagged frame that is not a fragment.
 fn flags_of(frame: &[u8]) -> Option<u8> {
     let payload = match frame.get(12..15)? {
@@ -344,7 +390,7 @@ impl Node for Split {
         });
         let passes = match (headers, flags_of(&frame)) {
             (Some(headers), Some(flags)) => self.segment(now, port, headers, flags, frame, out),
-            _ => Some(frame),
+            _ => self.other(now, frame, out),
         };
         if let Some(frame) = passes {
             let leaves = Port(1 - port.0);
@@ -391,6 +437,7 @@ impl Node for Split {
         visit("split", count.split);
         visit("unsplit", count.unsplit);
         visit("no_room", count.no_room);
+        visit("shortened", count.shortened);
         visit("open", self.index.len() as u64);
         visit("refused", count.refused);
         visit("reset", count.reset);

@@ -280,3 +280,149 @@ fn a_configuration_that_cannot_be_is_refused_with_its_key() {
     );
     assert_eq!(wrong(Config { mtu: 576, ..base() }), "mtu");
 }
+
+/// A router between two ports that carries packets of at most 1,000 or 1,400 bytes by port 1, and says so to who sends longer ones.
+struct Narrow {
+    told: u64,
+}
+
+impl node::Node for Narrow {
+    fn ports(&self) -> usize {
+        2
+    }
+
+    fn frame(&mut self, _: Time, port: node::Port, frame: node::Frame, out: &mut node::Out) {
+        let is_v4 = frame[14] >> 4 == 4;
+        let (header, most) = if is_v4 { (20, 1_000) } else { (40, 1_400) };
+        let long = frame.len() - 14 > most && port.0 == 0;
+        if !long || frame[12] == 0x08 && frame[13] == 0x06 {
+            return out.send(node::Port(1 - port.0), frame);
+        }
+        self.told += 1;
+        let quoted = &frame[14..14 + header + 8];
+        let mut icmp = match is_v4 {
+            true => vec![3, 4, 0, 0, 0, 0, 0x03, 0xE8],
+            false => vec![2, 0, 0, 0, 0, 0, 0x05, 0x78],
+        };
+        icmp.extend_from_slice(quoted);
+        let mut error = vec![0; 14 + header];
+        error[..6].copy_from_slice(&frame[6..12]);
+        error[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 99]);
+        error[12..14].copy_from_slice(&frame[12..14]);
+        let length = icmp.len() as u16;
+        let (sum, at) = match is_v4 {
+            true => {
+                error[14] = 0x45;
+                error[16..18].copy_from_slice(&(20 + length).to_be_bytes());
+                (error[22], error[23]) = (64, 1);
+                error[26..30].copy_from_slice(&[10, 9, 9, 9]);
+                error[30..34].copy_from_slice(&frame[26..30]);
+                let sum = packet::checksum::checksum(&error[14..34]);
+                error[24..26].copy_from_slice(&sum.to_be_bytes());
+                (packet::checksum::checksum(&icmp), 2)
+            }
+            false => {
+                error[14] = 0x60;
+                error[18..20].copy_from_slice(&length.to_be_bytes());
+                (error[20], error[21]) = (58, 64);
+                let router: [u8; 16] = std::array::from_fn(|at| frame[22 + at]);
+                let to: [u8; 16] = std::array::from_fn(|at| frame[22 + at]);
+                error[22..38].copy_from_slice(&router);
+                error[38..54].copy_from_slice(&to);
+                let pseudo = packet::checksum::Pseudo::ipv6(router, to, 58);
+                (pseudo.sum(icmp.len()).plus(&icmp).checksum(), 2)
+            }
+        };
+        icmp[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+        error.extend_from_slice(&icmp);
+        out.done(frame);
+        out.send(port, node::Frame::new(&error));
+    }
+}
+
+#[test]
+fn segments_that_are_too_long_for_the_way_are_sent_again_in_pieces() {
+    for to in ["10.0.0.2", "fd00::2"] {
+        let mut graph = Graph::default();
+        let programs = vec![Program::Bulk(bulk(to, 1_000_000, 2))];
+        let a = host(&mut graph, 1, programs);
+        let b = host(&mut graph, 2, vec![sink()]);
+        let split = graph.add("split", Box::new(Split::new(always()).unwrap()));
+        let narrow = graph.add("narrow", Box::new(Narrow { told: 0 }));
+        graph.connect((a, 0), (split, 0), link(100));
+        graph.connect((split, 1), (narrow, 0), lossy(delay(link(50), 3), 0.01));
+        graph.connect((narrow, 1), (b, 0), lossy(link(50), 0.01));
+        let options = sim::Options {
+            seed: 4,
+            until: Some(Time::from_secs(200)),
+            ..sim::Options::default()
+        };
+        let outcome = sim::run(graph, options).unwrap();
+        let came = flows(&outcome, 1, "sink");
+        assert_eq!(came.len(), 2);
+        assert!(
+            came.iter().all(|flow| flow.bytes == 1_000_000 && flow.done),
+            "{came:?}"
+        );
+        // Once for each connection, or when what was said was lost.
+        let shortened = counter(&outcome, split, "shortened");
+        assert!((2..=4).contains(&shortened), "{shortened}");
+        assert_eq!(counter(&outcome, split, "reset"), 0);
+    }
+}
+
+#[test]
+fn an_error_about_a_first_segment_gets_the_number_that_its_sender_knows() {
+    use node::{Frame, Node, Out, Port};
+    let mut split = Split::new(always()).unwrap();
+    let mut step = |port: u16, frame: &[u8]| -> Vec<(u16, Vec<u8>)> {
+        let mut out = Out::default();
+        split.frame(Time::ZERO, Port(port), Frame::new(frame), &mut out);
+        let sent = out.sends().map(|sent| (sent.port.0, sent.frame.to_vec()));
+        sent.collect()
+    };
+    // A first segment with the number 0x01020304 opens one with another number.
+    let mut syn = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00];
+    let mut ip = vec![
+        0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ];
+    let sum = packet::checksum::checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    let mut tcp = vec![
+        0x12, 0x34, 0, 80, 1, 2, 3, 4, 0, 0, 0, 0, 0x50, 2, 0xFF, 0xFF, 0, 0, 0, 0,
+    ];
+    let pseudo = packet::checksum::Pseudo::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 6);
+    let sum = pseudo.sum(20).plus(&tcp).checksum();
+    tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+    syn.extend(ip.iter().chain(&tcp));
+    let sent = step(0, &syn);
+    let (port, opening) = &sent[0];
+    assert_eq!((*port, sent.len()), (1, 1));
+    assert_ne!(opening[38..42], [1, 2, 3, 4]);
+    let error = |code: u8, quoted: &[u8]| {
+        let mut icmp = vec![3, code, 0, 0, 0, 0, 0, 0];
+        icmp.extend_from_slice(&quoted[14..42]);
+        let sum = packet::checksum::checksum(&icmp);
+        icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut frame = syn[..34].to_vec();
+        frame[16..18].copy_from_slice(&56u16.to_be_bytes());
+        (frame[23], frame[24], frame[25]) = (1, 0, 0);
+        frame[26..34].copy_from_slice(&[10, 9, 9, 9, 10, 0, 0, 1]);
+        let sum = packet::checksum::checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        frame.extend(icmp);
+        frame
+    };
+    // Host unreachable: the near end learns it of its own segment, with a right checksum.
+    let sent = step(1, &error(1, opening));
+    let (port, told) = &sent[0];
+    assert_eq!((*port, &told[62 + 4..62 + 8]), (0, &[1, 2, 3, 4][..]));
+    assert_eq!(packet::checksum::checksum(&told[34..]), 0);
+    // An error about a connection of somebody else passes as it is.
+    let mut other = opening.clone();
+    other[35] = 0x99;
+    let passed = error(1, &other);
+    assert_eq!(step(1, &passed), [(0, passed.clone())]);
+    // One of a segment that is too long, of which there is none: it ends here.
+    assert_eq!(step(1, &error(4, opening)), []);
+}

@@ -106,6 +106,15 @@ impl phy::TxToken for Outgoing<'_> {
                 self.out.done(frame);
                 return result;
             }
+            let pieces = sender.last_in_pieces(self.out);
+            if data > 0 && !pieces.is_empty() {
+                self.out.done(frame);
+                for piece in pieces {
+                    let to = packet.destination;
+                    self.way.send(self.now, to, When::Now, piece, self.out);
+                }
+                return result;
+            }
         }
         let to = packet.destination;
         self.way.send(self.now, to, When::Now, frame, self.out);

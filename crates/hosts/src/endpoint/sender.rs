@@ -8,6 +8,7 @@
 use super::{Congestion, Way, behind};
 use crate::ip;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::net::IpAddr;
 use node::outcome::Times;
 use node::{Flow, Frame, Out, Time, When};
@@ -62,6 +63,47 @@ impl Segment {
         frame[packet.payload + 4..packet.payload + 8].copy_from_slice(&self.sequence.to_be_bytes());
         cut as u64
     }
+
+    /// The same in pieces with at most `most` bytes of data each, in order; itself, if it has no more.
+    fn into_pieces(self, most: usize, out: &mut Out) -> impl Iterator<Item = Segment> {
+        let data = ip::read(&self.frame).map_or(0, |packet| {
+            let header = usize::from(self.frame[packet.payload + 12] >> 4) * 4;
+            packet.end.saturating_sub(packet.payload + header)
+        });
+        let mut pieces = VecDeque::new();
+        let mut from = 0;
+        while data > most && from < data {
+            let mut piece = Segment {
+                frame: out.copy(&self.frame),
+                ..self
+            };
+            piece.cut_before(self.sequence.wrapping_add(from as u32));
+            piece.cut_behind(most);
+            from += most;
+            pieces.push_back(piece);
+        }
+        match pieces.is_empty() {
+            true => pieces.push_back(self),
+            false => out.done(self.frame),
+        }
+        pieces.into_iter()
+    }
+
+    /// Takes the data behind so many bytes out of it, and with it the end of the stream.
+    fn cut_behind(&mut self, most: usize) {
+        let frame = &mut self.frame;
+        let Some(packet) = ip::read(frame) else {
+            return;
+        };
+        let data = packet.payload + usize::from(frame[packet.payload + 12] >> 4) * 4;
+        let cut = packet.end.saturating_sub(data + most);
+        if cut > 0 {
+            frame.remove(data + most, cut);
+            ip::shorten(frame, cut);
+            frame[packet.payload + 13] &= !FIN;
+            self.end = self.sequence.wrapping_add(most as u32);
+        }
+    }
 }
 
 /// One direction of a connection, as its sender sees it.
@@ -75,6 +117,8 @@ pub(crate) struct Sender {
     sacked: usize,
     duplicates: u32,
     mss: u64,
+    /// Data of a segment at most, where the way has turned out to carry less than the stack makes.
+    most: Option<usize>,
     window: f64,
     threshold: f64,
     /// In recovery until this is acknowledged.
@@ -122,6 +166,7 @@ impl Sender {
             sacked: 0,
             duplicates: 0,
             mss: mss as u64,
+            most: None,
             window: (INITIAL_SEGMENTS * mss as u64) as f64,
             threshold: f64::MAX,
             recover: None,
@@ -218,6 +263,59 @@ impl Sender {
             resent: false,
             frame: out.copy(frame),
         });
+        true
+    }
+
+    /// The segment that has just left in pieces, if it is longer than the way carries: to be sent in its place.
+    pub fn last_in_pieces(&mut self, out: &mut Out) -> Vec<Frame> {
+        let Some(most) = self.most else {
+            return Vec::new();
+        };
+        let Some(last) = self.segments.pop_back() else {
+            return Vec::new();
+        };
+        let before = self.segments.len();
+        self.segments.extend(last.into_pieces(most, out));
+        let count = self.segments.len() - before;
+        self.sent += count as u64 - 1;
+        let (told, window) = (self.told, self.told_window);
+        let pieces = self.segments.range(before..).filter(|_| count > 1);
+        let frames = pieces.map(|piece| {
+            let mut frame = out.copy(&piece.frame);
+            refresh(&mut frame, told, window);
+            frame
+        });
+        frames.collect()
+    }
+
+    /// A router says that a packet with this sequence number was too long (RFC 1191, RFC 8201): from now on segments have so much data
+    /// at most, and those under way that have more are sent again in pieces. `false` for what cannot be about a segment that is under way.
+    pub fn too_big(&mut self, sequence: u32, most: usize, out: &mut Out) -> bool {
+        let front = self.segments.front().map(|front| front.sequence);
+        let is_ours = front
+            .zip(self.next)
+            .is_some_and(|(front, next)| !behind(front, sequence) && behind(next, sequence));
+        if !is_ours || most as u64 >= self.mss {
+            return false;
+        }
+        (self.most, self.mss) = (Some(most), most as u64);
+        for segment in core::mem::take(&mut self.segments) {
+            let long = segment.length() > most as u64 && !segment.sacked;
+            if !long {
+                self.segments.push_back(segment);
+                continue;
+            }
+            self.pipe -= if segment.counted { segment.length() } else { 0 };
+            for piece in segment.into_pieces(most, out) {
+                self.segments.push_back(Segment {
+                    lost: true,
+                    counted: false,
+                    ..piece
+                });
+            }
+        }
+        // No sign of congestion, but they are sent again as what is lost is.
+        self.recover = self.next;
         true
     }
 

@@ -24,13 +24,8 @@ struct Quoted {
 /// number: from then on it quotes the packet as it was, as far as that is known, its IP header and 8 bytes. So its sender knows which of its
 /// packets the error is about: path MTU discovery and traceroute work. `false`, and an unchanged frame, for all others.
 pub fn mend_quote(frame: &mut Frame, place: &Place, protocol: u8) -> bool {
-    let bytes = place.bytes(frame);
-    let is_error = match (place.is_v4, bytes.first()) {
-        (true, Some(3 | 4 | 5 | 11 | 12)) => place.protocol == ip::ICMP,
-        (false, Some(1..=4)) => place.protocol == ip::ICMPV6,
-        _ => false,
-    };
-    let Some(quote) = bytes.get(ICMP..).filter(|_| is_error) else {
+    let quote = place.bytes(frame).get(ICMP..);
+    let Some(quote) = quote.filter(|_| is_error(frame, place)) else {
         return false;
     };
     // A wrong checksum must stay wrong, and padding may be anything.
@@ -82,8 +77,17 @@ pub fn mend_quote(frame: &mut Frame, place: &Place, protocol: u8) -> bool {
     true
 }
 
+/// Whether a packet is an ICMP error, which quotes another packet.
+pub(crate) fn is_error(frame: &[u8], place: &Place) -> bool {
+    match (place.is_v4, place.bytes(frame).first()) {
+        (true, Some(3 | 4 | 5 | 11 | 12)) => place.protocol == ip::ICMP,
+        (false, Some(1..=4)) => place.protocol == ip::ICMPV6,
+        _ => false,
+    }
+}
+
 /// The sum over an ICMP message, with IPv6's pseudo header.
-fn icmp_sum(frame: &[u8], place: &Place) -> Sum {
+pub(crate) fn icmp_sum(frame: &[u8], place: &Place) -> Sum {
     let bytes = place.bytes(frame);
     let addresses = (
         frame.get(place.ip + 8..).and_then(<[u8]>::first_chunk),

@@ -219,6 +219,27 @@ impl Pair {
         passed
     }
 
+    /// A router says that a segment to the far end, or to the near one, was too long; `false` when none such is under way.
+    pub fn too_big(&mut self, to_far: bool, sequence: u32, mtu: usize, out: &mut Out) -> bool {
+        let far = match to_far {
+            true => self.tuple.destination,
+            false => self.tuple.source,
+        };
+        let half = match to_far {
+            true => Some(&mut self.to_far),
+            false => self.to_near.as_mut(),
+        };
+        half.is_some_and(|half| half.end.too_big(sequence, mtu, far, out))
+    }
+
+    /// The number of the near end's first segment, as long as that has no answer.
+    pub fn unanswered(&self) -> Option<u32> {
+        let packet = crate::encapsulation::locate(&self.first).ok()?;
+        let number = packet.bytes(&self.first).get(4..8)?;
+        let number = u32::from_be_bytes(number.try_into().ok()?);
+        self.to_near.is_none().then_some(number)
+    }
+
     /// The far end has taken the connection, or refused it: the near one is told by its first segment's being taken.
     fn answer(
         &mut self,

@@ -1,0 +1,91 @@
+//! ICMP errors of routers about segments of split connections: this node has sent these, and their senders know nothing of them.
+
+use crate::encapsulation::{Place, icmp_sum, is_error, locate};
+use core::net::IpAddr;
+use node::Frame;
+use packet::checksum::update_bytes;
+use packet::flow::FiveTuple;
+
+/// Bytes of an ICMP header.
+const ICMP: usize = 8;
+const TCP: u8 = 6;
+/// The least that an error may make packets: what Linux takes of IPv4, and the least MTU of IPv6.
+const LEAST: (usize, usize) = (552, 1280);
+
+/// An error about a segment.
+pub(super) struct Error {
+    /// Of the segment.
+    pub tuple: FiveTuple,
+    /// Its sequence number.
+    pub sequence: u32,
+    /// The longest packet that can pass, if the segment was longer.
+    pub mtu: Option<usize>,
+    place: Place,
+    /// Where the sequence number is in the frame.
+    at: usize,
+}
+
+impl Error {
+    /// Reads one; `None` for all else, and what is broken.
+    pub fn read(frame: &[u8]) -> Option<Error> {
+        let place = locate(frame).ok().filter(|place| is_error(frame, place))?;
+        if !icmp_sum(frame, &place).is_valid() {
+            return None;
+        }
+        let message = place.bytes(frame);
+        let quote = message.get(ICMP..)?;
+        let is_v4 = quote.first()? >> 4 == 4;
+        let (header, protocol) = match is_v4 {
+            true => (usize::from(quote[0] & 15) * 4, *quote.get(9)?),
+            false => (40, *quote.get(6)?),
+        };
+        let segment = quote.get(header..header + 8).filter(|_| protocol == TCP)?;
+        let address = |at: usize| -> Option<IpAddr> {
+            match is_v4 {
+                true => Some(
+                    <[u8; 4]>::try_from(quote.get(12 + 4 * at..16 + 4 * at)?)
+                        .ok()?
+                        .into(),
+                ),
+                false => Some(
+                    <[u8; 16]>::try_from(quote.get(8 + 16 * at..24 + 16 * at)?)
+                        .ok()?
+                        .into(),
+                ),
+            }
+        };
+        let word = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
+        let tuple = FiveTuple {
+            source: address(0)?,
+            destination: address(1)?,
+            protocol,
+            source_port: word(0),
+            destination_port: word(2),
+        };
+        let told = |at: usize| usize::from(u16::from_be_bytes([message[at], message[at + 1]]));
+        let mtu = match (is_v4, message[0], message[1]) {
+            // A router of before RFC 1191 tells none.
+            (true, 3, 4) => Some(told(6)).filter(|&mtu| mtu > 0).or(Some(LEAST.0)),
+            (false, 2, _) => Some(told(6)),
+            _ => None,
+        };
+        Some(Error {
+            tuple,
+            sequence: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
+            mtu: mtu.map(|mtu| mtu.max(if is_v4 { LEAST.0 } else { LEAST.1 })),
+            at: place.body() + ICMP + header + 4,
+            place,
+        })
+    }
+
+    /// Makes it one about another segment of the tuple, so that its sender knows which.
+    pub fn quote(&self, frame: &mut Frame, sequence: u32) {
+        let (old, new) = (self.sequence.to_be_bytes(), sequence.to_be_bytes());
+        frame[self.at..self.at + 4].copy_from_slice(&new);
+        let at = self.place.body() + 2;
+        let sum = u16::from_be_bytes([frame[at], frame[at + 1]]);
+        // The quote of an IP header with an odd number of words is none; the number is at an even place.
+        let sum = update_bytes(sum, &old, &new);
+        frame[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+}

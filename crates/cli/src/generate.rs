@@ -126,6 +126,10 @@ pub struct Generate {
     /// The stream's number, 0 to 65535
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u16,
+    /// Send by so many threads and sockets; packets of a flow stay in order, of others only their times
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, requires = "port",
+        value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: u8,
     /// Send nothing; tell what the schedule is
     #[arg(long, conflicts_with = "port")]
     dry: bool,
@@ -224,21 +228,48 @@ impl Generate {
             tick: self.tick,
             ..Options::default()
         };
-        let port = port::open(spec, &options)?;
-        drop(port.rx);
+        let several = matches!(spec, PortSpec::Interface(_) | PortSpec::Dummy(_));
+        anyhow::ensure!(
+            self.threads == 1 || several,
+            "--threads is for interfaces: `{spec}` has one way in"
+        );
+        let (mut name, mut ways) = (String::new(), Vec::new());
+        for _ in 0..self.threads {
+            let port = port::open(spec, &options)?;
+            name = port.info.name;
+            ways.push(port.tx);
+        }
         confine::ports([spec], self.replay.is_some())?;
-        let pacer = Pacer::start(port.tx, self.tick)?;
+        let pacers = ways.into_iter().map(|tx| Pacer::start(tx, self.tick));
+        let pacers = pacers.collect::<Result<Vec<_>, _>>()?;
+        // Made packets are of their flows in turn; those of a flow go by one thread.
+        let flows = match (self.flows, &self.replay) {
+            (Some(flows), None) if flows > 1 => u64::from(flows),
+            _ => pacers.len() as u64,
+        };
+        let mut packets = 0;
         // A run's time begins at zero; the port's counter has been going since boot.
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
         let made = self.make(Time::from_us(1), complaints, |at, bytes| {
             let at = start + u128::from(at.as_ps());
             let departure = Departure::At(self.tick.count(at));
+            let pacer = &pacers[(packets % flows) as usize % pacers.len()];
+            packets += 1;
             Ok(pacer.submit(departure, bytes)?)
         });
-        let report = pacer.finish();
-        let done = self.is_endless() || report.unsent == 0;
-        let verdict = report::tell(&port.info.name, report, self.form.json())
-            .map(|verdict| verdict.max(Verdict::if_done(done)));
+        let mut verdict = Ok(Verdict::Good);
+        for (thread, pacer) in pacers.into_iter().enumerate() {
+            let report = pacer.finish();
+            let done = self.is_endless() || report.unsent == 0;
+            let name = match self.threads {
+                1 => name.clone(),
+                _ => format!("{name}, thread {}", thread + 1),
+            };
+            let told = report::tell(&name, report, self.form.json());
+            verdict = verdict.and_then(|verdict: Verdict| {
+                told.map(|told| verdict.max(told).max(Verdict::if_done(done)))
+            });
+        }
         match made {
             Err(error) if !error.is::<live::pace::Stopped>() => Err(error),
             Err(_) => verdict,

@@ -57,6 +57,49 @@ fn what_is_sent_by_one_port_is_read_at_the_other() {
 }
 
 #[test]
+fn several_threads_send_one_schedule_and_keep_the_order_of_each_flow() {
+    let Some([a, b]) = pair("sending by several threads") else {
+        return;
+    };
+    let place = Place::new("threads");
+    let script = "wire cat w1 --filter udp --count 3000 > got & wait=$!
+        for i in $(seq 200); do [ $(wc -l < /proc/self/net/packet) -ge 2 ] && break; sleep 0.05; done
+        touch ready; wait $wait";
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| place.run_by(b.command("timeout"), script));
+        let send = "until [ -e ready ]; do sleep 0.05; done
+            wire gen w0 --count 3000 --gap 20us --flows 4 --threads 2";
+        let sent = place.run_by(a.command("timeout"), send);
+        assert_eq!(sent.code, Some(0), "{}", sent.err);
+        for thread in ["w0, thread 1: 1500 packets", "w0, thread 2: 1500 packets"] {
+            assert!(sent.err.contains(thread), "{}", sent.err);
+        }
+        assert_eq!(reader.join().unwrap().code, Some(0));
+    });
+    let text = place.read("got");
+    let mut frame = Vec::new();
+    let mut flows = std::collections::BTreeMap::<u64, Vec<u64>>::new();
+    for line in text
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        packet::line::decode(line, &mut frame).unwrap();
+        let sequence = u64::from(nodes::probe::parse(&frame).unwrap().sequence);
+        flows.entry(sequence % 4).or_default().push(sequence);
+    }
+    assert_eq!(flows.len(), 4);
+    for (flow, came) in flows {
+        assert_eq!(came, (0..750).map(|n| 4 * n + flow).collect::<Vec<_>>());
+    }
+    let refused = place.run_by(a.command("timeout"), "wire gen tap:x --threads 2 --count 1");
+    assert!(
+        refused.err.contains("--threads is for interfaces"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
 fn a_port_is_read_until_the_time_that_was_asked_for() {
     let Some([a, b]) = pair("reading a port for a time") else {
         return;

@@ -33,7 +33,6 @@ const LEAD: u64 = 10_000_000;
 #[command(after_help = "Examples:
   wire gen --count 100 --gap 10ms > /dev/ethpipe/1
   wire gen eth0 --rate 1Gb/s --imix --count 100000
-  wire gen --idles 170 --size 1518 --count 1000000 --dry
   wire gen --rate 3G --size 'cbr2(792,0.5)' --pattern 'chains(0.5)' -c 9999 --dry")]
 pub struct Generate {
     /// Where to: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
@@ -126,7 +125,7 @@ pub struct Generate {
     /// The stream's number, 0 to 65535
     #[arg(long, value_name = "N", default_value_t = 0)]
     stream: u16,
-    /// Send by so many threads and sockets; packets of a flow stay in order, of others only their times
+    /// Send by so many threads and sockets, each flow by one of them
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, requires = "port",
         value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,

@@ -102,16 +102,27 @@ impl Run {
     /// Whether the fault is one that no kernel has: a write to an eventfd neither waits nor is interrupted.
     pub fn is_unreal(&self) -> bool {
         const ONE: &str = r#", "\1\0\0\0\0\0\0\0", 8"#;
+        let mut calls = self.failed_calls();
+        calls.next().is_some_and(|call| call.contains(ONE))
+    }
+
+    /// Whether the fault came to a message on standard error: each thread's calls are counted by themselves.
+    pub fn is_muted(&self) -> bool {
+        self.failed_calls().any(|call| call.contains("write(2"))
+    }
+
+    /// The calls to which the fault came, as they began: strace tells one in two halves where another thread's came between.
+    fn failed_calls(&self) -> impl Iterator<Item = &str> {
         let lines: Vec<&str> = self.log.lines().collect();
-        let Some(at) = lines.iter().position(|line| injected(line)) else {
-            return false;
-        };
-        // strace tells a call in two halves where another thread's came between them.
-        let thread = lines[at].split(' ').next().unwrap_or_default();
-        let is_half = |line: &&&str| line.starts_with(thread) && line.contains("<unfinished");
-        let half = lines[..at].iter().rfind(is_half);
-        let resumed = lines[at].contains("write resumed");
-        lines[at].contains(ONE) || resumed && half.is_some_and(|half| half.contains(ONE))
+        let failed = (0..lines.len()).filter(|&at| injected(lines[at]));
+        let calls = failed.map(|at| {
+            let thread = lines[at].split(' ').next().unwrap_or_default();
+            let is_half = |line: &&&str| line.starts_with(thread) && line.contains("<unfinished");
+            let half = lines[..at].iter().rfind(is_half);
+            half.filter(|_| lines[at].contains(" resumed>"))
+                .unwrap_or(&lines[at])
+        });
+        calls.copied().collect::<Vec<_>>().into_iter()
     }
 
     /// What is wrong with any run, whatever went wrong around it.

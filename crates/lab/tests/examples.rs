@@ -54,6 +54,7 @@ fn every_example_gives_what_it_promises() {
         let options = Options {
             folder: folder.clone(),
             out: Some(out.clone()),
+            allow_commands: true,
             ..Options::default()
         };
         let report = match lab::run(&lab, World::Sim, &options) {

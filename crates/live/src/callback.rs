@@ -64,7 +64,7 @@ pub struct Config {
     pub patience: Time,
     /// What the program's standard input and output are.
     pub io: Io,
-    /// What it is told in lines that begin with `#`, see [`tell`]; not with records. Default nothing.
+    /// What it is told in lines that begin with `#`, see [`Tell`]; not with records. Default nothing.
     pub tell: Vec<Tell>,
     /// How old what it is told of queues and interfaces may be. Default 1 ms.
     pub age: Time,

@@ -4,7 +4,7 @@
 //!   goes out by port 0, restored if it was compressed.
 //! - **Parameters:** `mode`, adaptive: or always, or never; `algorithm`, auto: `lz4`, `zstd`, `zstd-dictionary`, or for each flow what
 //!   pays; `level`, 1, of zstd; `dictionary`, none: a file; `protocol`, 253; `cuttable`, true; `rate`, as told of the queue: B; `ratio`, learned: R; `cost`
-//!   and `cost_per_byte`, learned: C; `flows`, 4096, that are learned of; `keepalive`, 250 ms: how often the far node is asked [whether it is there](keepalive), 0: never; `class`, 0: of the queueing discipline; `age`, 1 ms: how old
+//!   and `cost_per_byte`, learned: C; `flows`, 4096, that are learned of; `keepalive`, 250 ms: how often the far node is asked whether it is there, 0: never; `class`, 0: of the queueing discipline; `age`, 1 ms: how old
 //!   facts may be.
 //! - **Counters:** `packets` and `bytes`, without FCS, by port 0; `compressed`; `compressed_bytes`, of those before, and `saved_bytes`;
 //!   `not_worth`: the wait was too short; `overload`: the processor was 10 ms behind; `incompressible`: they would not have become shorter, and `tried`, how many of those were tried;

@@ -69,7 +69,8 @@ fn a_node_knows_how_long_its_queue_is_before_each_frame() {
     let last = queues[999];
     assert_eq!((last.packets, last.bytes), (899, 899_000));
     assert_eq!((last.sent_packets, last.sent_bytes), (100, 100_000));
-    assert_eq!(last.wait(), Some(Time::from_us(71_920)));
+    // Each of them takes 24 bytes more on the wire: preamble, FCS and gap.
+    assert_eq!(last.wait(), Some(Time::from_ns(899 * 1_024 * 80)));
     let Fact { what, .. } = told[told.len() - 4];
     let What::Interface(left) = what else {
         panic!("an interface comes first");

@@ -204,9 +204,18 @@ fn a_source_of_nothing_or_of_nonsense_comes_to_an_end() {
     assert!(run(&mut empty, Time::from_secs(1)).is_empty());
     assert_eq!(empty.next_wake(), None);
 
-    let short = Frames::new(vec![(Time::ZERO, vec![0; 5])]);
-    let mut short = Generator::replay(config, Box::new(short)).unwrap();
-    assert!(run(&mut short, Time::from_ms(1)).is_empty());
+    let long = Frames::new(vec![(Time::ZERO, vec![0; packet::LONGEST + 1])]);
+    let mut long = Generator::replay(config, Box::new(long)).unwrap();
+    assert!(run(&mut long, Time::from_ms(1)).is_empty());
+}
+
+#[test]
+fn frames_shorter_than_an_ethernet_header_are_sent_as_they_are() {
+    let short = Frames::new(vec![(Time::ZERO, vec![7; 5])]);
+    let mut short = Generator::replay(Config::default(), Box::new(short)).unwrap();
+    let sent = run(&mut short, Time::from_ms(1));
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].1, [7; 5]);
 }
 
 #[test]

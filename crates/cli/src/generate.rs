@@ -143,6 +143,41 @@ pub struct Generate {
     strictness: Strictness,
 }
 
+/// Packets that a pacing thread is given at a time, where there are several of these: each has real-time priority, and
+/// would take the processor from who makes packets for every one of them.
+const LOT: usize = 512;
+
+/// Packets for one of several pacing threads.
+#[derive(Default)]
+struct Lot {
+    /// When each leaves, and where its bytes end.
+    packets: Vec<(Departure, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl Lot {
+    fn add(&mut self, departure: Departure, bytes: &[u8], pacer: &Pacer) -> anyhow::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        self.packets.push((departure, self.bytes.len()));
+        match self.packets.len() < LOT {
+            true => Ok(()),
+            false => self.submit(pacer),
+        }
+    }
+
+    fn submit(&mut self, pacer: &Pacer) -> anyhow::Result<()> {
+        let mut from = 0;
+        let packets = self.packets.iter().map(|&(departure, end)| {
+            let frame = &self.bytes[std::mem::replace(&mut from, end)..end];
+            (departure, frame)
+        });
+        let taken = pacer.submit_all(packets);
+        self.packets.clear();
+        self.bytes.clear();
+        Ok(taken?)
+    }
+}
+
 fn mac(text: &str) -> Result<[u8; 6], String> {
     let wrong = "not a MAC address such as 02:00:00:00:00:01";
     nodes::mac_from_text(text).ok_or_else(|| wrong.into())
@@ -247,14 +282,23 @@ impl Generate {
             _ => pacers.len() as u64,
         };
         let mut packets = 0;
+        let mut lots: Vec<Lot> = pacers.iter().map(|_| Lot::default()).collect();
         // A run's time begins at zero; the port's counter has been going since boot.
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
         let made = self.make(Time::from_us(1), complaints, |at, bytes| {
             let at = start + u128::from(at.as_ps());
             let departure = Departure::At(self.tick.count(at));
-            let pacer = &pacers[(packets % flows) as usize % pacers.len()];
+            let thread = (packets % flows) as usize % pacers.len();
             packets += 1;
-            Ok(pacer.submit(departure, bytes)?)
+            match pacers.len() {
+                1 => Ok(pacers[0].submit(departure, bytes)?),
+                _ => lots[thread].add(departure, bytes, &pacers[thread]),
+            }
+        });
+        let made = made.and_then(|schedule| {
+            let mut lots = lots.iter_mut().zip(&pacers);
+            lots.try_for_each(|(lot, pacer)| lot.submit(pacer))?;
+            Ok(schedule)
         });
         let mut verdict = Ok(Verdict::Good);
         for (thread, pacer) in pacers.into_iter().enumerate() {

@@ -267,6 +267,12 @@ impl Generate {
             self.threads == 1 || several,
             "--threads is for interfaces: `{spec}` has one way in"
         );
+        let flows = u64::from(self.flows.unwrap_or(1));
+        anyhow::ensure!(
+            flows >= self.threads.into() || self.replay.is_some(),
+            "--threads {}: a flow goes by one thread, and there are {flows}: add --flows N, at least as many",
+            self.threads
+        );
         let (mut name, mut ways) = (String::new(), Vec::new());
         for _ in 0..self.threads {
             let port = port::open(spec, &options)?;
@@ -276,11 +282,6 @@ impl Generate {
         confine::ports([spec], self.replay.is_some())?;
         let pacers = ways.into_iter().map(|tx| Pacer::start(tx, self.tick));
         let pacers = pacers.collect::<Result<Vec<_>, _>>()?;
-        // Made packets are of their flows in turn; those of a flow go by one thread.
-        let flows = match (self.flows, &self.replay) {
-            (Some(flows), None) if flows > 1 => u64::from(flows),
-            _ => pacers.len() as u64,
-        };
         let mut packets = 0;
         let mut lots: Vec<Lot> = pacers.iter().map(|_| Lot::default()).collect();
         // A run's time begins at zero; the port's counter has been going since boot.
@@ -288,12 +289,17 @@ impl Generate {
         let made = self.make(Time::from_us(1), complaints, |at, bytes| {
             let at = start + u128::from(at.as_ps());
             let departure = Departure::At(self.tick.count(at));
-            let thread = (packets % flows) as usize % pacers.len();
-            packets += 1;
-            match pacers.len() {
-                1 => Ok(pacers[0].submit(departure, bytes)?),
-                _ => lots[thread].add(departure, bytes, &pacers[thread]),
+            if let [pacer] = &pacers[..] {
+                return Ok(pacer.submit(departure, bytes)?);
             }
+            // Made packets are of their flows in turn.
+            let flow = match self.replay {
+                None => packets % flows,
+                Some(_) => packet::flow::hash(bytes).into(),
+            };
+            packets += 1;
+            let thread = flow as usize % pacers.len();
+            lots[thread].add(departure, bytes, &pacers[thread])
         });
         let made = made.and_then(|schedule| {
             let mut lots = lots.iter_mut().zip(&pacers);

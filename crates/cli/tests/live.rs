@@ -92,6 +92,8 @@ fn several_threads_send_one_schedule_and_keep_the_order_of_each_flow() {
         assert_eq!(came, (0..750).map(|n| 4 * n + flow).collect::<Vec<_>>());
     }
     let refused = place.run_by(a.command("timeout"), "wire gen tap:x --threads 2 --count 1");
+    let one = place.run_by(a.command("timeout"), "wire gen w0 --threads 2 --count 1");
+    assert!(one.err.contains("add --flows N"), "{}", one.err);
     assert!(
         refused.err.contains("--threads is for interfaces"),
         "{}",

@@ -176,7 +176,10 @@ fn exercise(place: &Place) {
     let told = place.run("wire p4 tutorial exercise");
     assert_eq!(
         (told.code, told.err.trim()),
-        (Some(0), "wire: exercise/lab.toml")
+        (
+            Some(0),
+            "wire: wrote exercise/lab.toml; as root `wire lab exercise/lab.toml` brings it up"
+        )
     );
 }
 

@@ -33,6 +33,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Flow, Time};
 use packet::segment::Segment;
+use smoltcp::socket::tcp::Socket;
 
 /// The programs of a host.
 pub type Programs = Vec<Config>;
@@ -143,4 +144,14 @@ pub(crate) trait Program: Send {
     }
     /// What became of its conversations.
     fn flows(&self, net: &Net, visit: &mut dyn FnMut(Flow));
+}
+
+/// Gives a connection as much of what is to be sent as it takes now.
+fn send(socket: &mut Socket<'_>, leaves: &mut Vec<u8>) {
+    while socket.can_send() && !leaves.is_empty() {
+        match socket.send_slice(leaves) {
+            Ok(sent) => drop(leaves.drain(..sent)),
+            Err(_) => break,
+        }
+    }
 }

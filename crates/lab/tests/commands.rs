@@ -145,7 +145,7 @@ for line in sys.stdin:
     print(["through", "drop", line.strip().replace("8100 00 02", "8100 00 09")][packets % 3] if int(known["wait_ns.1"]) < 1_000_000 else "drop")
 "##;
     let node = format!(
-        "kind = 'callback'\ntell = ['port', 'queue', 'time']\nage = '0 s'\ncommand = '''python3 -c '{program}''''"
+        "kind = 'callback'\nmetadata = ['port', 'queue', 'time']\nage = '0 s'\ncommand = '''python3 -c '{program}''''"
     );
     let text = bed(&node).replace("'b.0']", "'b.0']\nrate = '10 Mb/s'");
     let report = run(&text);
@@ -169,7 +169,7 @@ for line in sys.stdin:
 fn a_program_is_woken_and_sends_packets_of_its_own() {
     let line = "FFFFFFFFFFFF 020000000001 88B5 00 00";
     let text = format!(
-        "[lab]\nduration = '1 s'\n[node.x]\nkind = 'command'\nports = 1\nwake = '100 ms'\ntell = ['time']\n\
+        "[lab]\nduration = '1 s'\n[node.x]\nkind = 'command'\nports = 1\nwake = '100 ms'\nmetadata = ['time']\n\
          command = 'while read -r line; do echo {line}; done'\n\
          [node.b]\nkind = 'meter'\n[[link]]\nends = ['x.0', 'b.0']\n"
     );
@@ -197,7 +197,7 @@ fn keys_that_cannot_be_are_refused_with_the_reason() {
         ("kind = 'command'", "command"),
         ("kind = 'command'\ncommand = ' '", "a line for the shell"),
         (
-            "kind = 'command'\ncommand = 'cat'\nopen = true",
+            "kind = 'command'\ncommand = 'cat'\nfail = 'open'",
             "key of the other kind",
         ),
         (
@@ -209,12 +209,12 @@ fn keys_that_cannot_be_are_refused_with_the_reason() {
             "terminal or pipes",
         ),
         (
-            "kind = 'command'\ncommand = 'cat'\ntell = ['all']",
+            "kind = 'command'\ncommand = 'cat'\nmetadata = ['all']",
             "time, port, queue or interface",
         ),
         ("kind = 'command'\ncommand = 'cat'\nports = 3", "1 or 2"),
         (
-            "kind = 'callback'\ncommand = 'cat'\nraw = true\ntell = ['port']",
+            "kind = 'callback'\ncommand = 'cat'\nraw = true\nmetadata = ['port']",
             "leave `raw` out",
         ),
         (

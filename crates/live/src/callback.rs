@@ -23,14 +23,15 @@
 //! start at the soonest; so is one whose records are out of step.
 
 mod answer;
+mod metadata;
 pub mod pipe;
 mod program;
 mod quiet;
-mod tell;
 
-pub use tell::Tell;
+pub use metadata::Metadata;
 
 use answer::{Answer, Answers};
+use metadata::Lines;
 use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Time};
 use packet::line::Form;
@@ -40,7 +41,6 @@ use std::collections::VecDeque;
 use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use tell::Teller;
 
 /// Packets that the program may owe an answer for.
 const MOST: usize = 4096;
@@ -64,8 +64,8 @@ pub struct Config {
     pub patience: Time,
     /// What the program's standard input and output are.
     pub io: Io,
-    /// What it is told in lines that begin with `#`, see [`Tell`]; not with records. Default nothing.
-    pub tell: Vec<Tell>,
+    /// What it is told in lines that begin with `#`, see [`Metadata`]; not with records. Default nothing.
+    pub metadata: Vec<Metadata>,
     /// How old what it is told of queues and interfaces may be. Default 1 ms.
     pub age: Time,
     /// How often it is told the time though no packet comes, so that it may send some of its own. Default never.
@@ -127,7 +127,7 @@ impl Config {
             open: false,
             patience: Time::from_secs(1),
             io: Io::of(command),
-            tell: Vec::new(),
+            metadata: Vec::new(),
             age: Time::from_ms(1),
             wake: None,
             folder: None,
@@ -146,7 +146,7 @@ pub struct Callback {
     /// Packets that it owes an answer for.
     asked: VecDeque<Asked>,
     answers: Answers,
-    teller: Teller,
+    metadata: Lines,
     /// When it is told the time next.
     wake: Time,
     /// The latest time that was told.
@@ -191,7 +191,7 @@ impl Callback {
     pub fn new(config: Config) -> Callback {
         Callback {
             answers: Answers::new(config.raw),
-            teller: Teller::new(if config.raw { &[] } else { &config.tell }),
+            metadata: Lines::new(if config.raw { &[] } else { &config.metadata }),
             wake: Time::ZERO,
             config,
             program: None,
@@ -236,7 +236,7 @@ impl Callback {
             };
             match Program::start(&self.config.command, &setting) {
                 Ok(program) => {
-                    self.teller.begin();
+                    self.metadata.begin();
                     self.program = Some(program);
                 }
                 Err(error) => say(format_args!("{}: {error}", self.config.command)),
@@ -375,6 +375,24 @@ impl Callback {
     }
 }
 
+/// Writes a packet down for a program: as a line of a form, or as a record.
+fn give(
+    frame: &[u8],
+    word: u64,
+    form: Option<Form>,
+    unread: &mut Vec<u8>,
+) -> Result<(), packet::BadLength> {
+    let packet = Packet {
+        stamp: Some(Stamp::Word(word)),
+        hash: None,
+        bytes: frame,
+    };
+    match form {
+        Some(form) => line::encode(&packet, form, unread),
+        None => record::encode(&packet, unread),
+    }
+}
+
 /// Says something on standard error; if that is on a full disk, packets go on all the same.
 fn say(text: Arguments<'_>) {
     let _ = io::stderr().write_all(format!("wire: {text}\n").as_bytes());
@@ -408,22 +426,14 @@ impl Node for Callback {
                 self.give_up(frame, port, FULL, out);
                 continue;
             }
-            self.teller.write(now, Some(port), unread);
-            let packet = Packet {
-                // Never zero, by which the program would tell its own.
-                stamp: Some(Stamp::Word(Tick::EIGHT_NS.count(now.as_ps().into()).max(1))),
-                hash: None,
-                bytes: &frame,
-            };
-            let form = Form {
+            self.metadata.write(now, Some(port), unread);
+            // Never zero, by which the program would tell its own.
+            let word = Tick::EIGHT_NS.count(now.as_ps().into()).max(1);
+            let form = (!self.config.raw).then_some(Form {
                 time: false,
                 hash: false,
-            };
-            let written = match self.config.raw {
-                true => record::encode(&packet, unread),
-                false => line::encode(&packet, form, unread),
-            };
-            match written {
+            });
+            match give(&frame, word, form, unread) {
                 Ok(()) => self.asked.push_back(Asked {
                     frame: Some(frame),
                     port,
@@ -444,7 +454,7 @@ impl Node for Callback {
         if now >= self.wake {
             self.wake = self.config.wake.map_or(Time::MAX, |every| now + every);
             if let (Some(program), Some(_)) = (&mut self.program, self.config.wake) {
-                self.teller.write(now, None, program.unread());
+                self.metadata.write(now, None, program.unread());
             }
         }
         self.attend(now, out);
@@ -458,11 +468,11 @@ impl Node for Callback {
     }
 
     fn wants_facts(&self) -> Option<Time> {
-        self.teller.wants_facts().then_some(self.config.age)
+        self.metadata.wants_facts().then_some(self.config.age)
     }
 
     fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        self.teller.hear(fact);
+        self.metadata.record(fact);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {

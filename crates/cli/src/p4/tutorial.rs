@@ -241,7 +241,8 @@ impl Tutorial {
             );
         }
         live::output::replace(&target, text.as_bytes())?;
-        eprintln!("wire: {}", target.display());
+        let lab = target.display();
+        eprintln!("wire: wrote {lab}; as root `wire lab {lab}` brings it up");
         Ok(Verdict::Good)
     }
 }

@@ -57,7 +57,7 @@ pub struct Run {
         conflicts_with = "raw",
         value_delimiter = ','
     )]
-    tell: Vec<callback::Tell>,
+    metadata: Vec<callback::Metadata>,
     /// Tell the program the time so often though no packet comes; it may send packets of its own
     #[arg(
         long,
@@ -166,7 +166,7 @@ impl Run {
                 raw: self.raw,
                 open: self.fail == Fail::Open,
                 patience: self.patience,
-                tell: self.tell.clone(),
+                metadata: self.metadata.clone(),
                 wake: self.wake,
                 io: self.io.unwrap_or_else(|| callback::Io::of(command)),
                 ..callback::Config::new(command)

@@ -7,13 +7,13 @@
 //! connection a byte names the next state; parameters and results are JSON behind a length of four bytes.
 
 use super::records::Records;
-use super::{BUFFER, BUFFERS, Claim, Congestion, Here, Net, Program};
+use super::{BUFFER, BUFFERS, Claim, Congestion, Here, Net, Program, send};
 use crate::connections::{Id, Manner};
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use node::Flow;
+use serde_json::{Value, json};
 
 /// What a server is made from.
 #[derive(Clone, Debug)]
@@ -178,16 +178,17 @@ impl Server {
         };
         match test.step {
             Step::Parameters => {
-                let Some(text) = taken(&mut open.came) else {
+                let Some(parameters) = taken(&mut open.came) else {
                     return;
                 };
-                let on =
-                    |key: &str| value_of(&text, key).is_some_and(|value| value.starts_with("true"));
-                let parallel = value_of(&text, "parallel").and_then(number).unwrap_or(1);
-                let foreign = ["udp", "sctp", "reverse", "bidirectional"]
-                    .into_iter()
-                    .any(on);
-                if foreign || !(1..=MOST).contains(&parallel) {
+                let on = |key| parameters[key].as_bool() == Some(true);
+                // What is no object is none of iperf3's.
+                let parallel = match &parameters["parallel"] {
+                    Value::Null if parameters.is_object() => 1,
+                    number => number.as_u64().unwrap_or(0),
+                };
+                let foreign = ["udp", "sctp", "reverse", "bidirectional"];
+                if foreign.into_iter().any(on) || !(1..=MOST).contains(&parallel) {
                     open.leaves.push(SERVER_ERROR);
                     open.leaves.extend(UNIMPLEMENTED.to_be_bytes());
                     open.leaves.extend([0; 4]);
@@ -208,7 +209,7 @@ impl Server {
                 };
                 test.step = Step::Done;
                 let streams = test.streams.clone();
-                let text = self.results(&streams, &theirs);
+                let text = self.results(&streams, &theirs).to_string();
                 let mut answer = (text.len() as u32).to_be_bytes().to_vec();
                 answer.extend(text.into_bytes());
                 answer.push(DISPLAY_RESULTS);
@@ -225,27 +226,23 @@ impl Server {
     }
 
     /// What was counted, with the numbers that the client has given its streams.
-    fn results(&self, streams: &[Id], theirs: &str) -> String {
-        let numbers = theirs.match_indices("\"id\"").filter_map(|(at, _)| {
-            let rest = theirs[at + 4..].trim_start().strip_prefix(':')?;
-            number(rest.trim_start())
-        });
-        let each = numbers.zip(streams).map(|(number, id)| {
+    fn results(&self, streams: &[Id], theirs: &Value) -> Value {
+        let theirs = theirs["streams"].as_array().into_iter().flatten();
+        let each = theirs.zip(streams).map(|(theirs, id)| {
             let flow = self.open.get(id).map(|open| &open.flow);
             let (bytes, seconds) = flow.map_or((0, 0.0), |flow| {
                 (flow.bytes, (flow.ended - flow.begun).as_secs_f64())
             });
-            format!(
-                "{{\"id\":{number},\"bytes\":{bytes},\"retransmits\":-1,\"jitter\":0,\"errors\":0,\"packets\":0,\
-                 \"start_time\":0,\"end_time\":{seconds}}}"
-            )
+            json!({
+                "id": theirs["id"], "bytes": bytes, "retransmits": -1, "jitter": 0, "errors": 0, "packets": 0,
+                "start_time": 0, "end_time": seconds,
+            })
         });
-        let each: Vec<String> = each.collect();
-        format!(
-            "{{\"cpu_util_total\":0,\"cpu_util_user\":0,\"cpu_util_system\":0,\"sender_has_retransmits\":-1,\
-             \"streams\":[{}]}}",
-            each.join(",")
-        )
+        let each: Vec<Value> = each.collect();
+        json!({
+            "cpu_util_total": 0, "cpu_util_user": 0, "cpu_util_system": 0, "sender_has_retransmits": -1,
+            "streams": each,
+        })
     }
 
     fn say(&mut self, id: Id, bytes: &[u8]) {
@@ -259,42 +256,23 @@ impl Server {
         let (Some(open), Some(socket)) = (self.open.get_mut(&id), here.socket(id)) else {
             return;
         };
-        while socket.can_send() && !open.leaves.is_empty() {
-            match socket.send_slice(&open.leaves) {
-                Ok(sent) => drop(open.leaves.drain(..sent)),
-                Err(_) => break,
-            }
-        }
+        send(socket, &mut open.leaves);
         if open.last && open.leaves.is_empty() && socket.may_send() {
             socket.close();
         }
     }
 }
 
-/// Takes a text with its length before it, if it is whole. One that is too long leaves nothing to be read.
-fn taken(came: &mut Vec<u8>) -> Option<String> {
+/// Takes JSON with its length before it, if it is whole; null for what is none. One that is too long leaves nothing to be read.
+fn taken(came: &mut Vec<u8>) -> Option<Value> {
     let length = u32::from_be_bytes(*came.first_chunk::<4>()?) as usize;
     if length > LONGEST - 4 {
         came.clear();
-        return Some(String::new());
+        return Some(Value::Null);
     }
-    let text = came.get(4..4 + length)?;
-    let text = String::from_utf8_lossy(text).into_owned();
+    let value = serde_json::from_slice(came.get(4..4 + length)?).unwrap_or_default();
     came.drain(..4 + length);
-    Some(text)
-}
-
-/// What stands behind a key in a flat JSON object, to its end.
-fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(&format!("\"{key}\""))?;
-    Some(rest.trim_start().strip_prefix(':')?.trim_start())
-}
-
-fn number(text: &str) -> Option<u64> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    text[..end].parse().ok()
+    Some(value)
 }
 
 impl Program for Server {

@@ -4,7 +4,8 @@ use super::Context;
 use crate::fault::Fault;
 use crate::tree::Value;
 use live::callback::pipe::{self, Pipe};
-use live::callback::{self, Callback, Io, Tell};
+use live::callback::{self, Callback, Io, Metadata};
+use live::hook::Fail;
 use node::{Node, Time};
 use packet::Tick;
 use serde::{Deserialize, Deserializer, de};
@@ -20,7 +21,7 @@ struct Keys {
     raw: bool,
     io: Option<Word<Io>>,
     #[serde(default)]
-    tell: Vec<Word<Tell>>,
+    metadata: Vec<Word<Metadata>>,
     age: Option<Word<Time>>,
     wake: Option<Word<Time>>,
     patience: Option<Word<Time>>,
@@ -31,7 +32,7 @@ struct Keys {
     time: Option<bool>,
     tick: Option<Word<Time>>,
     // Of a callback.
-    open: Option<bool>,
+    fail: Option<Word<Fail>>,
 }
 
 /// Something that is written as a word.
@@ -62,10 +63,10 @@ impl Keys {
         if keys.command.trim().is_empty() {
             return Err(at(config, "command", "a line for the shell is wanted"));
         }
-        if keys.raw && !keys.tell.is_empty() {
+        if keys.raw && !keys.metadata.is_empty() {
             return Err(at(
                 config,
-                "tell",
+                "metadata",
                 "records have no room for it: leave `raw` out",
             ));
         }
@@ -75,8 +76,8 @@ impl Keys {
         Ok(keys)
     }
 
-    fn tell(&self) -> Vec<Tell> {
-        self.tell.iter().map(|word| word.0).collect()
+    fn metadata(&self) -> Vec<Metadata> {
+        self.metadata.iter().map(|word| word.0).collect()
     }
 }
 
@@ -93,7 +94,7 @@ fn at(config: &Value, key: &str, message: &str) -> Fault {
 
 /// A pipe.
 pub(super) fn pipe(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
-    let keys = Keys::read(config, &["open"])?;
+    let keys = Keys::read(config, &["fail"])?;
     let usual = pipe::Config::new(&keys.command);
     let ports = keys.ports.unwrap_or(usual.ports);
     if !(1..=2).contains(&ports) {
@@ -107,7 +108,7 @@ pub(super) fn pipe(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
         return Err(at(config, "tick", "1 ps to 4.29 ms"));
     };
     Ok(Box::new(Pipe::new(pipe::Config {
-        tell: keys.tell(),
+        metadata: keys.metadata(),
         ports,
         tick,
         back: keys.back,
@@ -133,9 +134,9 @@ pub(super) fn callback(config: &Value, context: Context<'_>) -> Result<Box<dyn N
         false => PATIENCE,
     };
     Ok(Box::new(Callback::new(callback::Config {
-        tell: keys.tell(),
+        metadata: keys.metadata(),
         raw: keys.raw,
-        open: keys.open.unwrap_or(usual.open),
+        open: value(&keys.fail).map_or(usual.open, |fail| fail == Fail::Open),
         patience: value(&keys.patience).unwrap_or(patience),
         io: value(&keys.io).unwrap_or(usual.io),
         age: value(&keys.age).unwrap_or(usual.age),

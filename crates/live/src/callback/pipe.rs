@@ -1,6 +1,6 @@
 //! A shell pipe as a node: packets are lines on its standard input, and each line of its standard output is a packet.
 //!
-//! - **Ports:** 2, or 1. What comes in by port 0 goes to `command`, and what that writes leaves by port 1; the other way there is
+//! - **Ports:** 2, or 1. What comes in by port 0 goes to `command`, and what that writes leaves by port 1; the other direction there is
 //!   `back`, or packets pass as they are. With one port both are that port.
 //! - **Counters:** `packets` that came in; `bytes` of those, without FCS; `written` by the programs; `bad`: lines that are no packets;
 //!   `past`: packets whose stamp was past, and which left at once; `unsettled`: times that a program worked for longer than `patience`.
@@ -15,13 +15,13 @@
 //! is sent when the node is called next.
 
 use super::answer::{Answer, Answers};
+use super::metadata::Lines;
 use super::program::{Program, Setting};
-use super::tell::Teller;
-use super::{Io, ROOM, Tell, say};
+use super::{Io, Metadata, ROOM, give, say};
 use node::fact::Fact;
 use node::{Frame, Node, Out, Port, Time};
 use packet::line::Form;
-use packet::{Departure, Packet, Stamp, Tick, line, record};
+use packet::{Departure, Stamp, Tick};
 use std::path::PathBuf;
 
 /// How soon its output is looked at, and how late at most, on live ports.
@@ -37,7 +37,7 @@ const MARK_LEAD: Time = Time::from_us(10);
 pub struct Config {
     /// The command line, for `sh -c`.
     pub command: String,
-    /// That of the other way; without it packets pass.
+    /// That of the other direction; without it packets pass.
     pub back: Option<String>,
     /// 1 or 2.
     pub ports: u16,
@@ -50,7 +50,7 @@ pub struct Config {
     /// What the programs' standard input and output are; else as [`Io::of`] finds best.
     pub io: Option<Io>,
     /// What they are told in lines that begin with `#`.
-    pub tell: Vec<Tell>,
+    pub metadata: Vec<Metadata>,
     /// How old what they are told of queues and interfaces may be.
     pub age: Time,
     /// How often they are told the time though no packet comes.
@@ -66,7 +66,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Lines with stamps of 8 ns, two ports, nothing the other way.
+    /// Lines with stamps of 8 ns, two ports, nothing the other direction.
     pub fn new(command: &str) -> Config {
         Config {
             command: command.into(),
@@ -76,7 +76,7 @@ impl Config {
             time: true,
             tick: Tick::EIGHT_NS,
             io: None,
-            tell: Vec::new(),
+            metadata: Vec::new(),
             age: Time::from_ms(1),
             wake: None,
             patience: Time::from_secs(10),
@@ -91,7 +91,7 @@ impl Config {
 pub struct Pipe {
     config: Config,
     /// By the port where packets come in.
-    ways: [Option<Way>; 2],
+    directions: [Option<Direction>; 2],
     wake: Time,
     look: Time,
     pause: Time,
@@ -109,14 +109,14 @@ struct Counts {
 }
 
 /// A program.
-struct Way {
+struct Direction {
     command: String,
     /// Where what it writes leaves.
     out: Port,
     program: Option<Program>,
     started: bool,
     answers: Answers,
-    teller: Teller,
+    metadata: Lines,
     /// In ticks; 1 to 7 are in use.
     timers: [u64; 8],
 }
@@ -128,19 +128,19 @@ const TOO_LONG: &str = "too long for the program";
 impl Pipe {
     /// A node whose programs are started at time 0.
     pub fn new(config: Config) -> Pipe {
-        let way = |command: &str, out| Way {
+        let direction = |command: &str, out| Direction {
             command: command.into(),
             out: Port(out),
             program: None,
             started: false,
             answers: Answers::new(config.raw),
-            teller: Teller::new(if config.raw { &[] } else { &config.tell }),
+            metadata: Lines::new(if config.raw { &[] } else { &config.metadata }),
             timers: [0; 8],
         };
-        let forth = way(&config.command, config.ports.min(2) - 1);
-        let back = config.back.as_ref().map(|command| way(command, 0));
+        let forth = direction(&config.command, config.ports.min(2) - 1);
+        let back = config.back.as_ref().map(|command| direction(command, 0));
         Pipe {
-            ways: [Some(forth), back],
+            directions: [Some(forth), back],
             wake: Time::ZERO,
             look: Time::ZERO,
             pause: SOON,
@@ -150,23 +150,23 @@ impl Pipe {
     }
 
     /// Has a program do what it can, and sends what it has written.
-    fn attend(&mut self, now: Time, way: usize, out: &mut Out) {
+    fn attend(&mut self, now: Time, direction: usize, out: &mut Out) {
         let (config, counts) = (&self.config, &mut self.counts);
-        let Some(way) = &mut self.ways[way] else {
+        let Some(direction) = &mut self.directions[direction] else {
             return;
         };
-        way.start(config);
-        let Some(program) = &mut way.program else {
+        direction.start(config);
+        let Some(program) = &mut direction.program else {
             return;
         };
         let runs = match config.simulated {
-            true => match program.settle(&mut way.answers, config.patience.as_ns()) {
+            true => match program.settle(&mut direction.answers, config.patience.as_ns()) {
                 Some(runs) => runs,
                 None => {
                     if counts.unsettled == 0 {
                         say(format_args!(
                             "{}: still at work; simulated time goes on",
-                            way.command
+                            direction.command
                         ));
                     }
                     counts.unsettled += 1;
@@ -175,19 +175,19 @@ impl Pipe {
             },
             false => {
                 program.write();
-                program.read(&mut way.answers)
+                program.read(&mut direction.answers)
             }
         };
-        if way.take(now, config, counts, out) {
+        if direction.take(now, config, counts, out) {
             self.pause = SOON;
         }
-        if !runs && let Some(program) = way.program.take() {
-            say(format_args!("{}: {}", way.command, program.end()));
+        if !runs && let Some(program) = direction.program.take() {
+            say(format_args!("{}: {}", direction.command, program.end()));
         }
     }
 }
 
-impl Way {
+impl Direction {
     /// Starts the program, once.
     fn start(&mut self, config: &Config) {
         if std::mem::replace(&mut self.started, true) {
@@ -291,34 +291,24 @@ impl Node for Pipe {
         self.counts.packets += 1;
         self.counts.bytes += frame.len() as u64;
         let at = port.index();
-        let Some(way) = &mut self.ways[at] else {
+        let Some(direction) = &mut self.directions[at] else {
             return out.send(Port(0), frame);
         };
-        way.start(&self.config);
-        let Some(program) = &mut way.program else {
+        direction.start(&self.config);
+        let Some(program) = &mut direction.program else {
             return out.drop(frame, ENDED);
         };
         let unread = program.unread();
         if unread.len() >= ROOM {
             return out.drop(frame, SLOW);
         }
-        way.teller.write(now, Some(port), unread);
-        let packet = Packet {
-            stamp: Some(Stamp::Word(
-                self.config.tick.count(frame.arrived().as_ps().into()),
-            )),
-            hash: None,
-            bytes: &frame,
-        };
-        let form = Form {
+        direction.metadata.write(now, Some(port), unread);
+        let word = self.config.tick.count(frame.arrived().as_ps().into());
+        let form = (!self.config.raw).then_some(Form {
             time: self.config.time,
             hash: false,
-        };
-        let written = match self.config.raw {
-            true => record::encode(&packet, unread),
-            false => line::encode(&packet, form, unread),
-        };
-        match written {
+        });
+        match give(&frame, word, form, unread) {
             Ok(()) => out.done(frame),
             Err(_) => return out.drop(frame, TOO_LONG),
         }
@@ -330,14 +320,14 @@ impl Node for Pipe {
     fn wake(&mut self, now: Time, out: &mut Out) {
         if now >= self.wake {
             self.wake = self.config.wake.map_or(Time::MAX, |every| now + every);
-            for way in self.ways.iter_mut().flatten() {
-                if let (Some(program), Some(_)) = (&mut way.program, self.config.wake) {
-                    way.teller.write(now, None, program.unread());
+            for direction in self.directions.iter_mut().flatten() {
+                if let (Some(program), Some(_)) = (&mut direction.program, self.config.wake) {
+                    direction.metadata.write(now, None, program.unread());
                 }
             }
         }
-        for way in 0..2 {
-            self.attend(now, way, out);
+        for direction in 0..2 {
+            self.attend(now, direction, out);
         }
         self.pause = (self.pause + self.pause).min(LATE);
         self.look = now + self.pause;
@@ -352,13 +342,13 @@ impl Node for Pipe {
     }
 
     fn wants_facts(&self) -> Option<Time> {
-        let teller = self.ways.iter().flatten().next()?;
-        teller.teller.wants_facts().then_some(self.config.age)
+        let metadata = self.directions.iter().flatten().next()?;
+        metadata.metadata.wants_facts().then_some(self.config.age)
     }
 
     fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        for way in self.ways.iter_mut().flatten() {
-            way.teller.hear(fact);
+        for direction in self.directions.iter_mut().flatten() {
+            direction.metadata.record(fact);
         }
     }
 

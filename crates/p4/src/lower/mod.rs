@@ -16,6 +16,7 @@ mod externs;
 pub(crate) mod fold;
 mod index;
 mod names;
+mod operators;
 mod packets;
 mod parsers;
 mod sections;

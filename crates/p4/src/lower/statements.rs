@@ -230,7 +230,7 @@ impl<'a> Lowerer<'a> {
         else {
             return;
         };
-        let ones = Expr::Constant(super::expressions::full_mask(width).resize(ty.width()), ty);
+        let ones = Expr::Constant(super::operators::full_mask(width).resize(ty.width()), ty);
         let hole = fold::binary(Binary::ShiftLeft, ones, low.clone(), ty, low_ty);
         let keep = Expr::Unary(Unary::Complement, Box::new(hole));
         let rest = fold::binary(Binary::And, before, keep, ty, ty);

@@ -62,11 +62,13 @@ impl Error {
             source_port: word(0),
             destination_port: word(2),
         };
-        let told = |at: usize| usize::from(u16::from_be_bytes([message[at], message[at + 1]]));
+        // ICMPv6 has 32 bits for it, ICMP the lower half of them.
+        let [_, _, _, _, a, b, c, d] = *message.first_chunk()?;
+        let told = u32::from_be_bytes([a, b, c, d]) as usize;
         let mtu = match (is_v4, message[0], message[1]) {
             // A router of before RFC 1191 tells none.
-            (true, 3, 4) => Some(told(6)).filter(|&mtu| mtu > 0).or(Some(LEAST.0)),
-            (false, 2, _) => Some(told(6)),
+            (true, 3, 4) => Some(told & 0xFFFF).filter(|&mtu| mtu > 0).or(Some(LEAST.0)),
+            (false, 2, _) => Some(told),
             _ => None,
         };
         Some(Error {
@@ -84,7 +86,7 @@ impl Error {
         frame[self.at..self.at + 4].copy_from_slice(&new);
         let at = self.place.body() + 2;
         let sum = u16::from_be_bytes([frame[at], frame[at + 1]]);
-        // The quote of an IP header with an odd number of words is none; the number is at an even place.
+        // Headers have whole words, so the number begins with the first byte of one of the sum's.
         let sum = update_bytes(sum, &old, &new);
         frame[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     }

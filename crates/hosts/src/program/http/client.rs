@@ -4,7 +4,7 @@ use super::{Head, PORT};
 use crate::address::Peer;
 use crate::connections::{Congestion, Id, Manner};
 use crate::host::{Here, Net};
-use crate::program::{BUFFERS, GIVE_UP, Program};
+use crate::program::{BUFFERS, GIVE_UP, Program, send};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -238,12 +238,7 @@ impl User {
         let Some(socket) = here.socket(id) else {
             return false;
         };
-        while socket.can_send() && !self.request.is_empty() {
-            match socket.send_slice(&self.request) {
-                Ok(sent) => drop(self.request.drain(..sent)),
-                Err(_) => break,
-            }
-        }
+        send(socket, &mut self.request);
         while socket.can_recv() && self.since.is_some() && self.body != Some(0) {
             let taken = socket.recv(|bytes| match &mut self.body {
                 Some(left) => {

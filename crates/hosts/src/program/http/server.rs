@@ -3,7 +3,7 @@
 use super::{BUFFER, Head, PORT};
 use crate::connections::{Congestion, Id, Manner};
 use crate::host::{Here, Net};
-use crate::program::{BUFFERS, Claim, Program};
+use crate::program::{BUFFERS, Claim, Program, send};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
@@ -139,12 +139,7 @@ impl Server {
             if visitor.answers.is_some_and(|answers| answers > now) {
                 break;
             }
-            while socket.can_send() && !visitor.answer.is_empty() {
-                match socket.send_slice(&visitor.answer) {
-                    Ok(sent) => drop(visitor.answer.drain(..sent)),
-                    Err(_) => break,
-                }
-            }
+            send(socket, &mut visitor.answer);
             while socket.can_send() && visitor.answer.is_empty() && visitor.left > 0 && room > 0 {
                 let most = visitor.left.min(room);
                 let sent = socket.send(|room| {

@@ -11,11 +11,12 @@
 
 use node::fact::{Fact, What};
 use node::{Port, Time};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Something that a program may be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tell {
+pub enum Metadata {
     /// The time.
     Time,
     /// By which port a packet came.
@@ -26,15 +27,15 @@ pub enum Tell {
     Interface,
 }
 
-impl std::str::FromStr for Tell {
+impl std::str::FromStr for Metadata {
     type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Tell, &'static str> {
+    fn from_str(text: &str) -> Result<Metadata, &'static str> {
         match text {
-            "time" => Ok(Tell::Time),
-            "port" => Ok(Tell::Port),
-            "queue" => Ok(Tell::Queue),
-            "interface" => Ok(Tell::Interface),
+            "time" => Ok(Metadata::Time),
+            "port" => Ok(Metadata::Port),
+            "queue" => Ok(Metadata::Queue),
+            "interface" => Ok(Metadata::Interface),
             _ => Err("it is time, port, queue or interface"),
         }
     }
@@ -42,20 +43,21 @@ impl std::str::FromStr for Tell {
 
 /// Writes what is to be told.
 #[derive(Debug, Default)]
-pub struct Teller {
-    what: Vec<Tell>,
+pub struct Lines {
+    what: Vec<Metadata>,
     port: Option<Port>,
     now: Option<Time>,
-    /// Facts that have come since the last packet.
-    facts: String,
+    /// The latest facts since the last packet, by port, and whether they are of its interface: as many as there are ports,
+    /// however long no packet comes.
+    facts: BTreeMap<(Port, bool), String>,
 }
 
-impl Teller {
+impl Lines {
     /// Of these things.
-    pub fn new(what: &[Tell]) -> Teller {
-        Teller {
+    pub fn new(what: &[Metadata]) -> Lines {
+        Lines {
             what: what.to_vec(),
-            ..Teller::default()
+            ..Lines::default()
         }
     }
 
@@ -63,7 +65,7 @@ impl Teller {
     pub fn wants_facts(&self) -> bool {
         self.what
             .iter()
-            .any(|what| matches!(what, Tell::Queue | Tell::Interface))
+            .any(|what| matches!(what, Metadata::Queue | Metadata::Interface))
     }
 
     /// A program that knows nothing yet.
@@ -72,12 +74,12 @@ impl Teller {
     }
 
     /// A fact has come.
-    pub fn hear(&mut self, fact: &Fact) {
-        let (port, text) = (fact.port, &mut self.facts);
-        let taken = fact.taken.as_ns();
+    pub fn record(&mut self, fact: &Fact) {
+        let (port, taken) = (fact.port, fact.taken.as_ns());
+        let mut text = String::new();
         // Writing to a String does not fail.
         match fact.what {
-            What::Queue(queue) if queue.class == 0 && self.what.contains(&Tell::Queue) => {
+            What::Queue(queue) if queue.class == 0 && self.what.contains(&Metadata::Queue) => {
                 let _ = write!(text, "# taken_ns={taken}");
                 if let (Some(wait), Some(rate)) = (queue.wait(), queue.rate) {
                     let (wait, rate) = (wait.as_ns(), rate.bits_per_second());
@@ -89,7 +91,7 @@ impl Teller {
                     queue.packets, queue.bytes, queue.dropped
                 );
             }
-            What::Interface(interface) if self.what.contains(&Tell::Interface) => {
+            What::Interface(interface) if self.what.contains(&Metadata::Interface) => {
                 let up = u8::from(interface.up);
                 let _ = write!(text, "# taken_ns={taken} up.{port}={up}");
                 for (way, counts) in [("received", interface.received), ("sent", interface.sent)] {
@@ -101,17 +103,20 @@ impl Teller {
                 }
                 text.push('\n');
             }
-            _ => {}
+            _ => return,
         }
+        let of_interface = matches!(fact.what, What::Interface(_));
+        self.facts.insert((port, of_interface), text);
     }
 
     /// Appends what is to be known before a packet that came by `port`, or at a wake.
     pub fn write(&mut self, now: Time, port: Option<Port>, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.facts.as_bytes());
-        self.facts.clear();
+        while let Some((_, fact)) = self.facts.pop_first() {
+            out.extend_from_slice(fact.as_bytes());
+        }
         let has = |what| self.what.contains(&what);
-        let now = (has(Tell::Time) && self.now != Some(now)).then_some(now);
-        let port = port.filter(|&port| has(Tell::Port) && self.port != Some(port));
+        let now = (has(Metadata::Time) && self.now != Some(now)).then_some(now);
+        let port = port.filter(|&port| has(Metadata::Port) && self.port != Some(port));
         if now.is_none() && port.is_none() {
             return;
         }
@@ -134,36 +139,47 @@ mod tests {
     use node::Rate;
     use node::fact::{Interface, Queue};
 
-    fn told(teller: &mut Teller, ms: u64, port: Option<u16>) -> String {
+    fn told(lines: &mut Lines, ms: u64, port: Option<u16>) -> String {
         let mut out = Vec::new();
-        teller.write(Time::from_ms(ms), port.map(Port), &mut out);
+        lines.write(Time::from_ms(ms), port.map(Port), &mut out);
         String::from_utf8(out).expect("text")
     }
 
     #[test]
     fn only_what_is_new_is_told_and_facts_before_it() {
-        let mut teller = Teller::new(&[Tell::Time, Tell::Port, Tell::Queue]);
-        assert_eq!(told(&mut teller, 1, Some(0)), "# now_ns=1000000 port=0\n");
-        assert_eq!(told(&mut teller, 1, Some(0)), "");
-        assert_eq!(told(&mut teller, 1, Some(1)), "# port=1\n");
+        let mut lines = Lines::new(&[Metadata::Time, Metadata::Port, Metadata::Queue]);
+        assert_eq!(told(&mut lines, 1, Some(0)), "# now_ns=1000000 port=0\n");
+        assert_eq!(told(&mut lines, 1, Some(0)), "");
+        assert_eq!(told(&mut lines, 1, Some(1)), "# port=1\n");
         let fact = |what| Fact {
             taken: Time::from_ms(1),
             port: Port(1),
             what,
         };
-        teller.hear(&fact(What::Interface(Interface::default())));
-        teller.hear(&fact(What::Queue(Queue {
+        lines.record(&fact(What::Interface(Interface::default())));
+        lines.record(&fact(What::Queue(Queue {
             packets: 2,
             bytes: 2_500,
             rate: Rate::from_bits_per_second(1_000_000),
             ..Queue::default()
         })));
         assert_eq!(
-            told(&mut teller, 2, None),
+            told(&mut lines, 2, None),
             "# taken_ns=1000000 wait_ns.1=20000000 rate.1=1000000 queue_packets.1=2 queue_bytes.1=2500 queue_dropped.1=0\n\
              # now_ns=2000000\n"
         );
-        teller.begin();
-        assert_eq!(told(&mut teller, 2, Some(1)), "# now_ns=2000000 port=1\n");
+        // Only the latest is kept while no packet comes.
+        for packets in 0..1_000 {
+            lines.record(&fact(What::Queue(Queue {
+                packets,
+                ..Queue::default()
+            })));
+        }
+        assert_eq!(
+            told(&mut lines, 2, None),
+            "# taken_ns=1000000 queue_packets.1=999 queue_bytes.1=0 queue_dropped.1=0\n"
+        );
+        lines.begin();
+        assert_eq!(told(&mut lines, 2, Some(1)), "# now_ns=2000000 port=1\n");
     }
 }

@@ -231,26 +231,17 @@ unsafe extern "C" fn choose(
 ) -> u64 {
     // SAFETY: as in `hit`.
     let state = unsafe { &mut *state };
-    let program = state.shared().environment.program.clone();
-    let mut at = 0;
-    let mut values = Vec::new();
-    for part in &program.tables[table as usize].keys {
-        if &*part.match_kind == "selector" {
-            let count = pipeline::layout::limbs(part.ty.width());
-            // SAFETY: the code has written the values of the selector keys there, in this order.
-            let cells = unsafe { slice::from_raw_parts(selectors.add(at), count) };
-            values.push((part.ty, cells));
-            at += count;
-        }
-    }
+    let id = TableId(table as u32);
+    let count = state.shared().environment.selector_cells(id);
+    // SAFETY: the code has written the values of the selector keys there, one behind the other; without such keys it is the cells, of which none is read.
+    let selectors = unsafe { slice::from_raw_parts(selectors, count) };
     // SAFETY: the tables outlive the run.
     let entries = unsafe { &(&*std::ptr::from_ref(state.tables()))[table as usize] };
     // SAFETY: as in `lookup`.
     let key = unsafe { slice::from_raw_parts(key, entries.key_cells()) };
     // SAFETY: as in `State::context`; the cells are another piece of memory.
     let context = unsafe { &mut *state.context };
-    let id = TableId(table as u32);
-    let chosen = apply::choose(id, entries, key, &values, state.cells(), context);
+    let chosen = apply::choose(id, entries, key, selectors, state.cells(), context);
     state.hit = 1;
     u64::from(chosen.action.unwrap_or(u32::MAX)) | u64::from(chosen.entry.is_some()) << 32
 }

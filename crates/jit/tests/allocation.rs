@@ -120,3 +120,43 @@ V1Switch(Parse(), Check(), Forward(), Leave(), Sum(), Emit()) main;
     // Three copies; a packet and its clone; once; once; a packet and its clone.
     assert_eq!(outcome, (9000, 0));
 }
+
+#[test]
+fn a_group_of_members_is_chosen_without_allocating() {
+    let text = "#include <core.p4>
+#define V1MODEL_VERSION 20200408
+#include <v1model.p4>
+header flow_t { bit<8> to; bit<8> low; bit<72> high; }
+struct headers { flow_t h; }
+struct metadata { }
+parser Parse(packet_in p, out headers h, inout metadata m, inout standard_metadata_t sm) {
+    state start { p.extract(h.h); transition accept; }
+}
+control Check(inout headers h, inout metadata m) { apply { } }
+control Forward(inout headers h, inout metadata m, inout standard_metadata_t sm) {
+    action forward(bit<9> port) { sm.egress_spec = port; }
+    action drop() { mark_to_drop(sm); }
+    action_selector(HashAlgorithm.crc32, 16, 32) ecmp;
+    table balance {
+        key = { h.h.low: selector; h.h.to: exact; h.h.high: selector; }
+        actions = { forward; drop; }
+        default_action = drop;
+        implementation = ecmp;
+    }
+    apply { balance.apply(); }
+}
+control Leave(inout headers h, inout metadata m, inout standard_metadata_t sm) { apply { } }
+control Sum(inout headers h, inout metadata m) { apply { } }
+control Emit(packet_out p, in headers h) { apply { p.emit(h.h); } }
+V1Switch(Parse(), Check(), Forward(), Leave(), Sum(), Emit()) main;
+";
+    let commands = [
+        "profile add ecmp member 1 do forward 1",
+        "profile add ecmp member 2 do forward 2",
+        "profile add ecmp group 1 1 2",
+        "table add balance 1 do group 1",
+        "table add balance 2 do member 2",
+    ];
+    let packets: Vec<Vec<u8>> = (0..4).map(|to| vec![to; 64]).collect();
+    assert_eq!(run(text, &commands, &packets), (2000, 2000));
+}

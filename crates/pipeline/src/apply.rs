@@ -5,7 +5,7 @@ use crate::externs;
 use crate::state::meter::Colour;
 use crate::state::profile::Reference;
 use crate::table::{Choice, Table};
-use p4::ir::{TableId, Ty};
+use p4::ir::TableId;
 
 /// What a table says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub struct Chosen {
 }
 
 /// Looks a packet up, counts it, and puts the action's arguments into their slots. `key` is as [`Table::lookup`] wants it; `selectors` has the
-/// values of the keys that select among a group's members, each in whole cells.
+/// values of the keys that select among a group's members, one behind the other, each in whole cells: [`selector_cells`](crate::environment::Environment::selector_cells) of them.
 ///
 /// Afterwards [`Context::hit`] tells direct objects which entry it is, until whoever runs the action takes it away.
 pub fn choose(
     id: TableId,
     table: &Table,
     key: &[u64],
-    selectors: &[(Ty, &[u64])],
+    selectors: &[u64],
     cells: &mut [u64],
     context: &mut Context,
 ) -> Chosen {
@@ -55,9 +55,7 @@ pub fn choose(
     };
     let hash = match reference {
         Reference::Member(_) => 0,
-        Reference::Group(_) => {
-            externs::select(context, selector.algorithm, selector.width, selectors)
-        }
+        Reference::Group(_) => externs::select(context, selector, selectors),
     };
     let Some(contents) = context.profile(selector.profile) else {
         return chosen;

@@ -162,6 +162,8 @@ pub(crate) struct Selector {
     pub(crate) algorithm: Algorithm,
     /// How many bits of the hash count.
     pub(crate) width: u32,
+    /// How wide the keys are that choose, in their order.
+    pub(crate) keys: Vec<u32>,
     /// For each action of the table by which the profile counts, that of this table.
     pub(crate) actions: Vec<u32>,
     /// The action of this table for groups without members, and its arguments in cells.
@@ -282,6 +284,13 @@ impl Environment {
             Object::Meter(meter) => Some(meter),
             _ => None,
         }
+    }
+
+    /// How many cells the keys take that choose among the members of a group of this table: 0 where none does.
+    #[must_use]
+    pub fn selector_cells(&self, table: TableId) -> usize {
+        let selector = self.selectors.get(table.index()).and_then(Option::as_ref);
+        selector.map_or(0, |selector| selector.keys.iter().copied().map(limbs).sum())
     }
 
     /// An action profile or selector, if the object is one.
@@ -477,8 +486,11 @@ impl Builder<'_> {
             }
             (call.action, cells)
         });
+        let keys = self.program.tables[table].keys.iter();
+        let keys = keys.filter(|key| &*key.match_kind == "selector");
         Some(Selector {
             profile,
+            keys: keys.map(|key| key.ty.width()).collect(),
             empty_group,
             algorithm: self.algorithm(profile).unwrap_or(Algorithm::Crc32),
             width: self.number(profile, "outputWidth").unwrap_or(32).min(64) as u32,

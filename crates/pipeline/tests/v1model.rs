@@ -1,136 +1,81 @@
-//! What v1model does between its blocks, with a program in the intermediate representation's own text.
+//! What v1model does between its blocks.
+
+mod programs;
 
 use node::Time;
 use p4::ir::{KeyMatch, TableId};
 use p4::value::Bits;
-use pipeline::architecture::{Collected, Config, Drop, Pipeline};
-use pipeline::environment::{Environment, Options};
-use pipeline::interpreter::Interpreter;
+use pipeline::architecture::{Collected, Drop, Pipeline};
 use pipeline::state::replication::{Replica, Session};
 use pipeline::table::{Entry, Update};
-use std::sync::Arc;
 
 /// One byte says what to do, the next what with; egress writes down what it saw.
-const PROGRAM: &str = r#"program V1Switch
-enum error: 32 { NoError = 32w0x0, PacketTooShort = 32w0x1 }
-slot h.$valid: bool
-slot h.op: b8
-slot h.arg: b8
-slot h.seen: b32
-slot meta.kept: b8 @field_list("1")
-slot meta.lost: b8
-slot s.ingress_port: b9
-slot s.egress_spec: b9
-slot s.egress_port: b9
-slot s.instance_type: b32
-slot s.packet_length: b32
-slot s.mcast_grp: b16
-slot s.egress_rid: b16
-slot s.parser_error: b32 is error
-slot p.error: b32 is error
-slot arg: b9
-header h: h_t valid h.$valid { h.op, h.arg, h.seen }
-action set(port: arg) {
-b0:
-  s.egress_spec = arg
-  return
+const PROGRAM: &str = r#"
+#include <core.p4>
+#define V1MODEL_VERSION 20200408
+#include <v1model.p4>
+header h_t { bit<8> op; bit<8> arg; bit<32> seen; }
+struct headers { h_t h; }
+struct metadata { @field_list(1) bit<8> kept; bit<8> lost; }
+parser Parse(packet_in p, out headers hdr, inout metadata m, inout standard_metadata_t s) {
+    state start { p.extract(hdr.h); transition accept; }
 }
-action none() {
-b0:
-  return
+control Verify(inout headers hdr, inout metadata m) { apply { } }
+control ingress(inout headers hdr, inout metadata m, inout standard_metadata_t s) {
+    action set(bit<9> port) { s.egress_spec = port; }
+    action none() { }
+    table t {
+        key = { hdr.h.arg: exact; }
+        actions = { set; none; }
+        default_action = none;
+    }
+    apply {
+        if (s.parser_error != error.NoError) {
+            mark_to_drop(s);
+        } else if (s.instance_type != 0) {
+            s.egress_spec = (bit<9>) m.kept;
+        } else {
+            m.kept = 7;
+            m.lost = 7;
+            if (hdr.h.op == 1) {
+                s.mcast_grp = (bit<16>) hdr.h.arg;
+            } else if (hdr.h.op == 2) {
+                clone_preserving_field_list(CloneType.I2E, (bit<32>) hdr.h.arg, 1);
+                hdr.h.seen = 0xffffffff;
+                s.egress_spec = 5;
+            } else if (hdr.h.op == 3) {
+                resubmit_preserving_field_list(1);
+            } else {
+                t.apply();
+            }
+        }
+    }
 }
-table ingress.t {
-  key h.arg: b8 exact = h.arg
-  action set
-  action none
-  default 1()
+control egress(inout headers hdr, inout metadata m, inout standard_metadata_t s) {
+    apply {
+        hdr.h.seen = (hdr.h.seen[31:24] |+| 1) ++ s.egress_rid[7:0] ++ m.kept ++ s.instance_type[7:0];
+        if (s.instance_type == 0) {
+            if (hdr.h.op == 4) {
+                recirculate_preserving_field_list(1);
+            } else if (hdr.h.op == 5) {
+                clone(CloneType.E2E, (bit<32>) hdr.h.arg);
+                mark_to_drop(s);
+            } else if (hdr.h.op == 8) {
+                truncate(4);
+            } else if (hdr.h.op == 9) {
+                assert(false);
+            }
+        }
+    }
 }
-parser P role p error_in p.error {
-  parameter hdr: headers out { h.$valid = h.$valid, h.op = h.op, h.arg = h.arg, h.seen = h.seen }
-  parameter meta: meta_t inout { kept = meta.kept, lost = meta.lost }
-  parameter s: standard_metadata_t inout { ingress_port = s.ingress_port, egress_spec = s.egress_spec, egress_port = s.egress_port, instance_type = s.instance_type, packet_length = s.packet_length, mcast_grp = s.mcast_grp, egress_rid = s.egress_rid, parser_error = s.parser_error }
-  fail b1
-b0 (start):
-  extract h
-  return
-b1 (reject):
-  reject
-}
-control V role vr {
-b0:
-  return
-}
-control I role ig {
-b0:
-  branch (s.parser_error != 32w0x0) b1 b2
-b1:
-  call mark_to_drop () -> ()
-  return
-b2:
-  branch (s.instance_type != 32w0x0) b8 b3
-b3:
-  meta.kept = 8w0x7
-  meta.lost = 8w0x7
-  select (h.op) { (8w0x0) -> b4, (8w0x1) -> b5, (8w0x2) -> b6, (8w0x3) -> b7, (8w0x6) -> b9 } b4
-b4:
-  apply ingress.t b10 exit b10
-b5:
-  s.mcast_grp = cast(b16, h.arg)
-  return
-b6:
-  call clone_preserving_field_list (32w0x0, cast(b32, h.arg), 8w0x1)
-  h.seen = 32w0xffffffff
-  s.egress_spec = 9w0x5
-  return
-b7:
-  call resubmit_preserving_field_list (8w0x1)
-  return
-b8:
-  s.egress_spec = cast(b9, meta.kept)
-  return
-b9:
-  call resubmit_preserving_field_list (8w0x1)
-  s.instance_type = 32w0x0
-  return
-b10:
-  return
-}
-control E role eg {
-b0:
-  h.seen = ((((h.seen[31:24] |+| 8w0x1) ++ s.egress_rid[7:0]) ++ meta.kept) ++ s.instance_type[7:0])
-  branch (s.instance_type == 32w0x0) b1 b2
-b1:
-  select (h.op) { (8w0x4) -> b3, (8w0x5) -> b4, (8w0x8) -> b5, (8w0x9) -> b6 } b2
-b2:
-  return
-b3:
-  call recirculate_preserving_field_list (8w0x1)
-  return
-b4:
-  call clone (32w0x1, cast(b32, h.arg))
-  call mark_to_drop () -> ()
-  return
-b5:
-  call truncate (32w0x4)
-  return
-b6:
-  call assert (false)
-  return
-}
-control C role ck {
-b0:
-  return
-}
-control D role dep {
-b0:
-  emit h
-  return
-}
+control Compute(inout headers hdr, inout metadata m) { apply { } }
+control Emit(packet_out p, in headers hdr) { apply { p.emit(hdr.h); } }
+V1Switch(Parse(), Verify(), ingress(), egress(), Compute(), Emit()) main;
 "#;
 
-fn pipeline(text: &str) -> Pipeline {
-    let program = Arc::new(p4::ir::text::parse(text).unwrap());
-    let environment = Environment::new(program, Options::default()).unwrap();
+fn pipeline() -> Pipeline {
+    let (pipeline, _) = programs::of("v1model.p4", PROGRAM);
+    let environment = pipeline.environment();
     environment
         .replication
         .change(|groups| {
@@ -154,14 +99,12 @@ fn pipeline(text: &str) -> Pipeline {
     };
     let insert = Update::Insert(TableId(0), Entry::new(vec![key], call));
     environment.tables.update(&insert).unwrap();
-    let environment = Arc::new(environment);
-    let engine = Box::new(Interpreter::new(&environment).unwrap());
-    Pipeline::new(&environment, engine, &Config::default()).unwrap()
+    pipeline
 }
 
 fn run(bytes: &[u8]) -> Collected {
     let mut out = Collected::default();
-    pipeline(PROGRAM).process(Time::ZERO, 1, bytes, &mut out);
+    pipeline().process(Time::ZERO, 1, bytes, &mut out);
     out
 }
 

@@ -36,7 +36,7 @@ fn a_dump_is_made_of_the_commands_that_made_it() {
     let commands = [
         "table add ingress.route hdr.ipv4.dst=10.0.0.0/8 timeout 5s do ingress.forward port=2 mac=00:11:22:33:44:55",
         "table add ingress.route hdr.ipv4.dst=10.1.0.0/16 do ingress.drop",
-        "table add ingress.acl hdr.ipv4.src=10.0.0.0&&&0xff0000ff hdr.tcp.isValid()=1 hdr.tcp.port=20..25 priority 7 do ingress.drop",
+        "table add ingress.acl hdr.ipv4.src=10.0.0.0&&&0xff0000ff hdr.tcp.$valid$=1 hdr.tcp.port=20..25 priority 7 do ingress.drop",
         "table set ingress.route default do ingress.drop",
         "profile add ingress.ecmp member 1 do ingress.forward port=1 mac=00:00:00:00:00:01",
         "profile add ingress.ecmp member 2 do NoAction",

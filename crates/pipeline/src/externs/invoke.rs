@@ -5,7 +5,7 @@ use super::{Call, InputIndex, Operation, Question, Taken};
 use crate::bits;
 use crate::context::{Context, Preserved, Stop};
 use crate::engine::Packet;
-use crate::environment::{Digest, Message, Object};
+use crate::environment::{Digest, Message, Object, Selector};
 use crate::layout::limbs;
 use crate::state::checksum;
 use crate::state::meter::Colour;
@@ -404,23 +404,19 @@ pub(crate) fn put(ty: Ty, value: &Bits, cells: &mut [u64]) {
 }
 
 /// The hash by which an action selector chooses, of the values of its selector keys.
-pub(crate) fn select(
-    context: &mut Context,
-    algorithm: Algorithm,
-    width: u32,
-    values: &[(Ty, &[u64])],
-) -> u64 {
+pub(crate) fn select(context: &mut Context, selector: &Selector, mut values: &[u64]) -> u64 {
     let mut bytes = core::mem::take(&mut context.scratch);
     bytes.clear();
     let mut length = 0;
-    for (ty, cells) in values {
-        bits::append(&mut bytes, &mut length, cells, ty.width());
+    for width in &selector.keys {
+        let (cells, rest) = values.split_at(limbs(*width));
+        bits::append(&mut bytes, &mut length, cells, *width);
+        values = rest;
     }
-    let hash = hash_bytes(context, algorithm, &bytes);
+    let hash = hash_bytes(context, selector.algorithm, &bytes);
     context.scratch = bytes;
-    if width < 64 {
-        hash & ((1 << width) - 1)
-    } else {
-        hash
+    match selector.width {
+        width @ ..64 => hash & ((1 << width) - 1),
+        _ => hash,
     }
 }

@@ -366,16 +366,12 @@ impl Run<'_> {
             let mut cells = vec![0; limbs(part.ty.width())];
             value.resize(part.ty.width()).to_limbs(&mut cells);
             if &*part.match_kind == "selector" {
-                selectors.push((part.ty, cells));
+                selectors.extend(cells);
             } else {
                 key.extend(cells);
             }
             values.push(value);
         }
-        let selectors: Vec<_> = selectors
-            .iter()
-            .map(|(ty, cells)| (*ty, &cells[..]))
-            .collect();
         let chosen = apply::choose(
             id,
             &self.tables[id.index()],

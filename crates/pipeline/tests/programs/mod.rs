@@ -1,4 +1,4 @@
-//! Pipelines of the programs in testdata/p4.
+//! Pipelines of programs, among them those in testdata/p4.
 
 use p4::compile::{Compiled, Options, compile};
 use p4::source::Includes;
@@ -25,9 +25,15 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// A pipeline as the program begins, in the interpreter.
+/// A pipeline of a file in testdata/p4.
+#[allow(dead_code, reason = "others bring the text")]
 pub fn pipeline(name: &str) -> (Pipeline, Compiled) {
-    let compiled = compile(name, &read(name), &mut Folder, &Options::default());
+    of(name, &read(name))
+}
+
+/// A pipeline as the program begins, in the interpreter.
+pub fn of(name: &str, text: &str) -> (Pipeline, Compiled) {
+    let compiled = compile(name, text, &mut Folder, &Options::default());
     let all = compiled.diagnostics.sorted();
     let told: String = all
         .iter()

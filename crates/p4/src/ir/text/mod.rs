@@ -1,7 +1,7 @@
-//! The intermediate representation as text, and back.
+//! The intermediate representation as text, for people.
 //!
 //! A declaration stands on a line of its own, and so does each statement; a block begins with its label. Expressions with
-//! two operands are always in parentheses, so that nobody has to know a precedence. `;` begins a comment.
+//! two operands are always in parentheses, so that nobody has to know a precedence.
 //!
 //! ```text
 //! program V1Switch
@@ -33,51 +33,16 @@
 //! Types are `bool`, `b16`, `i16` (signed) and `v16` (varbit). Things are named by their names; where a name is not unique,
 //! by `#` and their index. Names that are not plain are quoted.
 
-mod lex;
-mod parse;
+mod names;
 mod print;
 
 use crate::ir::Program;
 use alloc::string::String;
-use core::fmt;
-
-/// What is wrong with a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// From 1.
-    pub line: u32,
-    /// From 1, in characters.
-    pub column: u32,
-    /// One sentence without a full stop.
-    pub message: String,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl core::error::Error for Error {}
 
 /// A program as text, without the places in the source that its statements come from.
 #[must_use]
 pub fn print(program: &Program) -> String {
-    print::print(program, false)
-}
-
-/// The same with the places (`!12..15` behind a statement): [`parse`] gives exactly the program again.
-#[must_use]
-pub fn print_with_spans(program: &Program) -> String {
-    print::print(program, true)
-}
-
-/// A program from its text. All ids of the result are within their lists; whether types fit is not looked at.
-///
-/// # Errors
-/// The first fault, with its place.
-pub fn parse(text: &str) -> Result<Program, Error> {
-    parse::parse(text)
+    print::print(program)
 }
 
 #[cfg(test)]

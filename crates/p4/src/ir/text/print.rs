@@ -1,9 +1,8 @@
 //! From a program to its text.
 
-use super::lex::{is_keyword, plain_name};
+use super::names::{is_keyword, is_plain};
 use crate::ast::Direction;
 use crate::ir::*;
-use crate::source::Span;
 use crate::value::Bits;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -26,7 +25,6 @@ impl<'a> Names<'a> {
 
 struct Printer<'a> {
     out: String,
-    spans: bool,
     enums: Names<'a>,
     slots: Names<'a>,
     headers: Names<'a>,
@@ -42,10 +40,9 @@ macro_rules! put {
     ($printer:expr, $($rest:tt)*) => { let _ = write!($printer.out, $($rest)*); };
 }
 
-pub(super) fn print(program: &Program, spans: bool) -> String {
+pub(super) fn print(program: &Program) -> String {
     let mut p = Printer {
         out: String::new(),
-        spans,
         enums: Names::new(program.enumerations.iter().map(|e| &e.name)),
         slots: Names::new(program.slots.iter().map(|s| &s.name)),
         headers: Names::new(program.headers.iter().map(|h| &h.name)),
@@ -352,9 +349,6 @@ impl Printer<'_> {
             for statement in &block.statements {
                 put!(self, "  ");
                 self.statement(&statement.kind);
-                if self.spans && statement.span != Span::default() {
-                    put!(self, " !{}..{}", statement.span.start, statement.span.end);
-                }
                 put!(self, "\n");
             }
             put!(self, "  ");
@@ -677,14 +671,14 @@ impl Printer<'_> {
     }
 
     fn name(&mut self, name: &str) {
-        if !name.is_empty() && plain_name(name) == name.len() && !is_keyword(name) {
+        if is_plain(name) && !is_keyword(name) {
             self.out.push_str(name);
         } else {
             self.quoted(name);
         }
     }
 
-    /// Where the parser expects nothing but a name.
+    /// Where nothing but a name can stand.
     fn word(&mut self, name: &str) {
         if is_keyword(name) {
             self.out.push_str(name);
@@ -747,30 +741,26 @@ references! {
     table TableId tables;
 }
 
-/// Operators as they are written.
-pub(super) const OPERATORS: [(Binary, &str); 19] = [
-    (Binary::Add, "+"),
-    (Binary::Subtract, "-"),
-    (Binary::Multiply, "*"),
-    (Binary::Divide, "/"),
-    (Binary::Modulo, "%"),
-    (Binary::SaturatingAdd, "|+|"),
-    (Binary::SaturatingSubtract, "|-|"),
-    (Binary::ShiftLeft, "<<"),
-    (Binary::ShiftRight, ">>"),
-    (Binary::And, "&"),
-    (Binary::Or, "|"),
-    (Binary::Xor, "^"),
-    (Binary::Concat, "++"),
-    (Binary::Equal, "=="),
-    (Binary::NotEqual, "!="),
-    (Binary::Less, "<"),
-    (Binary::LessEqual, "<="),
-    (Binary::Greater, ">"),
-    (Binary::GreaterEqual, ">="),
-];
-
 fn symbol(operator: Binary) -> &'static str {
-    let found = OPERATORS.iter().find(|(o, _)| *o == operator);
-    found.map_or("?", |(_, symbol)| symbol)
+    match operator {
+        Binary::Add => "+",
+        Binary::Subtract => "-",
+        Binary::Multiply => "*",
+        Binary::Divide => "/",
+        Binary::Modulo => "%",
+        Binary::SaturatingAdd => "|+|",
+        Binary::SaturatingSubtract => "|-|",
+        Binary::ShiftLeft => "<<",
+        Binary::ShiftRight => ">>",
+        Binary::And => "&",
+        Binary::Or => "|",
+        Binary::Xor => "^",
+        Binary::Concat => "++",
+        Binary::Equal => "==",
+        Binary::NotEqual => "!=",
+        Binary::Less => "<",
+        Binary::LessEqual => "<=",
+        Binary::Greater => ">",
+        Binary::GreaterEqual => ">=",
+    }
 }

@@ -5,67 +5,88 @@ use crate::table::{Call, Entry};
 use alloc::string::ToString;
 use alloc::vec;
 use node::Time;
+use p4::compile::{Options, compile};
 use p4::ir::{ActionCall, Program};
+use p4::source::Includes;
 use p4::value::Bits;
 
 /// A program with one of everything.
+const PROGRAM: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header tag_t { bit<16> type; bit<3> class; bit<13> number; }
+header ipv4_t { bit<32> src; bit<32> dst; }
+header tcp_t { bit<16> port; }
+struct headers { tag_t tag; ipv4_t ipv4; tcp_t tcp; }
+struct flow_t { bit<32> seen; bit<9> port; }
+struct metadata { bit<48> last; flow_t flow; }
+struct tpid_t { bit<16> type; @match(ternary) bit<3> class; }
+parser Parse(packet_in p, out headers hdr, inout metadata m, inout standard_metadata_t s) {
+    @name(".parser.tpids") value_set<tpid_t>(4) tpids;
+    state start {
+        p.extract(hdr.tag);
+        transition select(hdr.tag.type, hdr.tag.class) { tpids: ip; default: accept; }
+    }
+    state ip { p.extract(hdr.ipv4); p.extract(hdr.tcp); transition accept; }
+}
+control Verify(inout headers hdr, inout metadata m) { apply { } }
+control ingress(inout headers hdr, inout metadata m, inout standard_metadata_t s) {
+    counter(8, CounterType.packets_and_bytes) count;
+    direct_counter(CounterType.packets_and_bytes) hits;
+    meter(4, MeterType.packets) rate;
+    register<bit<48>>(16) last;
+    register<flow_t>(16) flow;
+    action_selector(HashAlgorithm.crc32, 32, 16) ecmp;
+    action forward(bit<9> port, bit<48> mac) { s.egress_spec = port; m.last = mac; }
+    action drop() { mark_to_drop(s); }
+    table route {
+        key = { hdr.ipv4.dst: lpm; }
+        actions = { forward; drop; @defaultonly NoAction; }
+        default_action = NoAction;
+        counters = hits;
+        support_timeout = true;
+    }
+    table acl {
+        key = { hdr.ipv4.src: ternary; hdr.tcp.isValid(): exact; hdr.tcp.port: range; }
+        actions = { drop; NoAction; }
+        default_action = NoAction;
+    }
+    table balance {
+        key = { hdr.ipv4.dst: exact; hdr.ipv4.src: selector; }
+        actions = { forward; NoAction; }
+        default_action = NoAction;
+        implementation = ecmp;
+    }
+    apply {
+        route.apply();
+        acl.apply();
+        balance.apply();
+        bit<2> colour;
+        count.count(0);
+        rate.execute_meter(0, colour);
+        last.write(0, m.last);
+        flow.write(0, m.flow);
+    }
+}
+control egress(inout headers hdr, inout metadata m, inout standard_metadata_t s) { apply { } }
+control Compute(inout headers hdr, inout metadata m) { apply { } }
+control Emit(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(Parse(), Verify(), ingress(), egress(), Compute(), Emit()) main;
+"#;
+
+struct Library;
+
+impl Includes for Library {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+        let text = p4::library::file(name).ok_or("no such file")?;
+        Ok((name.into(), text.into()))
+    }
+}
+
 pub(crate) fn program() -> Program {
-    p4::ir::text::parse(
-        r#"
-program V1Switch
-slot hdr.ipv4.src: b32
-slot hdr.ipv4.dst: b32
-slot hdr.tcp.$valid: bool
-slot hdr.tcp.port: b16
-slot forward.port: b9
-slot forward.mac: b48
-value_set parser.tpids: size 4 { type: b16 exact, class: b3 ternary }
-object ingress.count: counter types ({ "": b32 }) (size = 32w0x8)
-object ingress.hits: direct_counter types () ()
-object ingress.rate: meter types ({ "": b32 }) (size = 32w0x4)
-object ingress.last: register types ({ "": b48 }, { "": b32 }) (size = 32w0x10)
-object ingress.flow: register types ({ seen: b32, port: b9 }, { "": b32 }) (size = 32w0x10)
-object ingress.ecmp: action_selector types () (size = 32w0x20)
-action NoAction() {
-b0:
-  return
-}
-action ingress.forward(port: forward.port, mac: forward.mac) {
-b0:
-  return
-}
-action ingress.drop() {
-b0:
-  return
-}
-table ingress.route {
-  key hdr.ipv4.dst: b32 lpm = hdr.ipv4.dst
-  action ingress.forward
-  action ingress.drop
-  action NoAction default_only
-  default 2()
-  direct ingress.hits
-  idle_timeout
-}
-table ingress.acl {
-  key hdr.ipv4.src: b32 ternary = hdr.ipv4.src
-  key "hdr.tcp.isValid()": bool exact = hdr.tcp.$valid
-  key hdr.tcp.port: b16 range = hdr.tcp.port
-  action ingress.drop
-  action NoAction
-  default 1()
-}
-table ingress.balance {
-  key hdr.ipv4.dst: b32 exact = hdr.ipv4.dst
-  key hdr.ipv4.src: b32 selector = hdr.ipv4.src
-  action ingress.forward
-  action NoAction
-  default 1()
-  implementation ingress.ecmp
-}
-"#,
-    )
-    .unwrap()
+    let compiled = compile("all.p4", PROGRAM, &mut Library, &Options::default());
+    assert!(!compiled.diagnostics.failed(), "{:?}", compiled.diagnostics);
+    compiled.program.expect("it has a main")
 }
 
 fn read(line: &str) -> Command {
@@ -306,7 +327,7 @@ fn mistakes_are_told_with_their_place_and_the_mend() {
         ),
         (
             "table add acl port=1 priority 1 do drop",
-            "key `hdr.tcp.isValid()` of table `ingress.acl` is missing",
+            "key `hdr.tcp.$valid$` of table `ingress.acl` is missing",
         ),
         (
             "table add balance 10.0.0.1 do forward 1 2",

@@ -13,6 +13,7 @@
 //! can have a match only; entries of a cookie are a list; timeouts are a heap, and an idle timeout moves only when it goes
 //! off; counters are apart from what packets do not touch.
 
+mod bloom;
 mod expiry;
 mod filter;
 mod log;
@@ -144,6 +145,7 @@ impl Table {
         };
         for tuple in self.tuples[new].iter_mut().flatten() {
             tuple.filters = filters.join(&tuple.mask, seed);
+            tuple.filter();
             for node in 0..tuple.len() {
                 filters.insert(&tuple.filters, &tuple.value(node));
             }

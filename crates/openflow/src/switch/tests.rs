@@ -3,6 +3,7 @@ mod controllers;
 mod features;
 mod flows;
 mod groups;
+mod lots;
 mod packets;
 mod pair;
 mod queues;

@@ -3,12 +3,13 @@
 //! Open vSwitch tracks the prefixes of a table in tries, and a lookup leaves out the tuples whose prefix length no entry around
 //! the packet's address has ([The Design and Implementation of Open vSwitch](https://www.usenix.org/conference/nsdi15/technical-sessions/presentation/pfaff),
 //! section 5.4). Here the same is asked of any 32 bits of a key, prefix or not: a part is half a word of the key under the bits that
-//! a mask has there, and a Bloom filter with two bits of one word for a value says which values it has in the entries. A tuple is looked into
+//! a mask has there, and a [Bloom filter](Bloom) says which values it has in the entries. A tuple is looked into
 //! only if each of its parts has the key's value. Tuples share parts: twenty masks over addresses of five lengths ask ten
 //! filters, not twenty tables, and filters are small enough for the processor's nearer caches.
 //!
 //! A filter may say yes where no entry has the value; then a lookup in vain is made. It never says no where one has.
 
+use super::bloom::Bloom;
 use super::tuple::mix;
 use crate::key::{Key, WORDS};
 use alloc::collections::BTreeMap;
@@ -49,8 +50,7 @@ impl Part {
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
     part: Part,
-    /// A power of two of bits.
-    bits: Vec<u64>,
+    bloom: Bloom,
     seed: u64,
     /// How many different values it has been seen to have.
     seen: usize,
@@ -67,7 +67,7 @@ impl Filter {
     fn new(part: Part, seed: u64) -> Filter {
         let mut filter = Filter {
             part,
-            bits: Vec::new(),
+            bloom: Bloom::new(64),
             seed,
             seen: 0,
             tuples: 0,
@@ -88,34 +88,28 @@ impl Filter {
             .next_power_of_two()
             .min(most)
             .max(64);
-        self.bits.clear();
-        self.bits.resize(bits / 64, 0);
+        self.bloom = Bloom::new(bits);
         (self.seen, self.changes) = (0, 0);
         self.bearable = self.values.max(REBUILD);
         self.judge();
     }
 
-    /// Where the part of a key's word is: a word here, and the numbers of two of its bits, which may be the same.
     #[inline]
-    fn place(&self, word: u64) -> (usize, u32, u32) {
-        let hash = mix(word & self.part.mask, self.seed);
-        let place = (hash >> 32) as usize & (self.bits.len() - 1);
-        (place, hash as u32 % 64, hash as u32 / 64 % 64)
+    fn hash(&self, word: u64) -> u64 {
+        mix(word & self.part.mask, self.seed)
     }
 
     /// Takes down the value of the part in a key.
     #[inline]
     fn note(&mut self, key: &Key) {
-        let (place, one, other) = self.place(key.0[self.part.word]);
-        let (word, bits) = (&mut self.bits[place], 1 << one | 1 << other);
-        self.seen += usize::from(*word & bits != bits);
-        *word |= bits;
+        let hash = self.hash(key.0[self.part.word]);
+        self.seen += usize::from(self.bloom.note(hash));
     }
 
     /// Decides whether it is worth asking: not when it knows few values, or nearly all that there are.
     fn judge(&mut self) {
         let space = 1usize << self.part.mask.count_ones().min(40);
-        let most = space.min(self.bits.len() * 64 / 2);
+        let most = space.min(self.bloom.bits() / 2);
         self.selective = self.seen >= FEWEST_VALUES && self.seen < most / 4 * 3;
     }
 
@@ -132,13 +126,9 @@ impl Filter {
     }
 
     /// One if an entry may have what a key has in this word; zero is certain.
-    ///
-    /// A number, and made without a comparison: compilers make branches of those, which processors guess wrong here.
     #[inline]
     pub fn has(&self, word: u64) -> u64 {
-        let (place, one, other) = self.place(word);
-        let word = self.bits[place];
-        word >> one & word >> other & 1
+        self.bloom.has(self.hash(word))
     }
 }
 
@@ -189,7 +179,7 @@ impl Filters {
             let filter = &mut self.all[number as usize];
             filter.tuples -= 1;
             if filter.tuples == 0 {
-                filter.bits = Vec::new();
+                filter.bloom = Bloom::new(64);
                 self.by_part.remove(&filter.part);
                 self.free.push(number);
             }

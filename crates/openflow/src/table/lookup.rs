@@ -1,9 +1,10 @@
 //! Lookups: of one key, and of several at once.
 
 use super::filter::Filters;
-use super::tuple::Tuple;
+use super::tuple::{NONE, Tuple};
 use super::{FlowId, Flows, Table};
 use crate::key::{Key, WORDS};
+use crate::prefetch::fetch;
 use alloc::vec::Vec;
 
 /// Keys that are looked up at once: a word has a bit for each.
@@ -19,14 +20,33 @@ pub struct Batch {
     /// Which words of the keys stand in columns, and the columns.
     gathered: u16,
     columns: [[u64; AT_ONCE]; WORDS],
-    /// What is looked into: a key, and a tuple by its number.
-    tries: [(u8, u32); AT_ONCE],
-    hashes: [u32; AT_ONCE],
-    slots: [u64; AT_ONCE],
+    /// The keys for which there may be something left, a bit for each.
+    open: u64,
+    tries: [Try; AT_ONCE],
     /// The ranks of what was found.
     ranks: [u32; AT_ONCE],
-    /// Takes what was loaded early, so that it is loaded.
-    sink: u64,
+}
+
+/// A look for a key in a tuple, which is known by its place in the order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Try {
+    key: u8,
+    at: u32,
+    hash: u32,
+    /// The node that the hash leads to, once that is known.
+    node: u32,
+}
+
+impl Try {
+    #[inline]
+    fn new(key: usize, at: usize, hash: u32) -> Try {
+        Try {
+            key: key as u8,
+            at: at as u32,
+            hash,
+            node: NONE,
+        }
+    }
 }
 
 impl Default for Batch {
@@ -36,11 +56,9 @@ impl Default for Batch {
             had: Vec::new(),
             gathered: 0,
             columns: [[0; AT_ONCE]; WORDS],
-            tries: [(0, 0); AT_ONCE],
-            hashes: [0; AT_ONCE],
-            slots: [0; AT_ONCE],
+            open: 0,
+            tries: [Try::default(); AT_ONCE],
             ranks: [0; AT_ONCE],
-            sink: 0,
         }
     }
 }
@@ -97,12 +115,7 @@ impl Flows {
             return;
         };
         for (keys, found) in keys.chunks(AT_ONCE).zip(found.chunks_mut(AT_ONCE)) {
-            batch.look_up(table, keys, found);
-            let hot = found
-                .iter()
-                .flatten()
-                .map(|id| self.hot[id.index()].program);
-            batch.sink ^= hot.fold(0, |all, program| all ^ u64::from(program));
+            batch.look_up(self, table, keys, found);
         }
     }
 }
@@ -136,41 +149,52 @@ impl Asked {
 impl Batch {
     /// Rounds. In the first, every key is looked for under the best tuple for it, all of them together; in the others, those that
     /// are left under as many as there is room for, since to wait for memory once more would cost more than to look in vain.
-    fn look_up(&mut self, table: &Table, keys: &[impl AsRef<Key>], found: &mut [Option<FlowId>]) {
+    fn look_up(
+        &mut self,
+        flows: &Flows,
+        table: &Table,
+        keys: &[impl AsRef<Key>],
+        found: &mut [Option<FlowId>],
+    ) {
         if let [number] = table.order[..] {
             let tuple = table.tuple(number);
-            return self.ask(keys, found, keys.len(), |_, at| (at, tuple));
+            for (at, (place, key)) in self.tries.iter_mut().zip(keys).enumerate() {
+                let hash = tuple.hash(key.as_ref());
+                tuple.fetch_slot(hash, 1);
+                *place = Try::new(at, 0, hash);
+            }
+            self.ask(flows, keys, found, keys.len(), |_| tuple);
+            return;
         }
         self.candidates.clear();
         self.gathered = 0;
         self.had.clear();
         let filters = table.filters.as_ref().map_or(0, Filters::len);
         self.had.resize(filters, None);
-        let mut open = u64::MAX >> (AT_ONCE - keys.len());
+        self.open = u64::MAX >> (AT_ONCE - keys.len());
         for round in 0.. {
-            let count = self.choose(table, keys, found, &mut open, round > 0);
+            let count = self.choose(table, keys, round > 0);
             if count == 0 {
                 return;
             }
-            self.ask(keys, found, count, |tries, at| {
-                let (key, number) = tries[at];
-                (usize::from(key), table.tuple(number))
-            });
+            let tuple = |at: u32| table.tuple(table.order[at as usize]);
+            self.ask(flows, keys, found, count, tuple);
+            // What has found a better entry than any that is left goes no further.
+            for a in &self.tries[..count] {
+                let next = table.order.get(a.at as usize + 1);
+                let next = next.map_or(0, |&number| table.tuple(number).highest);
+                let key = usize::from(a.key);
+                let is_done = found[key].is_some() && self.ranks[key] >= next;
+                self.open &= !(u64::from(is_done) << key);
+            }
         }
     }
 
     /// Chooses tuples for the keys that are open: one for each, or `more` of them. Keys for which nothing is left are closed. Says how many
     /// tries there are.
-    fn choose(
-        &mut self,
-        table: &Table,
-        keys: &[impl AsRef<Key>],
-        found: &[Option<FlowId>],
-        open: &mut u64,
-        more: bool,
-    ) -> usize {
+    fn choose(&mut self, table: &Table, keys: &[impl AsRef<Key>], more: bool) -> usize {
         // The keys that may have a try, and those that have none yet.
-        let (mut count, mut waiting, mut without) = (0, *open, *open);
+        let (mut count, mut waiting, mut without) = (0, self.open, self.open);
         for (at, &number) in table.order.iter().enumerate() {
             if waiting == 0 {
                 break;
@@ -178,29 +202,27 @@ impl Batch {
             let tuple = table.tuple(number);
             if at == self.candidates.len() {
                 let candidates = match &table.filters {
-                    Some(filters) => self.filter(filters, tuple, keys, *open),
-                    None => *open,
+                    Some(filters) => self.filter(filters, tuple, keys, self.open),
+                    None => self.open,
                 };
                 self.candidates.push(candidates);
             }
             for key in bits(self.candidates[at] & waiting) {
-                let bit = 1 << key;
-                // What has found a better entry than any that is left goes no further.
-                if found[key].is_some() && self.ranks[key] >= tuple.highest {
-                    (*open, waiting) = (*open & !bit, waiting & !bit);
-                    continue;
-                }
                 if count == AT_ONCE {
                     return count;
                 }
-                self.candidates[at] &= !bit;
-                self.tries[count] = (key as u8, number);
-                count += 1;
-                without &= !bit;
-                waiting &= if more { u64::MAX } else { !bit };
+                self.candidates[at] &= !(1 << key);
+                let hash = tuple.hash(keys[key].as_ref());
+                let may = tuple.may_have(hash);
+                tuple.fetch_slot(hash, may);
+                // Written in any case, and counted if it is one: no branch hangs on the answer.
+                self.tries[count] = Try::new(key, at, hash);
+                count += may as usize;
+                without &= !(may << key);
+                waiting &= if more { u64::MAX } else { !(may << key) };
             }
         }
-        *open &= !without;
+        self.open &= !without;
         count
     }
 
@@ -239,35 +261,30 @@ impl Batch {
         left
     }
 
-    /// Looks so many keys up in a tuple each, which `tries` gives by number.
+    /// Makes so many tries, in tuples that are told by their places in the order.
     #[inline]
     fn ask<'a>(
         &mut self,
+        flows: &Flows,
         keys: &[impl AsRef<Key>],
         found: &mut [Option<FlowId>],
         count: usize,
-        tries: impl Fn(&[(u8, u32); AT_ONCE], usize) -> (usize, &'a Tuple),
+        tuple: impl Fn(u32) -> &'a Tuple,
     ) {
-        let (hashes, slots) = (&mut self.hashes[..count], &mut self.slots[..count]);
-        for (at, hash) in hashes.iter_mut().enumerate() {
-            let (key, tuple) = tries(&self.tries, at);
-            *hash = tuple.hash(keys[key].as_ref());
+        let tries = &mut self.tries[..count];
+        for a in &mut *tries {
+            let tuple = tuple(a.at);
+            a.node = tuple.probe(a.hash);
+            tuple.fetch_node(a.node);
         }
-        for (at, (slot, &hash)) in slots.iter_mut().zip(&*hashes).enumerate() {
-            *slot = tries(&self.tries, at).1.first_slot(hash);
-        }
-        // Loads that nothing depends on: they are under way together.
-        let mut touched = 0;
-        for (at, &slot) in slots.iter().enumerate() {
-            touched ^= tries(&self.tries, at).1.touch(slot);
-        }
-        self.sink ^= touched;
-        for (at, (&hash, &slot)) in hashes.iter().zip(&*slots).enumerate() {
-            let (key, tuple) = tries(&self.tries, at);
-            if let Some((entry, rank)) = tuple.lookup_from(keys[key].as_ref(), hash, slot)
+        for a in tries {
+            let key = usize::from(a.key);
+            let looked_up = tuple(a.at).lookup_from(keys[key].as_ref(), a.hash, a.node);
+            if let Some((entry, rank)) = looked_up
                 && (found[key].is_none() || rank > self.ranks[key])
             {
                 (found[key], self.ranks[key]) = (Some(FlowId(entry)), rank);
+                fetch(&flows.hot[entry as usize]);
             }
         }
     }

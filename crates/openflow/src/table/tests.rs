@@ -223,3 +223,31 @@ fn a_full_table_gives_up_what_would_go_first() {
     flows.add(&to(3, 32), timed(1, 1));
     assert_eq!(flows.first_to_go(0), Some(first));
 }
+
+#[test]
+fn hashes_of_values_that_are_gone_are_forgotten() {
+    let mask = to(0, 32).mask;
+    let mut tuple = Tuple::new(mask, 1);
+    tuple.filter();
+    let value = |address: u32| key_to(address.wrapping_mul(0x9E37_79B1)).and(&mask);
+    let known = |tuple: &Tuple| {
+        let hashes = (1 << 20..(1 << 20) + 1_000).map(|address| tuple.hash(&value(address)));
+        hashes.map(|hash| tuple.may_have(hash)).sum::<u64>()
+    };
+    // Of a hundred values, all the time: without forgetting, all bits would be set after a few rounds.
+    for address in 0..100_000 {
+        tuple.insert(&value(address));
+        if address >= 100 {
+            let old = tuple.find(&value(address - 100)).unwrap();
+            tuple.remove(old);
+        }
+    }
+    assert!(known(&tuple) < 200, "{} of 1,000", known(&tuple));
+    // What is there is known, however often the table has grown.
+    for address in 100_000..120_000 {
+        tuple.insert(&value(address));
+    }
+    let there = |address: u32| tuple.may_have(tuple.hash(&value(address))) == 1;
+    assert!((99_900..120_000).all(there));
+    assert!(known(&tuple) < 200, "{} of 1,000", known(&tuple));
+}

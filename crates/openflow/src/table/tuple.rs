@@ -1,6 +1,8 @@
 //! One mask of a table, and a hash table of the values that entries have under it.
 
+use super::bloom::Bloom;
 use crate::key::{Key, WORDS};
+use crate::prefetch::fetch;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -104,6 +106,9 @@ pub(super) struct Tuple {
     slots: Vec<Slot>,
     lines: usize,
     nodes: Vec<Line>,
+    /// The hashes that there are, if lookups are to ask before they touch a slot, and how many have gone since it was made.
+    hashes: Option<Bloom>,
+    gone: usize,
     /// How many entries there are by rank, so that the highest is known.
     ranks: BTreeMap<u32, u32>,
     /// The highest rank of any entry.
@@ -123,6 +128,8 @@ impl Tuple {
             slots: alloc::vec![Slot::default(); SLOTS],
             lines: Words::new(&mask).lines(),
             nodes: Vec::new(),
+            hashes: None,
+            gone: 0,
             ranks: BTreeMap::new(),
             highest: 0,
         }
@@ -142,38 +149,77 @@ impl Tuple {
         self.ranks.contains_key(&rank)
     }
 
+    /// From now on, [`may_have`](Tuple::may_have) tells.
+    pub fn filter(&mut self) {
+        // A slot is empty as often as not, so this is eight bits for a value at least.
+        let mut hashes = Bloom::new((self.slots.len() * 4).max(64));
+        for slot in self.slots.iter().filter(|slot| slot.node().is_some()) {
+            hashes.note(slot.hash().into());
+        }
+        (self.hashes, self.gone) = (Some(hashes), 0);
+    }
+
+    /// One if a value of this hash may be there; zero is certain.
+    #[inline]
+    pub fn may_have(&self, hash: u32) -> u64 {
+        self.hashes
+            .as_ref()
+            .map_or(1, |hashes| hashes.has(hash.into()))
+    }
+
     /// The first entry of a value, and its rank.
     #[inline]
     pub fn lookup(&self, key: &Key) -> Option<(u32, u32)> {
         let hash = self.hash(key);
-        self.lookup_from(key, hash, self.first_slot(hash))
+        match self.may_have(hash) {
+            0 => None,
+            _ => self.lookup_from(key, hash, self.probe(hash)),
+        }
     }
 
-    /// The hash of a key, by which [`first_slot`](Tuple::first_slot) and [`lookup_from`](Tuple::lookup_from) go.
+    /// The hash of a key, by which a lookup goes.
     #[inline]
     pub fn hash(&self, key: &Key) -> u32 {
         self.words.hash(key, self.seed)
     }
 
-    /// What is in the slot where a search begins.
+    /// Asks memory for the slot where the search for a hash begins, if it is `wanted`: one, not zero.
     #[inline]
-    pub fn first_slot(&self, hash: u32) -> u64 {
-        self.slots[hash as usize & (self.slots.len() - 1)].0
+    pub fn fetch_slot(&self, hash: u32, wanted: u64) {
+        // No branch: which are wanted is what processors guess wrong.
+        fetch(&self.slots[self.home(hash) & (wanted as usize).wrapping_neg()]);
     }
 
-    /// Loads the head of the node that a slot leads to.
+    /// Asks memory for a node, if it is one.
     #[inline]
-    pub fn touch(&self, slot: u64) -> u64 {
-        let node = Slot(slot).node().unwrap_or(0);
-        self.nodes
-            .get(node * self.lines)
-            .map_or(0, |line| line.0[0])
+    pub fn fetch_node(&self, node: u32) {
+        if let Some(line) = self.nodes.get(node as usize * self.lines) {
+            fetch(line);
+        }
     }
 
-    /// As [`lookup`](Tuple::lookup), with what is known of it already.
+    /// The node that a hash leads to - hardly ever that of another value - or [`NONE`] if none has it.
     #[inline]
-    pub fn lookup_from(&self, key: &Key, hash: u32, slot: u64) -> Option<(u32, u32)> {
-        let node = self.find_from(key, hash, Slot(slot))?;
+    pub fn probe(&self, hash: u32) -> u32 {
+        let mut at = self.home(hash);
+        // There is always an empty slot.
+        loop {
+            let slot = self.slots[at];
+            if slot.hash() == hash || slot.node().is_none() {
+                return slot.node().map_or(NONE, |node| node as u32);
+            }
+            at = self.next(at);
+        }
+    }
+
+    /// As [`lookup`](Tuple::lookup), with the node that [`probe`](Tuple::probe) gave for the hash.
+    #[inline]
+    pub fn lookup_from(&self, key: &Key, hash: u32, node: u32) -> Option<(u32, u32)> {
+        let node = match node {
+            NONE => return None,
+            node if self.is_at(node as usize, key) => node as usize,
+            _ => self.find_from(key, hash)?,
+        };
         let head = self.nodes[node * self.lines].0[0];
         Some(((head >> 32) as u32, head as u32))
     }
@@ -181,23 +227,31 @@ impl Tuple {
     /// The node of a value.
     #[inline]
     pub fn find(&self, key: &Key) -> Option<usize> {
-        let hash = self.hash(key);
-        self.find_from(key, hash, Slot(self.first_slot(hash)))
+        self.find_from(key, self.hash(key))
     }
 
-    #[inline]
-    fn find_from(&self, key: &Key, hash: u32, mut slot: Slot) -> Option<usize> {
-        let wrap = self.slots.len() - 1;
-        let mut at = hash as usize & wrap;
-        // There is always an empty slot.
+    fn find_from(&self, key: &Key, hash: u32) -> Option<usize> {
+        let mut at = self.home(hash);
         loop {
+            let slot = self.slots[at];
             let node = slot.node()?;
             if slot.hash() == hash && self.is_at(node, key) {
                 return Some(node);
             }
-            at = (at + 1) & wrap;
-            slot = self.slots[at];
+            at = self.next(at);
         }
+    }
+
+    /// The slot where the search for a hash begins.
+    #[inline]
+    fn home(&self, hash: u32) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    /// The slot behind another.
+    #[inline]
+    fn next(&self, slot: usize) -> usize {
+        (slot + 1) & (self.slots.len() - 1)
     }
 
     /// Whether a node is of this value.
@@ -253,6 +307,9 @@ impl Tuple {
         }
         let hash = self.words.hash(key, self.seed);
         put(&mut self.slots, Slot::new(hash, node));
+        if let Some(hashes) = &mut self.hashes {
+            hashes.note(hash.into());
+        }
         node
     }
 
@@ -262,15 +319,17 @@ impl Tuple {
             put(&mut slots, slot);
         }
         self.slots = slots;
+        if self.hashes.is_some() {
+            self.filter();
+        }
     }
 
     fn slot_of(&self, node: usize) -> usize {
         let hash = self.words.hash(&self.value(node), self.seed);
-        let wrap = self.slots.len() - 1;
-        let mut at = hash as usize & wrap;
+        let mut at = self.home(hash);
         while self.slots[at].node() != Some(node) {
             debug_assert!(self.slots[at].node().is_some(), "a node without a slot");
-            at = (at + 1) & wrap;
+            at = self.next(at);
         }
         at
     }
@@ -299,6 +358,10 @@ impl Tuple {
             }
         }
         self.slots[hole] = Slot::default();
+        self.gone += 1;
+        if self.hashes.is_some() && self.gone > self.slots.len() / 4 {
+            self.filter();
+        }
         let lines = self.lines;
         if last != node {
             self.nodes

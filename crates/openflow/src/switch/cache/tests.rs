@@ -133,8 +133,15 @@ fn what_is_looked_up_is_what_a_list_gives_whatever_comes_and_goes_between() {
             let found = cache.lookup(&flows, table, &one);
             check(&one, found);
             check(&one, flows.lookup(table, &one));
-            if step % 40 == 0 {
-                let keys: Vec<Key> = (0..step % 150).map(|_| key()).collect();
+            // One and a whole lot, whatever the step; and all other numbers, of several lots as well.
+            let count = match step % 120 {
+                0 => 1,
+                40 => 64,
+                80 => step / 120 * 7 % 150,
+                _ => continue,
+            };
+            {
+                let keys: Vec<Key> = (0..count).map(|_| key()).collect();
                 cache.lookup_each(&flows, table, &keys, &mut room, &mut together);
                 assert_eq!(keys.len(), together.len());
                 for (key, found) in keys.iter().zip(&together) {

@@ -172,6 +172,16 @@ impl Pair {
             .collect()
     }
 
+    /// Frames come in by an OpenFlow port, so many at once.
+    pub fn receive_lots(&mut self, port: u16, frames: &[Vec<u8>], at_once: usize) {
+        for frames in frames.chunks(at_once) {
+            let mut lot = frames.iter().map(|frame| Frame::new(frame)).collect();
+            self.switch
+                .frames(self.now, Port(port - 1), &mut lot, &mut self.out);
+            self.settle();
+        }
+    }
+
     /// How many frames were dropped, by reason.
     pub fn drops(&self) -> &[(&'static str, u64)] {
         self.out.drops()
@@ -233,6 +243,11 @@ impl Pair {
     /// How many messages the one that speaks got, none of which was shown.
     pub fn count(&self) -> usize {
         self.got[self.speaks].len()
+    }
+
+    /// The messages since the last time, as they came.
+    pub fn bytes(&mut self) -> Vec<Vec<u8>> {
+        core::mem::take(&mut self.got[self.speaks])
     }
 
     /// Shows the messages since the last time.

@@ -10,7 +10,8 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, ModuleError, default_libcall_names};
-use p4::ir::{Body, Program, StatementKind};
+use p4::ir::{Body, ParserError, Program, StatementKind};
+use p4::value::Bits;
 use pipeline::engine::{Path, Step};
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::Call;
@@ -193,10 +194,11 @@ fn make(
     if statements > MOST_STATEMENTS {
         return Err(Error::TooLarge(statements));
     }
+    let error = |error| program.error(error).and_then(Bits::to_u64);
     let target = Target {
         convention: module.target_config().default_call_conv,
-        too_short: error(program, "PacketTooShort"),
-        out_of_bounds: error(program, "StackOutOfBounds"),
+        too_short: error(ParserError::PacketTooShort),
+        out_of_bounds: error(ParserError::StackOutOfBounds),
     };
     let mut context = module.make_context();
     let mut builder_context = FunctionBuilderContext::new();
@@ -299,12 +301,6 @@ fn module(options: &Options) -> Result<JITModule, Error> {
     )))
 }
 
-fn error(program: &Program, name: &str) -> Option<u64> {
-    let members = &program.enumerations.first()?.members;
-    let (_, value) = members.iter().find(|(member, _)| &**member == name)?;
-    value.to_u64()
-}
-
 fn bodies(program: &Program) -> impl Iterator<Item = &Body> {
     let sections = program.sections.iter().map(|section| &section.body);
     sections.chain(program.actions.iter().map(|action| &action.body))
@@ -317,13 +313,12 @@ fn find_calls(
 ) -> Result<(), Error> {
     for statement in body.blocks.iter().flat_map(|block| &block.statements) {
         if let StatementKind::Call {
-            object,
-            name,
+            callee,
             arguments,
             results,
         } = &statement.kind
         {
-            let call = Call::resolve(environment, *object, name, arguments, results);
+            let call = Call::resolve(environment, callee, arguments, results);
             let call = call.map_err(|error| Unsupported {
                 span: Some(statement.span),
                 ..error

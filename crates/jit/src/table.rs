@@ -135,7 +135,7 @@ impl Unit<'_, '_> {
         let table = &program.tables[id.index()];
         let mut values: Vec<Value> = Vec::new();
         for key in &table.keys {
-            if (&*key.match_kind == "selector") != selectors {
+            if (key.match_kind == MatchKind::Selector) != selectors {
                 continue;
             }
             let value = self.any_expression(&key.value, key.ty);

@@ -2,7 +2,7 @@
 
 mod random;
 
-use p4::ir::{self, ObjectId, Program, StatementKind, Terminator, text};
+use p4::ir::{self, Callee, ObjectId, Program, StatementKind, Terminator, text};
 use p4::passes;
 use random::{Choices, Side, packet, program};
 use std::cell::Cell;
@@ -87,7 +87,7 @@ fn settled(program: &mut Program) {
         matches!(
             kind,
             StatementKind::Call {
-                object: Some(ObjectId(2)),
+                callee: Callee::Method(ObjectId(2), _),
                 ..
             }
         )

@@ -1,5 +1,7 @@
 //! The files that `#include <...>` finds without looking at any disc: the core library and the architectures, from `p4include/`.
 
+use crate::ir::Architecture;
+
 /// The text of a library file, by the name that programs include it by.
 #[must_use]
 pub fn file(name: &str) -> Option<&'static str> {
@@ -57,13 +59,13 @@ const FILES: &[(&str, &str)] = &[
 
 /// Whether a package is one that engines run, by its name and the names of its blocks: packages of others are called `Switch` too.
 #[must_use]
-pub fn runs<'a>(package: &str, blocks: impl IntoIterator<Item = &'a str>) -> bool {
+pub fn runs<'a>(package: &Architecture, blocks: impl IntoIterator<Item = &'a str>) -> bool {
     let blocks = blocks.into_iter();
     match package {
-        "V1Switch" | "PSA_Switch" => true,
-        "Switch" => blocks.eq(["p", "ig", "eg", "dep"]),
-        "Bump" => blocks.eq(["p", "pipe", "dep"]),
-        _ => false,
+        Architecture::V1Switch | Architecture::PsaSwitch => true,
+        Architecture::Switch => blocks.eq(["p", "ig", "eg", "dep"]),
+        Architecture::Bump => blocks.eq(["p", "pipe", "dep"]),
+        Architecture::PnaNic | Architecture::Other(_) => false,
     }
 }
 

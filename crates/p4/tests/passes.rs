@@ -1,7 +1,7 @@
 //! What the passes make of programs: which tables become a part of the control flow, what leaves the packet's representation.
 
 use p4::compile::{Options, Stop, compile};
-use p4::ir::{Expr, Program, StatementKind, Terminator, text};
+use p4::ir::{Expr, Program, Role, StatementKind, Terminator, text};
 use p4::library;
 use p4::source::Includes;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,7 +52,10 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 /// How often ingress looks up in a table, and how often it compares.
 fn decisions(program: &Program) -> (usize, usize) {
-    let ingress = program.sections.iter().find(|one| &*one.role == "ig");
+    let ingress = program
+        .sections
+        .iter()
+        .find(|one| one.role == Role::Ingress);
     let blocks = &ingress.unwrap().body.blocks;
     let count = |of: fn(&Terminator) -> bool| {
         let blocks = blocks.iter().filter(|block| of(&block.terminator));

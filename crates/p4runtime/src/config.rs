@@ -5,6 +5,7 @@ use p4::info::{
     AnnotationValue, Array, DataType, Direct, Field, Info, NewType, Notes, Preamble, Scope,
     Semantics, Unit,
 };
+use p4::ir::MatchKind;
 use p4::value::Bits;
 use std::collections::BTreeMap;
 
@@ -207,14 +208,14 @@ fn named(name: &str) -> pb::P4NamedType {
 
 fn match_field(field: &Field) -> pb::MatchField {
     use pb::match_field::{Match, MatchType};
-    let standard = match &*field.match_kind {
-        "exact" => Some(MatchType::Exact),
-        "lpm" => Some(MatchType::Lpm),
-        "ternary" => Some(MatchType::Ternary),
-        "range" => Some(MatchType::Range),
-        "optional" => Some(MatchType::Optional),
-        _ => None,
-    };
+    let compared = field.match_kind.as_ref().map(|kind| match kind {
+        MatchKind::Exact => Match::MatchType(MatchType::Exact as i32),
+        MatchKind::Lpm => Match::MatchType(MatchType::Lpm as i32),
+        MatchKind::Ternary => Match::MatchType(MatchType::Ternary as i32),
+        MatchKind::Range => Match::MatchType(MatchType::Range as i32),
+        MatchKind::Optional => Match::MatchType(MatchType::Optional as i32),
+        MatchKind::Selector | MatchKind::Other(_) => Match::OtherMatchType(kind.name().to_owned()),
+    });
     pb::MatchField {
         id: field.id,
         name: field.name.to_string(),
@@ -224,10 +225,7 @@ fn match_field(field: &Field) -> pb::MatchField {
         doc: documentation(&field.notes),
         type_name: field.type_name.as_deref().map(named),
         structured_annotations: structured(&field.notes),
-        r#match: Some(match standard {
-            Some(kind) => Match::MatchType(kind as i32),
-            None => Match::OtherMatchType(field.match_kind.to_string()),
-        }),
+        r#match: compared,
     }
 }
 

@@ -9,7 +9,8 @@ use crate::pipeline_state::{Pipeline, absent, data};
 use crate::status;
 use crate::write::{entry_place, index};
 use node::Time;
-use p4::ir::{ActionCall, KeyMatch, ObjectId, TableId};
+use p4::info::Field;
+use p4::ir::{ActionCall, KeyMatch, MatchKind, ObjectId, TableId};
 use p4::value::Bits;
 use pipeline::control::{Class, Count, program};
 use pipeline::state::meter::Rates;
@@ -175,9 +176,7 @@ pub(crate) fn entities(
                         .fields
                         .iter()
                         .zip(member)
-                        .filter_map(|(field, given)| {
-                            field_match(field.id, &field.match_kind, given)
-                        })
+                        .filter_map(|(field, given)| field_match(field, given))
                         .collect(),
                 });
                 found.push(Wanted::ValueSetEntry(pb::ValueSetEntry {
@@ -404,7 +403,7 @@ pub(crate) fn bare(pipeline: &Pipeline, table: TableId, standing: &Standing) -> 
         r#match: fields
             .iter()
             .zip(&standing.entry.keys)
-            .filter_map(|(field, given)| field_match(field.id, &field.match_kind, given))
+            .filter_map(|(field, given)| field_match(field, given))
             .collect(),
         priority: standing.entry.priority as i32,
         ..TableEntry::default()
@@ -436,7 +435,7 @@ fn direct(
 }
 
 /// A match; nothing for one that matches anything.
-fn field_match(id: u32, kind: &str, given: &KeyMatch) -> Option<FieldMatch> {
+fn field_match(field: &Field, given: &KeyMatch) -> Option<FieldMatch> {
     use fm::FieldMatchType as To;
     let width = match given {
         KeyMatch::Any => return None,
@@ -445,10 +444,11 @@ fn field_match(id: u32, kind: &str, given: &KeyMatch) -> Option<FieldMatch> {
         | KeyMatch::Mask(value, _)
         | KeyMatch::Range(value, _) => value.width(),
     };
+    let kind = field.match_kind.as_ref()?;
     let given = pipeline::control::value::adapt(given.clone(), width, kind).ok()?;
     let kind = match (&given, kind) {
         (KeyMatch::Any, _) => return None,
-        (KeyMatch::Exact(value), "optional") => To::Optional(fm::Optional {
+        (KeyMatch::Exact(value), MatchKind::Optional) => To::Optional(fm::Optional {
             value: bytes::write(value),
         }),
         (KeyMatch::Exact(value), _) => To::Exact(fm::Exact {
@@ -468,7 +468,7 @@ fn field_match(id: u32, kind: &str, given: &KeyMatch) -> Option<FieldMatch> {
         }),
     };
     Some(FieldMatch {
-        field_id: id,
+        field_id: field.id,
         field_match_type: Some(kind),
     })
 }

@@ -9,7 +9,7 @@ use crate::messages::runtime::{
 use crate::pipeline_state::{Pipeline, absent, flat};
 use node::Time;
 use p4::info::{DataType, Field};
-use p4::ir::{ActionCall, KeyMatch, ObjectId, TableId};
+use p4::ir::{ActionCall, KeyMatch, MatchKind, ObjectId, TableId};
 use p4::value::Bits;
 use pipeline::control::{
     Count, DigestConfig, Entity, Group, Member, Operation, Place, Update as Change, value,
@@ -388,7 +388,7 @@ fn matches(
             }
             match first {
                 Some(one) => one_match(field, *width, one),
-                None if &*field.match_kind == "exact" => Err(invalid(format!(
+                None if field.match_kind == Some(MatchKind::Exact) => Err(invalid(format!(
                     "match field `{}` is missing, and it is exact",
                     field.name
                 ))),
@@ -419,10 +419,17 @@ fn one_match(field: &Field, width: u32, given: &pb::FieldMatch) -> Result<KeyMat
             "{what}: leave a match out that is to match anything"
         ))
     };
-    match (&*field.match_kind, kind) {
-        ("exact", FieldMatchType::Exact(exact)) => Ok(KeyMatch::Exact(read(&exact.value)?)),
-        ("optional", FieldMatchType::Optional(exact)) => Ok(KeyMatch::Exact(read(&exact.value)?)),
-        ("lpm", FieldMatchType::Lpm(lpm)) => {
+    let Some(compared) = &field.match_kind else {
+        return Err(invalid(format!("{what} is compared with nothing")));
+    };
+    match (compared, kind) {
+        (MatchKind::Exact, FieldMatchType::Exact(exact)) => {
+            Ok(KeyMatch::Exact(read(&exact.value)?))
+        }
+        (MatchKind::Optional, FieldMatchType::Optional(exact)) => {
+            Ok(KeyMatch::Exact(read(&exact.value)?))
+        }
+        (MatchKind::Lpm, FieldMatchType::Lpm(lpm)) => {
             let value = read(&lpm.value)?;
             let length = u32::try_from(lpm.prefix_len)
                 .ok()
@@ -435,7 +442,7 @@ fn one_match(field: &Field, width: u32, given: &pb::FieldMatch) -> Result<KeyMat
             masked(&value, &value::prefix_mask(width, length))?;
             Ok(KeyMatch::Prefix(value, length))
         }
-        ("ternary", FieldMatchType::Ternary(ternary)) => {
+        (MatchKind::Ternary, FieldMatchType::Ternary(ternary)) => {
             let value = read(&ternary.value)?;
             let mask = bytes::read(&ternary.mask, width, &what)?;
             if !mask.is_true() {
@@ -444,7 +451,7 @@ fn one_match(field: &Field, width: u32, given: &pb::FieldMatch) -> Result<KeyMat
             masked(&value, &mask)?;
             Ok(KeyMatch::Mask(value, mask))
         }
-        ("range", FieldMatchType::Range(range)) => {
+        (MatchKind::Range, FieldMatchType::Range(range)) => {
             let (low, high) = (read(&range.low)?, read(&range.high)?);
             if low > high {
                 return Err(invalid(format!("{what}: the range ends before it begins")));

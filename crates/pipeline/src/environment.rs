@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use node::Time;
-use p4::ir::{Constant, ObjectId, Program, SlotId, TableId, Ty};
+use p4::ir::{Constant, Extern, Library, MatchKind, ObjectId, Program, SlotId, TableId, Ty};
 use p4::source::Span;
 use p4::value::Bits;
 
@@ -202,14 +202,17 @@ impl Environment {
             .collect();
         let implicit = program.tables.iter().map(|table| {
             let counters = table.direct.iter().copied();
-            let counters =
-                counters.filter(|id| &*program.objects[id.index()].kind == "direct_counter");
+            let counters = counters.filter(|id| {
+                program.objects[id.index()].kind == Extern::DirectCounter(Library::V1Model)
+            });
             counters.collect()
         });
         let implicit = implicit.collect();
         let metered = program.tables.iter().map(|table| {
             let mut meters = table.direct.iter().copied();
-            meters.find(|id| &*program.objects[id.index()].kind == "direct_meter")
+            meters.find(|id| {
+                program.objects[id.index()].kind == Extern::DirectMeter(Library::V1Model)
+            })
         });
         let metered = metered.collect();
         let standard = program
@@ -320,8 +323,8 @@ impl Builder<'_> {
                 |why| Unsupported::new(format!("`{name}`, a `{kind}`, cannot be made: {why}"));
             return methods.map(Object::Own).map_err(refused);
         }
-        Ok(match &*object.kind {
-            "register" | "Register" => {
+        Ok(match &object.kind {
+            Extern::Register(_) => {
                 let fields = object.types.first().cloned().unwrap_or_default();
                 let width: usize = fields.iter().map(|(_, ty)| limbs(ty.width())).sum();
                 let size = self.size(id, "size", width as u64)?;
@@ -336,35 +339,33 @@ impl Builder<'_> {
                 };
                 Object::Register(Register::new(fields, size, &initial))
             }
-            "counter" => {
-                let size = self.size(id, "size", 2)?;
+            Extern::Counter(library) => {
+                let size = match library {
+                    Library::V1Model => self.size(id, "size", 2)?,
+                    Library::Psa => self.size(id, "n_counters", 2)?,
+                };
                 Object::Counter(Counter::new(self.unit(id), size))
             }
-            "Counter" => {
-                let size = self.size(id, "n_counters", 2)?;
-                Object::Counter(Counter::new(self.unit(id), size))
-            }
-            "direct_counter" | "DirectCounter" => {
+            Extern::DirectCounter(_) => {
                 let size = self.direct_size(id, 2)?;
                 Object::Counter(Counter::new(self.unit(id), size))
             }
-            "meter" => {
-                let size = self.size(id, "size", 16)?;
+            Extern::Meter(library) => {
+                let size = match library {
+                    Library::V1Model => self.size(id, "size", 16)?,
+                    Library::Psa => self.size(id, "n_meters", 16)?,
+                };
                 Object::Meter(Meter::new(self.unit(id), size))
             }
-            "Meter" => {
-                let size = self.size(id, "n_meters", 16)?;
-                Object::Meter(Meter::new(self.unit(id), size))
-            }
-            "direct_meter" | "DirectMeter" => {
+            Extern::DirectMeter(_) => {
                 let size = self.direct_size(id, 16)?;
                 Object::Meter(Meter::new(self.unit(id), size))
             }
-            "action_profile" | "ActionProfile" => {
+            Extern::ActionProfile(_) => {
                 let size = self.number(id, "size").unwrap_or(1024);
                 Object::Profile(Profile::new(size as u32, false, 0))
             }
-            "action_selector" | "ActionSelector" => {
+            Extern::ActionSelector(_) => {
                 let size = self.number(id, "size").unwrap_or(1024) as u32;
                 let most = object
                     .annotations
@@ -375,24 +376,29 @@ impl Builder<'_> {
                     .unwrap_or(size);
                 Object::Profile(Profile::new(size, true, most))
             }
-            "Hash" => Object::Hash(self.algorithm(id)?),
-            "Checksum" | "InternetChecksum" | "Checksum16" => {
-                let algorithm = match &*object.kind {
-                    "Checksum" => self.algorithm(id)?,
-                    _ => Algorithm::Checksum16,
-                };
-                self.checksums += 1;
-                Object::Checksum(self.checksums - 1, algorithm)
+            Extern::Hash => Object::Hash(self.algorithm(id)?),
+            Extern::Checksum => {
+                let algorithm = self.algorithm(id)?;
+                self.checksum(algorithm)
             }
-            "Random" => {
+            Extern::InternetChecksum | Extern::Checksum16 => self.checksum(Algorithm::Checksum16),
+            Extern::Random => {
                 let bound = |name| match self.argument(id, name) {
                     Some(Constant::Bits(value)) => value.clone(),
                     _ => Bits::zero(1),
                 };
                 Object::Random(bound("min"), bound("max"))
             }
-            _ => Object::Stateless,
+            Extern::Digest
+            | Extern::PacketReplicationEngine
+            | Extern::BufferingQueueingEngine
+            | Extern::Own(_) => Object::Stateless,
         })
+    }
+
+    fn checksum(&mut self, algorithm: Algorithm) -> Object {
+        self.checksums += 1;
+        Object::Checksum(self.checksums - 1, algorithm)
     }
 
     fn argument(&self, id: ObjectId, name: &str) -> Option<&Constant> {
@@ -436,29 +442,13 @@ impl Builder<'_> {
         Ok(size as usize)
     }
 
-    /// The name of the member of an enumeration among the arguments.
-    fn member(&self, id: ObjectId) -> Option<&str> {
-        let arguments = &self.program.objects[id.index()].arguments;
-        arguments.iter().find_map(|(_, value)| match value {
-            Constant::Member(enumeration, index) => {
-                let members = &self.program.enumerations.get(enumeration.index())?.members;
-                members.get(*index as usize).map(|(name, _)| &**name)
-            }
-            _ => None,
-        })
-    }
-
     fn unit(&self, id: ObjectId) -> Unit {
-        match self.member(id) {
-            Some("bytes" | "BYTES") => Unit::Bytes,
-            Some("packets_and_bytes" | "PACKETS_AND_BYTES") => Unit::Both,
-            _ => Unit::Packets,
-        }
+        self.program.unit(&self.program.objects[id.index()])
     }
 
     fn algorithm(&self, id: ObjectId) -> Result<Algorithm, Unsupported> {
-        let name = self.member(id).unwrap_or("TARGET_DEFAULT");
-        Algorithm::by_name(name).ok_or_else(|| {
+        let found = self.program.algorithm(&self.program.objects[id.index()]);
+        found.map_err(|name| {
             Unsupported::new(format!("`{name}` is no hash algorithm that is known here"))
         })
     }
@@ -487,7 +477,7 @@ impl Builder<'_> {
             (call.action, cells)
         });
         let keys = self.program.tables[table].keys.iter();
-        let keys = keys.filter(|key| &*key.match_kind == "selector");
+        let keys = keys.filter(|key| key.match_kind == MatchKind::Selector);
         Some(Selector {
             profile,
             keys: keys.map(|key| key.ty.width()).collect(),

@@ -69,9 +69,9 @@ pub fn program(c: &mut Choices<'_>) -> Program {
     for index in 0..1 + m.c.below(3) {
         m.table(index);
     }
-    m.section(SectionKind::Parser, "p");
-    m.section(SectionKind::Control, "ig");
-    m.section(SectionKind::Control, "dep");
+    m.section(SectionKind::Parser, Role::Parser);
+    m.section(SectionKind::Control, Role::Ingress);
+    m.section(SectionKind::Control, Role::Deparser);
     m.program
 }
 
@@ -403,22 +403,21 @@ impl Maker<'_, '_> {
         let Ty::Bits(width) = self.program.objects[0].types[0][0].1 else {
             unreachable!("the register holds bits");
         };
-        let (object, name, arguments, results) = match self.c.below(4) {
-            0 => (Some(ObjectId(1)), "count", vec![value(index)], Vec::new()),
+        let of = |object, method| Callee::Method(ObjectId(object), method);
+        let (callee, arguments, results) = match self.c.below(4) {
+            0 => (of(1, Method::Count), vec![value(index)], Vec::new()),
             1 => match self.slot_of(Ty::Bits(width)) {
                 Some(slot) => (
-                    Some(ObjectId(0)),
-                    "read",
+                    of(0, Method::Read),
                     vec![value(index)],
                     vec![Place::Slot(slot)],
                 ),
-                None => (Some(ObjectId(1)), "count", vec![value(index)], Vec::new()),
+                None => (of(1, Method::Count), vec![value(index)], Vec::new()),
             },
             2 => {
                 let what = self.expression(Ty::Bits(width), 2);
                 (
-                    Some(ObjectId(0)),
-                    "write",
+                    of(0, Method::Write),
                     vec![value(index), value(what)],
                     Vec::new(),
                 )
@@ -447,13 +446,12 @@ impl Maker<'_, '_> {
                     let old = Argument::Value(Expr::Slot(slot));
                     let algorithm = Argument::Member(EnumId(1), 2);
                     let arguments = vec![condition, Argument::List(items), old, algorithm];
-                    let (name, results) = match number {
-                        5 => ("verify_checksum", Vec::new()),
-                        _ => ("update_checksum", vec![Place::Slot(slot)]),
+                    let (function, results) = match number {
+                        5 => (Function::VerifyChecksum, Vec::new()),
+                        _ => (Function::UpdateChecksum, vec![Place::Slot(slot)]),
                     };
                     return StatementKind::Call {
-                        object: None,
-                        name: name.into(),
+                        callee: Callee::Function(function),
                         arguments,
                         results,
                     };
@@ -469,12 +467,12 @@ impl Maker<'_, '_> {
                     Argument::List(items),
                     constant(1 << 20),
                 ];
-                (None, "hash", arguments, vec![Place::Slot(slot)])
+                let hash = Callee::Function(Function::Hash);
+                (hash, arguments, vec![Place::Slot(slot)])
             }
         };
         StatementKind::Call {
-            object,
-            name: name.into(),
+            callee,
             arguments,
             results,
         }
@@ -629,16 +627,16 @@ impl Maker<'_, '_> {
                 .map(|key| {
                     let width = key.ty.width();
                     let value = self.c.bits(width);
-                    match &*key.match_kind {
-                        "exact" => KeyMatch::Exact(value),
-                        "lpm" => {
+                    match &key.match_kind {
+                        MatchKind::Exact => KeyMatch::Exact(value),
+                        MatchKind::Lpm => {
                             let length = self.c.below(width as usize + 1) as u32;
                             let mask =
                                 Bits::new(width, p4::value::mask(length) << (width - length));
                             let value = Bits::new(width, value.unsigned() & mask.unsigned());
                             KeyMatch::Prefix(value, length)
                         }
-                        "range" => {
+                        MatchKind::Range => {
                             let other = self.c.bits(width);
                             let (low, high) = if value <= other {
                                 (value, other)
@@ -704,7 +702,7 @@ impl Maker<'_, '_> {
         });
     }
 
-    fn section(&mut self, kind: SectionKind, role: &str) {
+    fn section(&mut self, kind: SectionKind, role: Role) {
         let parser = kind == SectionKind::Parser;
         let ends = [
             Terminator::Return,
@@ -716,15 +714,15 @@ impl Maker<'_, '_> {
             },
         ];
         let error = parser.then(|| self.slot("error", Ty::Bits(32)));
-        let body = self.body(kind, role == "dep", role == "ig", &ends);
+        let body = self.body(kind, role == Role::Deparser, role == Role::Ingress, &ends);
         // Every second slot is the section's own, if nobody else uses it.
         let fields = self.program.slots.iter().enumerate();
         let fields = fields.filter(|(index, slot)| index % 2 == 0 || slot.name.contains('.'));
         let fields = fields.map(|(index, slot)| (slot.name.clone(), SlotId(index as u32)));
         let fields = fields.collect();
         self.program.sections.push(Section {
-            name: role.into(),
-            role: role.into(),
+            name: role.parameter(&self.program.architecture).into(),
+            role,
             kind,
             parameters: vec![SectionParameter {
                 name: "all".into(),

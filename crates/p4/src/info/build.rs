@@ -5,14 +5,14 @@ use super::ids::{Ids, Kind, local};
 use super::types::{Converter, DataType, TypeInfo};
 use super::{
     Action, ActionProfile, ActionRef, Array, ControllerHeader, Digest, Direct, Field, Info, Notes,
-    Preamble, Register, Scope, Semantics, Table, Unit, ValueSet, package,
+    Preamble, Register, Scope, Semantics, Table, ValueSet, package,
 };
 use crate::ast::{
     Annotation, CompositeKind, Declaration, DeclarationKind, Expression, ExpressionKind,
     TablePropertyKind,
 };
 use crate::check::{Checked, Target};
-use crate::ir::{self, Constant, Object, ObjectId, Program};
+use crate::ir::{self, Constant, Extern, MatchKind, Object, ObjectId, Program};
 use crate::types::Type;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -51,17 +51,22 @@ struct Builder<'a> {
 }
 
 fn object_kind(object: &Object) -> Option<Kind> {
-    Some(match &*object.kind {
-        "counter" | "Counter" => Kind::Counter,
-        "direct_counter" | "DirectCounter" => Kind::DirectCounter,
-        "meter" | "Meter" => Kind::Meter,
-        "direct_meter" | "DirectMeter" => Kind::DirectMeter,
-        "register" | "Register" => Kind::Register,
-        "action_profile" | "ActionProfile" | "action_selector" | "ActionSelector" => {
-            Kind::ActionProfile
-        }
-        "Digest" => Kind::Digest,
-        _ => return None,
+    Some(match &object.kind {
+        Extern::Counter(_) => Kind::Counter,
+        Extern::DirectCounter(_) => Kind::DirectCounter,
+        Extern::Meter(_) => Kind::Meter,
+        Extern::DirectMeter(_) => Kind::DirectMeter,
+        Extern::Register(_) => Kind::Register,
+        Extern::ActionProfile(_) | Extern::ActionSelector(_) => Kind::ActionProfile,
+        Extern::Digest => Kind::Digest,
+        Extern::Hash
+        | Extern::Checksum
+        | Extern::InternetChecksum
+        | Extern::Checksum16
+        | Extern::Random
+        | Extern::PacketReplicationEngine
+        | Extern::BufferingQueueingEngine
+        | Extern::Own(_) => return None,
     })
 }
 
@@ -221,7 +226,7 @@ impl<'a> Builder<'a> {
             id,
             name,
             width: told,
-            match_kind: Arc::from(""),
+            match_kind: None,
             type_name,
             notes,
         }
@@ -247,7 +252,7 @@ impl<'a> Builder<'a> {
             .collect();
         let mut match_fields = Vec::new();
         for ((index, key), number) in table.keys.iter().enumerate().zip(local(&wishes)) {
-            if &*key.match_kind == "selector" {
+            if key.match_kind == MatchKind::Selector {
                 continue;
             }
             let tree = keys.map(|keys| &keys[index]);
@@ -255,7 +260,7 @@ impl<'a> Builder<'a> {
             let notes = tree.map_or_else(Notes::default, |tree| notes(&tree.annotations, &[]));
             let field = self.field(number, key.name.clone(), ty, key.ty.width(), notes);
             match_fields.push(Field {
-                match_kind: key.match_kind.clone(),
+                match_kind: Some(key.match_kind.clone()),
                 ..field
             });
         }
@@ -427,7 +432,7 @@ impl<'a> Builder<'a> {
                 let index_type = types.last().and_then(|ty| self.index_type(ty));
                 let array = Array {
                     preamble,
-                    unit: self.unit(object),
+                    unit: self.program.unit(object),
                     size: size(object),
                     index_type,
                 };
@@ -440,7 +445,7 @@ impl<'a> Builder<'a> {
                 let Some(table) = table else { return };
                 let direct = Direct {
                     preamble,
-                    unit: self.unit(object),
+                    unit: self.program.unit(object),
                     table: self.ids.get(Kind::Table, &table.name),
                 };
                 match kind {
@@ -459,7 +464,7 @@ impl<'a> Builder<'a> {
                 });
             }
             Kind::ActionProfile => {
-                let with_selector = matches!(&*object.kind, "action_selector" | "ActionSelector");
+                let with_selector = matches!(object.kind, Extern::ActionSelector(_));
                 let users = self.program.tables.iter();
                 let mut users: Vec<&Arc<str>> = users
                     .filter(|table| table.implementation == Some(index))
@@ -502,21 +507,6 @@ impl<'a> Builder<'a> {
         self.converter.new_name(ty)
     }
 
-    fn unit(&self, object: &Object) -> Unit {
-        let member = object.arguments.iter().find_map(|(_, value)| match value {
-            Constant::Member(enumeration, index) => {
-                let members = &self.program.enumerations.get(enumeration.index())?.members;
-                members.get(*index as usize).map(|(name, _)| &**name)
-            }
-            _ => None,
-        });
-        match member {
-            Some("bytes" | "BYTES") => Unit::Bytes,
-            Some("packets_and_bytes" | "PACKETS_AND_BYTES") => Unit::Both,
-            _ => Unit::Packets,
-        }
-    }
-
     fn value_set(&mut self, set: &ir::ValueSet) -> ValueSet {
         let declaration = self.value_set_declaration(&set.name);
         let annotations = declaration.map_or(&[][..], |d| &d.annotations);
@@ -545,7 +535,7 @@ impl<'a> Builder<'a> {
             id: number,
             name: name.clone(),
             width: ty.width(),
-            match_kind: kind.clone(),
+            match_kind: Some(kind.clone()),
             type_name: None,
             notes: trees.map_or_else(Notes::default, |trees| {
                 notes(&trees[index].annotations, &["match"])

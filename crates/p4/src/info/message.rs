@@ -2,6 +2,7 @@
 
 use super::types::{DataType, NewType};
 use super::{AnnotationValue, Array, Direct, Field, Info, Notes, Preamble, Scope, Semantics, Unit};
+use crate::ir::MatchKind;
 use crate::value::Bits;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -267,20 +268,20 @@ fn field(field: &Field) -> Node {
     text(&mut fields, "name", &field.name);
     annotations(&mut fields, &field.notes);
     number(&mut fields, "bitwidth", field.width);
-    let standard = match &*field.match_kind {
-        "exact" => Some("EXACT"),
-        "lpm" => Some("LPM"),
-        "ternary" => Some("TERNARY"),
-        "range" => Some("RANGE"),
-        "optional" => Some("OPTIONAL"),
+    let standard = match &field.match_kind {
+        Some(MatchKind::Exact) => Some("EXACT"),
+        Some(MatchKind::Lpm) => Some("LPM"),
+        Some(MatchKind::Ternary) => Some("TERNARY"),
+        Some(MatchKind::Range) => Some("RANGE"),
+        Some(MatchKind::Optional) => Some("OPTIONAL"),
         _ => None,
     };
     if let Some(kind) = standard {
         fields.push(("match_type", Node::Member(kind)));
     }
     documentation(&mut fields, &field.notes);
-    if standard.is_none() {
-        text(&mut fields, "other_match_type", &field.match_kind);
+    if let (None, Some(kind)) = (standard, &field.match_kind) {
+        text(&mut fields, "other_match_type", kind.name());
     }
     if let Some(name) = &field.type_name {
         fields.push(("type_name", named(name)));

@@ -16,8 +16,11 @@ pub use build::describe;
 pub use ids::Kind;
 pub use types::{DataType, Members, NewType, TypeInfo};
 
+pub use crate::ir::Unit;
+
 pub(crate) use declarations::parse as literal;
 
+use crate::ir::MatchKind;
 use crate::value::Bits;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -131,8 +134,8 @@ pub struct Field {
     pub name: Arc<str>,
     /// How many bits; 0 where the controller uses strings.
     pub width: u32,
-    /// How a key is compared; empty where nothing is.
-    pub match_kind: Arc<str>,
+    /// How a key is compared; of a key or a value set's field.
+    pub match_kind: Option<MatchKind>,
     /// Its type, when that was made by `type` or is an enum without numbers.
     pub type_name: Option<Arc<str>>,
     /// Annotations and documentation.
@@ -221,17 +224,6 @@ pub enum Semantics {
     Weights,
     /// Members, each with a weight of no more than `@max_member_weight`; 0 for any.
     Members(u32),
-}
-
-/// What a counter or meter counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Packets.
-    Packets,
-    /// Both.
-    Both,
 }
 
 /// An array of counters or meters.

@@ -3,18 +3,21 @@
 use super::Package;
 use super::declarations::{annotation, notes, parse, strings};
 use crate::ast::{Annotation, AnnotationBody, ExpressionKind};
+use crate::ir::Architecture;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Of the package's annotations.
-pub(super) fn describe(architecture: &str, annotations: &[Annotation]) -> Package {
+pub(super) fn describe(architecture: &Architecture, annotations: &[Annotation]) -> Package {
     let mut package = Package {
         architecture: match architecture {
-            "V1Switch" => "v1model".into(),
-            "PSA_Switch" => "psa".into(),
-            "PNA_NIC" => "pna".into(),
-            other => other.into(),
+            Architecture::V1Switch => "v1model".into(),
+            Architecture::PsaSwitch => "psa".into(),
+            Architecture::PnaNic => "pna".into(),
+            other @ (Architecture::Switch | Architecture::Bump | Architecture::Other(_)) => {
+                other.name().into()
+            }
         },
         ..Package::default()
     };

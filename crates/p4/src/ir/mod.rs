@@ -6,11 +6,15 @@
 //!
 //! Expressions have no effects; whatever can fail or has effects is a statement. Copy-in and copy-out are assignments.
 
+mod kinds;
+mod members;
 pub mod text;
 mod types;
 mod validate;
 mod visit;
 
+pub use kinds::{Architecture, Callee, Extern, Function, Library, MatchKind, Method, Role};
+pub use members::{Algorithm, ParserError, Unit};
 pub use validate::validate;
 
 use crate::source::Span;
@@ -57,8 +61,8 @@ index! {
 /// A program for one architecture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
-    /// The package that `main` instantiates: `V1Switch`, `PSA_Switch`, `Switch`, `Bump`, or of an architecture that nobody here runs.
-    pub architecture: Arc<str>,
+    /// The package that `main` instantiates.
+    pub architecture: Architecture,
     /// Enumerations, `error` the first of them; values of slots with an [`Slot::enumeration`].
     pub enumerations: Vec<Enumeration>,
     /// All scalars.
@@ -166,7 +170,7 @@ pub struct ValueSet {
     /// Its name for the control plane.
     pub name: Arc<str>,
     /// Of its one value, or of the fields of its struct: name, type, and the `@match` annotation's kind (`exact` without one).
-    pub fields: Vec<(Arc<str>, Ty, Arc<str>)>,
+    pub fields: Vec<(Arc<str>, Ty, MatchKind)>,
     /// How many entries it may have.
     pub size: u32,
     /// Those of its declaration.
@@ -178,8 +182,8 @@ pub struct ValueSet {
 pub struct Object {
     /// Its name for the control plane: `ingress.c1`.
     pub name: Arc<str>,
-    /// The extern: `register`, `Counter`, ...
-    pub kind: Arc<str>,
+    /// The extern.
+    pub kind: Extern,
     /// Each type argument, taken apart into scalars with the names of the fields (one with an empty name when it is a scalar).
     pub types: Vec<Vec<(Arc<str>, Ty)>>,
     /// The constructor's arguments by parameter, default ones too.
@@ -278,8 +282,8 @@ pub struct Key {
     pub value: Expr,
     /// The type of the value.
     pub ty: Ty,
-    /// `exact`, `lpm`, `ternary`, `range`, `optional`, `selector`, ...
-    pub match_kind: Arc<str>,
+    /// How it is compared.
+    pub match_kind: MatchKind,
     /// Those behind the key.
     pub annotations: Vec<Annotation>,
 }
@@ -350,8 +354,8 @@ pub enum SectionKind {
 pub struct Section {
     /// The parser's or control's name in the program.
     pub name: Arc<str>,
-    /// The package's parameter that it was given for: `p`, `vr`, `ig`, ... With nested packages a path: `ingress.ip`.
-    pub role: Arc<str>,
+    /// What it is for.
+    pub role: Role,
     /// Parser or control.
     pub kind: SectionKind,
     /// The parameters, without packet_in and packet_out.
@@ -455,14 +459,12 @@ pub enum StatementKind {
         /// What is appended.
         value: Expr,
     },
-    /// A method of an extern (`object` is given) or an extern function. An asynchronous extern is one whose results are not
+    /// A method of an extern or an extern function. An asynchronous extern is one whose results are not
     /// used before the next block. The results are the scalars of the `out` and `inout` parameters in order, and then those of what is
     /// returned. `digest` has a further argument, the name of its data's type, if it has one.
     Call {
-        /// The instance; none for a function.
-        object: Option<ObjectId>,
-        /// The method's or function's name.
-        name: Arc<str>,
+        /// What is called.
+        callee: Callee,
         /// In order.
         arguments: Vec<Argument>,
         /// Where the results go.

@@ -1,8 +1,8 @@
 //! Whether a program keeps the rules of the representation.
 
 use super::{
-    Action, Argument, Binary, Block, BlockId, Body, Constant, Expr, HeaderId, KeyMatch, Pattern,
-    Place, Program, SectionKind, SlotId, Statement, StatementKind, Terminator, Ty, Unary,
+    Action, Argument, Binary, Block, BlockId, Body, Callee, Constant, Expr, HeaderId, KeyMatch,
+    Pattern, Place, Program, SectionKind, SlotId, Statement, StatementKind, Terminator, Ty, Unary,
 };
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -393,17 +393,16 @@ impl Check<'_> {
             StatementKind::Emit { header } => self.header(*header),
             StatementKind::EmitValue { value } => self.expr(value).map(|_| ()),
             StatementKind::Call {
-                object,
+                callee,
                 arguments,
                 results,
-                name,
             } => {
-                if let Some(object) = object {
+                if let Callee::Method(object, _) = callee {
                     in_range(&self.program.objects, object.index(), "object")?;
                 }
                 for argument in arguments {
                     self.argument(argument)
-                        .map_err(|e| format!("call of {name}: {e}"))?;
+                        .map_err(|e| format!("call of {}: {e}", callee.name()))?;
                 }
                 results
                     .iter()

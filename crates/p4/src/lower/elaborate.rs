@@ -109,7 +109,7 @@ impl<'a> Lowerer<'a> {
                 let object = ObjectId(self.program.objects.len() as u32);
                 self.program.objects.push(Object {
                     name: name.into(),
-                    kind,
+                    kind: kind.into(),
                     types,
                     arguments: Vec::new(),
                     methods: Vec::new(),
@@ -502,7 +502,7 @@ impl<'a> Lowerer<'a> {
         let object = ObjectId(self.program.objects.len() as u32);
         self.program.objects.push(Object {
             name: naming.name.as_str().into(),
-            kind: names::declared(declaration),
+            kind: names::declared(declaration).into(),
             types: flat,
             arguments: constants,
             methods: Vec::new(),

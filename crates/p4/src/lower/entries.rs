@@ -3,10 +3,9 @@
 use super::values::Value;
 use super::{Lowerer, fold, tables};
 use crate::ast::{self, Entry, Expression, ExpressionKind, TablePropertyKind};
-use crate::ir::{self, ActionCall, KeyMatch, TableId, Ty};
+use crate::ir::{self, ActionCall, KeyMatch, MatchKind, TableId, Ty};
 use crate::types::Type;
 use crate::value::{Bits, mask};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use num_traits::Zero;
 
@@ -23,7 +22,7 @@ impl<'a> Lowerer<'a> {
             return;
         }
         let is_const = self.program.tables[id.index()].const_entries;
-        let types: Vec<(Type, Ty, Arc<str>)> = tables::keys_of(table)
+        let types: Vec<(Type, Ty, MatchKind)> = tables::keys_of(table)
             .zip(self.program.tables[id.index()].keys.clone())
             .map(|(element, key)| {
                 let ty = self.type_of(element.expression.id);
@@ -127,7 +126,7 @@ impl<'a> Lowerer<'a> {
     fn entry_keys(
         &mut self,
         keyset: &'a Expression,
-        types: &[(Type, Ty, Arc<str>)],
+        types: &[(Type, Ty, MatchKind)],
     ) -> Vec<KeyMatch> {
         let elements: Vec<&'a Expression> = match &keyset.kind {
             ExpressionKind::List { elements, .. } => elements.iter().collect(),
@@ -158,7 +157,13 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn key_match(&mut self, expr: &'a Expression, ty: &Type, scalar: Ty, kind: &str) -> KeyMatch {
+    fn key_match(
+        &mut self,
+        expr: &'a Expression,
+        ty: &Type,
+        scalar: Ty,
+        kind: &MatchKind,
+    ) -> KeyMatch {
         let width = scalar.width();
         match &expr.kind {
             ExpressionKind::DontCare | ExpressionKind::Default => KeyMatch::Any,
@@ -170,7 +175,7 @@ impl<'a> Lowerer<'a> {
                     return KeyMatch::Any;
                 }
                 match kind {
-                    "lpm" => {
+                    MatchKind::Lpm => {
                         // As many leading bits as are set.
                         let length = (0..width)
                             .take_while(|at| given.unsigned().bit(u64::from(width - 1 - at)))
@@ -188,9 +193,9 @@ impl<'a> Lowerer<'a> {
             _ => {
                 let value = self.known_bits(expr, ty, scalar);
                 match kind {
-                    "lpm" => KeyMatch::Prefix(value, width),
-                    "ternary" => KeyMatch::Mask(value, Bits::new(width, mask(width))),
-                    "range" => KeyMatch::Range(value.clone(), value),
+                    MatchKind::Lpm => KeyMatch::Prefix(value, width),
+                    MatchKind::Ternary => KeyMatch::Mask(value, Bits::new(width, mask(width))),
+                    MatchKind::Range => KeyMatch::Range(value.clone(), value),
                     _ => KeyMatch::Exact(value),
                 }
             }

@@ -6,7 +6,7 @@ use super::storage::{Location, Storage, Target};
 use super::values::Value;
 use super::{Binding, Lowerer, fold};
 use crate::ast::{DeclarationKind, Expression, ExpressionKind, NodeId};
-use crate::ir::{Binary, Expr, Place, Ty};
+use crate::ir::{Binary, Expr, ParserError, Place, Ty};
 use crate::types::Type;
 use crate::value::Bits;
 use alloc::vec::Vec;
@@ -287,10 +287,9 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The number of an error.
-    pub fn error_number(&self, name: &str) -> Expr {
-        let members = &self.program.enumerations[0].members;
-        let at = members.iter().position(|(n, _)| &**n == name).unwrap_or(0);
-        fold::number(at as u32)
+    pub fn error_number(&self, error: ParserError) -> Expr {
+        let value = self.program.error(error).and_then(Bits::to_u64);
+        fold::number(value.unwrap_or(0) as u32)
     }
 
     fn stack_member(&mut self, base: &'a Expression, member: &str, size: u32) -> Operand {
@@ -324,7 +323,7 @@ impl<'a> Lowerer<'a> {
                         Ty::Bits(32),
                         Ty::Bits(32),
                     );
-                    self.fail_if(full, "StackOutOfBounds");
+                    self.fail_if(full, ParserError::StackOutOfBounds);
                 }
                 Operand::Location(Location {
                     choices: stack.elements.clone(),
@@ -340,7 +339,7 @@ impl<'a> Lowerer<'a> {
                     Ty::Bits(32),
                     Ty::Bits(32),
                 );
-                self.fail_if(empty, "StackOutOfBounds");
+                self.fail_if(empty, ParserError::StackOutOfBounds);
                 Operand::Location(Location {
                     choices: stack.elements.clone(),
                     index: Some(before()),
@@ -354,7 +353,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Goes to `reject` with an error where a condition holds; outside parsers nothing.
-    pub fn fail_if(&mut self, condition: Expr, error: &str) {
+    pub fn fail_if(&mut self, condition: Expr, error: ParserError) {
         let (Some(fail), Some(slot)) = (self.body.fail, self.error) else {
             return;
         };

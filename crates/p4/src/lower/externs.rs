@@ -9,7 +9,9 @@ use super::values::Value;
 use super::{Binding, Lowerer, calls::Callee, fold};
 use crate::ast::{self, DeclarationKind, Direction, Expression, ExpressionKind, NodeId, Prototype};
 use crate::check::{Bound, Call};
-use crate::ir::{Argument, Expr, ListItem, ObjectId, Place, SlotId, StatementKind, Ty};
+use crate::ir::{
+    self, Argument, Expr, Function, ListItem, ObjectId, Place, SlotId, StatementKind, Ty,
+};
 use crate::types::Type;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -108,8 +110,7 @@ impl<'a> Lowerer<'a> {
             return false;
         }
         self.body.push(StatementKind::Call {
-            object: None,
-            name: "mark_to_drop".into(),
+            callee: ir::Callee::Function(Function::MarkToDrop),
             arguments: alloc::vec![Argument::List(items)],
             results,
         });
@@ -297,13 +298,17 @@ impl<'a> Lowerer<'a> {
             }
         };
         let mut arguments = arguments;
-        if callee.object.is_none() && &*callee.prototype.name.text == "digest" {
+        let name = &callee.prototype.name.text;
+        let called = match callee.object {
+            Some(object) => ir::Callee::Method(object, name.clone().into()),
+            None => ir::Callee::Function(name.clone().into()),
+        };
+        if called == ir::Callee::Function(Function::Digest) {
             // The control plane tells messages apart by the name of their type.
             arguments.extend(inputs.get(1).and_then(|(_, ty)| self.name_of_type(ty)));
         }
         self.body.push(StatementKind::Call {
-            object: callee.object,
-            name: callee.prototype.name.text.clone(),
+            callee: called,
             arguments,
             results,
         });

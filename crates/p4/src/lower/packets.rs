@@ -7,7 +7,7 @@ use super::values::Value;
 use super::{Lowerer, fold};
 use crate::ast::{Argument, Expression, ExpressionKind};
 use crate::check::Call;
-use crate::ir::{Binary, Case, Expr, Pattern, SlotId, StatementKind, Terminator, Ty};
+use crate::ir::{Binary, Case, Expr, ParserError, Pattern, SlotId, StatementKind, Terminator, Ty};
 use crate::types::Type;
 use crate::value::Bits;
 use alloc::format;
@@ -202,7 +202,7 @@ impl<'a> Lowerer<'a> {
                     self.body.jump(join);
                 }
                 self.body.go(beyond);
-                self.fail_if(fold::boolean(true), "StackOutOfBounds");
+                self.fail_if(fold::boolean(true), ParserError::StackOutOfBounds);
                 self.body.jump(join);
                 self.body.go(join);
             }

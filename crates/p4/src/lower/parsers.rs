@@ -7,7 +7,7 @@ use super::{Lowerer, fold};
 use crate::ast::{
     DeclarationKind, Expression, ExpressionKind, NodeId, Parser, SelectCase, StateRef, Transition,
 };
-use crate::ir::{BlockId, Case, Expr, Pattern, Place, Terminator, Ty};
+use crate::ir::{BlockId, Case, Expr, ParserError, Pattern, Place, Terminator, Ty};
 use crate::types::Type;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
@@ -213,7 +213,7 @@ impl<'a> Lowerer<'a> {
         if let Some(block) = no_match {
             // None of the cases: error.NoMatch (specification, 13.6).
             self.body.go(block);
-            let value = self.error_number("NoMatch");
+            let value = self.error_number(ParserError::NoMatch);
             if let Some(slot) = self.error {
                 self.body.assign(Place::Slot(slot), value);
             }

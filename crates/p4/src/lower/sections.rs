@@ -44,7 +44,7 @@ impl<'a> Lowerer<'a> {
             return;
         };
         if let Made::Package(declaration) = self.made(package) {
-            self.program.architecture = names::declared(declaration);
+            self.program.architecture = names::declared(declaration).into();
         }
         self.package(package, "", 0);
         self.methods();
@@ -223,7 +223,7 @@ impl<'a> Lowerer<'a> {
         self.instance = InstanceId(0);
         self.program.sections.push(Section {
             name: names::declared(block),
-            role: role.into(),
+            role: crate::ir::Role::of(&self.program.architecture, role),
             kind,
             parameters: made,
             body,

@@ -11,8 +11,8 @@ use crate::ast::{
 };
 use crate::check::{Bound, Call, Target};
 use crate::ir::{
-    self, Action, ActionCall, ActionId, Expr, Key, SlotId, Table, TableAction, TableId, Terminator,
-    Ty,
+    self, Action, ActionCall, ActionId, Expr, Extern, Key, SlotId, Table, TableAction, TableId,
+    Terminator, Ty,
 };
 use crate::types::Type;
 use crate::value::Bits;
@@ -21,14 +21,6 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// The externs that stand between a table and its actions.
-const IMPLEMENTATIONS: [&str; 4] = [
-    "action_profile",
-    "action_selector",
-    "ActionProfile",
-    "ActionSelector",
-];
 
 impl<'a> Lowerer<'a> {
     /// `t.apply()`: goes on behind it.
@@ -185,7 +177,7 @@ impl<'a> Lowerer<'a> {
             name: name.into(),
             value,
             ty: scalar,
-            match_kind: element.match_kind.text.clone(),
+            match_kind: element.match_kind.text.clone().into(),
             annotations,
         });
         slot
@@ -540,9 +532,10 @@ impl<'a> Lowerer<'a> {
             return;
         }
         for object in objects {
-            let kind = self.program.objects[object.index()].kind.clone();
+            let kind = &self.program.objects[object.index()].kind;
+            let chooses = matches!(kind, Extern::ActionProfile(_) | Extern::ActionSelector(_));
             let table = &mut self.program.tables[id.index()];
-            if IMPLEMENTATIONS.contains(&&*kind) || name.ends_with("implementation") {
+            if chooses || name.ends_with("implementation") {
                 table.implementation = Some(object);
             } else {
                 table.direct.push(object);

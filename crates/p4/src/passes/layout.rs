@@ -87,7 +87,7 @@ fn named(program: &mut Program, alike: &mut Alike) -> Named {
     let mut named = Named(vec![false; program.slots.len()]);
     program.used_slots_mut(&mut |slot| named.0[alike.of(*slot).index()] = true);
     for (index, slot) in program.slots.iter().enumerate() {
-        if (slot.annotations.iter()).any(|annotation| &*annotation.name == "field_list") {
+        if slot.is_kept() {
             named.0[alike.of(SlotId(index as u32)).index()] = true;
         }
     }
@@ -266,8 +266,7 @@ fn sweep(program: &mut Program, alike: &mut Alike, named: &Named) -> bool {
         }
     }
     for (index, slot) in program.slots.iter().enumerate() {
-        let list = |one: &Annotation| &*one.name == "field_list";
-        listed[index] |= slot.annotations.iter().any(list);
+        listed[index] |= slot.is_kept();
         stays[index] &= listed[index];
     }
     if stays.iter().all(|stays| *stays) && kept.iter().all(|kept| *kept) {

@@ -64,9 +64,14 @@ fn is_settled(program: &Program, table: &Table) -> bool {
 
 /// The entries' cases, the one that wins first; nothing where a lookup is more than that.
 fn order(table: &Table) -> Option<Vec<(Vec<Pattern>, &ActionCall)>> {
-    let kinds = || table.keys.iter().map(|key| &*key.match_kind);
-    let priorities = kinds().any(|kind| matches!(kind, "ternary" | "range" | "optional"));
-    if kinds().filter(|kind| *kind == "lpm").count() > 1 {
+    let kinds = || table.keys.iter().map(|key| &key.match_kind);
+    let priorities = kinds().any(|kind| {
+        matches!(
+            kind,
+            MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
+        )
+    });
+    if kinds().filter(|kind| **kind == MatchKind::Lpm).count() > 1 {
         return None;
     }
     if table.keys.is_empty() {
@@ -78,19 +83,26 @@ fn order(table: &Table) -> Option<Vec<(Vec<Pattern>, &ActionCall)>> {
         let mut patterns = Vec::new();
         for (given, key) in entry.keys.iter().zip(&table.keys) {
             let constant = |bits: &Bits| Expr::Constant(bits.clone(), key.ty);
-            let pattern = match (given, &*key.match_kind) {
+            let pattern = match (given, &key.match_kind) {
                 _ if matches!(key.ty, Ty::Varbit(_)) => return None,
-                (KeyMatch::Any, "lpm" | "ternary" | "range" | "optional") => Pattern::Any,
-                (KeyMatch::Exact(value), "exact" | "optional") => Pattern::Equal(constant(value)),
-                (KeyMatch::Prefix(value, bits), "lpm") => {
+                (
+                    KeyMatch::Any,
+                    MatchKind::Lpm | MatchKind::Ternary | MatchKind::Range | MatchKind::Optional,
+                ) => Pattern::Any,
+                (KeyMatch::Exact(value), MatchKind::Exact | MatchKind::Optional) => {
+                    Pattern::Equal(constant(value))
+                }
+                (KeyMatch::Prefix(value, bits), MatchKind::Lpm) => {
                     length = *bits;
                     let width = key.ty.width();
                     let leading = mask(width) ^ mask(width - (*bits).min(width));
                     masked(key.ty, value, &Bits::new(width, leading))
                 }
-                (KeyMatch::Mask(value, bits), "ternary") => masked(key.ty, value, bits),
+                (KeyMatch::Mask(value, bits), MatchKind::Ternary) => masked(key.ty, value, bits),
                 // Tables compare without signs.
-                (KeyMatch::Range(low, high), "range") if !matches!(key.ty, Ty::Signed(_)) => {
+                (KeyMatch::Range(low, high), MatchKind::Range)
+                    if !matches!(key.ty, Ty::Signed(_)) =>
+                {
                     Pattern::Range(constant(low), constant(high))
                 }
                 _ => return None,

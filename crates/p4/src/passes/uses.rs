@@ -227,13 +227,13 @@ pub(super) struct TableUses {
 }
 
 /// Whether an architecture's own struct has this type's name. Of other types only the program knows what they mean.
-pub(super) fn is_architectures(architecture: &str, ty: &str) -> bool {
+pub(super) fn is_architectures(architecture: &Architecture, ty: &str) -> bool {
     match architecture {
-        "V1Switch" => ty == "standard_metadata_t",
-        "PSA_Switch" => ty.starts_with("psa_"),
-        "Switch" => ty == "switch_metadata_t",
-        "Bump" => ty == "bump_metadata_t",
-        _ => true,
+        Architecture::V1Switch => ty == "standard_metadata_t",
+        Architecture::PsaSwitch => ty.starts_with("psa_"),
+        Architecture::Switch => ty == "switch_metadata_t",
+        Architecture::Bump => ty == "bump_metadata_t",
+        Architecture::PnaNic | Architecture::Other(_) => true,
     }
 }
 
@@ -313,7 +313,7 @@ impl Shape {
             for parameter in &section.parameters {
                 // Other architectures than v1model copy parameters from section to section themselves: what one leaves there
                 // may be read by another under a slot of its own.
-                let copied = &*program.architecture != "V1Switch";
+                let copied = program.architecture != Architecture::V1Switch;
                 if copied || is_architectures(&program.architecture, &parameter.ty) {
                     parameter
                         .fields
@@ -327,11 +327,7 @@ impl Shape {
                 .for_each(|slot| self.observed.add(*slot));
         }
         for (index, slot) in program.slots.iter().enumerate() {
-            if slot
-                .annotations
-                .iter()
-                .any(|annotation| &*annotation.name == "field_list")
-            {
+            if slot.is_kept() {
                 self.observed.add(SlotId(index as u32));
             }
         }

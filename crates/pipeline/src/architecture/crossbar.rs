@@ -7,7 +7,7 @@ use crate::engine::{Ended, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::table::Table;
 use alloc::vec::Vec;
-use p4::ir::{SectionId, SectionParameter};
+use p4::ir::{Role, SectionId, SectionParameter};
 
 /// The port that is none: where packets go of which the program says nothing.
 const NO_PORT: u64 = 0xFFFF;
@@ -27,12 +27,12 @@ impl Ends {
     /// With the parameter that has the metadata.
     fn new(environment: &Environment) -> Result<(Self, &SectionParameter), Unsupported> {
         let program = &*environment.program;
-        let parser = fields::section(program, "p")?;
+        let parser = fields::section(program, &Role::Parser)?;
         let standard = fields::parameter(program, parser, 2)?;
         let field = |name| Field::of(environment, standard, name);
         let ends = Ends {
             parser,
-            deparser: fields::section(program, "dep")?,
+            deparser: fields::section(program, &Role::Deparser)?,
             error: Field::at(environment, program.sections[parser.index()].error),
             drop: field("drop"),
             length: field("length"),
@@ -109,8 +109,8 @@ impl Switch {
         let field = |name| Field::of(environment, standard, name);
         let mut switch = Switch {
             ends,
-            ingress: fields::section(program, "ig")?,
-            egress: fields::unless_empty(program, fields::section(program, "eg")?),
+            ingress: fields::section(program, &Role::Ingress)?,
+            egress: fields::unless_empty(program, fields::section(program, &Role::Egress)?),
             ingress_port: field("ingress_port"),
             egress_port: field("egress_port"),
             multicast_group: field("multicast_group"),
@@ -281,7 +281,7 @@ impl Bump {
         let (ends, standard) = Ends::new(environment)?;
         let bump = Bump {
             ends,
-            pipe: fields::section(&environment.program, "pipe")?,
+            pipe: fields::section(&environment.program, &Role::Pipe)?,
             side: Field::of(environment, standard, "side"),
         };
         machine.prepare(Some(&bump.path()))?;

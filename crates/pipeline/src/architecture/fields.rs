@@ -6,7 +6,10 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
-use p4::ir::{Program, Section, SectionId, SectionParameter, SlotId, StatementKind, Terminator};
+use p4::ir::{
+    Callee, Function, Program, Role, Section, SectionId, SectionParameter, SlotId, StatementKind,
+    Terminator,
+};
 
 /// A field of an architecture's metadata that is at most 64 bits wide: where it is, if the program has it, and how wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,12 +65,13 @@ impl Field {
 }
 
 /// The section with this role.
-pub(super) fn section(program: &Program, role: &str) -> Result<SectionId, Unsupported> {
+pub(super) fn section(program: &Program, role: &Role) -> Result<SectionId, Unsupported> {
     let mut sections = program.sections.iter();
-    match sections.position(|section| &*section.role == role) {
+    match sections.position(|section| section.role == *role) {
         Some(index) => Ok(SectionId(index as u32)),
         None => Err(Unsupported::new(format!(
-            "the program has no `{role}`, which its package `{}` needs",
+            "the program has no `{}`, which its package `{}` needs",
+            role.parameter(&program.architecture),
             program.architecture
         ))),
     }
@@ -85,7 +89,7 @@ pub(super) fn parameter(
             "`{}` has {} parameters, fewer than `{}` of `{}` must have",
             section.name,
             section.parameters.len(),
-            section.role,
+            section.role.parameter(&program.architecture),
             program.architecture
         ))
     })
@@ -107,7 +111,8 @@ pub(super) fn reads_any(program: &Program, slots: &[SlotId]) -> bool {
     let actions = program.actions.iter_mut().map(|action| &mut action.body);
     for block in sections.chain(actions).flat_map(|body| &mut body.blocks) {
         block.statements.retain(|statement| {
-            !matches!(&statement.kind, StatementKind::Call { name, .. } if &**name == "mark_to_drop")
+            let marks = Callee::Function(Function::MarkToDrop);
+            !matches!(&statement.kind, StatementKind::Call { callee, .. } if *callee == marks)
         });
     }
     let mut found = false;
@@ -181,14 +186,9 @@ impl FieldLists {
     pub(super) fn new(program: &Program) -> Self {
         let mut lists: BTreeMap<u32, Vec<SlotId>> = BTreeMap::new();
         for (index, slot) in program.slots.iter().enumerate() {
-            for annotation in &slot.annotations {
-                if &*annotation.name != "field_list" {
-                    continue;
-                }
-                for number in annotation.body.split(',') {
-                    if let Ok(number) = number.trim().parse() {
-                        lists.entry(number).or_default().push(SlotId(index as u32));
-                    }
+            for number in slot.field_lists().flat_map(|list| list.split(',')) {
+                if let Ok(number) = number.trim().parse() {
+                    lists.entry(number).or_default().push(SlotId(index as u32));
                 }
             }
         }

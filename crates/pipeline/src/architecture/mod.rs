@@ -24,6 +24,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use node::Time;
+use p4::ir;
 
 /// Why a packet, or a copy of one, went no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,31 +150,34 @@ impl Pipeline {
     ) -> Result<Self, Unsupported> {
         let mut machine = Machine::new(environment, engine, config);
         let program = &*environment.program;
-        let blocks = || program.sections.iter().map(|section| &*section.role);
-        let architecture = match &*program.architecture {
-            own @ ("Switch" | "Bump") if !p4::library::runs(own, blocks()) => {
+        let package = &program.architecture;
+        let sections = program.sections.iter();
+        let blocks = sections.map(|section| section.role.parameter(package));
+        let runs = p4::library::runs(package, blocks);
+        let architecture = match package {
+            ir::Architecture::Switch | ir::Architecture::Bump if !runs => {
                 return Err(Unsupported::new(format!(
-                    "the package `{own}` of this program is not the one of `{}.p4`: its blocks are others",
-                    own.to_lowercase()
+                    "the package `{package}` of this program is not the one of `{}.p4`: its blocks are others",
+                    package.name().to_lowercase()
                 )));
             }
-            "V1Switch" => {
+            ir::Architecture::V1Switch => {
                 let model = v1model::V1Model::new(environment, &mut machine)?;
                 Architecture::V1Model(Box::new(model))
             }
-            "PSA_Switch" => {
+            ir::Architecture::PsaSwitch => {
                 machine.prepare(None)?;
                 Architecture::Psa(Box::new(psa::Psa::new(environment)?))
             }
-            "Switch" => {
+            ir::Architecture::Switch => {
                 let switch = crossbar::Switch::new(environment, &mut machine)?;
                 Architecture::Switch(Box::new(switch))
             }
-            "Bump" => {
+            ir::Architecture::Bump => {
                 let bump = crossbar::Bump::new(environment, &mut machine)?;
                 Architecture::Bump(Box::new(bump))
             }
-            other => {
+            other @ (ir::Architecture::PnaNic | ir::Architecture::Other(_)) => {
                 return Err(Unsupported::new(format!(
                     "no architecture with the package `{other}` is known here; V1Switch, PSA_Switch, Switch and Bump are"
                 )));

@@ -7,7 +7,7 @@ use crate::environment::{Environment, Unsupported};
 use crate::externs::PSA_PORT_RECIRCULATE;
 use crate::state::replication::Replica;
 use crate::table::Table;
-use p4::ir::SectionId;
+use p4::ir::{Role, SectionId};
 
 /// Values of `PSA_PacketPath_t`.
 mod path {
@@ -76,13 +76,13 @@ pub(super) struct Psa {
 impl Psa {
     pub(super) fn new(environment: &Environment) -> Result<Self, Unsupported> {
         let program = &*environment.program;
-        let section = |role| fields::section(program, role);
-        let ip = section("ingress.ip")?;
-        let ig = section("ingress.ig")?;
-        let id = section("ingress.id")?;
-        let ep = section("egress.ep")?;
-        let eg = section("egress.eg")?;
-        let ed = section("egress.ed")?;
+        let section = |role| fields::section(program, &role);
+        let ip = section(Role::IngressParser)?;
+        let ig = section(Role::Ingress)?;
+        let id = section(Role::IngressDeparser)?;
+        let ep = section(Role::EgressParser)?;
+        let eg = section(Role::Egress)?;
+        let ed = section(Role::EgressDeparser)?;
         let field = |section, index, name| -> Result<Field, Unsupported> {
             let parameter = fields::parameter(program, section, index)?;
             Ok(Field::of(environment, parameter, name))

@@ -9,7 +9,7 @@ use crate::state::replication::Replica;
 use crate::table::Table;
 use alloc::vec::Vec;
 use core::ops::Range;
-use p4::ir::{SectionId, SlotId};
+use p4::ir::{Role, SectionId, SlotId};
 
 /// Values of `instance_type`.
 mod instance {
@@ -66,9 +66,9 @@ impl V1Model {
         machine: &mut Machine,
     ) -> Result<Self, Unsupported> {
         let program = &*environment.program;
-        let section = |role| fields::section(program, role);
-        let parser = section("p")?;
-        let ingress = section("ig")?;
+        let section = |role| fields::section(program, &role);
+        let parser = section(Role::Parser)?;
+        let ingress = section(Role::Ingress)?;
         let headers = fields::parameter(program, parser, 0)?;
         let metadata = fields::parameter(program, parser, 1)?;
         let standard = fields::parameter(program, parser, 2)?;
@@ -77,11 +77,11 @@ impl V1Model {
         reset.extend(fields::ranges(environment, standard));
         let mut model = V1Model {
             parser,
-            verify: fields::unless_empty(program, section("vr")?),
+            verify: fields::unless_empty(program, section(Role::VerifyChecksum)?),
             ingress: fields::unless_empty(program, ingress),
-            egress: fields::unless_empty(program, section("eg")?),
-            compute: fields::unless_empty(program, section("ck")?),
-            deparser: section("dep")?,
+            egress: fields::unless_empty(program, section(Role::Egress)?),
+            compute: fields::unless_empty(program, section(Role::ComputeChecksum)?),
+            deparser: section(Role::Deparser)?,
             headers: fields::ranges(environment, headers),
             metadata: reset,
             lists: FieldLists::new(program),

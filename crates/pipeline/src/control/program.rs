@@ -6,7 +6,10 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use p4::ir::{Argument, Object, ObjectId, Program, StatementKind, Table, TableId, Ty, ValueSetId};
+use p4::ir::{
+    Argument, Callee, Extern, Function, Object, ObjectId, Program, StatementKind, Table, TableId,
+    Ty, ValueSetId,
+};
 
 /// What an extern's instance is for the control plane; one word for v1model's and PSA's names of the same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +36,23 @@ impl Class {
     /// What an object is; most externs are nothing to the control plane.
     #[must_use]
     pub fn of(object: &Object) -> Option<Class> {
-        Some(match &*object.kind {
-            "counter" | "Counter" => Class::Counter,
-            "direct_counter" | "DirectCounter" => Class::DirectCounter,
-            "meter" | "Meter" => Class::Meter,
-            "direct_meter" | "DirectMeter" => Class::DirectMeter,
-            "register" | "Register" => Class::Register,
-            "action_profile" | "ActionProfile" => Class::Profile,
-            "action_selector" | "ActionSelector" => Class::Selector,
-            "Digest" => Class::Digest,
-            _ => return None,
+        Some(match &object.kind {
+            Extern::Counter(_) => Class::Counter,
+            Extern::DirectCounter(_) => Class::DirectCounter,
+            Extern::Meter(_) => Class::Meter,
+            Extern::DirectMeter(_) => Class::DirectMeter,
+            Extern::Register(_) => Class::Register,
+            Extern::ActionProfile(_) => Class::Profile,
+            Extern::ActionSelector(_) => Class::Selector,
+            Extern::Digest => Class::Digest,
+            Extern::Hash
+            | Extern::Checksum
+            | Extern::InternetChecksum
+            | Extern::Checksum16
+            | Extern::Random
+            | Extern::PacketReplicationEngine
+            | Extern::BufferingQueueingEngine
+            | Extern::Own(_) => return None,
         })
     }
 
@@ -207,17 +217,13 @@ pub fn digests(program: &Program) -> Vec<Digest> {
         .flat_map(|block| &block.statements)
     {
         let StatementKind::Call {
-            object: None,
-            name,
+            callee: Callee::Function(Function::Digest),
             arguments,
             ..
         } = &statement.kind
         else {
             continue;
         };
-        if &**name != "digest" {
-            continue;
-        }
         let fields: Vec<(Arc<str>, Ty)> = match arguments.get(1) {
             Some(Argument::List(items)) => items
                 .iter()

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use num_bigint::{BigInt, BigUint};
 use num_traits::{Num, One, Zero};
-use p4::ir::{KeyMatch, Ty};
+use p4::ir::{KeyMatch, MatchKind, Ty};
 use p4::value::{Bits, mask};
 
 /// No value has more digits; it bounds the work on hostile input.
@@ -56,13 +56,13 @@ pub fn parse(text: &str, ty: Ty) -> Result<Bits, Error> {
 }
 
 /// A match of a key of the kind (`exact`, `lpm`, ...).
-pub fn parse_match(text: &str, ty: Ty, kind: &str) -> Result<KeyMatch, Error> {
+pub fn parse_match(text: &str, ty: Ty, kind: &MatchKind) -> Result<KeyMatch, Error> {
     let parsed = any_match(text.trim(), ty)?;
     adapt(parsed, ty.width(), kind).map_err(|reason| Error::value(format!("`{text}` {reason}")))
 }
 
 /// The match in the form that a kind of key has, when it has one.
-pub fn adapt(given: KeyMatch, width: u32, kind: &str) -> Result<KeyMatch, &'static str> {
+pub fn adapt(given: KeyMatch, width: u32, kind: &MatchKind) -> Result<KeyMatch, &'static str> {
     let given = match given {
         // A length of nothing and a mask of nothing say that the value does not count.
         KeyMatch::Prefix(_, 0) => KeyMatch::Any,
@@ -78,40 +78,46 @@ pub fn adapt(given: KeyMatch, width: u32, kind: &str) -> Result<KeyMatch, &'stat
         other => other,
     };
     Ok(match (kind, given) {
-        ("exact", KeyMatch::Exact(value)) => KeyMatch::Exact(value),
-        ("exact", _) => return Err("leaves a choice, but the key is exact: write one value"),
-        ("optional", KeyMatch::Exact(value)) => KeyMatch::Exact(value),
-        ("optional", KeyMatch::Any) => KeyMatch::Any,
-        ("optional", _) => {
+        (MatchKind::Exact, KeyMatch::Exact(value)) => KeyMatch::Exact(value),
+        (MatchKind::Exact, _) => {
+            return Err("leaves a choice, but the key is exact: write one value");
+        }
+        (MatchKind::Optional, KeyMatch::Exact(value)) => KeyMatch::Exact(value),
+        (MatchKind::Optional, KeyMatch::Any) => KeyMatch::Any,
+        (MatchKind::Optional, _) => {
             return Err("is neither one value nor `*`, and the key is optional");
         }
-        ("lpm", KeyMatch::Any) => KeyMatch::Any,
-        ("lpm", KeyMatch::Exact(value)) => KeyMatch::Prefix(value, width),
-        ("lpm", KeyMatch::Prefix(value, length)) => {
+        (MatchKind::Lpm, KeyMatch::Any) => KeyMatch::Any,
+        (MatchKind::Lpm, KeyMatch::Exact(value)) => KeyMatch::Prefix(value, width),
+        (MatchKind::Lpm, KeyMatch::Prefix(value, length)) => {
             KeyMatch::Prefix(and(&value, &prefix_mask(width, length)), length)
         }
-        ("lpm", KeyMatch::Mask(value, m)) => match prefix_length(&m) {
+        (MatchKind::Lpm, KeyMatch::Mask(value, m)) => match prefix_length(&m) {
             Some(length) => KeyMatch::Prefix(and(&value, &m), length),
             None => {
                 return Err("has a mask with gaps, but the key is lpm: write VALUE/LENGTH");
             }
         },
-        ("lpm", KeyMatch::Range(..)) => {
+        (MatchKind::Lpm, KeyMatch::Range(..)) => {
             return Err("is a range, but the key is lpm: write VALUE/LENGTH");
         }
-        ("range", KeyMatch::Exact(value)) => KeyMatch::Range(value.clone(), value),
-        ("range", KeyMatch::Prefix(value, length)) => block(&value, &prefix_mask(width, length)),
-        ("range", KeyMatch::Mask(value, m)) => match prefix_length(&m) {
+        (MatchKind::Range, KeyMatch::Exact(value)) => KeyMatch::Range(value.clone(), value),
+        (MatchKind::Range, KeyMatch::Prefix(value, length)) => {
+            block(&value, &prefix_mask(width, length))
+        }
+        (MatchKind::Range, KeyMatch::Mask(value, m)) => match prefix_length(&m) {
             Some(_) => block(&value, &m),
             None => return Err("has a mask with gaps, but the key is a range: write FROM..TO"),
         },
-        ("ternary", KeyMatch::Prefix(value, length)) => {
+        (MatchKind::Ternary, KeyMatch::Prefix(value, length)) => {
             let m = prefix_mask(width, length);
             KeyMatch::Mask(and(&value, &m), m)
         }
-        ("ternary", KeyMatch::Exact(value)) => KeyMatch::Mask(value, Bits::new(width, mask(width))),
-        ("ternary", KeyMatch::Mask(value, m)) => KeyMatch::Mask(and(&value, &m), m),
-        ("ternary", KeyMatch::Range(low, high)) => match block_mask(&low, &high) {
+        (MatchKind::Ternary, KeyMatch::Exact(value)) => {
+            KeyMatch::Mask(value, Bits::new(width, mask(width)))
+        }
+        (MatchKind::Ternary, KeyMatch::Mask(value, m)) => KeyMatch::Mask(and(&value, &m), m),
+        (MatchKind::Ternary, KeyMatch::Range(low, high)) => match block_mask(&low, &high) {
             Some(m) => KeyMatch::Mask(low, m),
             None => {
                 return Err(
@@ -471,9 +477,10 @@ mod tests {
             ("_", "optional", KeyMatch::Any),
             ("5/16", "exact", KeyMatch::Exact(bits(16, 5))),
         ] {
-            let got = parse_match(text, Ty::Bits(16), kind).unwrap();
+            let of = &MatchKind::from(kind);
+            let got = parse_match(text, Ty::Bits(16), of).unwrap();
             assert_eq!(got, expected, "{text} {kind}");
-            let again = parse_match(&display_match(&got, true), Ty::Bits(16), kind).unwrap();
+            let again = parse_match(&display_match(&got, true), Ty::Bits(16), of).unwrap();
             assert_eq!(again, got, "{text} {kind} as shown");
         }
     }
@@ -491,7 +498,7 @@ mod tests {
             ("9..5", "range", "ends before it begins"),
             ("12**", "ternary", "behind 0x or 0b"),
         ] {
-            let error = parse_match(text, Ty::Bits(16), kind)
+            let error = parse_match(text, Ty::Bits(16), &kind.into())
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(says), "{text} {kind}: {error}");

@@ -3,6 +3,8 @@
 use crate::state::checksum;
 use alloc::vec::Vec;
 
+pub use p4::ir::Algorithm;
+
 /// A CRC in the terms of the Rocksoft model; `width` from 8 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crc {
@@ -111,55 +113,6 @@ impl CrcTable {
             value = value.reverse_bits() >> (64 - width);
         }
         (value ^ last) & mask(width)
-    }
-}
-
-/// A hash algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// CRC-32 of Ethernet.
-    Crc32,
-    /// CRC-32 with what the control plane chose.
-    Crc32Custom,
-    /// CRC-16/ARC.
-    Crc16,
-    /// CRC-16 with what the control plane chose.
-    Crc16Custom,
-    /// Another number each time.
-    Random,
-    /// The first eight bytes as a number, as bmv2 does; fewer are a smaller number.
-    Identity,
-    /// The Internet checksum.
-    Checksum16,
-    /// Two bytes at a time, exclusive or.
-    Xor16,
-}
-
-impl Algorithm {
-    /// By the name of the member of `HashAlgorithm` or `PSA_HashAlgorithm_t`.
-    #[must_use]
-    pub fn by_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "crc32" | "CRC32" | "TARGET_DEFAULT" => Algorithm::Crc32,
-            "crc32_custom" | "CRC32_CUSTOM" => Algorithm::Crc32Custom,
-            "crc16" | "CRC16" => Algorithm::Crc16,
-            "crc16_custom" | "CRC16_CUSTOM" => Algorithm::Crc16Custom,
-            "random" => Algorithm::Random,
-            "identity" | "IDENTITY" => Algorithm::Identity,
-            "csum16" | "ONES_COMPLEMENT16" => Algorithm::Checksum16,
-            "xor16" => Algorithm::Xor16,
-            _ => return None,
-        })
-    }
-
-    /// How many bits the result has.
-    #[must_use]
-    pub fn width(self) -> u32 {
-        match self {
-            Algorithm::Crc32 | Algorithm::Crc32Custom => 32,
-            Algorithm::Random | Algorithm::Identity => 64,
-            _ => 16,
-        }
     }
 }
 

@@ -81,7 +81,7 @@ impl Registry {
 
     /// The methods for an instance, if its extern is here.
     pub(crate) fn make(&self, object: &Object) -> Option<Result<Methods, String>> {
-        let make = self.objects.get(&*object.kind)?;
+        let make = self.objects.get(object.kind.name())?;
         Some(make(&Instance { object }))
     }
 }

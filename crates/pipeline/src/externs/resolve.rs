@@ -7,7 +7,9 @@ use crate::environment::{Environment, Object, Unsupported, cells_of};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use p4::ir::{Argument, Expr, ObjectId, Place, Program, Ty};
+use p4::ir::{
+    self, Argument, Callee, Expr, Extern, Function, Library, ObjectId, Place, Program, Ty,
+};
 use p4::value::Bits;
 
 impl Call {
@@ -17,16 +19,17 @@ impl Call {
     /// When nothing here or in the [`Registry`](super::registry::Registry) does that, or the arguments are not those that it takes.
     pub fn resolve(
         environment: &Environment,
-        object: Option<ObjectId>,
-        name: &Arc<str>,
+        callee: &Callee,
         arguments: &[Argument],
         results: &[Place],
     ) -> Result<Call, Unsupported> {
         let program = &*environment.program;
         let mut call = Call {
-            name: match object {
-                Some(object) => format!("{}.{name}", program.objects[object.index()].name).into(),
-                None => Arc::clone(name),
+            name: match callee {
+                Callee::Method(object, method) => {
+                    format!("{}.{method}", program.objects[object.index()].name).into()
+                }
+                Callee::Function(function) => function.name().into(),
             },
             operation: Operation::Nothing,
             inputs: Vec::new(),
@@ -41,7 +44,7 @@ impl Call {
             call.outputs.push(Output { ty, at });
             call.output_cells += cells_of(ty);
         }
-        if let Some(method) = own(environment, object, name) {
+        if let Some(method) = own(environment, callee) {
             return own_call(call, program, arguments, method);
         }
         let operation = {
@@ -51,15 +54,15 @@ impl Call {
                 arguments,
                 call: &mut call,
             };
-            match object {
-                Some(object) => given.method(object, name),
-                None => given.function(name),
+            match callee {
+                Callee::Method(object, method) => given.method(*object, method),
+                Callee::Function(function) => given.function(function),
             }
         };
         call.operation = operation.ok_or_else(|| {
-            let what = match object {
-                Some(object) => format!("`{}` of the extern `{}`", call.name, program.objects[object.index()].kind),
-                None => format!("the extern function `{}`", call.name),
+            let what = match callee {
+                Callee::Method(object, _) => format!("`{}` of the extern `{}`", call.name, program.objects[object.index()].kind),
+                Callee::Function(_) => format!("the extern function `{}`", call.name),
             };
             let count = arguments.len();
             Unsupported::new(format!(
@@ -71,20 +74,17 @@ impl Call {
 }
 
 /// What the registry has for a function or method.
-fn own<'e>(
-    environment: &'e Environment,
-    object: Option<ObjectId>,
-    name: &str,
-) -> Option<&'e Method> {
-    let Some(object) = object else {
-        return environment.options.externs.find(name);
-    };
-    match &environment.objects[object.index()] {
-        Object::Own(methods) => methods
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, method)| method),
-        _ => None,
+fn own<'e>(environment: &'e Environment, callee: &Callee) -> Option<&'e Method> {
+    match callee {
+        Callee::Function(function) => environment.options.externs.find(function.name()),
+        Callee::Method(object, method) => match &environment.objects[object.index()] {
+            Object::Own(methods) => {
+                let mut methods = methods.iter();
+                let found = methods.find(|(known, _)| *known == method.name());
+                found.map(|(_, method)| method)
+            }
+            _ => None,
+        },
     }
 }
 
@@ -256,16 +256,45 @@ impl Given<'_> {
     }
 
     fn algorithm(&self, index: usize) -> Option<Algorithm> {
-        Algorithm::by_name(self.member(index, "HashAlgorithm")?)
+        Algorithm::by_member(self.member(index, "HashAlgorithm")?)
     }
 
-    fn function(&mut self, name: &str) -> Option<Operation> {
-        Some(match (name, self.arguments.len()) {
-            ("random", 2) => Operation::Random {
+    fn function(&mut self, function: &Function) -> Option<Operation> {
+        use Function as F;
+        let takes = match function {
+            F::MarkToDrop | F::Resubmit | F::Recirculate => 0..=1,
+            F::Checksum
+            | F::ChecksumWithPayload
+            | F::ResubmitPreservingFieldList
+            | F::RecirculatePreservingFieldList
+            | F::Truncate
+            | F::Assert
+            | F::Assume
+            | F::PsaCloneI2e
+            | F::PsaResubmit
+            | F::PsaNormal
+            | F::PsaCloneE2e => 1..=1,
+            F::LogMsg => 1..=2,
+            F::Random | F::Clone | F::PsaRecirculate => 2..=2,
+            F::Digest => 2..=3,
+            F::Clone3 | F::ClonePreservingFieldList => 3..=3,
+            F::Hash
+            | F::VerifyChecksum
+            | F::VerifyChecksumWithPayload
+            | F::UpdateChecksum
+            | F::UpdateChecksumWithPayload => 4..=4,
+            F::Own(_) => return None,
+        };
+        let count = self.arguments.len();
+        if !takes.contains(&count) {
+            return None;
+        }
+        Some(match function {
+            F::Random => Operation::Random {
                 low: self.scalar(0)?,
                 high: self.scalar(1)?,
             },
-            ("digest", 2 | 3) => {
+            F::Digest => {
                 let receiver = Some(self.scalar(0)?);
                 self.data(1)?;
                 let name = match self.arguments.get(2) {
@@ -278,8 +307,8 @@ impl Given<'_> {
                     receiver,
                 }
             }
-            ("mark_to_drop", 0) => Operation::MarkToDropSlots,
-            ("mark_to_drop", 1) => {
+            F::MarkToDrop if count == 0 => Operation::MarkToDropSlots,
+            F::MarkToDrop => {
                 self.data(0)?;
                 let place = |name| {
                     let input = self.field(name)?;
@@ -290,7 +319,7 @@ impl Given<'_> {
                     mcast_grp: place("mcast_grp"),
                 }
             }
-            ("hash", 4) => {
+            F::Hash => {
                 let algorithm = self.algorithm(0)?;
                 let base = self.scalar(1)?;
                 self.data(2)?;
@@ -300,71 +329,71 @@ impl Given<'_> {
                     range: Some((base, max)),
                 }
             }
-            ("verify_checksum" | "verify_checksum_with_payload", 4) => {
+            F::VerifyChecksum | F::VerifyChecksumWithPayload => {
                 let condition = self.scalar(0)?;
                 self.data(1)?;
                 Operation::VerifyChecksum {
                     algorithm: self.algorithm(3)?,
                     condition,
                     checksum: self.scalar(2)?,
-                    payload: name.ends_with("payload"),
+                    payload: matches!(function, F::VerifyChecksumWithPayload),
                 }
             }
-            ("update_checksum" | "update_checksum_with_payload", 4) => {
+            F::UpdateChecksum | F::UpdateChecksumWithPayload => {
                 let condition = self.scalar(0)?;
                 self.data(1)?;
                 Operation::UpdateChecksum {
                     algorithm: self.algorithm(3)?,
                     condition,
                     checksum: self.scalar(2)?,
-                    payload: name.ends_with("payload"),
+                    payload: matches!(function, F::UpdateChecksumWithPayload),
                 }
             }
-            ("checksum" | "checksum_with_payload", 1) => {
+            F::Checksum | F::ChecksumWithPayload => {
                 self.data(0)?;
-                let payload = name.ends_with("payload");
+                let payload = matches!(function, F::ChecksumWithPayload);
                 Operation::Checksum16 { payload }
             }
-            ("clone", 2) => Operation::Clone {
+            F::Clone => Operation::Clone {
                 session: self.scalar(1)?,
                 preserved: Taken::Nothing,
             },
-            ("clone3", 3) => Operation::Clone {
+            F::Clone3 => Operation::Clone {
                 session: self.scalar(1)?,
                 preserved: self.taken(2),
             },
-            ("clone_preserving_field_list", 3) => Operation::Clone {
+            F::ClonePreservingFieldList => Operation::Clone {
                 session: self.scalar(1)?,
                 preserved: Taken::List(self.scalar(2)?),
             },
-            ("resubmit", 0) => Operation::Resubmit {
+            F::Resubmit if count == 0 => Operation::Resubmit {
                 preserved: Taken::Nothing,
             },
-            ("resubmit", 1) => Operation::Resubmit {
+            F::Resubmit => Operation::Resubmit {
                 preserved: self.taken(0),
             },
-            ("resubmit_preserving_field_list", 1) => Operation::Resubmit {
+            F::ResubmitPreservingFieldList => Operation::Resubmit {
                 preserved: Taken::List(self.scalar(0)?),
             },
-            ("recirculate", 0) => Operation::Recirculate {
+            F::Recirculate if count == 0 => Operation::Recirculate {
                 preserved: Taken::Nothing,
             },
-            ("recirculate", 1) => Operation::Recirculate {
+            F::Recirculate => Operation::Recirculate {
                 preserved: self.taken(0),
             },
-            ("recirculate_preserving_field_list", 1) => Operation::Recirculate {
+            F::RecirculatePreservingFieldList => Operation::Recirculate {
                 preserved: Taken::List(self.scalar(0)?),
             },
-            ("truncate", 1) => Operation::Truncate {
+            F::Truncate => Operation::Truncate {
                 length: self.scalar(0)?,
             },
-            ("assert", 1) => Operation::Assert {
+            F::Assert => Operation::Assert {
                 check: self.scalar(0)?,
             },
-            ("assume", 1) => Operation::Assume {
+            F::Assume => Operation::Assume {
                 check: self.scalar(0)?,
             },
-            ("log_msg", 1 | 2) => {
+            F::LogMsg => {
                 let Argument::Text(text) = &self.arguments[0] else {
                     return None;
                 };
@@ -375,7 +404,7 @@ impl Given<'_> {
                     text: Arc::clone(text),
                 }
             }
-            ("psa_clone_i2e" | "psa_clone_e2e", 1) => {
+            F::PsaCloneI2e | F::PsaCloneE2e => {
                 self.data(0)?;
                 Operation::PsaQuestion(Question::Flags(
                     alloc::vec![self.field("clone")?],
@@ -383,21 +412,21 @@ impl Given<'_> {
                 ))
             }
             // PSA 1.2 section 6.4.5: what the deparser is asked for follows what is done after it.
-            ("psa_resubmit", 1) => {
+            F::PsaResubmit => {
                 self.data(0)?;
                 Operation::PsaQuestion(Question::Flags(
                     alloc::vec![self.field("resubmit")?],
                     alloc::vec![self.field("drop")?],
                 ))
             }
-            ("psa_normal", 1) => {
+            F::PsaNormal => {
                 self.data(0)?;
                 Operation::PsaQuestion(Question::Flags(
                     Vec::new(),
                     alloc::vec![self.field("drop")?, self.field("resubmit")?],
                 ))
             }
-            ("psa_recirculate", 2) => {
+            F::PsaRecirculate => {
                 self.data(0)?;
                 self.data(1)?;
                 Operation::PsaQuestion(Question::Recirculate {
@@ -405,7 +434,7 @@ impl Given<'_> {
                     drop: self.field("drop"),
                 })
             }
-            _ => return None,
+            F::Own(_) => return None,
         })
     }
 
@@ -429,111 +458,148 @@ impl Given<'_> {
         }
     }
 
-    fn method(&mut self, object: ObjectId, name: &str) -> Option<Operation> {
-        let kind = &*self.program.objects[object.index()].kind;
+    fn method(&mut self, object: ObjectId, method: &ir::Method) -> Option<Operation> {
+        use ir::Method as M;
+        let kind = &self.program.objects[object.index()].kind;
         let state = &self.environment.objects[object.index()];
-        Some(match (kind, name, self.arguments.len()) {
-            ("counter" | "Counter", "count", 1) => Operation::Count {
-                object,
-                index: self.scalar(0)?,
-            },
-            ("direct_counter", "count", 0) => Operation::Nothing,
-            ("DirectCounter", "count", 0) => Operation::CountDirect { object },
-            ("meter", "execute_meter", 1) => Operation::ExecuteMeter {
-                object,
-                index: self.scalar(0)?,
-                before: None,
-                code: ColourCode::V1Model,
-            },
-            ("Meter", "execute", 1 | 2) => Operation::ExecuteMeter {
-                object,
-                index: self.scalar(0)?,
-                before: self.scalar(1),
-                code: ColourCode::Psa,
-            },
-            ("direct_meter", "read", 0) => Operation::ReadDirectMeter,
-            ("DirectMeter", "execute", 0 | 1) => Operation::ExecuteDirectMeter {
-                object,
-                before: self.scalar(0),
-                code: ColourCode::Psa,
-            },
-            ("register" | "Register", "read", 1) => Operation::RegisterRead {
-                object,
-                index: self.scalar(0)?,
-            },
-            ("register" | "Register", "write", 2) => {
-                let index = self.scalar(0)?;
-                let value = self.call.inputs.len();
-                match &self.arguments[1] {
-                    // Of a struct, its scalars one behind the other, without looking at validity.
-                    Argument::List(list) => {
-                        for item in list {
-                            self.input(item.value.clone());
-                        }
-                    }
-                    _ => {
-                        self.scalar(1)?;
-                    }
-                }
-                Operation::RegisterWrite {
+        let count = self.arguments.len();
+        Some(match kind {
+            Extern::Counter(_) => match (method, count) {
+                (M::Count, 1) => Operation::Count {
                     object,
-                    index,
-                    value,
+                    index: self.scalar(0)?,
+                },
+                _ => return None,
+            },
+            Extern::DirectCounter(library) => match (library, method, count) {
+                (Library::V1Model, M::Count, 0) => Operation::Nothing,
+                (Library::Psa, M::Count, 0) => Operation::CountDirect { object },
+                _ => return None,
+            },
+            Extern::Meter(library) => match (library, method, count) {
+                (Library::V1Model, M::ExecuteMeter, 1) => Operation::ExecuteMeter {
+                    object,
+                    index: self.scalar(0)?,
+                    before: None,
+                    code: ColourCode::V1Model,
+                },
+                (Library::Psa, M::Execute, 1 | 2) => Operation::ExecuteMeter {
+                    object,
+                    index: self.scalar(0)?,
+                    before: self.scalar(1),
+                    code: ColourCode::Psa,
+                },
+                _ => return None,
+            },
+            Extern::DirectMeter(library) => match (library, method, count) {
+                (Library::V1Model, M::Read, 0) => Operation::ReadDirectMeter,
+                (Library::Psa, M::Execute, 0 | 1) => Operation::ExecuteDirectMeter {
+                    object,
+                    before: self.scalar(0),
+                    code: ColourCode::Psa,
+                },
+                _ => return None,
+            },
+            Extern::Register(_) => match (method, count) {
+                (M::Read, 1) => Operation::RegisterRead {
+                    object,
+                    index: self.scalar(0)?,
+                },
+                (M::Write, 2) => self.register_write(object)?,
+                _ => return None,
+            },
+            Extern::Random => match (method, count) {
+                (M::Read, 0) => Operation::RandomRead { object },
+                _ => return None,
+            },
+            Extern::Digest => match (method, count) {
+                (M::Pack, 1) => {
+                    self.data(0)?;
+                    Operation::Digest {
+                        object: Some(object),
+                        name: Arc::clone(&self.program.objects[object.index()].name),
+                        receiver: None,
+                    }
                 }
-            }
-            ("Random", "read", 0) => Operation::RandomRead { object },
-            ("Digest", "pack", 1) => {
-                self.data(0)?;
-                Operation::Digest {
-                    object: Some(object),
-                    name: Arc::clone(&self.program.objects[object.index()].name),
-                    receiver: None,
+                _ => return None,
+            },
+            Extern::Hash => match (method, count, state) {
+                (M::GetHash, 1, Object::Hash(algorithm)) => {
+                    self.data(0)?;
+                    self.lead();
+                    Operation::Hash {
+                        algorithm: *algorithm,
+                        range: None,
+                    }
                 }
-            }
-            ("Hash", "get_hash", count @ (1 | 3)) => {
-                let &Object::Hash(algorithm) = state else {
-                    return None;
-                };
-                let range = if count == 3 {
-                    Some((self.scalar(0)?, self.scalar(2)?))
-                } else {
-                    None
-                };
-                self.data(usize::from(count == 3))?;
-                self.lead();
-                Operation::Hash { algorithm, range }
-            }
-            ("Checksum16", "get", 1) => {
-                self.data(0)?;
-                Operation::Checksum16 { payload: false }
-            }
-            (_, _, count) => {
+                (M::GetHash, 3, Object::Hash(algorithm)) => {
+                    let range = Some((self.scalar(0)?, self.scalar(2)?));
+                    self.data(1)?;
+                    self.lead();
+                    Operation::Hash {
+                        algorithm: *algorithm,
+                        range,
+                    }
+                }
+                _ => return None,
+            },
+            Extern::Checksum | Extern::InternetChecksum | Extern::Checksum16 => {
                 let &Object::Checksum(state, algorithm) = state else {
                     return None;
                 };
-                match (kind, name, count) {
-                    (_, "clear", 0) => Operation::ChecksumClear { state },
-                    ("Checksum", "update", 1) => {
+                match (kind, method, count) {
+                    (Extern::Checksum16, M::Get, 1) => {
+                        self.data(0)?;
+                        Operation::Checksum16 { payload: false }
+                    }
+                    (_, M::Clear, 0) => Operation::ChecksumClear { state },
+                    (Extern::Checksum, M::Update, 1) => {
                         self.data(0)?;
                         Operation::ChecksumUpdate { state }
                     }
-                    ("Checksum", "get", 0) => Operation::ChecksumGet { state, algorithm },
-                    ("InternetChecksum", "add" | "subtract", 1) => {
+                    (Extern::Checksum, M::Get, 0) => Operation::ChecksumGet { state, algorithm },
+                    (Extern::InternetChecksum, M::Add | M::Subtract, 1) => {
                         self.data(0)?;
-                        let subtract = name == "subtract";
+                        let subtract = *method == M::Subtract;
                         Operation::InternetAdd { state, subtract }
                     }
-                    ("InternetChecksum", "get" | "get_state", 0) => {
-                        let complement = name == "get";
+                    (Extern::InternetChecksum, M::Get | M::GetState, 0) => {
+                        let complement = *method == M::Get;
                         Operation::InternetGet { state, complement }
                     }
-                    ("InternetChecksum", "set_state", 1) => Operation::InternetSet {
+                    (Extern::InternetChecksum, M::SetState, 1) => Operation::InternetSet {
                         state,
                         value: self.scalar(0)?,
                     },
                     _ => return None,
                 }
             }
+            Extern::ActionProfile(_)
+            | Extern::ActionSelector(_)
+            | Extern::PacketReplicationEngine
+            | Extern::BufferingQueueingEngine
+            | Extern::Own(_) => return None,
+        })
+    }
+
+    fn register_write(&mut self, object: ObjectId) -> Option<Operation> {
+        let index = self.scalar(0)?;
+        let value = self.call.inputs.len();
+        match &self.arguments[1] {
+            // Of a struct, its scalars one behind the other, without looking at validity.
+            Argument::List(list) => {
+                for item in list {
+                    self.input(item.value.clone());
+                }
+            }
+            _ => {
+                self.scalar(1)?;
+            }
+        }
+        Some(Operation::RegisterWrite {
+            object,
+            index,
+            value,
         })
     }
 }

@@ -22,8 +22,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use expressions::Values;
 use p4::ir::{
-    Block, BlockId, Body, Expr, HeaderId, Pattern, Place, Program, SectionId, SlotId, StackId,
-    Statement, StatementKind, TableId, Terminator, Ty,
+    Block, BlockId, Body, Expr, HeaderId, MatchKind, ParserError, Pattern, Place, Program,
+    SectionId, SlotId, StackId, Statement, StatementKind, TableId, Terminator, Ty,
 };
 use p4::source::Span;
 use p4::value::Bits;
@@ -60,13 +60,12 @@ impl Interpreter {
             for (block, Block { statements, .. }) in body.blocks.iter().enumerate() {
                 for (index, statement) in statements.iter().enumerate() {
                     if let StatementKind::Call {
-                        object,
-                        name,
+                        callee,
                         arguments,
                         results,
                     } = &statement.kind
                     {
-                        let call = Call::resolve(environment, *object, name, arguments, results);
+                        let call = Call::resolve(environment, callee, arguments, results);
                         let call = call.map_err(|error| Unsupported {
                             span: Some(statement.span),
                             ..error
@@ -227,7 +226,7 @@ impl Run<'_> {
                 let next = self.values().slot(stack.next);
                 let position = next.to_u64().and_then(|next| usize::try_from(next).ok());
                 match position.and_then(|position| stack.headers.get(position)) {
-                    None => self.fail("StackOutOfBounds", Some(*id), statement.span),
+                    None => self.fail(ParserError::StackOutOfBounds, Some(*id), statement.span),
                     Some(header) => {
                         let result = self.extract(*header, size.as_ref(), statement.span);
                         if let Next::Statement = result {
@@ -245,14 +244,14 @@ impl Run<'_> {
                         self.write(*into, &value);
                         Next::Statement
                     }
-                    None => self.fail("PacketTooShort", None, statement.span),
+                    None => self.fail(ParserError::PacketTooShort, None, statement.span),
                 }
             }
             StatementKind::Advance { bits } => {
                 let bits = self.value(bits).to_u64().unwrap_or(u64::MAX);
                 let end = self.packet.position.saturating_add(bits);
                 if end > self.packet.bytes.len() as u64 * 8 {
-                    self.fail("PacketTooShort", None, statement.span)
+                    self.fail(ParserError::PacketTooShort, None, statement.span)
                 } else {
                     self.packet.position = end;
                     Next::Statement
@@ -365,7 +364,7 @@ impl Run<'_> {
             let value = self.value(&part.value);
             let mut cells = vec![0; limbs(part.ty.width())];
             value.resize(part.ty.width()).to_limbs(&mut cells);
-            if &*part.match_kind == "selector" {
+            if part.match_kind == MatchKind::Selector {
                 selectors.extend(cells);
             } else {
                 key.extend(cells);
@@ -475,20 +474,10 @@ impl Run<'_> {
     }
 
     /// Writes the error, and says where to go.
-    fn fail(&mut self, error: &str, stack: Option<StackId>, span: Span) -> Next {
-        self.note(|_| Event::Error {
-            error: error.into(),
-            stack,
-            span,
-        });
-        let errors = self.program.enumerations.first();
-        let members = errors.map_or(&[][..], |errors| &errors.members);
-        if let (Some(slot), Some((_, value))) = (
-            self.error,
-            members.iter().find(|(name, _)| &**name == error),
-        ) {
-            let value = value.clone();
-            self.write(slot, &value);
+    fn fail(&mut self, error: ParserError, stack: Option<StackId>, span: Span) -> Next {
+        self.note(|_| Event::Error { error, stack, span });
+        if let (Some(slot), Some(value)) = (self.error, self.program.error(error)) {
+            self.write(slot, value);
         }
         Next::Fail
     }
@@ -514,14 +503,14 @@ impl Run<'_> {
                 _ => None,
             });
         if !variable.is_multiple_of(8) {
-            return self.fail("ParserInvalidArgument", None, span);
+            return self.fail(ParserError::ParserInvalidArgument, None, span);
         }
         let left = self.packet.bytes.len() as u64 * 8 - self.packet.position;
         if left < total {
-            return self.fail("PacketTooShort", None, span);
+            return self.fail(ParserError::PacketTooShort, None, span);
         }
         if variable > most.unwrap_or(0) {
-            return self.fail("HeaderTooShort", None, span);
+            return self.fail(ParserError::HeaderTooShort, None, span);
         }
         let mut at = self.packet.position;
         for field in &header.fields {

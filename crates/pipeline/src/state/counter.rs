@@ -3,16 +3,7 @@
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What a counter or meter counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Packets.
-    Packets,
-    /// Bytes.
-    Bytes,
-    /// Both; of counters only.
-    Both,
-}
+pub use p4::ir::Unit;
 
 /// An array of counters of packets and bytes. Both are always counted; `unit` says which of them the program asked for.
 #[derive(Debug)]

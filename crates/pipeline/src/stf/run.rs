@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use node::Time;
-use p4::ir::{ActionCall, KeyMatch, TableId};
+use p4::ir::{ActionCall, KeyMatch, MatchKind, TableId};
 use p4::value::Bits;
 
 /// How far apart packets are, when no `wait` stands between them.
@@ -414,12 +414,12 @@ impl Run<'_> {
         let keys: Vec<_> = form
             .keys
             .iter()
-            .filter(|key| &*key.match_kind != "selector")
+            .filter(|key| key.match_kind != MatchKind::Selector)
             .collect();
         let mut matches: Vec<KeyMatch> = keys
             .iter()
-            .map(|key| match &*key.match_kind {
-                "exact" => KeyMatch::Exact(Bits::zero(key.ty.width())),
+            .map(|key| match key.match_kind {
+                MatchKind::Exact => KeyMatch::Exact(Bits::zero(key.ty.width())),
                 _ => KeyMatch::Any,
             })
             .collect();
@@ -432,7 +432,7 @@ impl Run<'_> {
         }
         let ordered = keys
             .iter()
-            .any(|key| !matches!(&*key.match_kind, "exact" | "lpm"));
+            .any(|key| !matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm));
         // Here priorities begin with 1; in STF files with 0, and some leave them out.
         let priority = if ordered {
             priority.unwrap_or(0).saturating_add(1)

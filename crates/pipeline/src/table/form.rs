@@ -4,7 +4,7 @@ use crate::layout::limbs;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use p4::ir::{ObjectId, Program, TableId, Ty};
+use p4::ir::{self, ObjectId, Program, TableId, Ty};
 
 /// How many entries a table holds of which the program does not say it: what bmv2 gives.
 pub const DEFAULT_SIZE: u32 = 1024;
@@ -22,6 +22,21 @@ pub enum MatchKind {
     Range,
     /// All bits or none; the largest priority wins.
     Optional,
+}
+
+impl MatchKind {
+    /// How the tables compare a key of the program; none for one that only chooses among a group's members.
+    #[must_use]
+    pub fn of(kind: &ir::MatchKind) -> Option<Self> {
+        Some(match kind {
+            ir::MatchKind::Exact => MatchKind::Exact,
+            ir::MatchKind::Lpm => MatchKind::Lpm,
+            ir::MatchKind::Range => MatchKind::Range,
+            ir::MatchKind::Optional => MatchKind::Optional,
+            ir::MatchKind::Ternary | ir::MatchKind::Other(_) => MatchKind::Ternary,
+            ir::MatchKind::Selector => return None,
+        })
+    }
 }
 
 impl fmt::Display for MatchKind {
@@ -114,13 +129,8 @@ impl Form {
         let mut at = 0;
         let mut keys = Vec::new();
         for (index, key) in table.keys.iter().enumerate() {
-            let kind = match &*key.match_kind {
-                "selector" => continue,
-                "exact" => MatchKind::Exact,
-                "lpm" => MatchKind::Lpm,
-                "range" => MatchKind::Range,
-                "optional" => MatchKind::Optional,
-                _ => MatchKind::Ternary,
+            let Some(kind) = MatchKind::of(&key.match_kind) else {
+                continue;
             };
             keys.push(KeyForm {
                 name: key.name.clone(),

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use node::Time;
-use p4::ir::{ActionCall, KeyMatch, Program, TableId};
+use p4::ir::{self, ActionCall, KeyMatch, Program, TableId};
 use p4::value::Bits;
 
 /// A table's entries, and where to find them.
@@ -91,7 +91,7 @@ impl Master {
             let entry = Entry {
                 // Selector keys are not compared.
                 keys: keys
-                    .filter(|(_, key)| &*key.match_kind != "selector")
+                    .filter(|(_, key)| key.match_kind != ir::MatchKind::Selector)
                     .map(|(given, _)| given.clone())
                     .collect(),
                 priority: if master.form.has_priorities() {

@@ -129,7 +129,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
             let section = &program.sections[section.index()];
             object.text("type", "section");
             object.text("name", &section.name);
-            object.text("role", &section.role);
+            object.text("role", section.role.parameter(&program.architecture));
         }
         Event::State(name) => {
             object.text("type", "state");
@@ -152,7 +152,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
         }
         Event::Error { error, stack, span } => {
             object.text("type", "error");
-            object.text("error", error);
+            object.text("error", error.name());
             if let Some(stack) = stack {
                 object.text("stack", &program.stacks[stack.index()].name);
             }

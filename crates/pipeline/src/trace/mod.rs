@@ -15,7 +15,7 @@ use crate::architecture::{Cause, Drop};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use p4::ir::{ActionId, HeaderId, SectionId, SlotId, StackId, TableId};
+use p4::ir::{ActionId, HeaderId, ParserError, SectionId, SlotId, StackId, TableId};
 use p4::source::Span;
 use p4::value::Bits;
 
@@ -68,8 +68,8 @@ pub enum Event {
     },
     /// The parser failed.
     Error {
-        /// How: a member of `error`.
-        error: Arc<str>,
+        /// How.
+        error: ParserError,
         /// The stack that had no more room, if that was it.
         stack: Option<StackId>,
         /// Where in the program.

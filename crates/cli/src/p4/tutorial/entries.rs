@@ -4,7 +4,7 @@ use super::form::{Entry, Replica, Runtime};
 use ::pipeline::control::{Control, program};
 use ::pipeline::environment::{Environment, Options};
 use p4::compile::Compiled;
-use p4::ir::{Program, Table};
+use p4::ir::{MatchKind, Program, Table};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -92,7 +92,12 @@ fn table_entry(entry: &Entry, of: &Program) -> Result<String, String> {
     };
     let chosen = matches.iter().find(|(name, _)| {
         let key = table.keys.iter().find(|key| *key.name == **name);
-        key.is_some_and(|key| matches!(&*key.match_kind, "ternary" | "range" | "optional"))
+        key.is_some_and(|key| {
+            matches!(
+                key.match_kind,
+                MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
+            )
+        })
     });
     if let (Some((key, _)), true) = (chosen, priority.is_empty()) {
         return Err(format!(
@@ -121,11 +126,11 @@ fn keys(given: &[(String, Value)], table: &Table) -> Result<String, String> {
             let names = names.join(", ");
             return Err(at(format!("table `{}` has the keys {names}", table.name)));
         };
-        let kind = &*key.match_kind;
+        let kind = &key.match_kind;
         let between = match kind {
-            "lpm" => Some("/"),
-            "ternary" => Some("&&&"),
-            "range" => Some(".."),
+            MatchKind::Lpm => Some("/"),
+            MatchKind::Ternary => Some("&&&"),
+            MatchKind::Range => Some(".."),
             _ => None,
         };
         let pair = match value {
@@ -143,8 +148,8 @@ fn keys(given: &[(String, Value)], table: &Table) -> Result<String, String> {
             (None, _) => return Err(at(format!("the key is {kind}: write one value"))),
             (Some(_), _) => {
                 let what = match kind {
-                    "lpm" => "[VALUE, LENGTH]",
-                    "ternary" => "[VALUE, MASK]",
+                    MatchKind::Lpm => "[VALUE, LENGTH]",
+                    MatchKind::Ternary => "[VALUE, MASK]",
                     _ => "[FROM, TO]",
                 };
                 return Err(at(format!("the key is {kind}: write {what}")));

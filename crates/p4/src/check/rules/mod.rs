@@ -15,6 +15,7 @@ mod walk;
 use super::Checked;
 use crate::ast::{Annotation, AnnotationBody, Declaration, DeclarationKind, NodeId};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ir::Architecture;
 use crate::types::Type;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -34,7 +35,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The package that `main` instantiates, when it is one that engines run.
-    fn architecture(&self) -> Option<&'a str> {
+    fn architecture(&self) -> Option<Architecture> {
         let Some(Type::Object(package, _)) = self.checked.types.get(&self.checked.main?) else {
             return None;
         };
@@ -43,7 +44,8 @@ impl<'a> Rules<'a> {
                 name, parameters, ..
             } => {
                 let blocks = parameters.iter().map(|parameter| &*parameter.name.text);
-                crate::library::runs(&name.text, blocks).then_some(&*name.text)
+                let package = Architecture::from(name.text.clone());
+                crate::library::runs(&package, blocks).then_some(package)
             }
             _ => None,
         }

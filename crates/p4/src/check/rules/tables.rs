@@ -7,6 +7,7 @@ use crate::ast::{
     TablePropertyKind,
 };
 use crate::diagnostic::Diagnostic;
+use crate::ir::Architecture;
 use crate::types::Type;
 use alloc::format;
 
@@ -41,7 +42,7 @@ impl<'a> Rules<'a> {
                 TablePropertyKind::Actions(actions) => {
                     listed = true;
                     for action in actions {
-                        if self.architecture() == Some("V1Switch")
+                        if self.architecture() == Some(Architecture::V1Switch)
                             && let Some(declaration) = self.action(&action.action)
                         {
                             self.parameters(declaration);

@@ -59,7 +59,7 @@ pub(super) fn print(program: &Program) -> String {
 impl Printer<'_> {
     fn program(&mut self, program: &Program) {
         put!(self, "program ");
-        self.word(&program.architecture);
+        self.word(program.architecture.name());
         put!(self, "\n");
         for e in &program.enumerations {
             put!(self, "enum ");
@@ -112,7 +112,7 @@ impl Printer<'_> {
                 put!(p, ": ");
                 p.ty(*ty);
                 put!(p, " ");
-                p.word(kind);
+                p.word(kind.name());
             });
             put!(self, " }}");
             self.annotations(&set.annotations);
@@ -121,14 +121,15 @@ impl Printer<'_> {
         program.objects.iter().for_each(|o| self.object_line(o));
         program.actions.iter().for_each(|a| self.action_lines(a));
         program.tables.iter().for_each(|t| self.table_lines(t));
-        program.sections.iter().for_each(|s| self.section(s));
+        let sections = program.sections.iter();
+        sections.for_each(|s| self.section(s, &program.architecture));
     }
 
     fn object_line(&mut self, object: &Object) {
         put!(self, "object ");
         self.name(&object.name);
         put!(self, ": ");
-        self.word(&object.kind);
+        self.word(object.kind.name());
         put!(self, " types (");
         self.list(&object.types, |p, fields| {
             put!(p, "{{ ");
@@ -194,7 +195,7 @@ impl Printer<'_> {
             put!(self, ": ");
             self.ty(key.ty);
             put!(self, " ");
-            self.word(&key.match_kind);
+            self.word(key.match_kind.name());
             put!(self, " = ");
             self.expression(&key.value);
             self.annotations(&key.annotations);
@@ -291,7 +292,7 @@ impl Printer<'_> {
         put!(self, ")");
     }
 
-    fn section(&mut self, section: &Section) {
+    fn section(&mut self, section: &Section, architecture: &Architecture) {
         put!(
             self,
             "{} ",
@@ -302,7 +303,7 @@ impl Printer<'_> {
         );
         self.word(&section.name);
         put!(self, " role ");
-        self.word(&section.role);
+        self.word(section.role.parameter(architecture));
         if let Some(slot) = section.error {
             put!(self, " error_in ");
             self.slot(slot);
@@ -395,14 +396,13 @@ impl Printer<'_> {
                 self.expression(value);
             }
             StatementKind::Call {
-                object,
-                name,
+                callee,
                 arguments,
                 results,
             } => {
                 put!(self, "call ");
-                self.word(name);
-                if let Some(object) = object {
+                self.word(callee.name());
+                if let Callee::Method(object, _) = callee {
                     put!(self, " of ");
                     self.object(*object);
                 }

@@ -19,7 +19,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
 use node::Time;
-use p4::ir::{ActionCall, Key, KeyMatch, Program, Table, TableId, Ty};
+use p4::ir::{ActionCall, Key, KeyMatch, MatchKind, Program, Table, TableId, Ty};
 use p4::value::Bits;
 
 /// A line may have no more words than this.
@@ -222,7 +222,7 @@ impl<'a> Words<'a> {
         let keys: Vec<&Key> = table
             .keys
             .iter()
-            .filter(|key| &*key.match_kind != "selector")
+            .filter(|key| key.match_kind != MatchKind::Selector)
             .collect();
         let mut matches: Vec<Option<KeyMatch>> = vec![None; keys.len()];
         let mut position = 0;
@@ -278,7 +278,7 @@ impl<'a> Words<'a> {
             .zip(&keys)
             .map(|(given, key)| match given {
                 Some(given) => Ok(given),
-                None if &*key.match_kind != "exact" => Ok(KeyMatch::Any),
+                None if key.match_kind != MatchKind::Exact => Ok(KeyMatch::Any),
                 None => Err(Error::value(format!(
                     "key `{}` of table `{}` is missing, and it is exact",
                     key.name, table.name

@@ -9,7 +9,7 @@ use crate::state::replication::Session;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use p4::ir::KeyMatch;
+use p4::ir::{KeyMatch, MatchKind};
 
 impl<'a> Words<'a> {
     pub(super) fn group(&mut self) -> Result<Command, Error> {
@@ -94,7 +94,7 @@ impl<'a> Words<'a> {
             .zip(&set.fields)
             .map(|(given, (name, _, kind))| match given {
                 Some(given) => Ok(given),
-                None if &**kind != "exact" => Ok(KeyMatch::Any),
+                None if *kind != MatchKind::Exact => Ok(KeyMatch::Any),
                 None => Err(Error::value(format!(
                     "field `{name}` is missing, and it is exact"
                 ))),

@@ -225,3 +225,99 @@ fn what_is_wrong_is_told_before_anything_is_done() {
     }
     assert_eq!(queues(&bed), "");
 }
+
+/// Sets what the kernel of a host does.
+fn set(bed: &Trial, host: usize, key: &str, value: u8) {
+    let path = format!("/proc/sys/net/ipv4/{key}");
+    let written = bed
+        .host(host)
+        .enter(|| std::fs::write(&path, value.to_string()));
+    written.unwrap().unwrap();
+}
+
+/// What `ss` tells of the connections of a host.
+fn connections(bed: &Trial, host: usize) -> String {
+    let mut ss = bed.host(host).command("ss");
+    let output = ss
+        .args(["-tinoH", "state", "established"])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_split_connection_has_timestamps_where_the_kernels_offer_them_and_no_ecn() {
+    use std::io::{Read, Write};
+    let Some(bed) = bed() else { return };
+    // Segments are lost on both halves, so that some are sent again.
+    for host in 0..2 {
+        let lose = "table ip loss { chain in { type filter hook input priority 0; \
+            meta l4proto tcp numgen random mod 200 == 0 counter drop; }; }";
+        let set = bed.host(host).command("nft").arg(lose).status();
+        assert!(set.unwrap().success());
+    }
+    let arguments = ["relay", "run", "split", "--set", "bound=0 s", "--json"];
+    let running = start(&bed, &[&arguments[..], &ON, &["--match", "tcp"]].concat());
+    for (near, far) in [(1, 1), (1, 0), (0, 1)] {
+        for (host, offers) in [near, far].into_iter().enumerate() {
+            set(&bed, host, "tcp_timestamps", offers);
+            // 1: ECN is asked for, and granted to who asks.
+            set(&bed, host, "tcp_ecn", 1);
+        }
+        let server = (HOSTS[1], 7000);
+        let listener = bed.host(1).enter(|| std::net::TcpListener::bind(server));
+        let listener = listener.unwrap().unwrap();
+        let client = bed.host(0).enter(|| std::net::TcpStream::connect(server));
+        let mut client = client.unwrap().unwrap();
+        let (mut served, _) = listener.accept().unwrap();
+        for stream in [&client, &served] {
+            let wait = Some(Duration::from_secs(60));
+            stream.set_read_timeout(wait).unwrap();
+            stream.set_write_timeout(wait).unwrap();
+        }
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|n| (n % 251) as u8).collect();
+        let mut came = vec![0; bytes.len()];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut came = vec![0; bytes.len()];
+                served.read_exact(&mut came).unwrap();
+                assert!(came == bytes);
+                served.write_all(&bytes).unwrap();
+            });
+            client.write_all(&bytes).unwrap();
+            client.read_exact(&mut came).unwrap();
+        });
+        assert!(came == bytes);
+        for (host, stamped) in [(0, near == 1), (1, near + far == 2)] {
+            let told = connections(&bed, host);
+            let has = |word: &str| told.split_whitespace().any(|found| found == word);
+            assert!(has("cubic") || has("reno") || has("bbr"), "{told}");
+            assert_eq!(has("ts"), stamped, "{near} and {far}, host {host}: {told}");
+            assert!(!has("ecn") && !has("ecnseen"), "{told}");
+            // What was received is acknowledged in full segments: the twelve bytes of the option are counted.
+            let most = if stamped {
+                "rcvmss:1448"
+            } else {
+                "rcvmss:1460"
+            };
+            assert!(has(most), "{near} and {far}, host {host}: {told}");
+        }
+        drop((client, served));
+    }
+    for host in 0..2 {
+        let list = bed
+            .host(host)
+            .command("nft")
+            .args(["list", "ruleset"])
+            .output();
+        let list = String::from_utf8_lossy(&list.unwrap().stdout).into_owned();
+        assert!(
+            list.contains("counter") && !list.contains("packets 0 "),
+            "{list}"
+        );
+    }
+    let report: Value = serde_json::from_str(&finish(running)).unwrap();
+    assert_eq!(report["counters"]["split"], 3, "{report}");
+    assert_eq!(report["counters"]["reset"], 0, "{report}");
+    assert_eq!(report["counters"]["forth"], 9_000_000, "{report}");
+}

@@ -53,6 +53,8 @@ pub(crate) enum Came {
     For(Id, bool),
     /// For nobody here: it has been refused.
     Nobody,
+    /// For one whose far end has sent others since: it is to be dropped.
+    Old,
 }
 
 pub(crate) struct Connections {
@@ -67,6 +69,8 @@ pub(crate) struct Connections {
     listeners: BTreeMap<u16, Listener>,
     nobody: SocketSet<'static>,
     port: u16,
+    /// What the clock of connections shows at time zero, if they offer timestamps.
+    pub clock: Option<u32>,
 }
 
 impl Connections {
@@ -89,6 +93,7 @@ impl Connections {
             listeners: BTreeMap::new(),
             nobody: SocketSet::new(Vec::new()),
             port: EPHEMERAL.start + (seed % spread) as u16,
+            clock: None,
         }
     }
 
@@ -138,11 +143,11 @@ impl Connections {
         if self.all.len() - self.free.len() >= MOST {
             return None;
         }
-        let connection = Some(Box::new(Connection {
-            end: Endpoint::new(self.stack.mtu, key.2, manner),
-            key,
-            owner,
-        }));
+        let mut end = Endpoint::new(self.stack.mtu, key.2, manner);
+        if let Some(clock) = self.clock {
+            end.offer_timestamps(Time::ZERO, clock);
+        }
+        let connection = Some(Box::new(Connection { end, key, owner }));
         let index = match self.free.pop() {
             Some(index) => {
                 self.all[index as usize] = connection;
@@ -229,7 +234,9 @@ impl Connections {
         match id.and_then(|id| self.all[id.0 as usize].as_deref_mut()) {
             Some(connection) => {
                 let end = &mut connection.end;
-                end.take(&mut self.stack, now, frame, packet.payload, way, out);
+                if !end.take(&mut self.stack, now, frame, packet.payload, way, out) {
+                    return Came::Old;
+                }
             }
             None => {
                 let (packet, nobody) = (&frame[crate::ip::ETHERNET..], &mut self.nobody);

@@ -6,6 +6,7 @@
 
 mod device;
 mod sender;
+mod timestamps;
 
 pub(crate) use sender::Sender;
 
@@ -20,6 +21,8 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpListenEndpoint};
 
 const PS_PER_US: u64 = 1_000_000;
+/// Why a segment is dropped whose timestamp says that others have come since it left (PAWS, RFC 7323 section 5).
+pub(crate) const OLD: &str = "old segment";
 /// Bytes of a TCP header without options.
 const HEADER: usize = 20;
 
@@ -184,6 +187,14 @@ impl Endpoint {
         end.connect(stack, own, far).then_some(end)
     }
 
+    /// Has it offer timestamps (RFC 7323), of a clock that shows this now: before its first segment leaves. It keeps to them if the far end
+    /// does as well.
+    pub fn offer_timestamps(&mut self, now: Time, shows: u32) {
+        // The stack leaves room for them; what they are is filled in when a segment leaves.
+        self.socket_mut().set_tsval_generator(Some(|| 0));
+        self.sender.offer_timestamps(now, shows);
+    }
+
     pub(crate) fn listen(&mut self, own: Option<IpAddr>, port: u16) -> bool {
         let end = IpListenEndpoint {
             addr: own.map(Into::into),
@@ -218,7 +229,10 @@ impl Endpoint {
         self.sender.clear(out);
     }
 
-    /// Takes a frame with a segment for this end; `false` when it is broken.
+    /// Takes a frame with a segment for this end.
+    ///
+    /// # Errors
+    /// Why it goes no further: it is broken, or by its timestamp older than what came before it.
     pub fn segment(
         &mut self,
         stack: &mut Stack,
@@ -226,18 +240,18 @@ impl Endpoint {
         frame: &Frame,
         way: &mut dyn Way,
         out: &mut Out,
-    ) -> bool {
+    ) -> Result<(), &'static str> {
         let packet = ip::read(frame).filter(|packet| {
             let room = packet.end >= packet.payload + HEADER;
             packet.protocol == ip::TCP && room && ip::is_valid(frame, packet)
         });
-        if let Some(packet) = packet {
-            self.take(stack, now, &frame[..packet.end], packet.payload, way, out);
-        }
-        packet.is_some()
+        let packet = packet.ok_or("broken segment")?;
+        let frame = &frame[..packet.end];
+        let is_new = self.take(stack, now, frame, packet.payload, way, out);
+        is_new.then_some(()).ok_or(OLD)
     }
 
-    /// Takes a segment, which is right, and begins at `at` of a frame that ends with it.
+    /// Takes a segment, which is right, and begins at `at` of a frame that ends with it; `false` if it is [`OLD`].
     pub(crate) fn take(
         &mut self,
         stack: &mut Stack,
@@ -246,7 +260,10 @@ impl Endpoint {
         at: usize,
         way: &mut dyn Way,
         out: &mut Out,
-    ) {
+    ) -> bool {
+        if !self.sender.is_new(now, frame, at, way, out) {
+            return false;
+        }
         if let Some(own) = self.own {
             stack.be(own);
         }
@@ -254,11 +271,12 @@ impl Endpoint {
         self.sender.resend(now, way, out);
         let sender = Some(&mut self.sender);
         stack.take(now, &frame[ETHERNET..], &mut self.sockets, sender, way, out);
+        true
     }
 
     /// A router says that a packet of so many bytes at most can pass, and not the one with this sequence number. `false` when it had none such.
     pub fn too_big(&mut self, sequence: u32, mtu: usize, far: IpAddr, out: &mut Out) -> bool {
-        let headers = ip::header(far) + HEADER;
+        let headers = ip::header(far) + HEADER + self.sender.options();
         let most = mtu.saturating_sub(headers);
         most > 0 && self.sender.too_big(sequence, most, out)
     }
@@ -361,6 +379,14 @@ impl Endpoint {
     pub fn tell(&self, flow: &mut Flow) {
         self.sender.tell(flow);
     }
+}
+
+/// What the clock of a segment's sender shows by its timestamp; `None` without one, and for what is no segment.
+pub fn timestamp(frame: &Frame) -> Option<u32> {
+    let packet = ip::read(frame)?;
+    let segment = &frame[packet.payload..packet.end];
+    let is_segment = packet.protocol == ip::TCP && segment.len() >= HEADER;
+    is_segment.then(|| timestamps::shown(segment))?
 }
 
 #[cfg(test)]

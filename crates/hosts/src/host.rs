@@ -3,16 +3,18 @@
 //! - **Ports:** 1.
 //! - **Parameters:** `address`: one or several, with the bits that all on the link share: `10.0.0.1/24`;
 //!   `gateway`, none: who takes what is not for the link; `mac`: left out, it is made from the first address;
-//!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `program`: see [`program`](crate::program).
+//!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `timestamps`, false: whether programs' connections offer TCP
+//!   timestamps (RFC 7323), of milliseconds; `program`: see [`program`](crate::program).
 //! - **Counters:** those of the [host that only answers](nodes::host), and, with programs, `connections`: opened or taken;
 //!   `refused`: for nobody here; `bad_checksums`; `open`: connections at the end.
+//! - **Drops:** `wrong checksum`; `old segment`: its timestamp says that others have come since it left (PAWS).
 //!
 //! Answers ARP, neighbour discovery and ping as the host without programs does, by the same code. TCP is smoltcp's; UDP
 //! and ICMP of programs are sent by their own clock, exact to the picosecond.
 
 use crate::address::Network;
 use crate::connections::{Came, Connections, Id, Manner, Sender};
-use crate::endpoint::Way;
+use crate::endpoint::{OLD, Way};
 use crate::ip::{self, ETHERNET, Packet};
 use crate::neighbours::Neighbours;
 use crate::program::{Claim, Program, Programs};
@@ -78,6 +80,8 @@ pub struct Config {
     pub mtu: usize,
     /// Whether what comes to UDP port 7 goes back.
     pub udp_echo: bool,
+    /// Whether its programs' connections offer TCP timestamps (RFC 7323).
+    pub timestamps: bool,
 }
 
 impl Default for Config {
@@ -90,6 +94,7 @@ impl Default for Config {
             mac: None,
             mtu: 1500,
             udp_echo: true,
+            timestamps: false,
         }
     }
 }
@@ -230,6 +235,7 @@ impl Host {
     ) -> Result<Host, ConfigError> {
         let addresses: Vec<IpAddr> = networks.iter().map(|network| network.address).collect();
         let mut connections = Connections::new(&networks, config.mtu, seed);
+        connections.clock = config.timestamps.then_some((seed >> 32) as u32);
         let mut udp = BTreeMap::new();
         for (me, program) in programs.iter().enumerate() {
             for claim in program.claims() {
@@ -304,18 +310,20 @@ impl Host {
         }
     }
 
-    fn segment(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) {
+    fn segment(&mut self, now: Time, frame: Frame, packet: &Packet, out: &mut Out) {
         let net = &mut self.net;
         let came = net
             .connections
-            .segment(now, frame, packet, &mut net.neighbours, out);
+            .segment(now, &frame, packet, &mut net.neighbours, out);
         match came {
+            Came::Old => return out.drop(frame, OLD),
             Came::Nobody => self.refused += 1,
             Came::For(id, new) => {
                 self.accepted += u64::from(new);
                 self.attend(now, id, new, out);
             }
         }
+        out.done(frame);
     }
 
     /// A datagram for a program; `false` when nobody wants it.
@@ -418,10 +426,7 @@ impl Node for Host {
             return out.drop(frame, "wrong checksum");
         }
         let taken = match packet.protocol {
-            ip::TCP => {
-                self.segment(now, &frame, &packet, out);
-                true
-            }
+            ip::TCP => return self.segment(now, frame, &packet, out),
             ip::UDP => self.datagram(now, &frame, &packet, out),
             ip::ICMP => self.echo(now, &frame, &packet, out),
             ip::ICMPV6 => {

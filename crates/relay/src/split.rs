@@ -8,7 +8,7 @@
 //!   may be what is known of the queues; `seed`.
 //! - **Counters:** `packets`; `bytes`, without FCS; `split`: connections; `shortened`: times that one's segments were too long for the way; `unsplit`: those that were not, as the wait was short; `no_room`: those for which there was none;
 //!   `open`: split ones at the end; `refused`: whose far end did not take them; `reset`: ended by a reset, or given up; `forth`, `back`: bytes passed on.
-//! - **Drops:** `broken segment`; `an error about no segment`: an ICMP error that is about none which is under way; `waits for the far end`: a first segment that came once more meanwhile.
+//! - **Drops:** `broken segment`; `old segment`: its timestamp says that others have come since it left (PAWS); `an error about no segment`: an ICMP error that is about none which is under way; `waits for the far end`: a first segment that came once more meanwhile.
 //!
 //! A short round trip makes TCP quick: to grow, and to mend a loss. So each half has a congestion control and a memory of what may be
 //! lost of its own, and a bounded buffer between them: what one end does not take is not acknowledged to the other for longer than
@@ -16,7 +16,8 @@
 //! answers the near one when that has taken it. A half that ends, ends half of the other one; a reset resets it.
 //!
 //! A router's word that a segment was too long is for this node, which sends shorter ones from then on (RFC 1191, RFC 8201). An error about a first segment that has no answer yet goes on to
-//! the near end, with the number of that end's own. Options of TCP but the segment size, the window's scale and selective acknowledgements end here, as does ECN: each half is without.
+//! the near end, with the number of that end's own. Options of TCP but the segment size, the window's scale, selective acknowledgements and timestamps end here, as does ECN: each half is without. Timestamps (RFC 7323) a half has
+//! if its end offers them; the far half only if the near end does, whose clock it shows on.
 //!
 //! A connection keeps its way for its life: what was not split when it began passes untouched, and so does all that is not TCP. An end
 //! that acknowledges does so to this node: what the node has taken, and the far end has not, is lost if the node is.

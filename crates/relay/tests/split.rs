@@ -10,11 +10,16 @@ use nodes::distribution::Distribution;
 use relay::split::{Config, Split};
 
 fn host(graph: &mut Graph, number: u8, programs: Vec<Program>) -> NodeId {
+    host_with(graph, number, programs, false)
+}
+
+fn host_with(graph: &mut Graph, number: u8, programs: Vec<Program>, timestamps: bool) -> NodeId {
     let config = host::Config {
         address: vec![
             format!("10.0.0.{number}/24").parse().unwrap(),
             format!("fd00::{number}/64").parse().unwrap(),
         ],
+        timestamps,
         ..host::Config::default()
     };
     let made = make(config, programs, number.into()).unwrap();
@@ -369,6 +374,163 @@ fn segments_that_are_too_long_for_the_way_are_sent_again_in_pieces() {
         assert!((2..=4).contains(&shortened), "{shortened}");
         assert_eq!(counter(&outcome, split, "reset"), 0);
     }
+}
+
+/// Sees segments pass: how many there are, and what stamps they have.
+#[derive(Default)]
+struct Watch {
+    segments: u64,
+    stamped: u64,
+    longest: u64,
+    /// Segments that do not fit what passed the other way before: an echo that nobody has sent.
+    strange: u64,
+    shown: [Vec<u32>; 2],
+}
+
+impl node::Node for Watch {
+    fn ports(&self) -> usize {
+        2
+    }
+
+    fn frame(&mut self, _: Time, port: node::Port, frame: node::Frame, out: &mut node::Out) {
+        let ip = packet::ipv4::Ipv4View::new(&frame[14..]);
+        if let Ok(tcp) = ip.and_then(|ip| packet::tcp::TcpView::new(ip.payload())) {
+            self.segments += 1;
+            self.longest = self.longest.max(frame.len() as u64 - 14);
+            for option in tcp.options() {
+                if let packet::tcp::TcpOption::Timestamps(own, echo) = option {
+                    self.stamped += 1;
+                    self.shown[port.index()].push(own);
+                    let first = tcp.flags() & packet::tcp::flag::ACK == 0;
+                    let known = self.shown[1 - port.index()].contains(&echo);
+                    self.strange += u64::from(known == first);
+                }
+            }
+        }
+        out.send(node::Port(1 - port.0), frame);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("segments", self.segments);
+        visit("stamped", self.stamped);
+        visit("longest", self.longest);
+        visit("strange", self.strange);
+    }
+}
+
+#[test]
+fn each_half_has_timestamps_if_both_its_ends_offer_them() {
+    for (near, far) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut graph = Graph::default();
+        let programs = vec![Program::Bulk(bulk("10.0.0.2", 300_000, 2))];
+        let a = host_with(&mut graph, 1, programs, near);
+        let b = host_with(&mut graph, 2, vec![sink()], far);
+        let split = graph.add("split", Box::new(Split::new(always()).unwrap()));
+        let watch: [NodeId; 2] =
+            ["one", "other"].map(|name| graph.add(name, Box::new(Watch::default())));
+        graph.connect((a, 0), (watch[0], 0), link(100));
+        graph.connect((watch[0], 1), (split, 0), lossy(delay(link(100), 2), 0.02));
+        graph.connect((split, 1), (watch[1], 0), lossy(delay(link(50), 3), 0.02));
+        graph.connect((watch[1], 1), (b, 0), link(50));
+        let options = sim::Options {
+            seed: 4,
+            until: Some(Time::from_secs(200)),
+            ..sim::Options::default()
+        };
+        let outcome = sim::run(graph, options).unwrap();
+        let came = flows(&outcome, 1, "sink");
+        assert!(came.iter().all(|flow| flow.bytes == 300_000 && flow.done));
+        assert_eq!(came.len(), 2);
+        // The far half has them only if the near end knows them, for it takes that end's place.
+        for (watch, stamped) in watch.into_iter().zip([near, near && far]) {
+            let count = |name| counter(&outcome, watch, name);
+            match stamped {
+                true => assert_eq!(count("stamped"), count("segments")),
+                // First segments that offer them, and perhaps are sent again.
+                false => assert!(count("stamped") <= u64::from(near) * 4),
+            }
+            assert!(count("segments") > 400);
+            assert_eq!((count("longest"), count("strange")), (1500, 0));
+        }
+    }
+}
+
+#[test]
+fn a_segment_of_before_is_dropped_by_its_timestamp_and_its_sender_told() {
+    // A connection between the two ends of which this test is one, whose other one is a host.
+    use node::{Frame, Out, Port};
+    let config = host::Config {
+        address: vec!["10.0.0.2/24".parse().unwrap()],
+        timestamps: true,
+        ..host::Config::default()
+    };
+    let mut host = make(config, vec![sink()], 7).unwrap();
+    let mut out = Out::default();
+    let mut step = |ms: u64, frame: Vec<u8>| -> Vec<Vec<u8>> {
+        let now = Time::from_ms(ms);
+        host.frame(now, Port(0), Frame::new(&frame), &mut out);
+        // What may be delayed is said.
+        host.wake(now + Time::from_ms(50), &mut out);
+        let sent = out.sends().map(|sent| sent.frame.to_vec());
+        sent.filter(|frame| frame[12..14] == [8, 0]).collect()
+    };
+    let segment = |flags: u8, sequence: u32, ack: u32, shown: u32, payload: &[u8]| {
+        use packet::tcp::{Tcp, TcpOption};
+        let options = [TcpOption::Timestamps(shown, 0)];
+        let tcp = Tcp {
+            source_port: 4000,
+            destination_port: 5001,
+            sequence,
+            acknowledgement: ack,
+            flags,
+            window: 60_000,
+            urgent: 0,
+            options: &options,
+        };
+        let mut frame = vec![2, 0, 0x0A, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        packet::ipv4::Ipv4::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 6).build(
+            &mut frame,
+            |out| {
+                let pseudo = packet::checksum::Pseudo::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 6);
+                tcp.build(pseudo, out, |out| out.extend_from_slice(payload));
+            },
+        );
+        frame
+    };
+    let arp = {
+        let mut frame = vec![2, 0, 0x0A, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6];
+        frame.extend([0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1]);
+        frame.extend([0, 0, 0, 0, 0, 0, 10, 0, 0, 2]);
+        frame
+    };
+    step(0, arp);
+    let read = |frame: &[u8]| {
+        let tcp = packet::tcp::TcpView::new(&frame[34..]).unwrap();
+        let stamps = tcp.options().find_map(|option| match option {
+            packet::tcp::TcpOption::Timestamps(own, echo) => Some((own, echo)),
+            _ => None,
+        });
+        (tcp.sequence(), tcp.acknowledgement(), stamps)
+    };
+    let opened = step(10, segment(2, 99, 0, 1_000, b""));
+    let (number, 100, Some((_, 1_000))) = read(&opened[0]) else {
+        panic!("{:?}", read(&opened[0]))
+    };
+    let ack = number.wrapping_add(1);
+    assert_eq!(step(20, segment(16, 100, ack, 1_010, b"")), [[0u8; 0]; 0]);
+    let taken = step(30, segment(16, 100, ack, 1_020, b"12345678"));
+    assert_eq!(taken.len(), 1);
+    let (_, 108, Some((clock, 1_020))) = read(&taken[0]) else {
+        panic!("{:?}", read(&taken[0]))
+    };
+    // A late one of an earlier connection, whose numbers fit.
+    let told = step(500, segment(16, 108, ack, 900, b"XXXX"));
+    assert_eq!(told.len(), 1);
+    assert_eq!(read(&told[0]), (ack, 108, Some((clock + 420, 1_020))));
+    let good = step(600, segment(16, 108, ack, 1_600, b"9"));
+    assert_eq!(read(&good[0]).1, 109);
+    let drops = out.drops().to_vec();
+    assert_eq!(drops, [("old segment", 1)]);
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl phy::TxToken for Outgoing<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(mut self, len: usize, f: F) -> R {
         let mut frame = self.out.frame();
         frame.resize(ETHERNET + len);
         let result = f(&mut frame[ETHERNET..]);
@@ -99,6 +99,9 @@ impl phy::TxToken for Outgoing<'_> {
         };
         let segment = &mut frame[packet.payload..packet.end];
         let (length, header) = (segment.len(), usize::from(segment[12] >> 4) * 4);
+        if let Some(sender) = self.sender.as_deref_mut() {
+            sender.stamp(self.now, segment);
+        }
         fill_checksum(segment, packet.source, packet.destination);
         if let Some(sender) = self.sender {
             let data = length.saturating_sub(header);

@@ -5,8 +5,9 @@
 //! 6675), those before one that was sent later and has arrived (RFC 8985), and, after a timeout (RFC 6298, at least 200 ms as Linux has
 //! it), all. How much may be under way: slow start, left when delays grow (RFC 9406), then Cubic (RFC 9438) or Reno (RFC 5681).
 
-use super::{Congestion, Way, behind};
-use crate::ip;
+use super::timestamps::{self, Timestamps};
+use super::{Congestion, HEADER, Way, behind};
+use crate::ip::{self, ETHERNET};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -135,6 +136,8 @@ pub(crate) struct Sender {
     told: [u8; 4],
     told_window: [u8; 2],
     timed_syn: Option<Time>,
+    /// As long as the far end does not refuse them.
+    timestamps: Option<Timestamps>,
     sent: u64,
     resent: u64,
     round_trip: Times,
@@ -185,10 +188,96 @@ impl Sender {
             told: [0; 4],
             told_window: [0; 2],
             timed_syn: None,
+            timestamps: None,
             sent: 0,
             resent: 0,
             round_trip: Times::default(),
         }
+    }
+
+    /// Has segments carry timestamps, of a clock that shows this now.
+    pub fn offer_timestamps(&mut self, now: Time, shows: u32) {
+        self.timestamps = Some(Timestamps::new(now, shows));
+        self.set_mss(self.mss - timestamps::LENGTH as u64);
+    }
+
+    /// Before anything has been sent.
+    fn set_mss(&mut self, mss: u64) {
+        (self.mss, self.window) = (mss, (INITIAL_SEGMENTS * mss) as f64);
+    }
+
+    /// Bytes of options in each segment.
+    pub fn options(&self) -> usize {
+        self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH)
+    }
+
+    /// Fills in the timestamps of a segment that leaves.
+    pub fn stamp(&mut self, now: Time, segment: &mut [u8]) {
+        if let Some(timestamps) = &mut self.timestamps {
+            timestamps.stamp(now, segment);
+        }
+    }
+
+    /// Whether a segment that comes, and begins at `at` of its frame, is not older than what came before it; if it is, and takes up numbers, its sender is told what has
+    /// come (RFC 7323 section 5.3).
+    pub fn is_new(
+        &mut self,
+        now: Time,
+        frame: &[u8],
+        at: usize,
+        way: &mut dyn Way,
+        out: &mut Out,
+    ) -> bool {
+        let segment = &frame[at..];
+        let Some(timestamps) = &mut self.timestamps else {
+            return true;
+        };
+        if timestamps.are_refused(segment) {
+            self.timestamps = None;
+            self.set_mss(self.mss + timestamps::LENGTH as u64);
+            return true;
+        }
+        if timestamps.comes(now, segment) {
+            return true;
+        }
+        let header = usize::from(segment[12] >> 4) * 4;
+        if segment.len() > header || segment[13] & (SYN | FIN) != 0 {
+            self.acknowledge(now, frame, at, way, out);
+        }
+        false
+    }
+
+    /// Answers a segment with what has come so far.
+    fn acknowledge(
+        &mut self,
+        now: Time,
+        frame: &[u8],
+        at: usize,
+        way: &mut dyn Way,
+        out: &mut Out,
+    ) {
+        let (Some(packet), Some(next)) = (ip::read(frame), self.next) else {
+            return;
+        };
+        let mut answer = out.frame();
+        let header = HEADER + timestamps::LENGTH;
+        let begins = ETHERNET + ip::header(packet.source);
+        answer.resize(begins + header);
+        let (own, far) = (packet.destination, packet.source);
+        ip::write_header(&mut answer, own, far, ip::TCP);
+        let segment = &mut answer[begins..];
+        segment[..2].copy_from_slice(&frame[at + 2..at + 4]);
+        segment[2..4].copy_from_slice(&frame[at..at + 2]);
+        segment[4..8].copy_from_slice(&next.to_be_bytes());
+        segment[8..12].copy_from_slice(&self.told);
+        (segment[12], segment[13]) = ((header as u8 / 4) << 4, ACK);
+        segment[14..16].copy_from_slice(&self.told_window);
+        if let Some(options) = segment[HEADER..].first_chunk_mut() {
+            timestamps::write(options);
+        }
+        self.stamp(now, segment);
+        fill_checksum(segment, own, far);
+        way.send(now, far, When::Now, answer, out);
     }
 
     /// Puts what was measured into a conversation's record.
@@ -282,7 +371,7 @@ impl Sender {
         let pieces = self.segments.range(before..).filter(|_| count > 1);
         let frames = pieces.map(|piece| {
             let mut frame = out.copy(&piece.frame);
-            refresh(&mut frame, told, window);
+            refresh(&mut frame, told, window, |_| {});
             frame
         });
         frames.collect()
@@ -611,7 +700,12 @@ impl Sender {
             self.resent += 1;
             self.expires = Some(now + self.timeout);
             let mut frame = out.copy(&segment.frame);
-            let to = refresh(&mut frame, self.told, self.told_window);
+            let stamp = |segment: &mut [u8]| {
+                if let Some(timestamps) = &mut self.timestamps {
+                    timestamps.stamp(now, segment);
+                }
+            };
+            let to = refresh(&mut frame, self.told, self.told_window, stamp);
             if let Some(to) = to {
                 way.send(now, to, When::Now, frame, out);
             } else {
@@ -628,12 +722,18 @@ impl Sender {
     }
 }
 
-/// Puts the newest acknowledgement into a kept segment; tells whom it is for.
-fn refresh(frame: &mut Frame, told: [u8; 4], window: [u8; 2]) -> Option<IpAddr> {
+/// Puts the newest acknowledgement, and what else is new, into a kept segment; tells whom it is for.
+fn refresh(
+    frame: &mut Frame,
+    told: [u8; 4],
+    window: [u8; 2],
+    stamp: impl FnOnce(&mut [u8]),
+) -> Option<IpAddr> {
     let packet = ip::read(frame)?;
     let segment = &mut frame[packet.payload..packet.end];
     segment[8..12].copy_from_slice(&told);
     segment[14..16].copy_from_slice(&window);
+    stamp(segment);
     fill_checksum(segment, packet.source, packet.destination);
     Some(packet.destination)
 }

@@ -3,7 +3,7 @@
 use crate::backlog::Backlog;
 use alloc::string::ToString;
 use core::net::{IpAddr, SocketAddr};
-use hosts::endpoint::{Endpoint, Manner, Stack, Way};
+use hosts::endpoint::{Endpoint, Manner, Stack, Way, timestamp};
 use node::{Flow, Frame, Out, Port, Time, When};
 use packet::flow::FiveTuple;
 
@@ -109,7 +109,11 @@ impl Pair {
     ) -> Option<Pair> {
         let source = SocketAddr::new(tuple.source, tuple.source_port);
         let destination = SocketAddr::new(tuple.destination, tuple.destination_port);
-        let end = Endpoint::opening(stack, source, destination, manner)?;
+        let mut end = Endpoint::opening(stack, source, destination, manner)?;
+        // The far end sees the near one's clock go on, or none.
+        if let Some(shows) = timestamp(frame) {
+            end.offer_timestamps(now, shows);
+        }
         Some(Pair {
             near,
             tuple,
@@ -162,10 +166,7 @@ impl Pair {
             (true, Some(half)) => half,
             (false, _) => &mut self.to_far,
         };
-        match half.end.segment(stack, now, frame, &mut link, out) {
-            true => Ok(()),
-            false => Err("broken segment"),
-        }
+        half.end.segment(stack, now, frame, &mut link, out)
     }
 
     /// Passes on what there is, sends, and tells how many bytes went from the near end to the far one, and back.
@@ -251,12 +252,17 @@ impl Pair {
     ) {
         let own = SocketAddr::new(self.tuple.destination, self.tuple.destination_port);
         let mut half = Half::new(Endpoint::waiting(stack, own, manner));
+        if let Some(shows) = timestamp(&self.first) {
+            // Any clock will do, and this one tells nobody how long the node has been there.
+            half.end.offer_timestamps(now, shows);
+        }
         let mut link = Link {
             port: self.near,
             stations: self.stations(true),
             backlog: &mut backlogs[self.near.index()],
         };
-        half.end.segment(stack, now, &self.first, &mut link, out);
+        // Whether it is whole was not asked before; if not, the connection is given up after a while.
+        let _ = half.end.segment(stack, now, &self.first, &mut link, out);
         self.to_near = Some(half);
     }
 

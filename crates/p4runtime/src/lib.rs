@@ -6,9 +6,9 @@
 
 pub mod arbitration;
 mod bytes;
-mod config;
 mod digests;
 pub mod messages;
+pub mod p4info;
 mod packets;
 mod pipeline_state;
 mod read;

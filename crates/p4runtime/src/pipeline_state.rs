@@ -1,7 +1,7 @@
 //! A program that is controlled, and what each of P4Runtime's numbers means in it.
 
-use crate::config;
 use crate::messages::config::P4Info;
+use crate::p4info;
 use p4::check::Checked;
 use p4::info::{DataType, Info, describe};
 use p4::ir::{ObjectId, TableId, ValueSetId};
@@ -92,7 +92,7 @@ impl Pipeline {
             }
         }
         Pipeline {
-            message: config::message(&info),
+            message: p4info::message(&info),
             control,
             info,
             device_config,

@@ -2,7 +2,7 @@
 
 use crate::arbitration::{Arbiter, Notice, StreamId};
 use crate::digests::Digests;
-use crate::messages::DeviceConfig;
+use crate::messages::P4DeviceConfig;
 use crate::messages::runtime::{
     self as pb, CapabilitiesRequest, CapabilitiesResponse, GetForwardingPipelineConfigRequest,
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
@@ -226,7 +226,7 @@ impl Server {
         config: &pb::ForwardingPipelineConfig,
         gone: &Gone,
     ) -> Result<Pipeline, Status> {
-        let wrapped = DeviceConfig::read(&config.p4_device_config);
+        let wrapped = P4DeviceConfig::read(&config.p4_device_config);
         let brought = wrapped.as_deref().unwrap_or(&config.p4_device_config);
         let text = std::str::from_utf8(brought).ok().filter(|text| {
             // What p4c makes for bmv2 says nothing that could be run here.

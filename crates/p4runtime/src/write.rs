@@ -183,7 +183,7 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
                 .digests
                 .get(&entry.digest_id)
                 .ok_or_else(|| absent("digest", entry.digest_id))?;
-            let config = entry.config.clone().unwrap_or_default();
+            let config = entry.config.unwrap_or_default();
             let time = |ns: i64| {
                 u64::try_from(ns)
                     .map(Time::from_ns)

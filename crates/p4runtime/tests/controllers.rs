@@ -84,7 +84,7 @@ fn device() -> (Device, String) {
         &environment,
         PROGRAM.as_bytes().to_vec(),
     );
-    let info = pipeline.info.text();
+    let info = p4runtime::p4info::text(&pipeline.message);
     let settings = Settings {
         device_id: Some(1),
         options,
@@ -160,6 +160,17 @@ scenarios! {
     a_batch_is_taken_back_and_each_update_has_its_error: "batches";
     selectors_have_members_groups_and_sets_of_one_entry: "selectors";
     meters_value_sets_matches_and_new_programs: "others";
+}
+
+#[test]
+fn messages_are_defined_as_the_packages_of_controllers_define_them() {
+    let python = match python("p4.v1.p4runtime_pb2") {
+        Ok(python) => python,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    run(Command::new(python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions.py"))
+        .arg(concat!(env!("OUT_DIR"), "/definitions.bin")));
 }
 
 #[test]

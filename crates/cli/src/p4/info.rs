@@ -7,6 +7,7 @@ use crate::output::{Buffering, Output};
 use live::output::apart;
 use p4::ir::{Program, SectionId, Terminator};
 use p4::passes;
+use p4runtime::p4info;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::PathBuf;
@@ -48,11 +49,11 @@ impl Info {
                 self.program.display()
             );
         };
-        let info = p4::info::describe(checked, program);
+        let info = p4info::message(&p4::info::describe(checked, program));
         if let Some(path) = &self.p4info {
             let text = match path.extension().is_some_and(|end| end == "json") {
-                true => info.json() + "\n",
-                false => info.text(),
+                true => p4info::json(&info) + "\n",
+                false => p4info::text(&info),
             };
             apart(path, [self.program.as_path()])?;
             live::output::replace(path, text.as_bytes())?;
@@ -66,10 +67,10 @@ impl Info {
         let text = match self.json {
             true => format!(
                 "{head},\"p4info\":{},\"passes\":{}}}\n",
-                info.json(),
+                p4info::json(&info),
                 passes.json()
             ),
-            false => format!("{}{passes}", info.text()),
+            false => format!("{}{passes}", p4info::text(&info)),
         };
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(text.as_bytes())?;

@@ -13,6 +13,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use form::{Runtime, Topology};
 use network::Network;
 use p4::compile::Compiled;
+use p4runtime::p4info;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -222,7 +223,8 @@ impl Tutorial {
             let (Some(checked), Some(program)) = (&compiled.checked, &compiled.program) else {
                 continue;
             };
-            let info = p4::info::describe(checked, program).text();
+            let info = p4info::message(&p4::info::describe(checked, program));
+            let info = p4info::text(&info);
             let p4info = build.join(format!("{stem}.p4.p4info.txtpb"));
             live::output::replace(&p4info, info.as_bytes())?;
             live::output::replace(&build.join(format!("{stem}.json")), source.as_bytes())?;

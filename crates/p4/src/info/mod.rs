@@ -7,9 +7,7 @@ mod build;
 mod declarations;
 mod direct;
 mod ids;
-mod message;
 mod package;
-mod print;
 mod types;
 
 pub use build::describe;

@@ -22,7 +22,7 @@ fn config(bytes: Vec<u8>) -> pb::ForwardingPipelineConfig {
 }
 
 fn wrapped(text: &str) -> Vec<u8> {
-    let config = DeviceConfig {
+    let config = P4DeviceConfig {
         reassign: true,
         extras: Vec::new(),
         device_data: text.into(),

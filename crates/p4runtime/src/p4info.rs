@@ -1,4 +1,8 @@
-//! A program's description as the message that controllers read.
+//! P4Info: a program's description as the message that controllers read, and as text and JSON.
+
+mod print;
+
+pub use print::{json, text};
 
 use crate::messages::config as pb;
 use p4::info::{
@@ -79,7 +83,7 @@ pub fn message(info: &Info) -> pb::P4Info {
             .map(|set| pb::ValueSet {
                 preamble: Some(preamble(&set.preamble)),
                 r#match: set.fields.iter().map(match_field).collect(),
-                size: set.size as i32,
+                size: size(set.size),
             })
             .collect(),
         registers: info
@@ -88,7 +92,7 @@ pub fn message(info: &Info) -> pb::P4Info {
             .map(|register| pb::Register {
                 preamble: Some(preamble(&register.preamble)),
                 type_spec: Some(data_type(&register.ty)),
-                size: register.size as i32,
+                size: size(register.size),
                 index_type_name: register.index_type.as_deref().map(named),
             })
             .collect(),
@@ -116,7 +120,7 @@ fn package(info: &Info) -> pb::PkgInfo {
     let platform = |wanted: &str| {
         let mut all = package.platform.iter();
         all.find(|(name, _)| &**name == wanted)
-            .map_or(0, |(_, number)| *number as i32)
+            .map_or(0, |(_, number)| i32::try_from(*number).unwrap_or(i32::MAX))
     };
     let notes = &package.notes;
     pb::PkgInfo {
@@ -198,6 +202,11 @@ fn structured(notes: &Notes) -> Vec<pb::StructuredAnnotation> {
             },
         });
     all.collect()
+}
+
+/// A size of 32 bits; larger ones are as large as can be said.
+fn size(size: u64) -> i32 {
+    i32::try_from(size).unwrap_or(i32::MAX)
 }
 
 fn named(name: &str) -> pb::P4NamedType {
@@ -300,10 +309,10 @@ fn table(table: &p4::info::Table) -> pb::Table {
     }
 }
 
-/// In all the bytes of the value's width, as p4c writes it.
+/// In all the bytes of the value's width, and at least one, as p4c writes it.
 fn padded(value: &Bits) -> Vec<u8> {
     let digits = value.unsigned().to_bytes_be();
-    let length = value.width().div_ceil(8) as usize;
+    let length = value.width().div_ceil(8).max(1) as usize;
     let mut bytes = vec![0; length.saturating_sub(digits.len())];
     bytes.extend(digits);
     bytes
@@ -316,7 +325,7 @@ fn profile(profile: &p4::info::ActionProfile) -> pb::ActionProfile {
         table_ids: profile.tables.clone(),
         with_selector: profile.with_selector,
         size: profile.size as i64,
-        max_group_size: profile.max_group_size as i32,
+        max_group_size: size(profile.max_group_size),
         selector_size_semantics: profile.semantics.map(|semantics| match semantics {
             Semantics::Weights => SelectorSizeSemantics::SumOfWeights(SumOfWeights {}),
             Semantics::Members(most) => SelectorSizeSemantics::SumOfMembers(SumOfMembers {

@@ -24,7 +24,7 @@ pub fn target(data: &[u8]) {
         let now = Time::from_us(10 * number);
         let mut frame = Frame::new(&[0xFF; 60]);
         frame.set_arrived(now);
-        node.frame(now, Port((number % 2) as u16), frame, &mut out);
+        node.frames(now, Port((number % 2) as u16), &mut vec![frame], &mut out);
         sent += out.sends().count();
     }
     while let Some(at) = node.next_wake() {

@@ -61,14 +61,14 @@ pub fn target(data: &[u8]) {
             let (bytes, behind) = behind.split_at(len);
             rest = behind;
             now += Time::from_ms(u64::from(first));
-            let port = Port(u16::from(first) % node.ports() as u16);
+            let port = Port(u16::from(first) % node.properties().ports as u16);
             let mut frame = Frame::new(&bytes[..len.min(packet::LONGEST)]);
             frame.set_arrived(now);
 
             let before: u64 = out.drops().iter().map(|(_, count)| count).sum();
-            node.frame(now, port, frame, &mut out);
+            node.frames(now, port, &mut vec![frame], &mut out);
             let dropped = out.drops().iter().map(|(_, count)| count).sum::<u64>() - before;
-            let ports = node.ports();
+            let ports = node.properties().ports;
             let sent = out.sends().inspect(|departure| {
                 assert!(departure.port.index() < ports);
                 assert!(departure.frame.len() <= packet::LONGEST.max(GROWTH));

@@ -1,7 +1,8 @@
 //! A switch that two controllers and the wire speak to at will: messages that are whole, half valid or noise, packets, links that
 //! go, and time. What it keeps stays bounded, what it says can be read, and it goes on.
 
-use node::{Frame, Node, Out, Port, Time};
+use node::event::What;
+use node::{Event, Frame, Node, Out, Port, Time};
 use openflow::message::{Version, decode};
 use openflow::switch::{Config, FailMode, QueueConfig, Switch};
 use packet::segment::{Kind, Segment};
@@ -58,7 +59,7 @@ impl Bench {
         let mut frame = Vec::new();
         Segment { kind, connection: 0, count, bytes }.write(&mut frame);
         let port = Port(PORTS + control as u16);
-        self.switch.frame(self.now, port, Frame::new(&frame), &mut self.out);
+        self.switch.frames(self.now, port, &mut vec![Frame::new(&frame)], &mut self.out);
         self.settle();
     }
 
@@ -157,10 +158,13 @@ pub fn target(data: &[u8]) {
         let control = usize::from(what >> 7);
         match what % 8 {
             0 => bench.pass(Time::from_ms(u64::from(byte) * 40)),
-            1 => bench.switch.link(bench.now, Port(u16::from(byte % 8)), byte >= 128, &mut bench.out),
+            1 => {
+                let (at, port, what) = (bench.now, Port(u16::from(byte % 8)), What::Link(byte >= 128));
+                bench.switch.event(at, &Event { at, port, what }, &mut bench.out);
+            }
             2 | 3 => {
                 let port = Port(u16::from(byte) % PORTS);
-                bench.switch.frame(bench.now, port, Frame::new(bytes), &mut bench.out);
+                bench.switch.frames(bench.now, port, &mut vec![Frame::new(bytes)], &mut bench.out);
             }
             // The far end takes what it got.
             4 => {
@@ -186,11 +190,5 @@ pub fn target(data: &[u8]) {
         bench.settle();
     }
     bench.pass(Time::from_secs(1));
-    let mut flows = 0;
-    bench.switch.counters(&mut |name, value| {
-        if name == "flows" {
-            flows = value;
-        }
-    });
-    assert!(flows <= 4 * 64);
+    assert!(bench.switch.statistics().get("flows") <= Some(4 * 64));
 }

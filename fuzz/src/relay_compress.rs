@@ -1,7 +1,7 @@
 //! The compressing node, fed with arbitrary frames by both ports: what it compresses the far node restores, nothing leaves longer than it
 //! came by the plain side, and nothing that is restored is longer than it may be.
 
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Out, Port, Time};
 use relay::codec::Algorithm;
 use relay::compress::{Choice, Compress, Config, Mode};
 use relay::encapsulation::{is_marked, locate};
@@ -23,7 +23,7 @@ fn node(mode: Mode, algorithm: Choice) -> Compress {
 /// A frame in by one port, and what comes out by the other; none if it was dropped.
 fn pass(node: &mut Compress, port: u16, bytes: &[u8], out: &mut Out) -> Option<Vec<u8>> {
     let before: u64 = out.drops().iter().map(|(_, count)| count).sum();
-    node.frame(Time::ZERO, Port(port), Frame::new(bytes), out);
+    node.frames(Time::ZERO, Port(port), &mut vec![Frame::new(bytes)], out);
     let dropped = out.drops().iter().map(|(_, count)| count).sum::<u64>() - before;
     let sent: Vec<_> = out.sends().collect();
     assert_eq!(sent.len() as u64 + dropped, 1);

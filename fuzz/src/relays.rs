@@ -1,7 +1,7 @@
-//! The relays, fed with arbitrary frames, facts and times, and what they send fed back to them and to their far ends: each frame leaves, is
+//! The relays, fed with arbitrary frames, events and times, and what they send fed back to them and to their far ends: each frame leaves, is
 //! kept, or is dropped; none is longer than a frame can be; and headers of our own come off as they went on.
 
-use node::fact::{Fact, Interface, Queue, What};
+use node::event::{Event, Interface, Queue, What};
 use node::{Frame, Node, Out, Port, Rate, Time};
 use relay::encapsulation::locate;
 use relay::{duplicate, early_discard, paths, split, xor};
@@ -52,7 +52,7 @@ fn all() -> Vec<Box<dyn Node>> {
 }
 
 /// Something to be told, made of three bytes.
-fn fact(now: Time, port: Port, [a, b, c]: [u8; 3]) -> Fact {
+fn event(now: Time, port: Port, [a, b, c]: [u8; 3]) -> Event {
     let what = match a & 1 {
         0 => What::Queue(Queue {
             bytes: u64::from(b) << 12,
@@ -65,8 +65,8 @@ fn fact(now: Time, port: Port, [a, b, c]: [u8; 3]) -> Fact {
             ..Interface::default()
         }),
     };
-    Fact {
-        taken: now,
+    Event {
+        at: now,
         port,
         what,
     }
@@ -111,7 +111,7 @@ fn there_and_back(bytes: &[u8]) {
     assert_eq!(restored[14..], frame[14..14 + whole.len()]);
 }
 
-/// A series of frames: one byte of port and time, two of length, and the frame; each fourth one tells a fact first.
+/// A series of frames: one byte of port and time, two of length, and the frame; each fourth one tells of an interface or a queue first.
 pub fn target(data: &[u8]) {
     for mut node in all() {
         let (mut out, mut now, mut rest) = (Out::default(), Time::ZERO, data);
@@ -124,9 +124,9 @@ pub fn target(data: &[u8]) {
             let (bytes, behind) = behind.split_at(len);
             rest = behind;
             now += Time::from_ms(u64::from(first));
-            let port = Port(u16::from(first) % node.ports() as u16);
+            let port = Port(u16::from(first) % node.properties().ports as u16);
             if first & 3 == 0 {
-                node.fact(now, &fact(now, port, [first >> 2, high, low]), &mut out);
+                node.event(now, &event(now, port, [first >> 2, high, low]), &mut out);
             }
             if node.next_wake().is_some_and(|at| at <= now) {
                 node.wake(now, &mut out);
@@ -134,8 +134,8 @@ pub fn target(data: &[u8]) {
             let mut frame = Frame::new(&bytes[..len.min(packet::LONGEST)]);
             there_and_back(&frame);
             frame.set_arrived(now);
-            node.frame(now, port, frame, &mut out);
-            let ports = node.ports();
+            node.frames(now, port, &mut vec![frame], &mut out);
+            let ports = node.properties().ports;
             let sent: Vec<(Port, Frame)> = out
                 .sends()
                 .map(|departure| (departure.port, departure.frame))
@@ -146,13 +146,12 @@ pub fn target(data: &[u8]) {
                 there_and_back(&frame);
                 if steps < STEPS {
                     steps += 1;
-                    node.frame(now, port, frame, &mut out);
+                    node.frames(now, port, &mut vec![frame], &mut out);
                     out.sends().for_each(drop);
                 }
             }
         }
-        node.counters(&mut |name, count| {
-            assert!(name != "open" || count <= 8, "{count} connections");
-        });
+        let open = node.statistics().get("open");
+        assert!(open <= Some(8), "{open:?} connections");
     }
 }

@@ -205,7 +205,7 @@ impl Session<'_> {
             rx.receive(wait, &mut |packet| {
                 let mut frame = out.pool().take_with(packet.bytes);
                 frame.set_arrived(clock.time(packet.at_ns));
-                node.frame(clock.now(), Port(0), frame, out);
+                node.frames(clock.now(), Port(0), &mut vec![frame], out);
                 answers.extend(node.take_answer());
             })?;
             self.leave(false)?;

@@ -18,7 +18,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use node::{Flow, Frame, Node, Out, Port, Time};
+use node::{Flow, Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::segment::{Kind, LONGEST, Segment, WINDOW};
 use smoltcp::socket::tcp::State;
@@ -135,17 +135,8 @@ impl Tcp {
             out.send(CHANNEL, frame);
         });
     }
-}
 
-impl Node for Tcp {
-    fn ports(&self) -> usize {
-        2
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        if port == NETWORK {
-            return self.call(out, |host, inner| host.frame(now, Port(0), frame, inner));
-        }
+    fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
         match Segment::read(&frame) {
             Ok(segment) => self.call(out, |host, inner| {
                 host.segment_of_channel(now, segment, inner)
@@ -157,6 +148,23 @@ impl Node for Tcp {
         }
         out.done(frame);
     }
+}
+
+impl Node for Tcp {
+    fn properties(&self) -> Properties {
+        Properties::of(2)
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        if port == NETWORK {
+            return self.call(out, |host, inner| {
+                host.frames(now, Port(0), frames, inner);
+            });
+        }
+        for frame in frames.drain(..) {
+            self.frame(now, frame, out);
+        }
+    }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.call(out, |host, inner| host.wake(now, inner));
@@ -166,15 +174,12 @@ impl Node for Tcp {
         self.host.next_wake()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.host.counters(visit);
-        visit("bad_segments", self.bad);
+    fn statistics(&self) -> Statistics {
+        let mut statistics = self.host.statistics();
+        statistics.counter("bad_segments", self.bad);
         let drops = self.inner.drops().iter().map(|(_, count)| count);
-        visit("dropped", drops.sum());
-    }
-
-    fn flows(&self, visit: &mut dyn FnMut(Flow)) {
-        self.host.flows(visit);
+        statistics.counter("dropped", drops.sum());
+        statistics
     }
 }
 

@@ -23,7 +23,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use node::{Flow, Frame, Node, Out, Port, Time, When};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use nodes::ConfigError;
 use nodes::distribution::Random;
 use nodes::host::Host as Plain;
@@ -371,7 +371,7 @@ impl Host {
     }
 
     /// Gives a frame to the part that answers for the address it is for.
-    fn answer(&mut self, now: Time, to: Option<IpAddr>, frame: Frame, out: &mut Out) {
+    fn answer(&mut self, to: Option<IpAddr>, frame: Frame, out: &mut Out) {
         let own = &self.net.addresses;
         let place = to.and_then(|to| {
             let mut same = own
@@ -381,34 +381,28 @@ impl Host {
         });
         let answers = &mut self.net.answers;
         match answers.get_mut(place.unwrap_or(0)) {
-            Some(plain) => plain.frame(now, Port(0), frame, out),
+            Some(plain) => plain.frame(frame, out),
             None => out.done(frame),
         }
     }
-}
 
-impl Node for Host {
-    fn ports(&self) -> usize {
-        1
-    }
-
-    fn frame(&mut self, now: Time, _: Port, frame: Frame, out: &mut Out) {
+    fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
         let Some(header) = frame.first_chunk::<ETHERNET>() else {
             return out.done(frame);
         };
         // A group's, or this host's.
         if header[0] & 1 == 0 && header[..6] != self.net.mac {
-            return self.answer(now, None, frame, out);
+            return self.answer(None, frame, out);
         }
         if header[12..14] == ARP {
             self.net.neighbours.hear_arp(&frame, out);
             let target = frame
                 .get(38..42)
                 .and_then(|target| <[u8; 4]>::try_from(target).ok());
-            return self.answer(now, target.map(IpAddr::from), frame, out);
+            return self.answer(target.map(IpAddr::from), frame, out);
         }
         let Some(packet) = ip::read(&frame) else {
-            return self.answer(now, None, frame, out);
+            return self.answer(None, frame, out);
         };
         if packet.protocol == ip::ICMPV6 && !self.is_for_us(packet.destination) {
             // A solicitation is for the group of all whose addresses end alike.
@@ -416,10 +410,10 @@ impl Node for Host {
             let target = frame
                 .get(62..78)
                 .and_then(|target| <[u8; 16]>::try_from(target).ok());
-            return self.answer(now, target.map(IpAddr::from), frame, out);
+            return self.answer(target.map(IpAddr::from), frame, out);
         }
         if !self.is_for_us(packet.destination) {
-            return self.answer(now, None, frame, out);
+            return self.answer(None, frame, out);
         }
         if !ip::is_valid(&frame, &packet) {
             self.bad_checksums += 1;
@@ -445,8 +439,20 @@ impl Node for Host {
                     self.refused += 1;
                     self.net.unreachable(now, &frame, &packet, out);
                 }
-                self.answer(now, Some(packet.destination), frame, out);
+                self.answer(Some(packet.destination), frame, out);
             }
+        }
+    }
+}
+
+impl Node for Host {
+    fn properties(&self) -> Properties {
+        Properties::of(1)
+    }
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, frame, out);
         }
     }
 
@@ -470,29 +476,24 @@ impl Node for Host {
         programs.chain(stack).chain(link).min()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        let mut sums: Vec<(alloc::string::String, u64)> = Vec::new();
+    fn statistics(&self) -> Statistics {
+        let mut all = Statistics::default();
         for plain in &self.net.answers {
-            plain.counters(
-                &mut |name, value| match sums.iter_mut().find(|sum| sum.0 == name) {
+            for (name, value) in plain.statistics().counters {
+                match all.counters.iter_mut().find(|sum| sum.0 == name) {
                     Some(sum) => sum.1 += value,
-                    None => sums.push((name.into(), value)),
-                },
-            );
+                    None => all.counters.push((name, value)),
+                }
+            }
         }
-        for (name, value) in &sums {
-            visit(name, *value);
-        }
-        visit("connections", self.net.opened + self.accepted);
-        visit("refused", self.refused);
-        visit("bad_checksums", self.bad_checksums);
-        visit("open", self.net.connections.count() as u64);
-    }
-
-    fn flows(&self, visit: &mut dyn FnMut(Flow)) {
+        all.counter("connections", self.net.opened + self.accepted);
+        all.counter("refused", self.refused);
+        all.counter("bad_checksums", self.bad_checksums);
+        all.counter("open", self.net.connections.count() as u64);
         for program in &self.programs {
-            program.flows(&self.net, visit);
+            program.flows(&self.net, &mut |flow| all.flows.push(flow));
         }
+        all
     }
 }
 

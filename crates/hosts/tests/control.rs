@@ -1,7 +1,9 @@
 //! Control channels over TCP/IP, between nodes that speak in segments.
 
 use hosts::control::{Config, Tcp};
-use node::{Channel, Frame, Graph, Node, Out, Port, Probability, Rate, Time};
+use node::{
+    Channel, Frame, Graph, Node, Out, Port, Probability, Properties, Rate, Statistics, Time,
+};
 use packet::segment::{Kind, Segment};
 use std::collections::BTreeMap;
 
@@ -33,8 +35,8 @@ impl End {
 }
 
 impl Node for End {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -48,48 +50,52 @@ impl Node for End {
         }
     }
 
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        let segment = Segment::read(&frame).unwrap();
-        let connection = segment.connection;
-        match segment.kind {
-            Kind::Open if self.opens == 0 => End::say(Kind::Open, connection, 0, b"", out),
-            Kind::Open => {
-                let piece = vec![connection as u8; 1000];
-                for n in 0..self.bytes / 1000 {
-                    End::say(Kind::Data, connection, n * 1000, &piece, out);
-                }
-            }
-            Kind::Data => {
-                let entry = self.came.entry(connection).or_default();
-                assert_eq!(segment.count, entry.0);
-                entry.0 += segment.bytes.len() as u32;
-                let came = entry.0;
-                End::say(Kind::Acknowledge, connection, came, b"", out);
-                if self.opens == 0 {
-                    End::say(Kind::Data, connection, segment.count, segment.bytes, out);
-                } else {
-                    assert!(segment.bytes.iter().all(|byte| *byte == connection as u8));
-                    if came == self.bytes {
-                        End::say(Kind::Close, connection, 0, b"", out);
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            let segment = Segment::read(&frame).unwrap();
+            let connection = segment.connection;
+            match segment.kind {
+                Kind::Open if self.opens == 0 => End::say(Kind::Open, connection, 0, b"", out),
+                Kind::Open => {
+                    let piece = vec![connection as u8; 1000];
+                    for n in 0..self.bytes / 1000 {
+                        End::say(Kind::Data, connection, n * 1000, &piece, out);
                     }
                 }
+                Kind::Data => {
+                    let entry = self.came.entry(connection).or_default();
+                    assert_eq!(segment.count, entry.0);
+                    entry.0 += segment.bytes.len() as u32;
+                    let came = entry.0;
+                    End::say(Kind::Acknowledge, connection, came, b"", out);
+                    if self.opens == 0 {
+                        End::say(Kind::Data, connection, segment.count, segment.bytes, out);
+                    } else {
+                        assert!(segment.bytes.iter().all(|byte| *byte == connection as u8));
+                        if came == self.bytes {
+                            End::say(Kind::Close, connection, 0, b"", out);
+                        }
+                    }
+                }
+                Kind::Acknowledge => self.came.entry(connection).or_default().1 = segment.count,
+                Kind::Close => self.closed += 1,
             }
-            Kind::Acknowledge => self.came.entry(connection).or_default().1 = segment.count,
-            Kind::Close => self.closed += 1,
+            out.done(frame);
         }
-        out.done(frame);
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit(
-            "came",
-            self.came.values().map(|came| u64::from(came.0)).sum(),
-        );
-        visit(
-            "acknowledged",
-            self.came.values().map(|came| u64::from(came.1)).sum(),
-        );
-        visit("closed", self.closed);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            (
+                "came",
+                self.came.values().map(|came| u64::from(came.0)).sum(),
+            ),
+            (
+                "acknowledged",
+                self.came.values().map(|came| u64::from(came.1)).sum(),
+            ),
+            ("closed", self.closed),
+        ])
     }
 }
 

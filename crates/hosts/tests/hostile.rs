@@ -3,7 +3,7 @@
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
-use node::{Channel, Frame, Graph, Node, Out, Port, Rate, Time};
+use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Rate, Time};
 use nodes::distribution::{Distribution, Random};
 use packet::checksum::{Pseudo, Sum};
 
@@ -63,19 +63,22 @@ fn mend(frame: &mut Frame) -> Option<()> {
 }
 
 impl Node for Mangler {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
-    fn frame(&mut self, _: Time, port: Port, mut frame: Frame, out: &mut Out) {
-        if self.0.chance(0.1) {
-            let mut copy = out.copy(&frame);
-            self.mangle(&mut copy);
-            out.send(Port(1 - port.0), copy);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for mut frame in frames.drain(..) {
+            if self.0.chance(0.1) {
+                let mut copy = out.copy(&frame);
+                self.mangle(&mut copy);
+                out.send(Port(1 - port.0), copy);
+            }
+            if self.0.chance(0.05) {
+                self.mangle(&mut frame);
+            }
+            out.send(Port(1 - port.0), frame);
         }
-        if self.0.chance(0.05) {
-            self.mangle(&mut frame);
-        }
-        out.send(Port(1 - port.0), frame);
     }
 }
 
@@ -187,7 +190,12 @@ fn random_segments_of_a_channel_do_no_harm() {
         bytes[23] = random.below(3) as u8;
         bytes[25] = random.below(60) as u8;
         let port = Port(u16::from(random.chance(0.01)));
-        tcp.frame(Time::from_us(step), port, Frame::new(&bytes), &mut out);
+        tcp.frames(
+            Time::from_us(step),
+            port,
+            &mut vec![Frame::new(&bytes)],
+            &mut out,
+        );
         tcp.wake(Time::from_us(step), &mut out);
         out.sends().count();
     }

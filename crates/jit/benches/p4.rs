@@ -246,16 +246,16 @@ fn plain_switch(packets: &[Vec<u8>]) -> f64 {
         ..Default::default()
     };
     let mut switch = nodes::switch::Switch::new(config).expect("a good configuration");
-    let mut out = Out::default();
+    let (mut out, mut lot) = (Out::default(), Vec::new());
     let mut teach = packets[0].clone();
     teach[6..12].copy_from_slice(&own_mac().to_be_bytes()[2..]);
     teach[0..6].fill(0xFF);
-    let frame = out.pool().take_with(&teach);
-    switch.frame(Time::ZERO, Port(1), frame, &mut out);
+    lot.push(out.pool().take_with(&teach));
+    switch.frames(Time::ZERO, Port(1), &mut lot, &mut out);
     best(packets.len(), || {
         for packet in packets {
-            let frame = out.pool().take_with(packet);
-            switch.frame(Time::ZERO, Port(0), frame, &mut out);
+            lot.push(out.pool().take_with(packet));
+            switch.frames(Time::ZERO, Port(0), &mut lot, &mut out);
             let sent: Vec<_> = out.sends().collect();
             for departure in sent {
                 out.done(departure.frame);

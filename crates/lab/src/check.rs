@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::file::{ENOUGH, Reader};
 use crate::kinds::Context;
 use crate::plan::Lab;
-use node::{Frame, Graph, GraphError, Node, Out, Port, Rate, Time};
+use node::{GraphError, Properties, Rate};
 
 /// The most ports of all nodes together.
 const MOST_PORTS: usize = 200_000;
@@ -12,22 +12,14 @@ const MOST_PORTS: usize = 200_000;
 impl Reader {
     /// Makes the graph once, to find what is wrong with nodes and ports.
     pub(crate) fn check(&mut self, lab: &Lab) {
-        let mut graph = Graph::default();
+        let mut members: Vec<(&str, Properties)> = Vec::new();
         let mut all = 0;
-        // Nodes that pass frames on before they are in.
-        let mut early = Vec::new();
         for plan in &lab.nodes {
             match plan.kind.make(&plan.config, Context::default()) {
                 Ok(node) => {
-                    let ports = node.ports();
-                    all += ports;
-                    if node.needs().is_some() {
-                        early.push(graph.members.len());
-                    }
-                    graph.add(
-                        plan.name.clone(),
-                        Box::new(Ports(ports, node.may_lack_links())),
-                    );
+                    let properties = node.properties();
+                    all += properties.ports;
+                    members.push((&plan.name, properties));
                 }
                 Err(mut fault) => {
                     if fault.span == plan.config.span {
@@ -42,21 +34,22 @@ impl Reader {
         }
         if all > MOST_PORTS {
             let message = format!("the nodes of a lab have at most {MOST_PORTS} ports together");
-            let span = lab.nodes[graph.members.len() - 1].span.clone();
+            let span = lab.nodes[members.len() - 1].span.clone();
             let fault = Fault::new(span, message);
             self.faults.push(fault.help("make nodes with fewer ports"));
         }
         if !self.faults.is_empty() {
             return;
         }
-        graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
-        for error in graph.check().err().unwrap_or_default() {
+        let links: Vec<_> = lab.links.iter().map(|plan| plan.link.clone()).collect();
+        let checked = node::graph::check(&members, &links);
+        for error in checked.err().unwrap_or_default() {
             let span = match &error {
                 GraphError::NoSuchPort { link, node, .. } => {
                     let plan = &lab.links[*link];
                     let end = plan.link.ends.iter().position(|end| {
                         lab.nodes[end.node.0].name == *node
-                            && end.port.index() >= graph.members[end.node.0].node.ports()
+                            && end.port.index() >= members[end.node.0].1.ports
                     });
                     plan.spans[end.unwrap_or(0)].clone()
                 }
@@ -79,8 +72,11 @@ impl Reader {
             };
             self.faults.push(Fault::new(span, error.to_string()));
         }
-        for node in early {
-            self.one_rate(lab, node);
+        // Nodes that pass frames on before they are in.
+        for (node, (_, properties)) in members.iter().enumerate() {
+            if properties.needs.is_some() {
+                self.one_rate(lab, node);
+            }
         }
     }
 
@@ -108,22 +104,5 @@ impl Reader {
                 fault.help("give all of them one rate, or write `mode = \"store-and-forward\"`"),
             );
         }
-    }
-}
-
-/// In place of a node that was made: all its ports, whether they may lack links, and none of its memory.
-struct Ports(usize, bool);
-
-impl Node for Ports {
-    fn ports(&self) -> usize {
-        self.0
-    }
-
-    fn may_lack_links(&self) -> bool {
-        self.1
-    }
-
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
     }
 }

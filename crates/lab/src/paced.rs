@@ -10,7 +10,7 @@ use live::thread;
 use live::world::{Outside, WorldError};
 use node::histogram::Histogram;
 use node::outcome::{Finish, Spread};
-use node::{Frame, Node, NodeId, Out, Port as NodePort, Time};
+use node::{Frame, Node, NodeId, Out, Port as NodePort, Properties, Time};
 use sim::Sim;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,12 +71,14 @@ struct Door {
 pub(crate) struct Gate(Arc<Mutex<Door>>);
 
 impl Node for Gate {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
 
-    fn frame(&mut self, now: Time, _: NodePort, frame: Frame, _: &mut Out) {
-        lock(&self.0).outbound.push((now, frame));
+    fn frames(&mut self, now: Time, _: NodePort, frames: &mut Vec<Frame>, _: &mut Out) {
+        for frame in frames.drain(..) {
+            lock(&self.0).outbound.push((now, frame));
+        }
     }
 
     fn wake(&mut self, _: Time, out: &mut Out) {

@@ -29,7 +29,9 @@ pub fn node(kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Fault
     let text = format!("kind = {kind:?}\n{keys}");
     let made = make(&text, "");
     match &made {
-        Ok(node) if node.ports() != ports => make(&text, &format!("ports = {ports}")).or(made),
+        Ok(node) if node.properties().ports != ports => {
+            make(&text, &format!("ports = {ports}")).or(made)
+        }
         _ => made,
     }
 }
@@ -97,10 +99,16 @@ mod tests {
 
     #[test]
     fn a_node_has_as_many_ports_as_there_are() {
-        assert_eq!(node("switch", "", 3).unwrap().ports(), 3);
-        assert_eq!(node("delay", "delay = \"5 ms\"", 2).unwrap().ports(), 2);
+        assert_eq!(node("switch", "", 3).unwrap().properties().ports, 3);
+        assert_eq!(
+            node("delay", "delay = \"5 ms\"", 2)
+                .unwrap()
+                .properties()
+                .ports,
+            2
+        );
         // A delay box never has three; the world says so.
-        assert_eq!(node("delay", "", 3).unwrap().ports(), 2);
+        assert_eq!(node("delay", "", 3).unwrap().properties().ports, 2);
     }
 
     #[test]

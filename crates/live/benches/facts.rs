@@ -55,8 +55,8 @@ fn measure(namespace: &Namespace, what: &str) {
         let mut at = 0;
         let ours = best(|| {
             at += 1;
-            let read = feed.read(Time::from_ms(at), &mut |fact| {
-                black_box(fact);
+            let read = feed.read(Time::from_ms(at), &mut |event| {
+                black_box(event);
             });
             read.expect("nothing changes");
         });

@@ -11,7 +11,7 @@ use live::netns::{Namespace, VethEnd, veth};
 use live::pace::{Floor, PaceReport, Pacer, Priority, hurry};
 use live::port::{self, Options, Port, Transmit};
 use node::outcome::{Spread, TimingError};
-use node::{Channel, Frame, Graph, Histogram, Node, Out, Time};
+use node::{Channel, Frame, Graph, Histogram, Node, Out, Properties, Time};
 use packet::capture::PcapWriter;
 use packet::{Departure, Tick};
 use std::os::unix::process::CommandExt;
@@ -269,12 +269,22 @@ impl Bench {
     fn graph(gap: u64, count: u64) -> Option<(String, TimingError)> {
         struct Source(u64, u64, u64);
         impl Node for Source {
-            fn ports(&self) -> usize {
-                1
+            fn properties(&self) -> Properties {
+                Properties::of(1)
             }
-            fn frame(&mut self, _: Time, _: node::Port, frame: Frame, out: &mut Out) {
-                out.done(frame);
+
+            fn frames(
+                &mut self,
+                _: node::Time,
+                _: node::Port,
+                frames: &mut Vec<Frame>,
+                out: &mut Out,
+            ) {
+                for frame in frames.drain(..) {
+                    out.done(frame);
+                }
             }
+
             fn wake(&mut self, now: Time, out: &mut Out) {
                 while let Some(at) = self.next_wake().filter(|&at| at <= now) {
                     let mut frame = out.frame();
@@ -283,6 +293,7 @@ impl Bench {
                     self.0 += 1;
                 }
             }
+
             fn next_wake(&self) -> Option<Time> {
                 (self.0 < self.1).then(|| Time::from_ns(self.2 * (self.0 + 1)))
             }

@@ -13,7 +13,7 @@ use live::clock::now_ns;
 use live::netns::Namespace;
 use live::pace::Pacer;
 use live::port::{Options, Port, Received};
-use node::{Frame, Node, Out};
+use node::{Frame, Node, Out, Properties};
 use packet::capture::PcapWriter;
 use packet::{Departure, Tick};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -366,11 +366,20 @@ impl Bed {
     fn forward(&self, len: usize) {
         struct Wire;
         impl Node for Wire {
-            fn ports(&self) -> usize {
-                2
+            fn properties(&self) -> Properties {
+                Properties::of(2)
             }
-            fn frame(&mut self, _: node::Time, port: node::Port, frame: Frame, out: &mut Out) {
-                out.send(node::Port(port.0 ^ 1), frame);
+
+            fn frames(
+                &mut self,
+                _: node::Time,
+                port: node::Port,
+                frames: &mut Vec<Frame>,
+                out: &mut Out,
+            ) {
+                for frame in frames.drain(..) {
+                    out.send(node::Port(port.0 ^ 1), frame);
+                }
             }
         }
         let mut rows = Vec::new();

@@ -32,8 +32,8 @@ pub use metadata::Metadata;
 
 use answer::{Answer, Answers};
 use metadata::Lines;
-use node::fact::Fact;
-use node::{Frame, Node, Out, Port, Time};
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::line::Form;
 use packet::{Packet, Stamp, Tick, line, record};
 use program::{Program, Setting};
@@ -153,8 +153,6 @@ pub struct Callback {
     now: Time,
     /// When it is looked for answers next.
     look: Time,
-    /// Room for a single packet, used again.
-    one: Vec<Frame>,
     counts: Counts,
 }
 
@@ -199,7 +197,6 @@ impl Callback {
             asked: VecDeque::new(),
             now: Time::ZERO,
             look: Time::ZERO,
-            one: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -399,15 +396,11 @@ fn say(text: Arguments<'_>) {
 }
 
 impl Node for Callback {
-    fn ports(&self) -> usize {
-        2
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        let mut one = std::mem::take(&mut self.one);
-        one.push(frame);
-        self.frames(now, port, &mut one, out);
-        self.one = one;
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: self.metadata.wants_statistics().then_some(self.config.age),
+            ..Properties::of(2)
+        }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
@@ -467,22 +460,20 @@ impl Node for Callback {
         (next < Time::MAX).then_some(next)
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        self.metadata.wants_facts().then_some(self.config.age)
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        self.metadata.record(event);
     }
 
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        self.metadata.record(fact);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.counts.packets);
-        visit("through", self.counts.through);
-        visit("modified", self.counts.modified);
-        visit("injected", self.counts.injected);
-        visit("unanswered", self.counts.unanswered);
-        visit("late_answers", self.counts.late);
-        visit("answers_to_nothing", self.counts.unasked);
-        visit("starts", self.counts.starts);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.counts.packets),
+            ("through", self.counts.through),
+            ("modified", self.counts.modified),
+            ("injected", self.counts.injected),
+            ("unanswered", self.counts.unanswered),
+            ("late_answers", self.counts.late),
+            ("answers_to_nothing", self.counts.unasked),
+            ("starts", self.counts.starts),
+        ])
     }
 }

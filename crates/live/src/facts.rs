@@ -1,13 +1,13 @@
 //! What the kernel knows of interfaces, for nodes: counters, queues, routes and neighbours, by rtnetlink
 //! (paper 004 section 4.2).
 //!
-//! A [`Feed`] tells the same [facts](node::fact) of interfaces that simulated links tell of themselves. What is read
+//! A [`Feed`] tells the same [facts](node::event) of interfaces that simulated links tell of themselves. What is read
 //! each time is asked for by name, in one call, and answered in another: only the counters of those interfaces, disciplines and classes
 //! that there are. Everything else - which these are, their rates, the state of the link, routes and neighbours - is read when
 //! the kernel gives notice that it has changed.
 //!
 //! - An interface's rate is what its driver calls its speed; a veth says 10 Gb/s.
-//! - What waits at a port ([`Queue::class`](node::fact::Queue::class) zero) is what waits in the queueing discipline at the top, which counts
+//! - What waits at a port ([`Queue::class`](node::event::Queue::class) zero) is what waits in the queueing discipline at the top, which counts
 //!   all that is in those below. Its rate is that at which packets leave at most: of the disciplines and classes that shape
 //!   (TBF, HTB's ceilings, HFSC's upper limits, CAKE, netem), or the interface's where that is less or nothing shapes.
 //! - Routes are the unicast routes of the main table, those of several ways once for each.
@@ -20,7 +20,7 @@ mod way;
 
 use crate::interface::Ask;
 use message::Message;
-use node::fact::Fact;
+use node::event::Event;
 use node::{Port, Rate, Time};
 use socket::{Came, Socket, TOGETHER};
 use std::io;
@@ -139,7 +139,7 @@ impl Feed {
     /// # Errors
     /// When an interface has gone, once; and when the system does not tell. Everything else has been told all the same, and
     /// goes on to be.
-    pub fn read(&mut self, now: Time, tell: &mut dyn FnMut(Fact)) -> Result<(), FactsError> {
+    pub fn read(&mut self, now: Time, tell: &mut dyn FnMut(Event)) -> Result<(), FactsError> {
         let mut result = self.poll(now);
         if self.stale != Stale::NOTHING && now >= self.next {
             self.next = now + PAUSE;
@@ -150,8 +150,8 @@ impl Feed {
             way.tell(now, tell);
         }
         for (port, what) in self.table.changes.drain(..) {
-            let taken = now;
-            tell(Fact { taken, port, what });
+            let at = now;
+            tell(Event { at, port, what });
         }
         let mut gone = self.ways.iter_mut().filter(|way| way.gone);
         if let Some(way) = gone.next() {

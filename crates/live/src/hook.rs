@@ -326,7 +326,7 @@ impl Relay {
     pub fn start(config: &Config, nodes: Vec<Box<dyn Node>>) -> Result<Relay, HookError> {
         let threads = u16::try_from(nodes.len()).unwrap_or(u16::MAX);
         let ports = match nodes.first() {
-            Some(node) if threads <= MOST_THREADS => node.ports(),
+            Some(node) if threads <= MOST_THREADS => node.properties().ports,
             _ => return Err(HookError::Bounds("a hook has 1 to 64 threads")),
         };
         if !(1..=MOST_WAITING).contains(&config.length) {
@@ -336,7 +336,7 @@ impl Relay {
         }
         let ways = Ways::find(&config.on, ports)?;
         let filter = config.program()?;
-        let changes = nodes.iter().any(|node| node.changes_frames());
+        let changes = nodes.iter().any(|node| node.properties().changes_frames);
         let manner = Manner {
             length: config.length,
             fail: config.fail,
@@ -387,7 +387,7 @@ impl Relay {
         config: &Config,
         node: Box<dyn Node>,
     ) -> Result<Relay, HookError> {
-        let (ports, given) = (node.ports(), numbers.len());
+        let (ports, given) = (node.properties().ports, numbers.len());
         if given == 0 || given > ways::MOST || (ports != given && ports != given + 1) {
             return Err(HookError::Ports { ports, given });
         }
@@ -399,7 +399,7 @@ impl Relay {
         let manner = Manner {
             length: config.length,
             fail: config.fail,
-            chains: !node.changes_frames() && ports <= 2,
+            chains: !node.properties().changes_frames && ports <= 2,
         };
         let queues: Vec<Queue> = numbers
             .iter()

@@ -204,7 +204,7 @@ pub fn run_with(graph: Graph, options: Options, staff: Staff) -> Result<Ran, Wor
     let mut ports: Vec<Vec<Option<HostPort>>> = graph
         .members
         .iter()
-        .map(|member| (0..member.node.ports()).map(|_| None).collect())
+        .map(|member| (0..member.node.properties().ports).map(|_| None).collect())
         .collect();
     let mut lanes = Vec::with_capacity(2 * links);
     let mut taps = options.taps;
@@ -335,7 +335,7 @@ pub fn on_ports_with(
     until: Option<Time>,
     notice: Option<Notice>,
 ) -> Result<PortsOutcome, WorldError> {
-    let (wanted, given) = (node.ports(), ports.len());
+    let (wanted, given) = (node.properties().ports, ports.len());
     if wanted != given {
         return Err(WorldError::Ports {
             node: wanted,
@@ -396,7 +396,7 @@ fn feed(node: &dyn Node, ports: &[Port]) -> Result<Option<Feed>, WorldError> {
         plain.then_some((node::Port(index as u16), name))
     });
     let names: Vec<_> = names.collect();
-    match node.wants_facts() {
+    match node.properties().statistics_age {
         Some(_) if !names.is_empty() => Ok(Some(Feed::open(&names)?)),
         _ => Ok(None),
     }

@@ -87,13 +87,7 @@ impl Bed {
     }
 
     fn counter(&self, name: &str) -> u64 {
-        let mut found = None;
-        self.node.counters(&mut |known, count| {
-            if known == name {
-                found = Some(count);
-            }
-        });
-        found.unwrap()
+        self.node.statistics().get(name).unwrap()
     }
 }
 
@@ -135,7 +129,7 @@ fn lines_are_changed_dropped_and_sent_beside() {
         (Some(4), false, 0xAB, 3),
     ];
     assert_eq!(seen, wanted);
-    assert_eq!((bed.ended, bed.node.ports()), (vec![3], 2));
+    assert_eq!((bed.ended, bed.node.properties().ports), (vec![3], 2));
 }
 
 /// Whether a program is here; else the test says that it does without.
@@ -209,7 +203,8 @@ fn a_terminal_changes_no_byte_of_the_longest_lines() {
             let mut frame = Frame::new(&bytes);
             frame.set_ticket(Ticket(NonZeroU64::new(number as u64 + 1).unwrap()));
             let now = bed.now();
-            bed.node.frame(now, Port(0), frame, &mut bed.out);
+            bed.node
+                .frames(now, Port(0), &mut vec![frame], &mut bed.out);
             bed.until(number + 1);
         }
         assert_eq!(
@@ -350,7 +345,8 @@ fn nonsense_is_no_answer_and_records_out_of_step_begin_anew() {
     let mut bed = Bed::new(config);
     let mut frame = Frame::new(&[b'\n'; 60]);
     frame.set_ticket(Ticket(NonZeroU64::MIN));
-    bed.node.frame(Time::ZERO, Port(0), frame, &mut bed.out);
+    bed.node
+        .frames(Time::ZERO, Port(0), &mut vec![frame], &mut bed.out);
     bed.until(1);
     assert_eq!(bed.ended, [1]);
 }

@@ -5,8 +5,8 @@ use live::facts::{FactsError, Feed};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::{self, Options};
 use live::world;
-use node::fact::{Fact, Interface, Neighbour, Queue, Route, What};
-use node::{Frame, Node, Out, Port, Rate, Time};
+use node::event::{Event, Interface, Neighbour, Queue, Route, What};
+use node::{Frame, Node, Out, Port, Properties, Rate, Time};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, UdpSocket};
@@ -100,9 +100,10 @@ struct Told {
 fn read(feed: &mut Feed, ms: u64) -> Told {
     let mut told = Told::default();
     let now = Time::from_ms(ms);
-    let result = feed.read(now, &mut |Fact { taken, port, what }| {
-        assert_eq!((port, taken), (Port(1), now));
+    let result = feed.read(now, &mut |Event { at, port, what }| {
+        assert_eq!((port, at), (Port(1), now));
         match what {
+            What::Link(_) => panic!("the world tells of links"),
             What::Interface(interface) => told.interface = interface,
             What::Queue(queue) => {
                 let other = told.queues.insert(queue.class, queue);
@@ -250,7 +251,7 @@ fn an_interface_is_told_as_ip_shows_it() {
     };
     let Interface { received, sent, .. } = told.interface;
     let of =
-        |counts: node::fact::Counts| [counts.packets, counts.bytes, counts.dropped, counts.errors];
+        |counts: node::event::Counts| [counts.packets, counts.bytes, counts.dropped, counts.errors];
     assert_eq!((of(received), of(sent)), (way("rx"), way("tx")));
     assert!(sent.packets >= 10);
     assert_eq!((told.interface.mtu, told.interface.up), (1500, true));
@@ -397,8 +398,8 @@ fn an_interface_that_goes_is_said_once_and_taken_again_when_it_is_back() {
     let look = |feed: &mut Feed, ms: u64| {
         let mut up = [None; 2];
         let mut routes = 0;
-        let result = feed.read(Time::from_ms(ms), &mut |fact| match fact.what {
-            What::Interface(interface) => up[usize::from(fact.port.0)] = Some(interface.up),
+        let result = feed.read(Time::from_ms(ms), &mut |event| match event.what {
+            What::Interface(interface) => up[usize::from(event.port.0)] = Some(interface.up),
             What::Route(route) => routes += if route.there { 1 } else { -1 },
             _ => {}
         });
@@ -426,21 +427,25 @@ fn an_interface_that_goes_is_said_once_and_taken_again_when_it_is_back() {
 }
 
 /// Keeps what it is told.
-struct Listener(Arc<Mutex<Vec<Fact>>>);
+struct Listener(Arc<Mutex<Vec<Event>>>);
 
 impl Node for Listener {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(Time::from_ms(5)),
+            ..Properties::of(1)
+        }
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.done(frame);
+        }
     }
-    fn wants_facts(&self) -> Option<Time> {
-        Some(Time::from_ms(5))
-    }
-    fn fact(&mut self, now: Time, fact: &Fact, _: &mut Out) {
-        assert!(fact.taken <= now);
-        self.0.lock().unwrap().push(*fact);
+
+    fn event(&mut self, now: Time, event: &Event, _: &mut Out) {
+        assert!(event.at <= now);
+        self.0.lock().unwrap().push(*event);
     }
 }
 
@@ -459,7 +464,7 @@ fn a_node_on_an_interface_is_told_of_it() {
     let ended = bed.near.enter(run).unwrap();
     assert!(ended.trouble.is_none());
     let told = told.lock().unwrap();
-    let queues = told.iter().filter_map(|fact| match fact.what {
+    let queues = told.iter().filter_map(|event| match event.what {
         What::Queue(queue) => Some(queue),
         _ => None,
     });
@@ -467,7 +472,7 @@ fn a_node_on_an_interface_is_told_of_it() {
     assert!(queues.len() > 2, "{told:?}");
     let waits = |queue: &Queue| queue.bytes > 0 && queue.rate == bits(8_000);
     assert!(queues.iter().all(waits), "{queues:?}");
-    let route = |fact: &&Fact| matches!(fact.what, What::Route(_));
+    let route = |event: &&Event| matches!(event.what, What::Route(_));
     assert_eq!(told.iter().filter(route).count(), 1);
 }
 

@@ -3,7 +3,9 @@
 use live::netns::NetnsError;
 use live::world::{self, Options, WorldError};
 use node::outcome::{Direction, Finish};
-use node::{Channel, Frame, Graph, Node, Out, Outcome, Port, Probability, Tap, Time};
+use node::{
+    Channel, Frame, Graph, Node, Out, Outcome, Port, Probability, Properties, Statistics, Tap, Time,
+};
 use std::sync::{Arc, Mutex};
 
 /// Sends `count` frames, one each `gap`, and counts what comes back, with the time it took.
@@ -15,18 +17,22 @@ struct Source {
 }
 
 impl Node for Source {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        let number = u64::from_be_bytes(frame[14..22].try_into().unwrap());
-        let left = self.gap * number;
-        self.back
-            .lock()
-            .unwrap()
-            .push((number, frame.arrived() - left));
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            let number = u64::from_be_bytes(frame[14..22].try_into().unwrap());
+            let left = self.gap * number;
+            self.back
+                .lock()
+                .unwrap()
+                .push((number, frame.arrived() - left));
+            out.done(frame);
+        }
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         while self.next < self.count && self.gap * self.next <= now {
             let mut frame = out.frame();
@@ -36,6 +42,7 @@ impl Node for Source {
             self.next += 1;
         }
     }
+
     fn next_wake(&self) -> Option<Time> {
         (self.next < self.count).then(|| self.gap * self.next)
     }
@@ -45,17 +52,21 @@ impl Node for Source {
 struct Echo(Time);
 
 impl Node for Echo {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        assert!(now >= frame.arrived());
-        assert_eq!(frame.len(), 60, "short frames are padded on a link");
-        let at = frame.arrived() + self.0;
-        out.send_at(port, at, frame);
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            assert!(now >= frame.arrived());
+            assert_eq!(frame.len(), 60, "short frames are padded on a link");
+            let at = frame.arrived() + self.0;
+            out.send_at(port, at, frame);
+        }
     }
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("echoed", 7);
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([("echoed", 7)])
     }
 }
 
@@ -197,17 +208,22 @@ fn a_run_ends_when_its_time_is_up() {
 fn a_frame_sent_by_a_port_that_is_not_there_is_a_counted_drop() {
     struct Lost(bool);
     impl Node for Lost {
-        fn ports(&self) -> usize {
-            1
+        fn properties(&self) -> Properties {
+            Properties::of(1)
         }
-        fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-            out.done(frame);
+
+        fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+            for frame in frames.drain(..) {
+                out.done(frame);
+            }
         }
+
         fn wake(&mut self, _: Time, out: &mut Out) {
             self.0 = true;
             out.send(Port(9), Frame::new(&[0; 60]));
             out.send(Port(0), Frame::new(&vec![0; node::frame::LONGEST + 1]));
         }
+
         fn next_wake(&self) -> Option<Time> {
             (!self.0).then_some(Time::ZERO)
         }
@@ -237,13 +253,18 @@ fn a_frame_sent_by_a_port_that_is_not_there_is_a_counted_drop() {
 fn a_panicking_node_ends_the_run_and_leaves_nothing() {
     struct Bad;
     impl Node for Bad {
-        fn ports(&self) -> usize {
-            1
+        fn properties(&self) -> Properties {
+            Properties::of(1)
         }
-        fn frame(&mut self, _: Time, _: Port, _: Frame, _: &mut Out) {}
+
+        fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, _: &mut Out) {
+            for _ in frames.drain(..) {}
+        }
+
         fn wake(&mut self, _: Time, _: &mut Out) {
             panic!("as a node may");
         }
+
         fn next_wake(&self) -> Option<Time> {
             Some(Time::ZERO)
         }

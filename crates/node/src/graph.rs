@@ -1,7 +1,7 @@
 //! A network as data: nodes, and the links between their ports.
 
 use crate::link::Level;
-use crate::{Channel, Node, OscillatorError, Port, Rate};
+use crate::{Channel, Node, OscillatorError, Port, Properties, Rate};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -192,69 +192,82 @@ impl Graph {
     /// # Panics
     /// When a link names a [`NodeId`] that did not come from this graph's [`add`](Graph::add).
     pub fn check(&self) -> Result<(), Vec<GraphError>> {
-        let mut errors = Vec::new();
-        let mut names = BTreeMap::new();
-        for member in &self.members {
-            if names.insert(member.name.as_str(), ()).is_some() {
-                errors.push(GraphError::DuplicateName(member.name.clone()));
-            }
+        let members = self.members.iter();
+        let members = members.map(|member| (member.name.as_str(), member.node.properties()));
+        check(&members.collect::<Vec<_>>(), &self.links)
+    }
+}
+
+/// Finds everything that is wrong with a graph of nodes with these names and properties, which need not be made yet.
+///
+/// # Errors
+/// All that were found, in order of place; never an empty list.
+///
+/// # Panics
+/// When a link names a node that is not there.
+pub fn check(members: &[(&str, Properties)], links: &[Link]) -> Result<(), Vec<GraphError>> {
+    let mut errors = Vec::new();
+    let mut names = BTreeMap::new();
+    for &(name, _) in members {
+        if names.insert(name, ()).is_some() {
+            errors.push(GraphError::DuplicateName(name.into()));
         }
-        let mut used = BTreeMap::new();
-        for (index, link) in self.links.iter().enumerate() {
-            for end in link.ends {
-                let member = &self.members[end.node.0];
-                let (node, port, ports) = (member.name.clone(), end.port, member.node.ports());
-                if end.port.index() >= ports {
-                    errors.push(GraphError::NoSuchPort {
-                        link: index,
-                        node,
-                        port,
-                        ports,
-                    });
-                } else if let Some(first) = used.insert(end, index) {
-                    errors.push(GraphError::PortUsedTwice {
-                        first,
-                        second: index,
-                        node,
-                        port,
-                    });
-                }
-            }
-            if link.channels.iter().any(|channel| channel.queue.is_zero()) {
-                errors.push(GraphError::NoQueue { link: index });
-            }
-            if !link.channels.iter().all(Channel::is_down_in_order) {
-                errors.push(GraphError::Down { link: index });
-            }
-            let faults = link.channels.iter().map(Channel::check_blocks);
-            if let Some(fault) = faults.filter_map(Result::err).next() {
-                errors.push(GraphError::Blocks { link: index, fault });
-            }
-        }
-        for (index, member) in self.members.iter().enumerate() {
-            if member.node.may_lack_links() {
-                continue;
-            }
-            for port in 0..member.node.ports() {
-                let port = Port(port as u16);
-                if !used.contains_key(&End {
-                    node: NodeId(index),
+    }
+    let mut used = BTreeMap::new();
+    for (index, link) in links.iter().enumerate() {
+        for end in link.ends {
+            let (name, Properties { ports, .. }) = members[end.node.0];
+            let (node, port) = (String::from(name), end.port);
+            if end.port.index() >= ports {
+                errors.push(GraphError::NoSuchPort {
+                    link: index,
+                    node,
                     port,
-                }) {
-                    let node = member.name.clone();
-                    errors.push(GraphError::Unconnected {
-                        member: index,
-                        node,
-                        port,
-                    });
-                }
+                    ports,
+                });
+            } else if let Some(first) = used.insert(end, index) {
+                errors.push(GraphError::PortUsedTwice {
+                    first,
+                    second: index,
+                    node,
+                    port,
+                });
             }
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(errors)
+        if link.channels.iter().any(|channel| channel.queue.is_zero()) {
+            errors.push(GraphError::NoQueue { link: index });
         }
+        if !link.channels.iter().all(Channel::is_down_in_order) {
+            errors.push(GraphError::Down { link: index });
+        }
+        let faults = link.channels.iter().map(Channel::check_blocks);
+        if let Some(fault) = faults.filter_map(Result::err).next() {
+            errors.push(GraphError::Blocks { link: index, fault });
+        }
+    }
+    for (index, (name, properties)) in members.iter().enumerate() {
+        if properties.may_lack_links {
+            continue;
+        }
+        for port in 0..properties.ports {
+            let port = Port(port as u16);
+            if !used.contains_key(&End {
+                node: NodeId(index),
+                port,
+            }) {
+                let node = String::from(*name);
+                errors.push(GraphError::Unconnected {
+                    member: index,
+                    node,
+                    port,
+                });
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
     }
 }
 
@@ -265,11 +278,11 @@ mod tests {
 
     struct Ports(usize);
     impl Node for Ports {
-        fn ports(&self) -> usize {
-            self.0
+        fn properties(&self) -> Properties {
+            Properties::of(self.0)
         }
-        fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-            out.drop(frame, "test");
+        fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+            frames.drain(..).for_each(|frame| out.drop(frame, "test"));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The contract between packet functions and the worlds that run them.
 //!
-//! A [`Node`] is told that a frame arrived, or that its alarm went off, and the [`Time`]; it
+//! A [`Node`] is told that frames arrived, or that its alarm went off, and the [`Time`]; it
 //! answers into an [`Out`] that the caller owns. A [`Graph`] is nodes and the links between their
 //! ports, as data. A world - exact simulated time, or Linux interfaces - runs a graph; neither
 //! knows the other. Nothing here does I/O or reads a clock.
@@ -10,7 +10,8 @@
 //! | [`time`] | [`Time`], an integer count of picoseconds; [`Rate`] and exact serialisation times |
 //! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
 //! | [`out`] | [`Out`]: what a node asks the world to do |
-//! | [`fact`] | [`Fact`]: what a world tells a node of queues and interfaces |
+//! | [`event`] | [`Event`]: what a world tells a node of its links, queues and interfaces |
+//! | [`driver`] | [`Driver`]: the rules of the contract, kept for every world |
 //! | [`graph`] | [`Graph`], its checks, and the errors they find |
 //! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
@@ -18,18 +19,20 @@
 //! | [`oscillator`] | [`Oscillator`], what a port's clock is like, as data |
 //!
 //! ```
-//! use node::{Frame, Node, Out, Port, Time};
+//! use node::{Frame, Node, Out, Port, Properties, Time};
 //!
 //! /// Sends every frame back where it came from, one millisecond after it arrived.
 //! struct Boomerang;
 //!
 //! impl Node for Boomerang {
-//!     fn ports(&self) -> usize {
-//!         1
+//!     fn properties(&self) -> Properties {
+//!         Properties::of(1)
 //!     }
-//!     fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
-//!         let at = frame.arrived() + Time::from_ms(1);
-//!         out.send_at(port, at, frame);
+//!     fn frames(&mut self, _now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+//!         for frame in frames.drain(..) {
+//!             let at = frame.arrived() + Time::from_ms(1);
+//!             out.send_at(port, at, frame);
+//!         }
 //!     }
 //! }
 //! ```
@@ -40,7 +43,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod fact;
+pub mod driver;
+pub mod event;
 pub mod frame;
 pub mod graph;
 pub mod histogram;
@@ -50,15 +54,18 @@ pub mod out;
 pub mod outcome;
 pub mod time;
 
-pub use fact::Fact;
+pub use driver::{Driver, Refusal};
+pub use event::Event;
 pub use frame::{Frame, Pool, Ticket};
 pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
 pub use histogram::Histogram;
 pub use link::{Channel, Clocks, Flight, Level, Probability, QueueLimit, Transmitter};
 pub use oscillator::{Oscillator, OscillatorError};
 pub use out::{Departure, Out, When};
-pub use outcome::{Direction, Flow, Outcome, Tap};
+pub use outcome::{Direction, Flow, Outcome, Statistics, Tap};
 pub use time::{Rate, Time};
+
+use alloc::vec::Vec;
 
 /// A port of a node, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,76 +86,26 @@ impl core::fmt::Display for Port {
 
 /// A packet function with no I/O and no clock of its own.
 ///
-/// Rules that every world keeps: the time passed in never decreases from call to call; a port
-/// passed in is below [`ports`](Node::ports); after every call the world asks
+/// A [`Driver`] keeps these rules for every world: the time passed in never decreases from call to call; a port
+/// passed in is below [`ports`](Properties::ports); after every call the world asks
 /// [`next_wake`](Node::next_wake) again. Rules that every node keeps: a spurious wake does no
 /// harm; a bad packet is a counted [drop](Out::drop), never a panic; no call allocates per packet
 /// in steady state (take frames from [`Out::frame`] and [`Out::copy`], give them back with
 /// [`Out::drop`] or by sending them).
 pub trait Node: Send {
-    /// How many ports the node has. Constant over its life.
-    fn ports(&self) -> usize;
+    /// What the node is. Constant over its life.
+    fn properties(&self) -> Properties;
 
-    /// Whether ports of the node may be without a link, as those of a switch are into which nothing is plugged. What it
-    /// sends there is lost, and counted among its drops. Constant over its life.
-    fn may_lack_links(&self) -> bool {
-        false
-    }
-
-    /// A frame has arrived on `port`, whole, or as far as the node [`needs`](Node::needs) it.
+    /// Frames have arrived on `port`, one after the other, whole, or as far as the node [`needs`](Properties::needs)
+    /// them. The node takes all of them out.
     ///
-    /// `now` is when its last bit was in, or the last one that was needed; [`Frame::arrived`] is when its first bit was, and what
-    /// a delay is counted from.
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out);
-
-    /// Frames have arrived on `port`, one after the other, and all are here by `now`: as many calls of
-    /// [`frame`](Node::frame), which a node may do better at once. The list is empty afterwards.
-    fn frames(
-        &mut self,
-        now: Time,
-        port: Port,
-        frames: &mut alloc::vec::Vec<Frame>,
-        out: &mut Out,
-    ) {
-        for frame in frames.drain(..) {
-            self.frame(now, port, frame, out);
-        }
-    }
+    /// All are there by `now`: in exact simulated time one frame comes at a time, and `now` is when its last bit was in,
+    /// or the last one that was needed. [`Frame::arrived`] is when a frame's first bit was, and what a delay is counted from.
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out);
 
     /// The alarm that [`next_wake`](Node::next_wake) asked for has gone off, or some earlier one.
     fn wake(&mut self, now: Time, out: &mut Out) {
         let _ = (now, out);
-    }
-
-    /// The link at a port has gone down, or come up again. Up is what a node takes links for that it was never told of.
-    ///
-    /// What is sent by a port without a link is lost.
-    fn link(&mut self, now: Time, port: Port, up: bool, out: &mut Out) {
-        let _ = (now, port, up, out);
-    }
-
-    /// How old the [facts](fact) may be that the node acts by; `None`, for most nodes, when it acts by none. Constant
-    /// over its life.
-    ///
-    /// With zero it is told anew before every other call.
-    fn wants_facts(&self) -> Option<Time> {
-        None
-    }
-
-    /// Something that the world knows. Before a call of [`frame`](Node::frame), [`frames`](Node::frames) or
-    /// [`wake`](Node::wake), if the facts that the node has are older than it [wants](Node::wants_facts), it is told
-    /// of each port's interface and queue; of routes and neighbours at the beginning and when they change, in worlds
-    /// that have any. Old ones may come late: [`Fact::taken`] says how old they are.
-    fn fact(&mut self, now: Time, fact: &Fact, out: &mut Out) {
-        let _ = (now, fact, out);
-    }
-
-    /// Whether frames may leave this node with other bytes than they came with. Constant over its life.
-    ///
-    /// A world gives a node that never changes any a whole chain of segments as one frame, where the system has it
-    /// so (generic segmentation offload): that may be up to 64 KiB long, and its checksums need not be complete.
-    fn changes_frames(&self) -> bool {
-        true
     }
 
     /// When the node wants to be woken; `None` for not until something arrives.
@@ -159,28 +116,56 @@ pub trait Node: Send {
         None
     }
 
-    /// How many bytes of a frame, from its first, must be in before the node is told of it; `None` for
-    /// all, FCS included. Constant over the node's life.
+    /// Something has happened around the node, or is known of it: see [`event`].
+    fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
+        let _ = (now, event, out);
+    }
+
+    /// The node's counters, by the names its documentation gives them, in a fixed order, and what became of its
+    /// conversations.
     ///
-    /// A world that can - exact simulated time - calls [`frame`](Node::frame) when that byte is in, so
+    /// Drops are not among them: the world has those from [`Out::drops`].
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// How many ports the node has.
+    pub ports: usize,
+    /// Whether ports of the node may be without a link, as those of a switch are into which nothing is plugged. What it
+    /// sends there is lost, and counted among its drops. Default no.
+    pub may_lack_links: bool,
+    /// How old the statistics of interfaces and queues may be that the node acts by; `None`, for most nodes, when it acts
+    /// by none. With zero it is told anew before every other call.
+    pub statistics_age: Option<Time>,
+    /// Whether frames may leave the node with other bytes than they came with. Default yes.
+    ///
+    /// A world gives a node that never changes any a whole chain of segments as one frame, where the system has it
+    /// so (generic segmentation offload): that may be up to 64 KiB long, and its checksums need not be complete.
+    pub changes_frames: bool,
+    /// How many bytes of a frame, from its first, must be in before the node is told of it; `None` for
+    /// all, FCS included.
+    ///
+    /// A world that can - exact simulated time - calls [`frames`](Node::frames) when that byte is in, so
     /// that a cut-through switch may begin to send what still arrives; other worlds deliver whole frames.
     /// The [`Frame`] is whole in any case, and one that fails its FCS is not delivered even so. Not fewer
     /// bytes than it has are needed of a shorter frame. Sending on by a faster link what is not in yet is
     /// for the node to avoid.
-    fn needs(&self) -> Option<usize> {
-        None
-    }
+    pub needs: Option<usize>,
+}
 
-    /// Shows the node's counters, by the names its documentation gives them, in a fixed order.
-    ///
-    /// Drops are not among them: the world has those from [`Out::drops`].
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        let _ = visit;
-    }
-
-    /// Shows what became of the node's conversations, in the order in which they began: of a host with
-    /// programs. Most nodes have none.
-    fn flows(&self, visit: &mut dyn FnMut(outcome::Flow)) {
-        let _ = visit;
+impl Properties {
+    /// Those of most nodes, with `ports` ports.
+    pub const fn of(ports: usize) -> Properties {
+        Properties {
+            ports,
+            may_lack_links: false,
+            statistics_age: None,
+            changes_frames: true,
+            needs: None,
+        }
     }
 }

@@ -13,7 +13,7 @@ pub use luck::Luck;
 pub use transmitter::Transmitter;
 pub use waiting::Waiting;
 
-use crate::fact::{Counts, Interface, Queue};
+use crate::event::{Counts, Interface, Queue};
 use crate::{Oscillator, Rate, Time};
 use alloc::vec::Vec;
 
@@ -138,7 +138,7 @@ impl Channel {
 impl Channel {
     /// What is to be told of this direction to who sends by it, when it has done this much and so much waits. What
     /// came the other way is not in it.
-    pub fn facts(
+    pub fn statistics(
         &self,
         now: Time,
         counters: &LinkCounters,

@@ -40,7 +40,7 @@ pub struct Tap {
     /// Which way.
     pub direction: Direction,
     /// Called when the node at the far end is told of the frame, which is when its last bit is in unless
-    /// the node [needs](crate::Node::needs) less; [`Frame::arrived`] is when its first bit was.
+    /// the node [needs](crate::Properties::needs) less; [`Frame::arrived`] is when its first bit was.
     pub see: Box<See>,
 }
 
@@ -128,6 +128,39 @@ impl Flow {
         match seconds > 0.0 {
             true => 8.0 * self.bytes as f64 / seconds,
             false => 0.0,
+        }
+    }
+}
+
+/// What a node tells of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Its counters, in the order in which its documentation has them.
+    pub counters: Vec<(String, u64)>,
+    /// Its conversations, in the order in which they began. Most nodes have none.
+    pub flows: Vec<Flow>,
+}
+
+impl Statistics {
+    /// Adds a counter.
+    pub fn counter(&mut self, name: &str, value: u64) {
+        self.counters.push((name.into(), value));
+    }
+
+    /// The counter of this name.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let mut counters = self.counters.iter();
+        counters
+            .find(|(known, _)| known == name)
+            .map(|&(_, value)| value)
+    }
+}
+
+impl<const N: usize> From<[(&str, u64); N]> for Statistics {
+    fn from(counters: [(&str, u64); N]) -> Statistics {
+        Statistics {
+            counters: counters.map(|(name, value)| (name.into(), value)).into(),
+            flows: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p wireline-nodes`
 
-use node::{Departure, Frame, Node, Out, Port, Rate, Time};
+use node::{Departure, Frame, Node, Out, Port, Properties, Rate, Time};
 use nodes::filter::Program;
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -26,11 +26,14 @@ fn best(mut run: impl FnMut() -> u64) -> f64 {
 struct Wire;
 
 impl Node for Wire {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
-    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
-        out.send(Port(port.0 ^ 1), frame);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.send(Port(port.0 ^ 1), frame);
+        }
     }
 }
 
@@ -39,26 +42,29 @@ impl Node for Wire {
 struct MapSwitch(BTreeMap<u64, (Time, Port)>);
 
 impl Node for MapSwitch {
-    fn ports(&self) -> usize {
-        64
+    fn properties(&self) -> Properties {
+        Properties::of(64)
     }
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        let number = |mac: &[u8]| {
-            mac.iter()
-                .fold(0, |all: u64, &byte| all << 8 | u64::from(byte))
-        };
-        self.0.insert(number(&frame[6..12]), (now, port));
-        match self.0.get(&number(&frame[..6])) {
-            Some(&(seen, port)) if now - seen < Time::from_secs(300) => out.send(port, frame),
-            _ => out.drop(frame, "unknown"),
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            let number = |mac: &[u8]| {
+                mac.iter()
+                    .fold(0, |all: u64, &byte| all << 8 | u64::from(byte))
+            };
+            self.0.insert(number(&frame[6..12]), (now, port));
+            match self.0.get(&number(&frame[..6])) {
+                Some(&(seen, port)) if now - seen < Time::from_secs(300) => out.send(port, frame),
+                _ => out.drop(frame, "unknown"),
+            }
         }
     }
 }
 
 /// Drives a node with `stations` talking to each other in a scattered order.
 fn drive(node: &mut dyn Node, frames: &[Vec<u8>], stations: u64) -> f64 {
-    let (mut out, mut sent) = (Out::default(), Vec::<Departure>::new());
-    let ports = node.ports().min(64) as u64;
+    let (mut out, mut sent, mut lot) = (Out::default(), Vec::<Departure>::new(), Vec::new());
+    let ports = node.properties().ports.min(64) as u64;
     let (mut random, mut now) = (1u64, Time::ZERO);
     let mut round = |node: &mut dyn Node, count: u64| {
         for n in 0..count {
@@ -71,7 +77,8 @@ fn drive(node: &mut dyn Node, frames: &[Vec<u8>], stations: u64) -> f64 {
             frame[8..12].copy_from_slice(&(source as u32).to_be_bytes());
             now += Time::from_ps(67_200);
             frame.set_arrived(now);
-            node.frame(now, Port((source % ports) as u16), frame, &mut out);
+            lot.push(frame);
+            node.frames(now, Port((source % ports) as u16), &mut lot, &mut out);
             sent.extend(out.sends());
             sent.drain(..)
                 .for_each(|departure| out.pool().give(departure.frame));

@@ -8,7 +8,8 @@
 //! its last bit is in: the tap costs one serialisation time.
 
 use alloc::boxed::Box;
-use node::{Frame, Node, Out, Port, Time};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// What a capture is made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,23 +52,24 @@ impl Capture {
 }
 
 impl Node for Capture {
-    fn ports(&self) -> usize {
-        if self.tap { 2 } else { 1 }
+    fn properties(&self) -> Properties {
+        Properties::of(if self.tap { 2 } else { 1 })
     }
 
-    fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        self.recorder.record(port, &frame);
-        if self.tap {
-            out.send(Port(port.0 ^ 1), frame);
-        } else {
-            out.done(frame);
+    fn frames(&mut self, _now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.packets += 1;
+            self.bytes += frame.len() as u64;
+            self.recorder.record(port, &frame);
+            if self.tap {
+                out.send(Port(port.0 ^ 1), frame);
+            } else {
+                out.done(frame);
+            }
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([("packets", self.packets), ("bytes", self.bytes)])
     }
 }

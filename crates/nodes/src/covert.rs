@@ -31,7 +31,8 @@ pub use modulate::Modulator;
 use crate::ConfigError;
 use alloc::boxed::Box;
 use alloc::string::String;
-use node::{Frame, Node, Out, Port, Rate, Time, link};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time, link};
 
 /// The least epsilon and what it must leave: gaps of 12 idles and more.
 const LEAST_GAP: u32 = link::GAP as u32;
@@ -186,16 +187,6 @@ impl Covert {
             work,
         })
     }
-}
-
-impl Node for Covert {
-    fn ports(&self) -> usize {
-        match self.work {
-            Work::Encode(_) => 2,
-            _ if self.tap => 2,
-            _ => 1,
-        }
-    }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         if port != Port(0) {
@@ -221,27 +212,45 @@ impl Node for Covert {
             false => out.done(frame),
         }
     }
+}
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
+impl Node for Covert {
+    fn properties(&self) -> Properties {
+        Properties::of(match self.work {
+            Work::Encode(_) => 2,
+            _ if self.tap => 2,
+            _ => 1,
+        })
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        statistics.counter("packets", self.packets);
         match &self.work {
             Work::Encode(modulator) => {
-                visit("bits", modulator.bits());
-                visit("uncoded", modulator.uncoded());
+                statistics.counter("bits", modulator.bits());
+                statistics.counter("uncoded", modulator.uncoded());
             }
             Work::Decode(demodulator, _) => {
                 let heard = demodulator.heard();
-                visit("bits", heard.bits);
-                visit("uncoded", heard.uncoded);
-                visit("chunks", heard.found.chunks);
-                visit("failed", heard.found.failed);
-                visit("bit_errors", heard.found.bit_errors);
-                visit("messages", heard.found.messages);
+                statistics.counter("bits", heard.bits);
+                statistics.counter("uncoded", heard.uncoded);
+                statistics.counter("chunks", heard.found.chunks);
+                statistics.counter("failed", heard.found.failed);
+                statistics.counter("bit_errors", heard.found.bit_errors);
+                statistics.counter("messages", heard.found.messages);
             }
             Work::Detect(watch) => {
-                visit("windows", watch.windows());
-                visit("suspicious", watch.suspicious());
+                statistics.counter("windows", watch.windows());
+                statistics.counter("suspicious", watch.suspicious());
             }
         }
+        statistics
     }
 }

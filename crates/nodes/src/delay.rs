@@ -34,8 +34,9 @@ pub use spec::{Spec, SpecError};
 
 use crate::ConfigError;
 use alloc::format;
+use alloc::vec::Vec;
 use line::Line;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use spec::Lag;
 
 /// Frames that may be under way in each direction, where a SPEC does not say.
@@ -104,15 +105,38 @@ impl Delay {
     pub fn under_way(&self) -> [usize; 2] {
         [self.lines[0].under_way(), self.lines[1].under_way()]
     }
+
+    /// What has come, in each direction.
+    pub fn totals(&self) -> [Totals; 2] {
+        let totals = |line: &Line| Totals {
+            packets: line.counts.packets,
+            bytes: line.counts.bytes,
+            lost: line.counts.lost,
+        };
+        [totals(&self.lines[0]), totals(&self.lines[1])]
+    }
+}
+
+/// What has come in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Frames.
+    pub packets: u64,
+    /// Bytes of those, without FCS.
+    pub bytes: u64,
+    /// Frames lost as asked.
+    pub lost: u64,
 }
 
 impl Node for Delay {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
 
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.lines[port.index()].frame(now, frame, out);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.lines[port.index()].frame(now, frame, out);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -126,29 +150,31 @@ impl Node for Delay {
         wakes.min()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
         let [forth, back] = [&self.lines[0].counts, &self.lines[1].counts];
-        visit("packets", forth.packets + back.packets);
-        visit("bytes", forth.bytes + back.bytes);
-        visit("most_held", forth.most_held.max(back.most_held) as u64);
-        visit("forth_packets", forth.packets);
-        visit("forth_bytes", forth.bytes);
-        visit("forth_lost", forth.lost);
-        visit("forth_dropped", forth.dropped);
-        visit("forth_marked", forth.marked);
-        visit("forth_duplicated", forth.duplicated);
-        visit("forth_corrupted", forth.corrupted);
-        visit("forth_reordered", forth.reordered);
-        visit("forth_held", self.lines[0].held() as u64);
-        visit("back_packets", back.packets);
-        visit("back_bytes", back.bytes);
-        visit("back_lost", back.lost);
-        visit("back_dropped", back.dropped);
-        visit("back_marked", back.marked);
-        visit("back_duplicated", back.duplicated);
-        visit("back_corrupted", back.corrupted);
-        visit("back_reordered", back.reordered);
-        visit("back_held", self.lines[1].held() as u64);
+        statistics.counter("packets", forth.packets + back.packets);
+        statistics.counter("bytes", forth.bytes + back.bytes);
+        statistics.counter("most_held", forth.most_held.max(back.most_held) as u64);
+        statistics.counter("forth_packets", forth.packets);
+        statistics.counter("forth_bytes", forth.bytes);
+        statistics.counter("forth_lost", forth.lost);
+        statistics.counter("forth_dropped", forth.dropped);
+        statistics.counter("forth_marked", forth.marked);
+        statistics.counter("forth_duplicated", forth.duplicated);
+        statistics.counter("forth_corrupted", forth.corrupted);
+        statistics.counter("forth_reordered", forth.reordered);
+        statistics.counter("forth_held", self.lines[0].held() as u64);
+        statistics.counter("back_packets", back.packets);
+        statistics.counter("back_bytes", back.bytes);
+        statistics.counter("back_lost", back.lost);
+        statistics.counter("back_dropped", back.dropped);
+        statistics.counter("back_marked", back.marked);
+        statistics.counter("back_duplicated", back.duplicated);
+        statistics.counter("back_corrupted", back.corrupted);
+        statistics.counter("back_reordered", back.reordered);
+        statistics.counter("back_held", self.lines[1].held() as u64);
+        statistics
     }
 }
 

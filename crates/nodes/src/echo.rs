@@ -11,7 +11,8 @@
 //! not IP, or is cut short, has only its MAC addresses swapped.
 
 use crate::{ConfigError, wire};
-use node::{Frame, Node, Out, Port, Time};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// Which addresses change places; each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,12 +79,6 @@ impl Echo {
             bytes: 0,
         })
     }
-}
-
-impl Node for Echo {
-    fn ports(&self) -> usize {
-        self.config.ports.into()
-    }
 
     fn frame(&mut self, _now: Time, port: Port, mut frame: Frame, out: &mut Out) {
         if frame.len() < wire::ETHERNET {
@@ -95,10 +90,21 @@ impl Node for Echo {
         self.bytes += frame.len() as u64;
         out.send(port, frame);
     }
+}
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
+impl Node for Echo {
+    fn properties(&self) -> Properties {
+        Properties::of(self.config.ports.into())
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([("packets", self.packets), ("bytes", self.bytes)])
     }
 }
 

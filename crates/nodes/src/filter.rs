@@ -14,7 +14,8 @@
 pub use packet::bpf::{Instruction, Program, ProgramError};
 
 use alloc::string::String;
-use node::{Frame, Node, Out, Port, Time};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// What becomes of matching frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,32 +93,36 @@ impl Filter {
 }
 
 impl Node for Filter {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
 
-    fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        let passes = if port.0 == 1 && self.back == Back::Pass {
-            true
-        } else {
-            let matched = self.program.run(&frame) != 0;
-            self.matched += u64::from(matched);
-            matched == (self.matching == Matching::Keep)
-        };
-        if passes {
-            self.passed += 1;
-            out.send(Port(port.0 ^ 1), frame);
-        } else {
-            out.drop(frame, "filtered out");
+    fn frames(&mut self, _now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.packets += 1;
+            self.bytes += frame.len() as u64;
+            let passes = if port.0 == 1 && self.back == Back::Pass {
+                true
+            } else {
+                let matched = self.program.run(&frame) != 0;
+                self.matched += u64::from(matched);
+                matched == (self.matching == Matching::Keep)
+            };
+            if passes {
+                self.passed += 1;
+                out.send(Port(port.0 ^ 1), frame);
+            } else {
+                out.drop(frame, "filtered out");
+            }
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("matched", self.matched);
-        visit("passed", self.passed);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("matched", self.matched),
+            ("passed", self.passed),
+        ])
     }
 }

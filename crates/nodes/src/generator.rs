@@ -44,7 +44,7 @@ pub use size::{IMIX, LogNormal, Sizes, V_SIZE};
 use crate::ConfigError;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use pace::Pace;
 use replay::Replay;
 use size::Choice;
@@ -196,13 +196,15 @@ impl Generator {
 }
 
 impl Node for Generator {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
 
-    fn frame(&mut self, _now: Time, _port: Port, frame: Frame, out: &mut Out) {
-        self.received += 1;
-        out.done(frame);
+    fn frames(&mut self, _now: Time, _port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.received += 1;
+            out.done(frame);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -232,13 +234,15 @@ impl Node for Generator {
         self.wake_at
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        statistics.counter("packets", self.packets);
+        statistics.counter("bytes", self.bytes);
         if let Content::Replay(replay) = &self.content {
-            visit("loops", replay.begun());
+            statistics.counter("loops", replay.begun());
         }
-        visit("received", self.received);
+        statistics.counter("received", self.received);
+        statistics
     }
 }
 

@@ -14,8 +14,9 @@
 //! [`vlan`](crate::vlan) node in front takes tags off.
 
 use crate::wire;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::checksum::{self, Sum};
 
 /// Where the IP header begins.
@@ -266,12 +267,9 @@ fn pseudo_sum(packet: &[u8]) -> Sum {
         .plus(&[0, packet[6]])
 }
 
-impl Node for Host {
-    fn ports(&self) -> usize {
-        1
-    }
-
-    fn frame(&mut self, _now: Time, port: Port, mut frame: Frame, out: &mut Out) {
+impl Host {
+    /// Answers one frame that has arrived on the only port.
+    pub fn frame(&mut self, mut frame: Frame, out: &mut Out) {
         self.packets += 1;
         match self.answer(&mut frame) {
             Some(Answer::Arp) => self.arp += 1,
@@ -284,15 +282,29 @@ impl Node for Host {
                 return;
             }
         }
-        out.send(port, frame);
+        out.send(Port(0), frame);
+    }
+}
+
+impl Node for Host {
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("arp", self.arp);
-        visit("neighbours", self.neighbours);
-        visit("pings", self.pings);
-        visit("echoes", self.echoes);
-        visit("ignored", self.ignored);
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("arp", self.arp),
+            ("neighbours", self.neighbours),
+            ("pings", self.pings),
+            ("echoes", self.echoes),
+            ("ignored", self.ignored),
+        ])
     }
 }

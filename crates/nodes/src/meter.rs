@@ -22,7 +22,7 @@ pub use sequence::{Order, WINDOW};
 use crate::capture::Recorder;
 use crate::probe::{self, Probe};
 use alloc::vec::Vec;
-use node::{Frame, Histogram, Node, Out, Port, Time};
+use node::{Frame, Histogram, Node, Out, Port, Properties, Time};
 use sequence::Sequence;
 
 /// Streams whose order is followed at once; probes of further ones are only counted.
@@ -241,29 +241,32 @@ impl Meter {
 }
 
 impl Node for Meter {
-    fn ports(&self) -> usize {
-        if self.tap { 2 } else { 1 }
+    fn properties(&self) -> Properties {
+        Properties::of(if self.tap { 2 } else { 1 })
     }
 
-    fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.statistics.observe(frame.arrived(), &frame);
-        if self.tap {
-            out.send(Port(port.0 ^ 1), frame);
-        } else {
-            out.done(frame);
+    fn frames(&mut self, _now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.statistics.observe(frame.arrived(), &frame);
+            if self.tap {
+                out.send(Port(port.0 ^ 1), frame);
+            } else {
+                out.done(frame);
+            }
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> node::Statistics {
+        let mut counts = node::Statistics::default();
         let statistics = &self.statistics;
         let order = statistics.order();
-        visit("packets", statistics.packets);
-        visit("bytes", statistics.bytes);
-        visit("probes", statistics.probes);
-        visit("lost", order.lost);
-        visit("reordered", order.reordered);
-        visit("duplicates", order.duplicates);
-        visit("stale", order.stale);
+        counts.counter("packets", statistics.packets);
+        counts.counter("bytes", statistics.bytes);
+        counts.counter("probes", statistics.probes);
+        counts.counter("lost", order.lost);
+        counts.counter("reordered", order.reordered);
+        counts.counter("duplicates", order.duplicates);
+        counts.counter("stale", order.stale);
         for (names, summary) in [
             (
                 ["gap_mean_ps", "gap_sd_ps", "gap_min_ps", "gap_max_ps"],
@@ -281,12 +284,13 @@ impl Node for Meter {
         ] {
             if summary.count > 0 {
                 // Rounded to the nearest picosecond.
-                visit(names[0], (summary.mean + 0.5) as u64);
-                visit(names[1], (summary.sd + 0.5) as u64);
-                visit(names[2], summary.min);
-                visit(names[3], summary.max);
+                counts.counter(names[0], (summary.mean + 0.5) as u64);
+                counts.counter(names[1], (summary.sd + 0.5) as u64);
+                counts.counter(names[2], summary.min);
+                counts.counter(names[3], summary.max);
             }
         }
-        visit("early", statistics.early);
+        counts.counter("early", statistics.early);
+        counts
     }
 }

@@ -10,7 +10,8 @@
 //! a port that is too slow for both directions loses copies in its link's queue, not the traffic.
 
 use crate::ConfigError;
-use node::{Frame, Node, Out, Port, Time};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// Which frames are copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,12 +79,6 @@ impl Mirror {
             copied: 0,
         })
     }
-}
-
-impl Node for Mirror {
-    fn ports(&self) -> usize {
-        2 + usize::from(self.config.copies)
-    }
 
     fn frame(&mut self, _now: Time, port: Port, frame: Frame, out: &mut Out) {
         if port.0 > 1 {
@@ -106,10 +101,24 @@ impl Node for Mirror {
         }
         out.send(Port(port.0 ^ 1), frame);
     }
+}
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("copied", self.copied);
+impl Node for Mirror {
+    fn properties(&self) -> Properties {
+        Properties::of(2 + usize::from(self.config.copies))
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("copied", self.copied),
+        ])
     }
 }

@@ -29,7 +29,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use message::{Heard, Messages};
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Time};
 
 /// Probes that an answer is still known of; sequence numbers have 16 bits.
 const WINDOW: usize = 1 << 15;
@@ -358,14 +358,8 @@ impl Ping {
             _ => {}
         }
     }
-}
 
-impl Node for Ping {
-    fn ports(&self) -> usize {
-        1
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+    fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
         match self.messages.hear(&frame) {
             Heard::NextHop(mac) if self.next_hop.is_none() => {
                 self.next_hop = Some(mac);
@@ -379,12 +373,24 @@ impl Node for Ping {
             Heard::Unreachable => self.unreachable += 1,
             _ => {
                 if let Some(host) = &mut self.host {
-                    host.frame(now, port, frame, out);
+                    host.frame(frame, out);
                     return;
                 }
             }
         }
         out.done(frame);
+    }
+}
+
+impl Node for Ping {
+    fn properties(&self) -> Properties {
+        Properties::of(1)
+    }
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, frame, out);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -403,21 +409,23 @@ impl Node for Ping {
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> node::Statistics {
+        let mut counts = node::Statistics::default();
         let statistics = &self.statistics;
-        visit("sent", self.sent);
-        visit("answered", statistics.answered);
-        visit("lost", self.sent - statistics.answered);
-        visit("late", statistics.late);
-        visit("duplicates", statistics.duplicates);
-        visit("unreachable", self.unreachable);
-        visit("resolved", u64::from(self.is_resolved()));
-        visit("rtt_min_ps", statistics.rtt.min());
-        visit("rtt_mean_ps", statistics.mean() as u64);
-        visit("rtt_median_ps", statistics.rtt.value_at(1, 2));
-        visit("rtt_p99_ps", statistics.rtt.value_at(99, 100));
-        visit("rtt_max_ps", statistics.rtt.max());
-        visit("rtt_sd_ps", statistics.sd() as u64);
-        visit("rtt_jitter_ps", statistics.jitter() as u64);
+        counts.counter("sent", self.sent);
+        counts.counter("answered", statistics.answered);
+        counts.counter("lost", self.sent - statistics.answered);
+        counts.counter("late", statistics.late);
+        counts.counter("duplicates", statistics.duplicates);
+        counts.counter("unreachable", self.unreachable);
+        counts.counter("resolved", u64::from(self.is_resolved()));
+        counts.counter("rtt_min_ps", statistics.rtt.min());
+        counts.counter("rtt_mean_ps", statistics.mean() as u64);
+        counts.counter("rtt_median_ps", statistics.rtt.value_at(1, 2));
+        counts.counter("rtt_p99_ps", statistics.rtt.value_at(99, 100));
+        counts.counter("rtt_max_ps", statistics.rtt.max());
+        counts.counter("rtt_sd_ps", statistics.sd() as u64);
+        counts.counter("rtt_jitter_ps", statistics.jitter() as u64);
+        counts
     }
 }

@@ -5,7 +5,8 @@
 //! - **Counters:** `packets`; `bytes`, without FCS.
 
 use crate::ConfigError;
-use node::{Frame, Node, Out, Port, Time};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// What a sink is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,18 +52,19 @@ impl Sink {
 }
 
 impl Node for Sink {
-    fn ports(&self) -> usize {
-        self.ports.into()
+    fn properties(&self) -> Properties {
+        Properties::of(self.ports.into())
     }
 
-    fn frame(&mut self, _now: Time, _port: Port, frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        out.done(frame);
+    fn frames(&mut self, _now: Time, _port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.packets += 1;
+            self.bytes += frame.len() as u64;
+            out.done(frame);
+        }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([("packets", self.packets), ("bytes", self.bytes)])
     }
 }

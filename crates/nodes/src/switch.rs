@@ -31,8 +31,9 @@ pub use fabric::{Arbitration, Mode};
 
 use crate::{ConfigError, wire};
 use alloc::format;
+use alloc::vec::Vec;
 use fabric::Fabric;
-use node::{Frame, Node, Out, Port, Time, When};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use table::{Learned, Table};
 
 /// The VLAN of a frame without a tag.
@@ -202,12 +203,6 @@ impl Switch {
             When::At(at) => out.send_at(to, at, frame),
         }
     }
-}
-
-impl Node for Switch {
-    fn ports(&self) -> usize {
-        self.config.ports.into()
-    }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         let Some((destination, source)) = wire::addresses(&frame) else {
@@ -233,19 +228,34 @@ impl Node for Switch {
             None => self.flood(now, port, frame, out),
         }
     }
+}
 
-    fn needs(&self) -> Option<usize> {
-        let least = if self.config.vlan_aware { 18 } else { 14 };
-        let header = self.config.header.unwrap_or(least);
-        (self.config.mode == Mode::CutThrough).then_some(header.into())
+impl Node for Switch {
+    fn properties(&self) -> Properties {
+        Properties {
+            needs: {
+                let least = if self.config.vlan_aware { 18 } else { 14 };
+                let header = self.config.header.unwrap_or(least);
+                (self.config.mode == Mode::CutThrough).then_some(header.into())
+            },
+            ..Properties::of(self.config.ports.into())
+        }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("flooded", self.flooded);
-        visit("learned", self.learned);
-        visit("moved", self.moved);
-        visit("not_learned", self.not_learned);
-        visit("stations", self.table.len() as u64);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("flooded", self.flooded),
+            ("learned", self.learned),
+            ("moved", self.moved),
+            ("not_learned", self.not_learned),
+            ("stations", self.table.len() as u64),
+        ])
     }
 }

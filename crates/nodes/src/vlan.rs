@@ -18,7 +18,7 @@
 use crate::{ConfigError, wire};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// Bytes of the MAC addresses, and of a tag.
 const ADDRESSES: usize = 12;
@@ -203,12 +203,6 @@ impl Vlan {
         self.tagged += 1;
         Ok(())
     }
-}
-
-impl Node for Vlan {
-    fn ports(&self) -> usize {
-        2
-    }
 
     fn frame(&mut self, _now: Time, port: Port, mut frame: Frame, out: &mut Out) {
         if frame.len() < wire::ETHERNET {
@@ -227,13 +221,27 @@ impl Node for Vlan {
         }
         out.send(Port(port.0 ^ 1), frame);
     }
+}
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("tagged", self.tagged);
-        visit("untagged", self.untagged);
-        visit("translated", self.translated);
-        visit("passed", self.passed);
+impl Node for Vlan {
+    fn properties(&self) -> Properties {
+        Properties::of(2)
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("tagged", self.tagged),
+            ("untagged", self.untagged),
+            ("translated", self.translated),
+            ("passed", self.passed),
+        ])
     }
 }
 

@@ -9,7 +9,7 @@ static ALLOCATOR: allocations::Counting = allocations::Counting;
 fn turn(
     node: &mut dyn Node,
     out: &mut Out,
-    sent: &mut Vec<Departure>,
+    (sent, lot): (&mut Vec<Departure>, &mut Vec<Frame>),
     round: u64,
     template: &[u8],
 ) {
@@ -24,12 +24,13 @@ fn turn(
     frame[5] = (round / 3 % 8) as u8;
     frame.set_arrived(now);
     let port = Port((round % 2) as u16);
-    let port = if port.index() < node.ports() {
+    let port = if port.index() < node.properties().ports {
         port
     } else {
         Port(0)
     };
-    node.frame(now, port, frame, out);
+    lot.push(frame);
+    node.frames(now, port, lot, out);
     give_back(out, sent);
 }
 
@@ -164,10 +165,26 @@ fn template() -> Vec<u8> {
 fn in_steady_state_no_frame_costs_an_allocation() {
     let template = template();
     for (name, mut node) in nodes() {
-        let (mut out, mut sent) = (Out::default(), Vec::new());
-        (0..5_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
+        let (mut out, mut sent, mut lot) = (Out::default(), Vec::new(), Vec::new());
+        (0..5_000).for_each(|round| {
+            turn(
+                &mut *node,
+                &mut out,
+                (&mut sent, &mut lot),
+                round,
+                &template,
+            )
+        });
         let before = allocations::of_this_thread();
-        (5_000..20_000).for_each(|round| turn(&mut *node, &mut out, &mut sent, round, &template));
+        (5_000..20_000).for_each(|round| {
+            turn(
+                &mut *node,
+                &mut out,
+                (&mut sent, &mut lot),
+                round,
+                &template,
+            )
+        });
         let allocations = allocations::of_this_thread() - before;
         assert_eq!(allocations, 0, "{name}: in 15,000 rounds");
     }

@@ -56,19 +56,13 @@ impl Side {
             // As a live port does: each side has buffers of its own.
             let copy = other.out.pool().take_with(&frame);
             self.out.done(frame);
-            other.timed(|node, out| node.frame(now, Port(0), copy, out));
+            other.timed(|node, out| node.frames(now, Port(0), &mut vec![copy], out));
         }
         any
     }
 
     fn count(&self, wanted: &str) -> u64 {
-        let mut found = 0;
-        self.node.counters(&mut |name, count| {
-            if name == wanted {
-                found = count;
-            }
-        });
-        found
+        self.node.statistics().get(wanted).unwrap_or_default()
     }
 }
 

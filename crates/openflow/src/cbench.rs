@@ -30,7 +30,7 @@ use alloc::format;
 use alloc::string::String;
 
 use alloc::vec::Vec;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use station::{Asked, Template, answered, descriptions};
 
 const PORT: Port = Port(0);
@@ -498,14 +498,16 @@ impl Cbench {
 }
 
 impl Node for Cbench {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
 
-    fn frame(&mut self, now: Time, _port: Port, frame: Frame, out: &mut Out) {
-        self.now = self.now.max(now);
-        let batch = self.channels.frame(self.now, PORT, frame);
-        self.work(batch, out);
+    fn frames(&mut self, now: Time, _port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.now = self.now.max(now);
+            let batch = self.channels.frame(self.now, PORT, frame);
+            self.work(batch, out);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -531,7 +533,8 @@ impl Node for Cbench {
         own.into_iter().chain(self.channels.next_wake()).min()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
         let own = &self.counters;
         for (name, count) in [
             ("packet_ins", own.packet_ins),
@@ -539,7 +542,8 @@ impl Node for Cbench {
             ("repeated", own.repeated),
             ("lost", own.lost),
         ] {
-            visit(name, count);
+            statistics.counter(name, count);
         }
+        statistics
     }
 }

@@ -52,7 +52,8 @@ use crate::version::Version;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use handle::Pending;
-use node::{Frame, Node, Out, Port, Time};
+use node::Statistics;
+use node::{Frame, Node, Out, Port, Properties, Time};
 
 /// How long a switch may take to say what it is, from its hello on.
 const INTRODUCTION: Time = Time::from_secs(10);
@@ -505,14 +506,16 @@ impl Controller {
 }
 
 impl Node for Controller {
-    fn ports(&self) -> usize {
-        self.ports
+    fn properties(&self) -> Properties {
+        Properties::of(self.ports)
     }
 
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.now = self.now.max(now);
-        let batch = self.channels.frame(self.now, port, frame);
-        self.work(batch, out);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.now = self.now.max(now);
+            let batch = self.channels.frame(self.now, port, frame);
+            self.work(batch, out);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -535,10 +538,10 @@ impl Node for Controller {
         apps.chain(self.channels.next_wake()).chain(stranger).min()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> Statistics {
         let channels = self.channels.counters();
         let own = &self.counters;
-        for (name, count) in [
+        let mut statistics = Statistics::from([
             ("switches", self.network.switches().count() as u64),
             ("packet_ins", own.packet_ins),
             ("flow_mods", own.flow_mods),
@@ -548,12 +551,11 @@ impl Node for Controller {
             ("nonsense", own.nonsense),
             ("connections_opened", channels.opened),
             ("connections_closed", channels.closed),
-        ] {
-            visit(name, count);
-        }
+        ]);
         for app in &self.apps {
-            app.counters(visit);
+            app.counters(&mut |name, count| statistics.counter(name, count));
         }
+        statistics
     }
 }
 

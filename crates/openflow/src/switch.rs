@@ -60,7 +60,7 @@ use alloc::vec::Vec;
 use buffers::Buffers;
 use datapath::Datapath;
 use learning::Learning;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use ports::DataPort;
 use queues::{Queue, Queues};
 use session::Session;
@@ -208,35 +208,24 @@ impl Switch {
 }
 
 impl Node for Switch {
-    fn ports(&self) -> usize {
-        let Config {
-            ports,
-            controllers,
-            listeners,
-            ..
-        } = self.config;
-        usize::from(ports) + usize::from(controllers) + usize::from(listeners)
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        if port.0 < self.config.ports {
-            self.counters.packets += 1;
-            self.datapath.receive(now, port.index(), frame, out);
-            if self.has_news() {
-                self.tell(now, out);
-                self.channels.flush(out);
-            }
-            return;
-        }
-        let batch = self.channels.frame(now, port, frame);
-        self.work(now, batch, out);
+    fn properties(&self) -> Properties {
+        Properties::of({
+            let Config {
+                ports,
+                controllers,
+                listeners,
+                ..
+            } = self.config;
+            usize::from(ports) + usize::from(controllers) + usize::from(listeners)
+        })
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         if port.0 >= self.config.ports {
-            frames
-                .drain(..)
-                .for_each(|frame| self.frame(now, port, frame, out));
+            for frame in frames.drain(..) {
+                let batch = self.channels.frame(now, port, frame);
+                self.work(now, batch, out);
+            }
             return;
         }
         // So many that what there is to tell does not pile up.
@@ -251,7 +240,10 @@ impl Node for Switch {
         }
     }
 
-    fn link(&mut self, _now: Time, port: Port, up: bool, out: &mut Out) {
+    fn event(&mut self, _now: Time, event: &node::Event, out: &mut Out) {
+        let (node::event::What::Link(up), port) = (event.what, event.port) else {
+            return;
+        };
         // Without the link to a controller there is silence, and that is found out.
         let Some(own) = self.datapath.ports.get_mut(port.index()) else {
             return;
@@ -286,7 +278,8 @@ impl Node for Switch {
         times.into_iter().flatten().chain(shaped.min()).min()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
         let Counters {
             packets,
             messages,
@@ -297,12 +290,13 @@ impl Node for Switch {
         let tables = 0..self.config.tables;
         let flows: usize = tables.map(|table| self.datapath.flows.len(table)).sum();
         let connections = self.sessions.iter().flatten().count();
-        visit("packets", packets);
-        visit("messages", messages);
-        visit("errors", errors);
-        visit("packet_ins", packet_ins);
-        visit("packet_ins_dropped", packet_ins_dropped);
-        visit("flows", flows as u64);
-        visit("connections", connections as u64);
+        statistics.counter("packets", packets);
+        statistics.counter("messages", messages);
+        statistics.counter("errors", errors);
+        statistics.counter("packet_ins", packet_ins);
+        statistics.counter("packet_ins_dropped", packet_ins_dropped);
+        statistics.counter("flows", flows as u64);
+        statistics.counter("connections", connections as u64);
+        statistics
     }
 }

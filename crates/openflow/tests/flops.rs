@@ -1,6 +1,6 @@
 //! The instrument, tested against a switch whose every delay is known.
 
-use node::{Channel, Frame, Graph, Node, Out, Port, Time};
+use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Time};
 use openflow::action::Action;
 use openflow::channel::{Channels, Event, Peer, Settings};
 use openflow::flops::actions::{self, Actions};
@@ -146,12 +146,6 @@ impl Clockwork {
         }
         answer
     }
-}
-
-impl Node for Clockwork {
-    fn ports(&self) -> usize {
-        3
-    }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         self.settle(now);
@@ -215,6 +209,18 @@ impl Node for Clockwork {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+impl Node for Clockwork {
+    fn properties(&self) -> Properties {
+        Properties::of(3)
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
         }
     }
 

@@ -58,16 +58,20 @@ fn switch() -> Remote {
 /// Has frames of these numbers pass.
 fn pass(remote: &mut Remote, numbers: std::ops::Range<u32>, frames: &[Vec<u8>], together: bool) {
     remote.now += Time::from_us(10);
-    let mut some = std::mem::take(&mut remote.frames);
-    some.extend(numbers.map(|number| remote.out.pool().take_with(&frames[number as usize])));
-    let (now, out) = (remote.now, &mut remote.out);
-    match together {
-        true => remote.switch.frames(now, Port(0), &mut some, out),
-        false => some
-            .drain(..)
-            .for_each(|frame| remote.switch.frame(now, Port(0), frame, out)),
+    let Remote {
+        switch,
+        out,
+        now,
+        frames: some,
+        ..
+    } = remote;
+    let count = numbers.len();
+    for (at, number) in numbers.enumerate() {
+        some.push(out.pool().take_with(&frames[number as usize]));
+        if !together || at + 1 == count {
+            switch.frames(*now, Port(0), some, out);
+        }
     }
-    remote.frames = some;
 }
 
 #[test]
@@ -86,13 +90,7 @@ fn frames_together_go_where_they_would_go_one_by_one() {
         assert!(!left[0].is_empty());
         assert_eq!(left[0], left[1]);
     }
-    let counted = sides.each_ref().map(|remote| {
-        let mut counters = Vec::new();
-        remote
-            .switch
-            .counters(&mut |name, count| counters.push((name.to_string(), count)));
-        counters
-    });
+    let counted = sides.each_ref().map(|remote| remote.switch.statistics());
     assert_eq!(counted[0], counted[1]);
     assert_eq!(sides[0].out.drops(), sides[1].out.drops());
 }

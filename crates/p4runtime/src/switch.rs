@@ -1,8 +1,9 @@
 //! A pipeline as a node whose program can be replaced while it runs.
 
 use crate::server::{Device, Running};
-use node::fact::Fact;
-use node::{Frame, Node, Out, Port, Time};
+use node::Statistics;
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Time};
 use pipeline::architecture::Pipeline;
 use pipeline::environment::Environment;
 use pipeline::node::{PipelineNode, QUEUE_AGE};
@@ -87,17 +88,16 @@ impl SwitchNode {
 }
 
 impl Node for SwitchNode {
-    fn ports(&self) -> usize {
-        self.current.ports()
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(QUEUE_AGE),
+            ..self.current.properties()
+        }
     }
 
-    fn may_lack_links(&self) -> bool {
-        self.current.may_lack_links()
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         self.look(now);
-        self.current.frame(now, port, frame, out);
+        self.current.frames(now, port, frames, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -111,17 +111,12 @@ impl Node for SwitchNode {
         Some(inner.map_or(self.next_look, |at| at.min(self.next_look)))
     }
 
-    /// Whatever program comes may read what waits at the ports.
-    fn wants_facts(&self) -> Option<Time> {
-        Some(QUEUE_AGE)
+    fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
+        self.current.event(now, event, out);
     }
 
-    fn fact(&mut self, now: Time, fact: &Fact, out: &mut Out) {
-        self.current.fact(now, fact, out);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.current.counters(visit);
+    fn statistics(&self) -> Statistics {
+        self.current.statistics()
     }
 }
 

@@ -11,8 +11,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use node::fact::Fact;
-use node::{Frame, Node, Out, Port, Time};
+use node::Statistics;
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Time};
 
 /// What a controller does when a digest comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,17 +170,13 @@ fn filled(command: &str, digest: &Digest) -> String {
 }
 
 impl Node for Controlled {
-    fn ports(&self) -> usize {
-        self.node.ports()
+    fn properties(&self) -> Properties {
+        self.node.properties()
     }
 
-    fn may_lack_links(&self) -> bool {
-        self.node.may_lack_links()
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         self.control(now);
-        self.node.frame(now, port, frame, out);
+        self.node.frames(now, port, frames, out);
         self.hear(now);
     }
 
@@ -197,19 +194,16 @@ impl Node for Controlled {
         }
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        self.node.wants_facts()
+    fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
+        self.node.event(now, event, out);
     }
 
-    fn fact(&mut self, now: Time, fact: &Fact, out: &mut Out) {
-        self.node.fact(now, fact, out);
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.node.counters(visit);
+    fn statistics(&self) -> Statistics {
+        let mut statistics = self.node.statistics();
         if self.done + self.refused > 0 {
-            visit("commands", self.done);
-            visit("commands refused", self.refused);
+            statistics.counter("commands", self.done);
+            statistics.counter("commands refused", self.refused);
         }
+        statistics
     }
 }

@@ -6,8 +6,8 @@ use crate::environment::Environment;
 use crate::state::Queue;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use node::fact::{Fact, What};
-use node::{Frame, Node, Out, Port, Time};
+use node::event::{Event, What};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// How often the node looks for packets from the controller.
 const POLL: Time = Time::from_ms(1);
@@ -133,20 +133,22 @@ impl Output for ToWorld<'_> {
 }
 
 impl Node for PipelineNode {
-    fn ports(&self) -> usize {
-        self.ports
+    fn properties(&self) -> Properties {
+        Properties {
+            may_lack_links: true,
+            statistics_age: self.pipeline.reads_queues().then_some(QUEUE_AGE),
+            ..Properties::of(self.ports)
+        }
     }
 
-    fn may_lack_links(&self) -> bool {
-        true
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.received += 1;
-        self.process(now, u32::from(port.0), frame, out);
-        if self.ages && self.environment.options.cpu_port.is_none() {
-            // Somebody may have added entries; who has a CPU port looks from time to time anyway.
-            self.next_wake = self.next_idle(now);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.received += 1;
+            self.process(now, u32::from(port.0), frame, out);
+            if self.ages && self.environment.options.cpu_port.is_none() {
+                // Somebody may have added entries; who has a CPU port looks from time to time anyway.
+                self.next_wake = self.next_idle(now);
+            }
         }
     }
 
@@ -176,12 +178,8 @@ impl Node for PipelineNode {
         self.next_wake
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        self.pipeline.reads_queues().then_some(QUEUE_AGE)
-    }
-
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        if let What::Queue(queue) = fact.what
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if let What::Queue(queue) = event.what
             && queue.class == 0
         {
             let time = queue.wait().map_or(0, |wait| wait.as_ns() / 1000);
@@ -189,20 +187,22 @@ impl Node for PipelineNode {
                 packets: queue.packets,
                 time: u32::try_from(time).unwrap_or(u32::MAX),
             };
-            self.pipeline.set_waiting(fact.port.0, waiting);
+            self.pipeline.set_waiting(event.port.0, waiting);
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("received", self.received);
-        visit("sent", self.sent);
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        statistics.counter("received", self.received);
+        statistics.counter("sent", self.sent);
         if self.environment.options.cpu_port.is_some() {
-            visit("to controller", self.to_controller);
-            visit("from controller", self.from_controller);
+            statistics.counter("to controller", self.to_controller);
+            statistics.counter("from controller", self.from_controller);
         }
         let messages = self.environment.digests.lost() + self.environment.packet_ins.lost();
         if messages > 0 {
-            visit("messages lost", messages);
+            statistics.counter("messages lost", messages);
         }
+        statistics
     }
 }

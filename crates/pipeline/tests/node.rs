@@ -2,7 +2,7 @@
 
 mod programs;
 
-use node::fact::{Fact, Interface, Queue, What};
+use node::event::{Event, Interface, Queue, What};
 use node::{Frame, Node, Out, Port, Rate, Time};
 use pipeline::node::PipelineNode;
 
@@ -18,10 +18,10 @@ fn frames_leave_by_the_ports_that_the_program_names() {
     let mut node = PipelineNode::new(pipeline, 7);
     let mut out = Out::default();
     let mut offer = |op| {
-        node.frame(
+        node.frames(
             Time::ZERO,
             Port(1),
-            Frame::new(&[op, 2, 0, 0, 0xAA]),
+            &mut vec![Frame::new(&[op, 2, 0, 0, 0xAA])],
             &mut out,
         )
     };
@@ -35,10 +35,8 @@ fn frames_leave_by_the_ports_that_the_program_names() {
         ("no such port", 1),
     ];
     assert_eq!(out.drops(), drops);
-    let mut counters = Vec::new();
-    node.counters(&mut |name, value| counters.push((name.to_string(), value)));
     assert_eq!(
-        counters,
+        node.statistics().counters,
         [("received".to_string(), 4), ("sent".to_string(), 1)]
     );
     assert_eq!(node.next_wake(), None);
@@ -49,9 +47,24 @@ fn what_comes_in_at_one_side_of_a_bump_leaves_at_the_other() {
     let (pipeline, _) = programs::pipeline("wire_bump.p4");
     let mut node = PipelineNode::new(pipeline, 2);
     let mut out = Out::default();
-    node.frame(Time::ZERO, Port(0), Frame::new(&[1, 7, 0xAA]), &mut out);
-    node.frame(Time::ZERO, Port(1), Frame::new(&[1, 0xFF]), &mut out);
-    node.frame(Time::ZERO, Port(1), Frame::new(&[0xFF, 0]), &mut out);
+    node.frames(
+        Time::ZERO,
+        Port(0),
+        &mut vec![Frame::new(&[1, 7, 0xAA])],
+        &mut out,
+    );
+    node.frames(
+        Time::ZERO,
+        Port(1),
+        &mut vec![Frame::new(&[1, 0xFF])],
+        &mut out,
+    );
+    node.frames(
+        Time::ZERO,
+        Port(1),
+        &mut vec![Frame::new(&[0xFF, 0])],
+        &mut out,
+    );
     assert_eq!(sent(&mut out), [(1, vec![1, 8, 0xAA]), (0, vec![1, 0xFF])]);
     assert_eq!(out.drops(), [("dropped by the program", 1)]);
 }
@@ -61,10 +74,10 @@ fn egress_sees_what_waits_at_the_port_that_a_packet_leaves_by() {
     let (pipeline, _) = programs::pipeline("queue_depths.p4");
     let mut node = PipelineNode::new(pipeline, 7);
     let mut out = Out::default();
-    assert!(node.wants_facts().is_some());
+    assert!(node.properties().statistics_age.is_some());
     let mut tell = |port, what| {
-        let taken = Time::ZERO;
-        node.fact(Time::ZERO, &Fact { taken, port, what }, &mut out);
+        let at = Time::ZERO;
+        node.event(at, &Event { at, port, what }, &mut out);
     };
     let waits = |class, packets| {
         What::Queue(Queue {
@@ -81,7 +94,7 @@ fn egress_sees_what_waits_at_the_port_that_a_packet_leaves_by() {
     tell(Port(4), What::Interface(Interface::default()));
     for op in [3, 4] {
         let frame = Frame::new(&[op, 0, 0, 0]);
-        node.frame(Time::ZERO, Port(1), frame, &mut out);
+        node.frames(Time::ZERO, Port(1), &mut vec![frame], &mut out);
     }
     // 8000 bits at 100 Mb/s.
     let expected = [(3, vec![3, 9, 9, 80]), (4, vec![4, 0, 0, 0])];
@@ -93,7 +106,7 @@ fn a_program_that_reads_no_queue_wants_no_facts() {
     for program in ["replicas.p4", "crossbar.p4"] {
         let (pipeline, _) = programs::pipeline(program);
         assert_eq!(
-            PipelineNode::new(pipeline, 7).wants_facts(),
+            PipelineNode::new(pipeline, 7).properties().statistics_age,
             None,
             "{program}"
         );

@@ -4,7 +4,7 @@
 //! `cargo bench -p wireline-relay --bench compress`
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into};
-use node::fact::{Fact, Queue, What};
+use node::event::{Event, Queue, What};
 use node::{Frame, Node, Out, Port, Rate, Time};
 use nodes::generator::{Generator, Payload, Sizes};
 use relay::codec::Algorithm;
@@ -59,9 +59,10 @@ fn through(
     out: &mut Out,
     mut see: impl FnMut(&Frame),
 ) {
+    let mut lot = Vec::new();
     for bytes in frames {
-        let frame = out.pool().take_with(bytes);
-        node.frame(Time::ZERO, Port(port), frame, out);
+        lot.push(out.pool().take_with(bytes));
+        node.frames(Time::ZERO, Port(port), &mut lot, out);
         let sent = out.sends().next().expect("one in, one out");
         see(&sent.frame);
         out.pool().give(sent.frame);
@@ -144,12 +145,12 @@ fn congested(mode: Mode, algorithm: Choice, dictionary: &[u8]) -> Compress {
         rate: Rate::from_bits_per_second(100_000_000),
         ..Queue::default()
     };
-    let fact = Fact {
-        taken: Time::ZERO,
+    let event = Event {
+        at: Time::ZERO,
         port: Port(1),
         what: What::Queue(queue),
     };
-    node.fact(Time::ZERO, &fact, &mut Out::default());
+    node.event(Time::ZERO, &event, &mut Out::default());
     node
 }
 
@@ -220,12 +221,12 @@ fn main() {
     };
     let mut idle = Compress::new(idle, &[]).expect("a good configuration");
     let mut out = Out::default();
-    let mut now = Time::ZERO;
+    let (mut now, mut lot) = (Time::ZERO, Vec::new());
     let not_worth = best(text.len(), || {
         for bytes in &text {
             now += Time::from_us(2);
-            let frame = out.pool().take_with(bytes);
-            idle.frame(now, Port(0), frame, &mut out);
+            lot.push(out.pool().take_with(bytes));
+            idle.frames(now, Port(0), &mut lot, &mut out);
             let sent = out.sends().next().expect("one in, one out");
             out.pool().give(sent.frame);
         }

@@ -1,12 +1,12 @@
 //! How long what leaves by a port waits, between one fact and the next.
 
-use node::fact::{Fact, Queue, What};
+use node::event::{Event, Queue, What};
 use node::{Rate, Time};
 
-/// Frames that are remembered until a fact is younger: a fact that takes longer than these misses the others.
+/// Frames that are remembered until a fact is younger: a reading that takes longer than these misses the others.
 const REMEMBERED: usize = 128;
 
-/// What waits to leave by a port, as far as it is known: what the last [fact](node::fact) told, less what has left
+/// What waits to leave by a port, as far as it is known: what the last [fact](node::event) told, less what has left
 /// since at the queue's rate, and what the node itself has sent since.
 #[derive(Clone, Copy, Debug)]
 pub struct Backlog {
@@ -38,7 +38,7 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Of a class of the port's queueing discipline; 0: of the whole of it. See [`node::fact::Queue::class`].
+    /// Of a class of the port's queueing discipline; 0: of the whole of it. See [`node::event::Queue::class`].
     pub fn of_class(class: u32) -> Backlog {
         Backlog {
             class,
@@ -59,8 +59,8 @@ impl Backlog {
     }
 
     /// Hears a fact about this port; others than those of its queue change nothing.
-    pub fn hear(&mut self, fact: &Fact) {
-        let What::Queue(queue) = &fact.what else {
+    pub fn hear(&mut self, event: &Event) {
+        let What::Queue(queue) = &event.what else {
             return;
         };
         if queue.class != self.class {
@@ -72,13 +72,13 @@ impl Backlog {
             rate: self.rate,
             ..*queue
         };
-        self.until = fact.taken + queue.wait().unwrap_or_default();
+        self.until = event.at + queue.wait().unwrap_or_default();
         // The fact may be older than what was sent last, which then is not in it.
         let (newer, older) = self.sent.split_at(self.next);
         for &(_, leaves, takes) in older
             .iter()
             .chain(newer)
-            .filter(|(sent, ..)| *sent > fact.taken)
+            .filter(|(sent, ..)| *sent > event.at)
         {
             self.until = self.until.max(leaves) + takes;
         }
@@ -152,12 +152,12 @@ mod tests {
             rate: Rate::from_bits_per_second(10_000_000),
             ..Queue::default()
         };
-        let fact = |queue| Fact {
-            taken: Time::from_ms(5),
+        let event = |queue| Event {
+            at: Time::from_ms(5),
             port: Port(0),
             what: What::Queue(queue),
         };
-        backlog.hear(&fact(queue));
+        backlog.hear(&event(queue));
         // 10 ms wait at 5 ms: 8 are left at 7, none at 20.
         assert_eq!(backlog.wait(Time::from_ms(7)), Some(Time::from_ms(8)));
         assert_eq!(backlog.wait(Time::from_ms(20)), Some(Time::ZERO));
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(backlog.wait(Time::from_ms(30)), Some(Time::from_ms(1)));
         // Another class is none of its business.
         queue.class = 0x1_0010;
-        backlog.hear(&fact(queue));
+        backlog.hear(&event(queue));
         assert_eq!(backlog.wait(Time::from_ms(30)), Some(Time::from_ms(1)));
     }
 
@@ -179,8 +179,8 @@ mod tests {
             backlog.send(Time::from_ms(ms), 1_250);
         }
         // Nothing waited at 297 ms; of the frames of 1 ms each, those of 298 and 299 ms are not in that.
-        backlog.hear(&Fact {
-            taken: Time::from_ms(297),
+        backlog.hear(&Event {
+            at: Time::from_ms(297),
             port: Port(0),
             what: What::Queue(Queue::default()),
         });

@@ -36,10 +36,11 @@ use crate::codec::{Algorithm, Codec};
 use crate::encapsulation::{
     self, Fault, Place, Untouched, encapsulate, is_marked, locate, mend_quote, restore,
 };
+use alloc::vec::Vec;
 use flows::{Flows, Known};
 use keepalive::{Keepalive, Said};
-use node::fact::Fact;
-use node::{Frame, Node, Out, Port, Rate, Time};
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
 use nodes::ConfigError;
 
 /// The plain side.
@@ -325,49 +326,52 @@ fn eligible(frame: &[u8], config: &Config) -> Option<Place> {
 }
 
 impl Node for Compress {
-    fn ports(&self) -> usize {
-        2
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        match port {
-            PLAIN => self.forth(now, frame, out),
-            _ => self.back(frame, out),
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: (self.config.mode == Mode::Adaptive).then_some(self.config.age),
+            ..Properties::of(2)
         }
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        (self.config.mode == Mode::Adaptive).then_some(self.config.age)
-    }
-
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        if fact.port == FAR {
-            self.backlog.hear(fact);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            match port {
+                PLAIN => self.forth(now, frame, out),
+                _ => self.back(frame, out),
+            }
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if event.port == FAR {
+            self.backlog.hear(event);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
         let counts = &self.counts;
-        visit("packets", counts.packets);
-        visit("bytes", counts.bytes);
-        visit("compressed", counts.compressed);
-        visit("compressed_bytes", counts.compressed_bytes);
-        visit("saved_bytes", counts.saved_bytes);
-        visit("not_worth", counts.not_worth);
-        visit("overload", counts.overload);
-        visit("incompressible", counts.incompressible);
-        visit("tried", counts.tried);
-        visit("untouched", counts.untouched);
-        visit("silent", counts.silent);
-        visit("asked", self.keepalive.asked);
-        visit("answered", self.keepalive.answered);
+        statistics.counter("packets", counts.packets);
+        statistics.counter("bytes", counts.bytes);
+        statistics.counter("compressed", counts.compressed);
+        statistics.counter("compressed_bytes", counts.compressed_bytes);
+        statistics.counter("saved_bytes", counts.saved_bytes);
+        statistics.counter("not_worth", counts.not_worth);
+        statistics.counter("overload", counts.overload);
+        statistics.counter("incompressible", counts.incompressible);
+        statistics.counter("tried", counts.tried);
+        statistics.counter("untouched", counts.untouched);
+        statistics.counter("silent", counts.silent);
+        statistics.counter("asked", self.keepalive.asked);
+        statistics.counter("answered", self.keepalive.answered);
         for (algorithm, count) in ["lz4", "zstd", "zstd_dictionary"].iter().zip(counts.by) {
-            visit(algorithm, count);
+            statistics.counter(algorithm, count);
         }
-        visit("evicted", self.flows.evicted);
-        visit("returned", counts.returned);
-        visit("restored", counts.restored);
-        visit("restored_bytes", counts.restored_bytes);
-        visit("mended", counts.mended);
+        statistics.counter("evicted", self.flows.evicted);
+        statistics.counter("returned", counts.returned);
+        statistics.counter("restored", counts.restored);
+        statistics.counter("restored_bytes", counts.restored_bytes);
+        statistics.counter("mended", counts.mended);
+        statistics
     }
 }

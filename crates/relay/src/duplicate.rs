@@ -34,8 +34,8 @@ use crate::encapsulation::{PROTOCOL, Place, locate};
 use crate::rule::{Headers, Rule, any_matches};
 use alloc::format;
 use alloc::vec::Vec;
-use node::fact::{Fact, What};
-use node::{Frame, Node, Out, Port, Time};
+use node::event::{Event, What};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use nodes::distribution::Random;
 
@@ -216,42 +216,45 @@ impl Duplicate {
 }
 
 impl Node for Duplicate {
-    fn ports(&self) -> usize {
-        1 + usize::from(self.config.paths)
-    }
-
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        match port {
-            NEAR => self.forth(frame, out),
-            _ => self.back(now, frame, out),
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: self.config.mtu.is_none().then_some(AGE),
+            ..Properties::of(1 + usize::from(self.config.paths))
         }
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        self.config.mtu.is_none().then_some(AGE)
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.packets += 1;
+            self.bytes += frame.len() as u64;
+            match port {
+                NEAR => self.forth(frame, out),
+                _ => self.back(now, frame, out),
+            }
+        }
     }
 
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        let index = fact.port.index().checked_sub(1);
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        let index = event.port.index().checked_sub(1);
         let mtu = index.and_then(|index| self.mtus.get_mut(index));
-        if let (Some(mtu), What::Interface(interface)) = (mtu, &fact.what)
+        if let (Some(mtu), What::Interface(interface)) = (mtu, &event.what)
             && self.config.mtu.is_none()
         {
             *mtu = (interface.mtu != 0).then_some(interface.mtu as usize);
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("duplicated", self.duplicated);
-        visit("too_long", self.too_long);
-        visit("plain", self.plain);
-        visit("first", self.first);
-        visit("copies", self.copies);
-        visit("streams", self.windows.count() as u64);
-        visit("restarts", self.windows.restarts());
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("duplicated", self.duplicated),
+            ("too_long", self.too_long),
+            ("plain", self.plain),
+            ("first", self.first),
+            ("copies", self.copies),
+            ("streams", self.windows.count() as u64),
+            ("restarts", self.windows.restarts()),
+        ])
     }
 }

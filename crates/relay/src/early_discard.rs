@@ -17,8 +17,8 @@
 use crate::backlog::Backlog;
 use crate::rule::{Headers, Rule, any_matches};
 use alloc::vec::Vec;
-use node::fact::Fact;
-use node::{Frame, Node, Out, Port, Time};
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use nodes::distribution::Random;
 
@@ -41,7 +41,7 @@ pub struct Config {
     pub thin: Option<Time>,
     /// With which probability a packet is dropped that waits just less than the bound, 0 to 1.
     pub probability: f64,
-    /// The class of the queueing discipline, see [`node::fact::Queue::class`].
+    /// The class of the queueing discipline, see [`node::event::Queue::class`].
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "crate::backlog::read_class")
@@ -126,12 +126,6 @@ impl EarlyDiscard {
         self.thinned += u64::from(thinned);
         thinned.then_some("thinned")
     }
-}
-
-impl Node for EarlyDiscard {
-    fn ports(&self) -> usize {
-        2
-    }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         self.packets += 1;
@@ -148,27 +142,37 @@ impl Node for EarlyDiscard {
         self.backlogs[leaves.index()].send(now, frame.len());
         out.send(leaves, frame);
     }
+}
 
-    fn wants_facts(&self) -> Option<Time> {
-        Some(self.config.age)
-    }
-
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        if let Some(backlog) = self.backlogs.get_mut(fact.port.index()) {
-            backlog.hear(fact);
+impl Node for EarlyDiscard {
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(self.config.age),
+            changes_frames: false,
+            ..Properties::of(2)
         }
     }
 
-    fn changes_frames(&self) -> bool {
-        false
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("matched", self.matched);
-        visit("unknown", self.unknown);
-        visit("late", self.late);
-        visit("thinned", self.thinned);
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if let Some(backlog) = self.backlogs.get_mut(event.port.index()) {
+            backlog.hear(event);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("matched", self.matched),
+            ("unknown", self.unknown),
+            ("late", self.late),
+            ("thinned", self.thinned),
+        ])
     }
 }

@@ -20,8 +20,8 @@ use crate::table::{Table, mix};
 use alloc::format;
 
 use alloc::vec::Vec;
-use node::fact::{Fact, What};
-use node::{Frame, Node, Out, Port, Rate, Time};
+use node::event::{Event, What};
+use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
 use nodes::ConfigError;
 
 /// The most paths.
@@ -272,11 +272,7 @@ fn share(paths: &[Path], hash: u32, holds: impl Fn(&Path) -> bool) -> Option<usi
     None
 }
 
-impl Node for Paths {
-    fn ports(&self) -> usize {
-        1 + self.paths.len()
-    }
-
+impl Paths {
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         self.packets += 1;
         self.bytes += frame.len() as u64;
@@ -293,28 +289,37 @@ impl Node for Paths {
             None => out.drop(frame, "no path is up"),
         }
     }
+}
 
-    fn link(&mut self, _: Time, port: Port, up: bool, _: &mut Out) {
-        let index = port.index().checked_sub(1);
-        if let Some(path) = index.and_then(|index| self.paths.get_mut(index)) {
-            path.up[1] = up;
+impl Node for Paths {
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(self.config.age),
+            changes_frames: false,
+            ..Properties::of(1 + self.paths.len())
         }
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        Some(self.config.age)
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
     }
 
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        let index = fact.port.index().checked_sub(1);
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        let index = event.port.index().checked_sub(1);
         let Some(path) = index.and_then(|index| self.paths.get_mut(index)) else {
             return;
         };
-        path.backlog.hear(fact);
+        path.backlog.hear(event);
         let before = path.rate;
-        if let What::Interface(interface) = &fact.what {
-            path.up[0] = interface.up;
-            path.rate = path.rate.or(interface.rate);
+        match &event.what {
+            What::Link(up) => path.up[1] = *up,
+            What::Interface(interface) => {
+                path.up[0] = interface.up;
+                path.rate = path.rate.or(interface.rate);
+            }
+            _ => {}
         }
         // What the queue is shaped to counts for more than what the interface could do.
         path.rate = path.backlog.rate().or(path.rate);
@@ -323,19 +328,17 @@ impl Node for Paths {
         }
     }
 
-    fn changes_frames(&self) -> bool {
-        false
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("by_rule", self.by_rule);
-        visit("flows", self.flows.count() as u64);
-        visit("moved", self.moved);
-        visit("no_room", self.no_room);
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        statistics.counter("packets", self.packets);
+        statistics.counter("bytes", self.bytes);
+        statistics.counter("by_rule", self.by_rule);
+        statistics.counter("flows", self.flows.count() as u64);
+        statistics.counter("moved", self.moved);
+        statistics.counter("no_room", self.no_room);
         for (index, path) in self.paths.iter().enumerate() {
-            visit(&format!("path{}", index + 1), path.sent);
+            statistics.counter(&format!("path{}", index + 1), path.sent);
         }
+        statistics
     }
 }

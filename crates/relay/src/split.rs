@@ -34,8 +34,9 @@ use alloc::format;
 use alloc::vec::Vec;
 use errors::Error;
 use hosts::endpoint::{Congestion, Manner, Stack};
-use node::fact::Fact;
-use node::{Flow, Frame, Node, Out, Port, Time};
+use node::Statistics;
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Time};
 use nodes::ConfigError;
 use packet::flow::FiveTuple;
 use pair::Pair;
@@ -77,7 +78,7 @@ pub struct Config {
     /// After how long without any segment a connection is given up.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub idle: Time,
-    /// The class of the queueing discipline, see [`node::fact::Queue::class`].
+    /// The class of the queueing discipline, see [`node::event::Queue::class`].
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "crate::backlog::read_class")
@@ -378,25 +379,30 @@ fn flags_of(frame: &[u8]) -> Option<u8> {
 }
 
 impl Node for Split {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(self.config.age),
+            ..Properties::of(2)
+        }
     }
 
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        let headers = Headers::read(&frame).filter(|headers| {
-            let ports = (headers.tuple.source_port, headers.tuple.destination_port);
-            headers.tuple.protocol == TCP && ports.0 != 0 && ports.1 != 0
-        });
-        let passes = match (headers, flags_of(&frame)) {
-            (Some(headers), Some(flags)) => self.segment(now, port, headers, flags, frame, out),
-            _ => self.other(now, frame, out),
-        };
-        if let Some(frame) = passes {
-            let leaves = Port(1 - port.0);
-            self.backlogs[leaves.index()].send(now, frame.len());
-            out.send(leaves, frame);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.packets += 1;
+            self.bytes += frame.len() as u64;
+            let headers = Headers::read(&frame).filter(|headers| {
+                let ports = (headers.tuple.source_port, headers.tuple.destination_port);
+                headers.tuple.protocol == TCP && ports.0 != 0 && ports.1 != 0
+            });
+            let passes = match (headers, flags_of(&frame)) {
+                (Some(headers), Some(flags)) => self.segment(now, port, headers, flags, frame, out),
+                _ => self.other(now, frame, out),
+            };
+            if let Some(frame) = passes {
+                let leaves = Port(1 - port.0);
+                self.backlogs[leaves.index()].send(now, frame.len());
+                out.send(leaves, frame);
+            }
         }
     }
 
@@ -421,34 +427,30 @@ impl Node for Split {
             .filter(|due| *due < Time::MAX)
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        Some(self.config.age)
-    }
-
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        if let Some(backlog) = self.backlogs.get_mut(fact.port.index()) {
-            backlog.hear(fact);
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if let Some(backlog) = self.backlogs.get_mut(event.port.index()) {
+            backlog.hear(event);
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+    fn statistics(&self) -> Statistics {
         let count = &self.count;
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("split", count.split);
-        visit("unsplit", count.unsplit);
-        visit("no_room", count.no_room);
-        visit("shortened", count.shortened);
-        visit("open", self.index.len() as u64);
-        visit("refused", count.refused);
-        visit("reset", count.reset);
-        visit("forth", count.passed[0]);
-        visit("back", count.passed[1]);
-    }
-
-    fn flows(&self, visit: &mut dyn FnMut(Flow)) {
+        let mut statistics = Statistics::from([
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("split", count.split),
+            ("unsplit", count.unsplit),
+            ("no_room", count.no_room),
+            ("shortened", count.shortened),
+            ("open", self.index.len() as u64),
+            ("refused", count.refused),
+            ("reset", count.reset),
+            ("forth", count.passed[0]),
+            ("back", count.passed[1]),
+        ]);
         for pair in self.pairs.iter().flatten() {
-            pair.flows(visit);
+            pair.flows(&mut |flow| statistics.flows.push(flow));
         }
+        statistics
     }
 }

@@ -6,7 +6,8 @@
 //! - **Counters:** `packets`; `bytes`, without FCS: of those that were sent on.
 //! - **Drops:** `no room in the queue`.
 
-use node::{Frame, Node, Out, Port, Time};
+use alloc::vec::Vec;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// What it is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +66,6 @@ impl Through {
         // The first of those is being dealt with.
         ahead.div_ceil(self.config.cost.as_ps()) <= u64::from(self.config.queue)
     }
-}
-
-impl Node for Through {
-    fn ports(&self) -> usize {
-        2
-    }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         let works = self.config.cost > Time::ZERO && out.stopwatch().is_none();
@@ -89,14 +84,24 @@ impl Node for Through {
             false => out.send(to, frame),
         }
     }
+}
 
-    fn changes_frames(&self) -> bool {
-        false
+impl Node for Through {
+    fn properties(&self) -> Properties {
+        Properties {
+            changes_frames: false,
+            ..Properties::of(2)
+        }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::from([("packets", self.packets), ("bytes", self.bytes)])
     }
 }
 

@@ -42,8 +42,8 @@ use crate::rule::{Headers, Rule, any_matches};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
-use node::fact::{Fact, What};
-use node::{Frame, Node, Out, Port, Time};
+use node::event::{Event, What};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 
 /// The most packets that wait for a partner, and that an end knows.
@@ -311,18 +311,23 @@ impl Xor {
 }
 
 impl Node for Xor {
-    fn ports(&self) -> usize {
-        3
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: (self.config.role == Role::Relay).then_some(AGE),
+            ..Properties::of(3)
+        }
     }
 
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        self.bytes += frame.len() as u64;
-        match (self.config.role, port) {
-            (Role::Relay, SHARED) => out.drop(frame, "came by the shared way"),
-            (Role::Relay, side) => self.relay(now, side.index(), frame, out),
-            (Role::End, NEAR) => self.remember(frame, out),
-            (Role::End, _) => self.hear(frame, out),
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.packets += 1;
+            self.bytes += frame.len() as u64;
+            match (self.config.role, port) {
+                (Role::Relay, SHARED) => out.drop(frame, "came by the shared way"),
+                (Role::Relay, side) => self.relay(now, side.index(), frame, out),
+                (Role::End, NEAR) => self.remember(frame, out),
+                (Role::End, _) => self.hear(frame, out),
+            }
         }
     }
 
@@ -337,29 +342,27 @@ impl Node for Xor {
         self.waiting.iter().filter_map(first).min()
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        (self.config.role == Role::Relay).then_some(AGE)
-    }
-
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        if fact.port != SHARED {
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if event.port != SHARED {
             return;
         }
-        self.backlog.hear(fact);
-        if let What::Interface(interface) = &fact.what
+        self.backlog.hear(event);
+        if let What::Interface(interface) = &event.what
             && self.config.mtu.is_none()
         {
             self.mtu = (interface.mtu != 0).then_some(interface.mtu as usize);
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
-        visit("bytes", self.bytes);
-        visit("coded", self.coded);
-        visit("plain", self.plain);
-        visit("alone", self.alone);
-        visit("too_long", self.too_long);
-        visit("own", self.own);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("coded", self.coded),
+            ("plain", self.plain),
+            ("alone", self.alone),
+            ("too_long", self.too_long),
+            ("own", self.own),
+        ])
     }
 }

@@ -3,8 +3,8 @@
 mod cast;
 
 use cast::udp_of;
-use node::fact::{Fact, Queue, What};
-use node::{Departure, Node, Out, Port, Rate, Time};
+use node::event::{Event, Queue, What};
+use node::{Departure, Frame, Node, Out, Port, Rate, Time};
 use relay::{duplicate, early_discard, paths, split, xor};
 
 #[global_allocator]
@@ -54,7 +54,7 @@ fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
 fn turn(
     node: &mut dyn Node,
     out: &mut Out,
-    sent: &mut Vec<Departure>,
+    (sent, lot): (&mut Vec<Departure>, &mut Vec<Frame>),
     round: u32,
     packets: &[Vec<u8>; 2],
 ) {
@@ -64,13 +64,13 @@ fn turn(
         rate: Rate::from_bits_per_second(100_000_000),
         ..Queue::default()
     });
-    for port in 0..node.ports() as u16 {
-        let fact = Fact {
-            taken: now,
+    for port in 0..node.properties().ports as u16 {
+        let event = Event {
+            at: now,
             port: Port(port),
             what: queue,
         };
-        node.fact(now, &fact, out);
+        node.event(now, &event, out);
     }
     if node.next_wake().is_some_and(|at| at <= now) {
         node.wake(now, out);
@@ -80,7 +80,8 @@ fn turn(
         frame[34..36].copy_from_slice(&((round % 500) as u16).to_be_bytes());
         frame[40..42].fill(0);
         frame[42..46].copy_from_slice(&round.to_be_bytes());
-        node.frame(now, Port(port as u16), frame, out);
+        lot.push(frame);
+        node.frames(now, Port(port as u16), lot, out);
     }
     sent.extend(out.sends());
     sent.drain(..)
@@ -96,11 +97,12 @@ fn in_steady_state_no_packet_costs_an_allocation() {
         udp_of(back, (2, 5_004), 46, &[9; 300]),
     ];
     for (name, mut node) in nodes() {
-        let (mut out, mut sent) = (Out::default(), Vec::new());
+        let (mut out, mut sent, mut lot) = (Out::default(), Vec::new(), Vec::new());
         let node = &mut *node;
-        (0..5_000).for_each(|round| turn(node, &mut out, &mut sent, round, &packets));
+        (0..5_000).for_each(|round| turn(node, &mut out, (&mut sent, &mut lot), round, &packets));
         let before = allocations::of_this_thread();
-        (5_000..20_000).for_each(|round| turn(node, &mut out, &mut sent, round, &packets));
+        (5_000..20_000)
+            .for_each(|round| turn(node, &mut out, (&mut sent, &mut lot), round, &packets));
         let allocations = allocations::of_this_thread() - before;
         assert_eq!(allocations, 0, "{name}: in 15,000 rounds");
     }

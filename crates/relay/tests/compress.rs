@@ -36,7 +36,12 @@ fn always(algorithm: Algorithm) -> Compress {
 /// A frame in by one port, and what comes out by the other.
 fn pass(node: &mut dyn Node, port: u16, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut out = Out::default();
-    node.frame(Time::ZERO, Port(port), Frame::new(bytes), &mut out);
+    node.frames(
+        Time::ZERO,
+        Port(port),
+        &mut vec![Frame::new(bytes)],
+        &mut out,
+    );
     let sent = out.sends().next();
     let Some(departure) = sent else {
         return Err(out.drops()[0].0);
@@ -46,12 +51,7 @@ fn pass(node: &mut dyn Node, port: u16, bytes: &[u8]) -> Result<Vec<u8>, &'stati
 }
 
 fn count(node: &dyn Node, name: &str) -> u64 {
-    let mut found = None;
-    node.counters(&mut |known, value| {
-        if known == name {
-            found = Some(value);
-        }
-    });
+    let found = node.statistics().get(name);
     found.unwrap_or_else(|| panic!("no counter {name}"))
 }
 
@@ -319,18 +319,18 @@ fn congested(node: &mut Compress, packets: impl Iterator<Item = Vec<u8>>) -> [u6
     let began = Time::from_us(100) * count(node, "packets");
     for (n, packet) in packets.enumerate() {
         let now = began + Time::from_us(100) * n as u64;
-        let queue = node::fact::Queue {
+        let queue = node::event::Queue {
             bytes: 1_000_000,
             rate: node::Rate::from_bits_per_second(100_000_000),
             ..Default::default()
         };
-        let fact = node::Fact {
-            taken: now,
+        let event = node::Event {
+            at: now,
             port: Port(1),
-            what: node::fact::What::Queue(queue),
+            what: node::event::What::Queue(queue),
         };
-        node.fact(now, &fact, &mut out);
-        node.frame(now, Port(0), Frame::new(&packet), &mut out);
+        node.event(now, &event, &mut out);
+        node.frames(now, Port(0), &mut vec![Frame::new(&packet)], &mut out);
         assert_eq!(out.sends().count(), 1);
     }
     let after = names.map(|name| count(node, name));
@@ -424,19 +424,19 @@ fn what_compressing_takes_is_learned_and_weighed_against_the_wait() {
     out.set_stopwatch(slow);
     let mut send = |n: u64, waiting: u64| {
         let now = Time::from_ms(n);
-        let queue = node::fact::Queue {
+        let queue = node::event::Queue {
             bytes: waiting,
             rate: node::Rate::from_bits_per_second(1_000_000_000),
             ..Default::default()
         };
-        let fact = node::Fact {
-            taken: now,
+        let event = node::Event {
+            at: now,
             port: Port(1),
-            what: node::fact::What::Queue(queue),
+            what: node::event::What::Queue(queue),
         };
-        node.fact(now, &fact, &mut out);
+        node.event(now, &event, &mut out);
         let packet = udp((n as u16 / 100, 2), &json(n, 1_000));
-        node.frame(now, Port(0), Frame::new(&packet), &mut out);
+        node.frames(now, Port(0), &mut vec![Frame::new(&packet)], &mut out);
         assert_eq!(out.sends().next().unwrap().when, node::When::Now);
         count(&node, "compressed")
     };
@@ -562,7 +562,7 @@ fn asking(algorithm: Algorithm) -> Config {
 /// What leaves a node, and by which port.
 fn step(node: &mut dyn Node, now: Time, port: u16, frame: Frame) -> Vec<(Port, Frame)> {
     let mut out = Out::default();
-    node.frame(now, Port(port), frame, &mut out);
+    node.frames(now, Port(port), &mut vec![frame], &mut out);
     out.sends().map(|sent| (sent.port, sent.frame)).collect()
 }
 

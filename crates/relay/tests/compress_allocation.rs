@@ -15,7 +15,7 @@ static ALLOCATOR: allocations::Counting = allocations::Counting;
 fn round(
     nodes: &mut [Compress; 2],
     out: &mut Out,
-    sent: &mut Vec<Departure>,
+    (sent, lot): (&mut Vec<Departure>, &mut Vec<Frame>),
     frames: &[Vec<u8>],
     now: &mut Time,
 ) {
@@ -23,7 +23,8 @@ fn round(
         *now += Time::from_us(50);
         let mut frame: Frame = out.pool().take_with(bytes);
         for (node, port) in nodes.iter_mut().zip([0, 1]) {
-            node.frame(*now, Port(port), frame, out);
+            lot.push(frame);
+            node.frames(*now, Port(port), lot, out);
             sent.extend(out.sends());
             frame = sent.pop().expect("one in, one out").frame;
         }
@@ -67,13 +68,26 @@ fn in_steady_state_no_packet_costs_an_allocation() {
                 udp((n as u16 % 40, 9), &payload)
             })
             .collect();
-        let (mut out, mut sent, mut now) = (Out::default(), Vec::new(), Time::ZERO);
+        let (mut out, mut now) = (Out::default(), Time::ZERO);
+        let (mut sent, mut lot) = (Vec::new(), Vec::new());
         for _ in 0..5 {
-            round(&mut nodes, &mut out, &mut sent, &frames, &mut now);
+            round(
+                &mut nodes,
+                &mut out,
+                (&mut sent, &mut lot),
+                &frames,
+                &mut now,
+            );
         }
         let before = allocations::of_this_thread();
         for _ in 0..20 {
-            round(&mut nodes, &mut out, &mut sent, &frames, &mut now);
+            round(
+                &mut nodes,
+                &mut out,
+                (&mut sent, &mut lot),
+                &frames,
+                &mut now,
+            );
         }
         assert_eq!(allocations::of_this_thread() - before, 0, "{choice:?}");
     }

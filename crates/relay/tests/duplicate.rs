@@ -128,10 +128,10 @@ fn a_sender_that_begins_anew_is_believed_within_the_hold() {
     let mut out = Out::default();
     let mut heard = |at: Time, near: &mut Duplicate, number: u32| {
         let mut way = Out::default();
-        near.frame(at, Port(0), Frame::new(&frame(number)), &mut way);
+        near.frames(at, Port(0), &mut vec![Frame::new(&frame(number))], &mut way);
         let mut came = 0;
         for departure in way.sends() {
-            far.frame(at, departure.port, departure.frame, &mut out);
+            far.frames(at, departure.port, &mut vec![departure.frame], &mut out);
             came += out.sends().count();
         }
         came
@@ -158,10 +158,10 @@ fn what_a_path_does_not_carry_with_a_header_goes_by_one_path_as_it_is() {
     let mut near = node(config);
     let mut out = Out::default();
     let mut sent = |size: usize| {
-        near.frame(
+        near.frames(
             Time::ZERO,
             Port(0),
-            Frame::new(&udp((1, 2), &vec![0; size])),
+            &mut vec![Frame::new(&udp((1, 2), &vec![0; size]))],
             &mut out,
         );
         let lengths = out.sends().map(|departure| departure.frame.len());
@@ -175,13 +175,18 @@ fn what_a_path_does_not_carry_with_a_header_goes_by_one_path_as_it_is() {
 fn forged_and_damaged_copies_are_dropped_with_their_reasons() {
     let mut near = node(Config::default());
     let mut out = Out::default();
-    near.frame(Time::ZERO, Port(0), Frame::new(&frame(1)), &mut out);
+    near.frames(
+        Time::ZERO,
+        Port(0),
+        &mut vec![Frame::new(&frame(1))],
+        &mut out,
+    );
     let good = out.sends().next().unwrap().frame.to_vec();
     let reason = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut frame = good.clone();
         change(&mut frame);
         let (mut far, mut out) = (node(Config::default()), Out::default());
-        far.frame(Time::ZERO, Port(1), Frame::new(&frame), &mut out);
+        far.frames(Time::ZERO, Port(1), &mut vec![Frame::new(&frame)], &mut out);
         let sent = out.sends().count();
         out.drops()
             .first()

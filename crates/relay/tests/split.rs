@@ -292,11 +292,25 @@ struct Narrow {
 }
 
 impl node::Node for Narrow {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> node::Properties {
+        node::Properties::of(2)
     }
 
-    fn frame(&mut self, _: Time, port: node::Port, frame: node::Frame, out: &mut node::Out) {
+    fn frames(
+        &mut self,
+        _: Time,
+        port: node::Port,
+        frames: &mut Vec<node::Frame>,
+        out: &mut node::Out,
+    ) {
+        for frame in frames.drain(..) {
+            self.carry(port, frame, out);
+        }
+    }
+}
+
+impl Narrow {
+    fn carry(&mut self, port: node::Port, frame: node::Frame, out: &mut node::Out) {
         let is_v4 = frame[14] >> 4 == 4;
         let (header, most) = if is_v4 { (20, 1_000) } else { (40, 1_400) };
         let long = frame.len() - 14 > most && port.0 == 0;
@@ -539,7 +553,12 @@ fn an_error_about_a_first_segment_gets_the_number_that_its_sender_knows() {
     let mut split = Split::new(always()).unwrap();
     let mut step = |port: u16, frame: &[u8]| -> Vec<(u16, Vec<u8>)> {
         let mut out = Out::default();
-        split.frame(Time::ZERO, Port(port), Frame::new(frame), &mut out);
+        split.frames(
+            Time::ZERO,
+            Port(port),
+            &mut vec![Frame::new(frame)],
+            &mut out,
+        );
         let sent = out.sends().map(|sent| (sent.port.0, sent.frame.to_vec()));
         sent.collect()
     };

@@ -3,7 +3,7 @@
 mod cast;
 
 use cast::{Seen, counter, drops, link, udp, wide};
-use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Time};
+use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Properties, Time};
 use nodes::mirror::Mirror;
 use relay::xor::{Config, Role, Xor};
 
@@ -14,16 +14,21 @@ struct Side {
 }
 
 impl Node for Side {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, now: Time, _: Port, frame: Frame, out: &mut Out) {
-        self.seen.lock().unwrap().push((now, frame.to_vec()));
-        out.done(frame);
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.seen.lock().unwrap().push((now, frame.to_vec()));
+            out.done(frame);
+        }
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.source.wake(now, out);
     }
+
     fn next_wake(&self) -> Option<Time> {
         self.source.next_wake()
     }
@@ -212,7 +217,12 @@ fn changes_of_routers_on_the_way_do_no_harm() {
     let (mut a, mut r, mut b) = (node(end()), node(Config::default()), node(end()));
     let mut out = Out::default();
     let mut pass = |node: &mut Xor, port: u16, bytes: &[u8]| {
-        node.frame(Time::ZERO, Port(port), Frame::new(bytes), &mut out);
+        node.frames(
+            Time::ZERO,
+            Port(port),
+            &mut vec![Frame::new(bytes)],
+            &mut out,
+        );
         let sent = out.sends().map(|departure| departure.frame.to_vec());
         sent.collect::<Vec<_>>()
     };
@@ -248,8 +258,13 @@ fn forged_and_damaged_coded_packets_are_dropped_with_their_reasons() {
     let mut r = node(Config::default());
     let mut out = Out::default();
     let p = frame(1, 7, 300);
-    r.frame(Time::ZERO, Port(0), Frame::new(&p), &mut out);
-    r.frame(Time::ZERO, Port(1), Frame::new(&frame(2, 8, 200)), &mut out);
+    r.frames(Time::ZERO, Port(0), &mut vec![Frame::new(&p)], &mut out);
+    r.frames(
+        Time::ZERO,
+        Port(1),
+        &mut vec![Frame::new(&frame(2, 8, 200))],
+        &mut out,
+    );
     let good = out.sends().next().unwrap().frame.to_vec();
     let reason = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut coded = good.clone();
@@ -258,9 +273,9 @@ fn forged_and_damaged_coded_packets_are_dropped_with_their_reasons() {
         let sum = packet::checksum::checksum(&coded[14..34]);
         coded[24..26].copy_from_slice(&sum.to_be_bytes());
         let (mut a, mut out) = (node(end()), Out::default());
-        a.frame(Time::ZERO, Port(0), Frame::new(&p), &mut out);
+        a.frames(Time::ZERO, Port(0), &mut vec![Frame::new(&p)], &mut out);
         out.sends().count();
-        a.frame(Time::ZERO, Port(2), Frame::new(&coded), &mut out);
+        a.frames(Time::ZERO, Port(2), &mut vec![Frame::new(&coded)], &mut out);
         let sent = out.sends().count();
         out.drops()
             .first()
@@ -292,10 +307,10 @@ fn forged_and_damaged_coded_packets_are_dropped_with_their_reasons() {
 fn what_comes_to_the_relay_by_the_shared_way_ends_there() {
     let mut r = node(Config::default());
     let mut out = Out::default();
-    r.frame(
+    r.frames(
         Time::ZERO,
         Port(2),
-        Frame::new(&udp((1, 2), &[0; 20])),
+        &mut vec![Frame::new(&udp((1, 2), &[0; 20]))],
         &mut out,
     );
     assert_eq!(out.drops(), [("came by the shared way", 1)]);

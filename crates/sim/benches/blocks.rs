@@ -6,7 +6,7 @@
 //! programs load the machine. The node that sends does next to nothing, so what is compared is the
 //! links.
 
-use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Time};
+use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Properties, Time};
 use std::time::Duration;
 
 const RUNS: usize = 5;
@@ -23,12 +23,16 @@ struct Source {
 }
 
 impl Node for Source {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.done(frame);
+        }
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         for _ in 0..AT_ONCE {
             let mut frame = out.frame();
@@ -38,6 +42,7 @@ impl Node for Source {
         self.sent += AT_ONCE;
         self.next = now + Time::from_ps(800) * ((self.len as u64 + 24) * AT_ONCE);
     }
+
     fn next_wake(&self) -> Option<Time> {
         (self.sent < FRAMES).then_some(self.next)
     }
@@ -46,11 +51,14 @@ impl Node for Source {
 struct Sink;
 
 impl Node for Sink {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.done(frame);
+        }
     }
 }
 

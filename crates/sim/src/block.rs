@@ -22,7 +22,7 @@ pub mod tape;
 use crate::lane::Passage;
 use clock::{Clock, Own};
 use elastic::{COLUMN, Elastic};
-use node::fact::{Interface, Queue};
+use node::event::{Interface, Queue};
 use node::link::{FCS, LineCounters, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
 use node::{Channel, Clocks, Flight, Frame, Time, When};
 use stream::{Fate, Stream};
@@ -164,10 +164,10 @@ impl BlockLink {
     }
 
     /// What is to be told of it at `now` to who sends by it.
-    pub fn facts(&mut self, now: Time) -> (Interface, Queue) {
+    pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
         let column = self.sender.own(now.as_ps()) / COLUMN;
         self.waiting.look(u64::try_from(column).unwrap_or(u64::MAX));
-        self.channel.facts(now, &self.counters, &self.waiting)
+        self.channel.statistics(now, &self.counters, &self.waiting)
     }
 
     /// The direction's data.

@@ -4,13 +4,13 @@ use crate::agenda::{Agenda, Due};
 use crate::block::BlockLink;
 use crate::lane::{Arrival, Lane, Passage, Stray, Way};
 use crate::{Options, SimError};
-use node::fact::{Fact, What};
+use node::event::{Event, What};
 use node::frame::LONGEST;
 use node::link::{LinkCounters, SHORTEST, seed_of};
-use node::outcome::{Direction, Finish, NodeOutcome};
+use node::outcome::{Direction, Finish};
 use node::{
-    Frame, Graph, Level, Member, Node, NodeId, Out, Outcome, Pool, Port, Tap, Time, Transmitter,
-    When,
+    Departure, Driver, Frame, Graph, Level, Member, NodeId, Outcome, Pool, Port, Refusal, Tap,
+    Time, Transmitter, When,
 };
 use std::collections::BinaryHeap;
 
@@ -27,39 +27,11 @@ const LOOK: u64 = 16;
 /// Between two words on how far the run has come, in events.
 const TELL: u64 = 4_096;
 
-/// Why a frame is refused before it comes to a link.
-#[derive(Clone, Copy)]
-enum Refusal {
-    NoSuchPort,
-    NoLink,
-    TooLong,
-    TooLongForBlocks,
-    Never,
-}
-
-impl Refusal {
-    const ALL: [(Refusal, &str); 5] = [
-        (Refusal::NoSuchPort, "sent by a port that is not there"),
-        (Refusal::NoLink, "sent by a port that has no link"),
-        (Refusal::TooLong, "longer than 262,144 bytes"),
-        (
-            Refusal::TooLongForBlocks,
-            "longer than the 16,000 bytes that a link of blocks carries",
-        ),
-        (Refusal::Never, "would arrive after the end of time"),
-    ];
-}
-
 /// A node, and what belongs to it.
 struct Host {
-    name: String,
-    node: Box<dyn Node>,
-    out: Out,
+    driver: Driver,
     /// The lane that each port sends by; [`NOWHERE`] for one without a link.
     lanes: Vec<usize>,
-    refused: [u64; Refusal::ALL.len()],
-    /// How old the facts may be that it acts by, and when they are next.
-    facts: Option<(Time, Time)>,
 }
 
 /// A graph that is being run.
@@ -124,11 +96,12 @@ impl Sim {
                         Way::Blocks(Box::new(link))
                     }
                 };
+                let needs = hosts[to.node.0].driver.properties().needs;
                 lanes.push(Lane {
                     way,
                     node: to.node.0,
                     port: to.port,
-                    needs: hosts[to.node.0].node.needs().unwrap_or(usize::MAX),
+                    needs: needs.unwrap_or(usize::MAX),
                     flying: Default::default(),
                     landed: 0,
                     tapped: false,
@@ -170,7 +143,7 @@ impl Sim {
             finish: Finish::Idle,
         };
         for (index, host) in sim.hosts.iter().enumerate() {
-            sim.air.ask_for_wake(index, host.node.as_ref());
+            sim.air.ask_for_wake(index, &host.driver);
         }
         sim.plan_change();
         Ok(sim)
@@ -218,7 +191,7 @@ impl Sim {
 
     /// Wakes a member of the graph now, though it did not ask for it: something outside of the graph has happened.
     pub fn wake(&mut self, member: NodeId) {
-        self.call(member.0, |node, now, out| node.wake(now, out));
+        self.call(member.0, |driver, now| driver.wake(now));
     }
 
     /// Ends a run that was advanced by hand.
@@ -267,7 +240,7 @@ impl Sim {
         let host = self.happen(source);
         match self.standing > STUCK {
             true => Err(SimError::Stuck {
-                node: self.hosts[host].name.clone(),
+                node: self.hosts[host].driver.name().into(),
                 at: self.air.now,
             }),
             false => Ok(()),
@@ -289,7 +262,11 @@ impl Sim {
             }
         };
         Outcome {
-            nodes: self.hosts.iter().map(Host::outcome).collect(),
+            nodes: self
+                .hosts
+                .iter()
+                .map(|host| host.driver.outcome())
+                .collect(),
             links: (0..self.air.lanes.len() / 2)
                 .map(|link| [2 * link, 2 * link + 1].map(count))
                 .collect(),
@@ -308,14 +285,17 @@ impl Sim {
         if source == alarms + self.hosts.len() {
             let (_, host, port, up) = self.changes.pop().expect("due, so there is one");
             self.plan_change();
-            self.call(host, |node, now, out| node.link(now, port, up, out));
+            let what = What::Link(up);
+            self.call(host, |driver, at| {
+                driver.event(at, &Event { at, port, what })
+            });
             return host;
         }
         if source >= alarms {
             let host = source - alarms;
             self.air.agenda.set(source, None);
             self.standing += WAKE;
-            self.call(host, |node, now, out| node.wake(now, out));
+            self.call(host, |driver, now| driver.wake(now));
             return host;
         }
         let (lane_index, frame) = self.air.land(source);
@@ -330,7 +310,7 @@ impl Sim {
         }
         self.frames += 1;
         self.standing += 1;
-        self.call(host, |node, now, out| node.frame(now, port, frame, out));
+        self.call(host, |driver, now| driver.frame(now, port, frame));
         host
     }
 
@@ -346,29 +326,48 @@ impl Sim {
     }
 
     /// Calls a node, and does what it answers.
-    fn call(&mut self, index: usize, call: impl FnOnce(&mut dyn Node, Time, &mut Out)) {
-        let host = &mut self.hosts[index];
-        std::mem::swap(&mut self.air.pool, host.out.pool());
-        host.tell_facts(&mut self.air.lanes, self.air.now);
-        call(host.node.as_mut(), self.air.now, &mut host.out);
-        std::mem::swap(&mut self.air.pool, host.out.pool());
-        for departure in host.out.sends() {
-            let frame = departure.frame;
-            let refused = match host.lanes.get(departure.port.index()) {
+    fn call(&mut self, index: usize, call: impl FnOnce(&mut Driver, Time)) {
+        let Host { driver, lanes } = &mut self.hosts[index];
+        std::mem::swap(&mut self.air.pool, driver.out().pool());
+        if driver.statistics_are_due(self.air.now) {
+            tell_statistics(driver, lanes, &mut self.air);
+        }
+        call(driver, self.air.now);
+        std::mem::swap(&mut self.air.pool, driver.out().pool());
+        let air = &mut self.air;
+        driver.hand_on(|Departure { port, when, frame }| {
+            let sent = match lanes.get(port.index()) {
                 None => Err((Refusal::NoSuchPort, frame)),
                 Some(&NOWHERE) => Err((Refusal::NoLink, frame)),
                 Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
-                Some(&lane) if frame.len() > self.air.lanes[lane].longest() => {
+                Some(&lane) if frame.len() > air.lanes[lane].longest() => {
                     Err((Refusal::TooLongForBlocks, frame))
                 }
-                Some(&lane) => self.air.send(lane, departure.when, frame),
+                Some(&lane) => air.send(lane, when, frame),
             };
-            if let Err((refusal, frame)) = refused {
-                host.refused[refusal as usize] += 1;
-                self.air.pool.give(frame);
-            }
+            sent.map_err(|(refusal, frame)| {
+                air.pool.give(frame);
+                refusal
+            })
+        });
+        air.ask_for_wake(index, driver);
+    }
+}
+
+/// Tells a node of what it acts by.
+fn tell_statistics(driver: &mut Driver, lanes: &[usize], air: &mut Air) {
+    let at = air.now;
+    for (port, &lane) in lanes.iter().enumerate() {
+        // A port without a link has nothing to be known of.
+        let Some((mut interface, queue)) = air.lanes.get_mut(lane).map(|lane| lane.statistics(at))
+        else {
+            continue;
+        };
+        interface.received = air.lanes[lane ^ 1].delivered();
+        for what in [What::Interface(interface), What::Queue(queue)] {
+            let port = Port(port as u16);
+            driver.event(at, &Event { at, port, what });
         }
-        self.air.ask_for_wake(index, host.node.as_ref());
     }
 }
 
@@ -443,7 +442,7 @@ impl Air {
     }
 
     /// Notes when a node wants to be woken; a wish that stays the same keeps its place in the order.
-    fn ask_for_wake(&mut self, host: usize, node: &dyn Node) {
+    fn ask_for_wake(&mut self, host: usize, node: &Driver) {
         let source = 1 + self.lanes.len() + host;
         let wish = node.next_wake().map(|at| at.max(self.now));
         let wish = wish.filter(|&at| at < Time::MAX);
@@ -457,51 +456,11 @@ impl Air {
 
 impl Host {
     fn new(member: Member) -> Host {
+        let driver = Driver::new(member);
         Host {
-            name: member.name,
-            lanes: vec![NOWHERE; member.node.ports()],
-            facts: member.node.wants_facts().map(|age| (age, Time::ZERO)),
-            node: member.node,
-            out: Out::default(),
-            refused: [0; Refusal::ALL.len()],
+            lanes: vec![NOWHERE; driver.properties().ports],
+            driver,
         }
-    }
-
-    /// Tells it what it acts by, where that is too old.
-    fn tell_facts(&mut self, lanes: &mut [Lane], now: Time) {
-        let Some((age, _)) = self.facts.filter(|&(_, due)| now >= due) else {
-            return;
-        };
-        self.facts = Some((age, now + age));
-        for (port, &lane) in self.lanes.iter().enumerate() {
-            // A port without a link has nothing to be known of.
-            let Some((mut interface, queue)) = lanes.get_mut(lane).map(|lane| lane.facts(now))
-            else {
-                continue;
-            };
-            interface.received = lanes[lane ^ 1].delivered();
-            for what in [What::Interface(interface), What::Queue(queue)] {
-                let (taken, port) = (now, Port(port as u16));
-                self.node
-                    .fact(now, &Fact { taken, port, what }, &mut self.out);
-            }
-        }
-    }
-
-    fn outcome(&self) -> NodeOutcome {
-        let mut outcome = NodeOutcome {
-            name: self.name.clone(),
-            ..NodeOutcome::default()
-        };
-        let mut count = |name: &str, value| outcome.counters.push((name.into(), value));
-        self.node.counters(&mut count);
-        self.node.flows(&mut |flow| outcome.flows.push(flow));
-        let own = self.out.drops().iter().copied();
-        let refused =
-            Refusal::ALL.map(|(refusal, reason)| (reason, self.refused[refusal as usize]));
-        let all = own.chain(refused).filter(|&(_, count)| count > 0);
-        outcome.drops = all.map(|(reason, count)| (reason.into(), count)).collect();
-        outcome
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::agenda::Due;
 use crate::block::BlockLink;
-use node::fact::{Counts, Interface, Queue};
+use node::event::{Counts, Interface, Queue};
 use node::link::LinkCounters;
 use node::{Channel, Flight, Frame, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
@@ -81,10 +81,10 @@ impl Lane {
     }
 
     /// What is to be told of it at `now` to who sends by it.
-    pub fn facts(&mut self, now: Time) -> (Interface, Queue) {
+    pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
         match &mut self.way {
-            Way::Frames(transmitter) => transmitter.facts(now),
-            Way::Blocks(link) => link.facts(now),
+            Way::Frames(transmitter) => transmitter.statistics(now),
+            Way::Blocks(link) => link.statistics(now),
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod cast;
 
-use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Time};
+use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Properties, Time};
 use sim::{Options, run};
 
 #[global_allocator]
@@ -11,11 +11,14 @@ static ALLOCATOR: allocations::Counting = allocations::Counting;
 struct Quiet;
 
 impl Node for Quiet {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.drop(frame, "quiet");
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.drop(frame, "quiet");
+        }
     }
 }
 

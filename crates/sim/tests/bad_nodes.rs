@@ -4,19 +4,23 @@ mod cast;
 
 use cast::{Echo, sink, source};
 use node::outcome::Direction;
-use node::{Channel, Frame, Graph, Node, Out, Port, Tap, Time};
+use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Tap, Time};
 use sim::{Options, SimError, run};
 
 /// Wants to be woken in the past, for ever.
 struct Restless;
 
 impl Node for Restless {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.done(frame);
+        }
     }
+
     fn next_wake(&self) -> Option<Time> {
         Some(Time::ZERO)
     }
@@ -56,16 +60,19 @@ fn a_loop_of_links_that_take_no_time_is_found() {
 struct Careless;
 
 impl Node for Careless {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, port: Port, mut frame: Frame, out: &mut Out) {
-        let copy = out.copy(&frame);
-        out.send(Port(7), copy);
-        let copy = out.copy(&frame);
-        out.send_at(port, Time::MAX, copy);
-        frame.resize(node::frame::LONGEST + 1);
-        out.send(port, frame);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for mut frame in frames.drain(..) {
+            let copy = out.copy(&frame);
+            out.send(Port(7), copy);
+            let copy = out.copy(&frame);
+            out.send_at(port, Time::MAX, copy);
+            frame.resize(node::frame::LONGEST + 1);
+            out.send(port, frame);
+        }
     }
 }
 

@@ -4,7 +4,9 @@ mod cast;
 
 use cast::{Echo, Hub, Source, sink, source};
 use node::link::{LineCounters, LinkCounters};
-use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, QueueLimit, Time};
+use node::{
+    Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Properties, QueueLimit, Time,
+};
 use sim::{Options, run};
 
 const COLUMN: Time = Time::from_ps(3_200);
@@ -305,14 +307,17 @@ fn days_of_idles_cost_nothing() {
 struct CutThrough(usize);
 
 impl Node for CutThrough {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties {
+            needs: Some(self.0),
+            ..Properties::of(2)
+        }
     }
-    fn needs(&self) -> Option<usize> {
-        Some(self.0)
-    }
-    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
-        out.send(Port(1 - port.0), frame);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.send(Port(1 - port.0), frame);
+        }
     }
 }
 

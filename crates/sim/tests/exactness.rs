@@ -185,14 +185,22 @@ fn a_run_stops_when_asked_to() {
 struct CutThrough(usize);
 
 impl node::Node for CutThrough {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> node::Properties {
+        node::Properties {
+            needs: Some(self.0),
+            ..node::Properties::of(2)
+        }
     }
-    fn needs(&self) -> Option<usize> {
-        Some(self.0)
-    }
-    fn frame(&mut self, _: Time, port: node::Port, frame: node::Frame, out: &mut node::Out) {
-        out.send(node::Port(1 - port.0), frame);
+    fn frames(
+        &mut self,
+        _: Time,
+        port: node::Port,
+        frames: &mut Vec<node::Frame>,
+        out: &mut node::Out,
+    ) {
+        for frame in frames.drain(..) {
+            out.send(node::Port(1 - port.0), frame);
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 mod cast;
 
-use node::fact::{Fact, What};
-use node::{Channel, Frame, Graph, Node, Out, Port, Rate, Time};
+use node::event::{Event, What};
+use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Rate, Time};
 use sim::{Options, run};
 use std::sync::{Arc, Mutex};
 
-type Told = Arc<Mutex<Vec<Fact>>>;
+type Told = Arc<Mutex<Vec<Event>>>;
 
 /// Sends on what comes, and takes down what it is told.
 struct Listener {
@@ -16,23 +16,27 @@ struct Listener {
 }
 
 impl Node for Listener {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(self.age),
+            ..Properties::of(2)
+        }
     }
-    fn wants_facts(&self) -> Option<Time> {
-        Some(self.age)
+
+    fn event(&mut self, now: Time, event: &Event, _: &mut Out) {
+        assert_eq!(event.at, now);
+        self.told.lock().unwrap().push(*event);
     }
-    fn fact(&mut self, now: Time, fact: &Fact, _: &mut Out) {
-        assert_eq!(fact.taken, now);
-        self.told.lock().unwrap().push(*fact);
-    }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.send(Port(1), frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.send(Port(1), frame);
+        }
     }
 }
 
 /// 1,000 frames of 1,000 bytes at 1 Gb/s (a slot of 8.192 us) into a link of 100 Mb/s.
-fn told(age: Time) -> Vec<Fact> {
+fn told(age: Time) -> Vec<Event> {
     let told = Told::default();
     let mut graph = Graph::default();
     let slot = Time::from_ns(8_192);
@@ -59,8 +63,8 @@ fn a_node_knows_how_long_its_queue_is_before_each_frame() {
     let told = told(Time::ZERO);
     // Two ports, an interface and a queue of each.
     assert_eq!(told.len(), 1_000 * 4);
-    let queue = |fact: &Fact| match fact.what {
-        What::Queue(queue) if fact.port == Port(1) => Some(queue),
+    let queue = |event: &Event| match event.what {
+        What::Queue(queue) if event.port == Port(1) => Some(queue),
         _ => None,
     };
     let queues: Vec<_> = told.iter().filter_map(queue).collect();
@@ -71,7 +75,7 @@ fn a_node_knows_how_long_its_queue_is_before_each_frame() {
     assert_eq!((last.sent_packets, last.sent_bytes), (100, 100_000));
     // Each of them takes 24 bytes more on the wire: preamble, FCS and gap.
     assert_eq!(last.wait(), Some(Time::from_ns(899 * 1_024 * 80)));
-    let Fact { what, .. } = told[told.len() - 4];
+    let Event { what, .. } = told[told.len() - 4];
     let What::Interface(left) = what else {
         panic!("an interface comes first");
     };
@@ -84,6 +88,6 @@ fn facts_come_as_seldom_as_they_are_wanted() {
     let told = told(Time::from_ms(1));
     // The frames come within 8.2 ms.
     assert_eq!(told.len(), 9 * 4);
-    let gaps = told.windows(5).map(|five| five[4].taken - five[0].taken);
+    let gaps = told.windows(5).map(|five| five[4].at - five[0].at);
     assert!(gaps.into_iter().all(|gap| gap >= Time::from_ms(1)));
 }

@@ -247,13 +247,8 @@ fn corruption_turns_exactly_one_bit_anywhere_in_the_frame() {
     let mut wrong = 0;
     for number in 0..u64::from(MANY) {
         let frame = node::Frame::new(&[0; 60]);
-        node::Node::frame(
-            &mut node,
-            Time::from_us(number),
-            node::Port(0),
-            frame,
-            &mut out,
-        );
+        let (now, port) = (Time::from_us(number), node::Port(0));
+        node::Node::frames(&mut node, now, port, &mut vec![frame], &mut out);
         for departure in out.sends() {
             let bits: u32 = departure.frame.iter().map(|byte| byte.count_ones()).sum();
             assert!(bits <= 1);
@@ -403,7 +398,7 @@ fn a_list_of_delays_is_followed_frame_by_frame() {
         let now = Time::from_secs(number);
         let mut frame = node::Frame::new(&[0; 60]);
         frame.set_arrived(now);
-        node::Node::frame(&mut node, now, node::Port(0), frame, &mut out);
+        node::Node::frames(&mut node, now, node::Port(0), &mut vec![frame], &mut out);
         while let Some(at) = node::Node::next_wake(&node) {
             node::Node::wake(&mut node, at, &mut out);
         }

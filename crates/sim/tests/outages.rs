@@ -3,7 +3,8 @@
 mod cast;
 
 use cast::{sink, source};
-use node::{Channel, Frame, Graph, GraphError, Node, Out, Port, Time};
+use node::event::What;
+use node::{Channel, Event, Frame, Graph, GraphError, Node, Out, Port, Properties, Time};
 use sim::{Options, SimError, run};
 use std::sync::{Arc, Mutex};
 
@@ -13,14 +14,20 @@ type Seen = Arc<Mutex<Vec<(Time, Port, bool)>>>;
 struct Witness(Seen, usize);
 
 impl Node for Witness {
-    fn ports(&self) -> usize {
-        self.1
+    fn properties(&self) -> Properties {
+        Properties::of(self.1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.drop(frame, "seen");
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.drop(frame, "seen");
+        }
     }
-    fn link(&mut self, now: Time, port: Port, up: bool, _: &mut Out) {
-        self.0.lock().unwrap().push((now, port, up));
+
+    fn event(&mut self, now: Time, event: &Event, _: &mut Out) {
+        if let What::Link(up) = event.what {
+            self.0.lock().unwrap().push((now, event.port, up));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A line every second, of what a delay box is doing.
 
-use node::{Frame, Node, Out, Port, Time};
+use node::{Event, Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::delay::Delay;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -30,46 +30,42 @@ struct Shown {
 
 impl Shown {
     fn show(&self) {
-        for (way, held) in self.board.ways.iter().zip(self.inner.under_way()) {
+        let own = self.board.ways.iter().zip(self.inner.totals());
+        for ((way, totals), held) in own.zip(self.inner.under_way()) {
             way.held.store(held as u64, Relaxed);
+            way.packets.store(totals.packets, Relaxed);
+            way.bytes.store(totals.bytes, Relaxed);
+            way.lost.store(totals.lost, Relaxed);
         }
-        let [forth, back] = &self.board.ways;
-        self.inner.counters(&mut |name, value| {
-            let place = match name {
-                "forth_packets" => &forth.packets,
-                "forth_bytes" => &forth.bytes,
-                "forth_lost" => &forth.lost,
-                "back_packets" => &back.packets,
-                "back_bytes" => &back.bytes,
-                "back_lost" => &back.lost,
-                _ => return,
-            };
-            place.store(value, Relaxed);
-        });
     }
 }
 
 impl Node for Shown {
-    fn ports(&self) -> usize {
-        self.inner.ports()
+    fn properties(&self) -> Properties {
+        self.inner.properties()
     }
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        self.inner.frame(now, port, frame, out);
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        self.inner.frames(now, port, frames, out);
         self.show();
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.inner.wake(now, out);
         self.show();
     }
-    fn link(&mut self, now: Time, port: Port, up: bool, out: &mut Out) {
-        self.inner.link(now, port, up, out);
+
+    fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
+        self.inner.event(now, event, out);
         self.show();
     }
+
     fn next_wake(&self) -> Option<Time> {
         self.inner.next_wake()
     }
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.inner.counters(visit);
+
+    fn statistics(&self) -> Statistics {
+        self.inner.statistics()
     }
 }
 

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use listen::{COUNTS, Gate};
 use live::facts::Feed;
 use live::hook::{Monitor, Snapshot, waits};
-use node::fact::What;
+use node::event::What;
 use node::{Port, Rate, Time};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -192,18 +192,18 @@ impl Source {
         if let Some(feed) = feed {
             let now = Time::from_ns(live::clock::now_ns());
             // An interface that has gone shows by the age of what is known.
-            let _ = feed.read(now, &mut |fact| {
-                let What::Queue(queue) = fact.what else {
+            let _ = feed.read(now, &mut |event| {
+                let What::Queue(queue) = event.what else {
                     return;
                 };
                 if queue.class != 0 {
                     return;
                 }
-                let name = about.on.get(fact.port.index());
-                let entry = queues.entry(fact.port.0).or_default();
+                let name = about.on.get(event.port.index());
+                let entry = queues.entry(event.port.0).or_default();
                 for (key, value) in [
                     ("interface", json!(name)),
-                    ("age_ns", json!((now - fact.taken).as_ns())),
+                    ("age_ns", json!((now - event.at).as_ns())),
                     ("packets", json!(queue.packets)),
                     ("bytes", json!(queue.bytes)),
                     ("rate", json!(queue.rate.map(Rate::bits_per_second))),

@@ -12,7 +12,7 @@ use ::pipeline::control::words;
 use ::pipeline::controlled::{Controlled, Plan, Reaction};
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Time};
 use nodes::ConfigError;
 use p4::compile::Compiled;
 use p4::diagnostic::Severity;
@@ -285,15 +285,16 @@ fn program(
 struct Unread(usize);
 
 impl Node for Unread {
-    fn ports(&self) -> usize {
-        self.0
+    fn properties(&self) -> Properties {
+        Properties {
+            may_lack_links: true,
+            ..Properties::of(self.0)
+        }
     }
 
-    fn may_lack_links(&self) -> bool {
-        true
-    }
-
-    fn frame(&mut self, _now: Time, _port: Port, frame: Frame, out: &mut Out) {
-        out.drop(frame, "the program was not read");
+    fn frames(&mut self, _now: Time, _port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.drop(frame, "the program was not read");
+        }
     }
 }

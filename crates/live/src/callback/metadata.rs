@@ -9,7 +9,7 @@
 //!
 //! With `queue` or `interface` there is `taken_ns`, too: when that was so.
 
-use node::fact::{Fact, What};
+use node::event::{Event, What};
 use node::{Port, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,7 +62,7 @@ impl Lines {
     }
 
     /// Whether facts are among them.
-    pub fn wants_facts(&self) -> bool {
+    pub fn wants_statistics(&self) -> bool {
         self.what
             .iter()
             .any(|what| matches!(what, Metadata::Queue | Metadata::Interface))
@@ -74,11 +74,11 @@ impl Lines {
     }
 
     /// A fact has come.
-    pub fn record(&mut self, fact: &Fact) {
-        let (port, taken) = (fact.port, fact.taken.as_ns());
+    pub fn record(&mut self, event: &Event) {
+        let (port, taken) = (event.port, event.at.as_ns());
         let mut text = String::new();
         // Writing to a String does not fail.
-        match fact.what {
+        match event.what {
             What::Queue(queue) if queue.class == 0 && self.what.contains(&Metadata::Queue) => {
                 let _ = write!(text, "# taken_ns={taken}");
                 if let (Some(wait), Some(rate)) = (queue.wait(), queue.rate) {
@@ -105,14 +105,14 @@ impl Lines {
             }
             _ => return,
         }
-        let of_interface = matches!(fact.what, What::Interface(_));
+        let of_interface = matches!(event.what, What::Interface(_));
         self.facts.insert((port, of_interface), text);
     }
 
     /// Appends what is to be known before a packet that came by `port`, or at a wake.
     pub fn write(&mut self, now: Time, port: Option<Port>, out: &mut Vec<u8>) {
-        while let Some((_, fact)) = self.facts.pop_first() {
-            out.extend_from_slice(fact.as_bytes());
+        while let Some((_, event)) = self.facts.pop_first() {
+            out.extend_from_slice(event.as_bytes());
         }
         let has = |what| self.what.contains(&what);
         let now = (has(Metadata::Time) && self.now != Some(now)).then_some(now);
@@ -137,7 +137,7 @@ impl Lines {
 mod tests {
     use super::*;
     use node::Rate;
-    use node::fact::{Interface, Queue};
+    use node::event::{Interface, Queue};
 
     fn told(lines: &mut Lines, ms: u64, port: Option<u16>) -> String {
         let mut out = Vec::new();
@@ -151,13 +151,13 @@ mod tests {
         assert_eq!(told(&mut lines, 1, Some(0)), "# now_ns=1000000 port=0\n");
         assert_eq!(told(&mut lines, 1, Some(0)), "");
         assert_eq!(told(&mut lines, 1, Some(1)), "# port=1\n");
-        let fact = |what| Fact {
-            taken: Time::from_ms(1),
+        let event = |what| Event {
+            at: Time::from_ms(1),
             port: Port(1),
             what,
         };
-        lines.record(&fact(What::Interface(Interface::default())));
-        lines.record(&fact(What::Queue(Queue {
+        lines.record(&event(What::Interface(Interface::default())));
+        lines.record(&event(What::Queue(Queue {
             packets: 2,
             bytes: 2_500,
             rate: Rate::from_bits_per_second(1_000_000),
@@ -170,7 +170,7 @@ mod tests {
         );
         // Only the latest is kept while no packet comes.
         for packets in 0..1_000 {
-            lines.record(&fact(What::Queue(Queue {
+            lines.record(&event(What::Queue(Queue {
                 packets,
                 ..Queue::default()
             })));

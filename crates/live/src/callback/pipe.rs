@@ -18,8 +18,8 @@ use super::answer::{Answer, Answers};
 use super::metadata::Lines;
 use super::program::{Program, Setting};
 use super::{Io, Metadata, ROOM, give, say};
-use node::fact::Fact;
-use node::{Frame, Node, Out, Port, Time};
+use node::event::Event;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::line::Form;
 use packet::{Departure, Stamp, Tick};
 use std::path::PathBuf;
@@ -282,11 +282,7 @@ impl Direction {
     }
 }
 
-impl Node for Pipe {
-    fn ports(&self) -> usize {
-        self.config.ports.into()
-    }
-
+impl Pipe {
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         self.counts.packets += 1;
         self.counts.bytes += frame.len() as u64;
@@ -316,6 +312,23 @@ impl Node for Pipe {
         self.pause = SOON;
         self.look = now + self.pause;
     }
+}
+
+impl Node for Pipe {
+    fn properties(&self) -> Properties {
+        let mut directions = self.directions.iter().flatten();
+        let wants = directions.any(|direction| direction.metadata.wants_statistics());
+        Properties {
+            statistics_age: wants.then_some(self.config.age),
+            ..Properties::of(self.config.ports.into())
+        }
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         if now >= self.wake {
@@ -341,23 +354,20 @@ impl Node for Pipe {
         (next < Time::MAX).then_some(next)
     }
 
-    fn wants_facts(&self) -> Option<Time> {
-        let metadata = self.directions.iter().flatten().next()?;
-        metadata.metadata.wants_facts().then_some(self.config.age)
-    }
-
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
         for direction in self.directions.iter_mut().flatten() {
-            direction.metadata.record(fact);
+            direction.metadata.record(event);
         }
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.counts.packets);
-        visit("bytes", self.counts.bytes);
-        visit("written", self.counts.written);
-        visit("bad", self.counts.bad);
-        visit("past", self.counts.past);
-        visit("unsettled", self.counts.unsettled);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("packets", self.counts.packets),
+            ("bytes", self.counts.bytes),
+            ("written", self.counts.written),
+            ("bad", self.counts.bad),
+            ("past", self.counts.past),
+            ("unsettled", self.counts.unsettled),
+        ])
     }
 }

@@ -2,7 +2,7 @@
 //! trust: what is cut short or forged is left out.
 
 use node::Rate;
-use node::fact::{Counts, Neighbour, Route};
+use node::event::{Counts, Neighbour, Route};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// struct nlmsghdr.

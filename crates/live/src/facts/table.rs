@@ -2,7 +2,7 @@
 
 use super::way::Way;
 use node::Port;
-use node::fact::{Neighbour, Route, What};
+use node::event::{Neighbour, Route, What};
 use std::net::IpAddr;
 
 /// Routes, and neighbours, that are known at most; others are left out.

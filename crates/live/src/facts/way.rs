@@ -1,7 +1,7 @@
 //! An interface: what it counts, and the disciplines and classes by which packets leave it.
 
 use super::message::{INGRESS, Link, ROOT, Traffic};
-use node::fact::{Counts, Fact, Interface, Queue, What};
+use node::event::{Counts, Event, Interface, Queue, What};
 use node::{Port, Rate, Time};
 
 /// Disciplines and classes of an interface that are known; others are left out.
@@ -185,9 +185,9 @@ impl Way {
     }
 
     /// Tells what is known.
-    pub fn tell(&self, now: Time, tell: &mut dyn FnMut(Fact)) {
+    pub fn tell(&self, now: Time, tell: &mut dyn FnMut(Event)) {
         let port = self.port;
-        let mut say = |taken, what| tell(Fact { taken, port, what });
+        let mut say = |at, what| tell(Event { at, port, what });
         if self.index.is_none() {
             if self.gone {
                 say(now, What::Interface(Interface::default()));
@@ -280,8 +280,8 @@ mod tests {
         way.found(&link, rate(speed));
         way.put_members(Time::ZERO, found);
         let mut rates = Vec::new();
-        way.tell(Time::ZERO, &mut |fact| {
-            if let What::Queue(queue) = fact.what {
+        way.tell(Time::ZERO, &mut |event| {
+            if let What::Queue(queue) = event.what {
                 rates.push((queue.class, queue.rate));
             }
         });

@@ -7,7 +7,7 @@ use crate::clock::now_ns;
 use crate::netns::{Namespace, NetnsError, Route, VethEnd, forward_here, veth};
 use crate::port::{self, Options, PortError};
 use crate::thread;
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, protocol};
 use packet::udp::Udp;
@@ -280,24 +280,26 @@ pub struct Rewrite {
 }
 
 impl Node for Rewrite {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
 
-    fn frame(&mut self, _: Time, port: Port, mut frame: Frame, out: &mut Out) {
-        self.packets += 1;
-        // Of short segments the end may be options.
-        let datagram = frame.get(23) == Some(&17);
-        let end = frame.len() & !1;
-        if end >= LEAST && (datagram || end > OPTIONS) {
-            let [a, b] = [frame[end - 4], frame[end - 3]];
-            frame.copy_within(end - 2..end, end - 4);
-            frame[end - 2..end].copy_from_slice(&[a, b]);
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for mut frame in frames.drain(..) {
+            self.packets += 1;
+            // Of short segments the end may be options.
+            let datagram = frame.get(23) == Some(&17);
+            let end = frame.len() & !1;
+            if end >= LEAST && (datagram || end > OPTIONS) {
+                let [a, b] = [frame[end - 4], frame[end - 3]];
+                frame.copy_within(end - 2..end, end - 4);
+                frame[end - 2..end].copy_from_slice(&[a, b]);
+            }
+            out.send(Port(1 - port.0), frame);
         }
-        out.send(Port(1 - port.0), frame);
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("packets", self.packets);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([("packets", self.packets)])
     }
 }

@@ -12,7 +12,7 @@ use super::ways::Ways;
 use super::{Fail, HookError};
 use crate::clock::now_ns;
 use crate::facts::Feed;
-use node::{Departure, Frame, Node, Out, Port, Time, When};
+use node::{Departure, Driver, Frame, Member, Node, Port, Time, When};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,8 +42,7 @@ struct End {
 
 /// A node, and the queues that it answers.
 pub struct Worker<'a> {
-    node: Box<dyn Node>,
-    out: Out,
+    driver: Driver,
     ends: Vec<End>,
     inbox: Inbox,
     ways: Ways,
@@ -63,9 +62,8 @@ pub struct Worker<'a> {
     /// The most of those at a port that nobody waits for.
     room: usize,
     start: u64,
-    told: Time,
-    /// What the node acts by: how old it may be, when it is read next, and from where.
-    facts: Option<(Time, Time, Feed)>,
+    /// Where the statistics come from that the node acts by.
+    feed: Option<Feed>,
     show: u64,
     look: u64,
 }
@@ -95,22 +93,26 @@ pub struct Parts<'a> {
 impl<'a> Worker<'a> {
     /// Opens what it sends by.
     pub fn new(parts: Parts<'a>) -> Result<Worker<'a>, HookError> {
-        let ports = parts.node.ports();
+        let properties = parts.node.properties();
+        let ports = properties.ports;
         let injector = Injector::open(&parts.ways, ports, parts.mark)
             .map_err(|error| HookError::from_io("opening sockets to send by", error))?;
         let names = parts.ways.names().enumerate();
         let names: Vec<_> = names
             .map(|(place, name)| (Port(place as u16), name))
             .collect();
-        let facts = match parts.node.wants_facts() {
-            Some(age) if !names.is_empty() => Some((age, Time::ZERO, Feed::open(&names)?)),
+        let feed = match properties.statistics_age {
+            Some(_) if !names.is_empty() => Some(Feed::open(&names)?),
             _ => None,
         };
-        let mut out = Out::default();
-        out.set_stopwatch(|| Time::from_ns(now_ns()));
+        let mut driver = Driver::new(Member {
+            name: String::new(),
+            node: parts.node,
+        });
+        driver.out().set_stopwatch(|| Time::from_ns(now_ns()));
         let ends = parts.queues.into_iter().enumerate();
         Ok(Worker {
-            out,
+            driver,
             ends: ends
                 .map(|(index, queue)| End {
                     queue,
@@ -127,15 +129,13 @@ impl<'a> Worker<'a> {
             injector,
             place: parts.place,
             fail: parts.fail,
-            changes: parts.node.changes_frames(),
-            node: parts.node,
+            changes: properties.changes_frames,
             arrived: (0..ports).map(|_| Vec::new()).collect(),
             leaving: Vec::new(),
             later: (0..ports).map(|_| VecDeque::new()).collect(),
             room: parts.length as usize,
             start: parts.start,
-            told: Time::ZERO,
-            facts,
+            feed,
             show: 0,
             look: 0,
         })
@@ -181,7 +181,7 @@ impl<'a> Worker<'a> {
     /// One call for packets of a queue; how many there were.
     fn receive(&mut self, index: usize) -> Result<usize, HookError> {
         let End { queue, .. } = &self.ends[index];
-        let got = self.inbox.receive(&queue.socket, self.out.pool());
+        let got = self.inbox.receive(&queue.socket, self.driver.out().pool());
         let got = got.map_err(|error| HookError::from_io("reading packets", error))?;
         if got == 0 {
             return Ok(0);
@@ -255,33 +255,29 @@ impl<'a> Worker<'a> {
     }
 
     /// Tells the node what it acts by, where that is too old.
-    fn tell_facts(&mut self) {
+    fn tell_statistics(&mut self) {
         let now = self.now();
-        let Some((age, due, feed)) = &mut self.facts else {
+        let Some(feed) = &mut self.feed else {
             return;
         };
-        if now < *due {
-            return;
+        let driver = &mut self.driver;
+        if driver.statistics_are_due(now) {
+            // Of an interface that has gone there is nothing to tell until there is one again.
+            let _ = feed.read(now, &mut |event| driver.event(now, &event));
+            self.collect();
         }
-        *due = now + *age;
-        self.told = self.told.max(now);
-        let (told, node, out) = (self.told, &mut self.node, &mut self.out);
-        // Of an interface that has gone there is nothing to tell until there is one again.
-        let _ = feed.read(now, &mut |fact| node.fact(told, &fact, out));
-        self.collect();
     }
 
     /// Tells the node of what has arrived.
     fn tell(&mut self) {
-        self.tell_facts();
-        self.told = self.told.max(self.now());
+        self.tell_statistics();
+        let now = self.now();
         for port in 0..self.arrived.len() {
             if self.arrived[port].is_empty() {
                 continue;
             }
             let frames = &mut self.arrived[port];
-            self.node
-                .frames(self.told, Port(port as u16), frames, &mut self.out);
+            self.driver.frames(now, Port(port as u16), frames);
             self.collect();
         }
     }
@@ -290,12 +286,11 @@ impl<'a> Worker<'a> {
     fn wake(&mut self) -> bool {
         for wake in 0..WAKES {
             let now = self.now();
-            if self.node.next_wake().is_none_or(|at| at > now) {
+            if self.driver.next_wake().is_none_or(|at| at > now) {
                 return wake > 0;
             }
-            self.tell_facts();
-            self.told = self.told.max(now);
-            self.node.wake(self.told, &mut self.out);
+            self.tell_statistics();
+            self.driver.wake(now);
             self.collect();
         }
         true
@@ -303,14 +298,15 @@ impl<'a> Worker<'a> {
 
     /// Takes what the node has done.
     fn collect(&mut self) {
-        for ticket in self.out.ended() {
+        for ticket in self.driver.out().ended() {
             let end = self.ends.get_mut(usize::from(queue_of(ticket)));
             if let Some(end) = end {
                 end.verdicts.put(ticket, Answer::Drop);
             }
         }
         let mut leaving = std::mem::take(&mut self.leaving);
-        leaving.extend(self.out.sends());
+        leaving.extend(self.driver.out().sends());
+        let told = self.driver.told();
         for Departure { port, when, frame } in leaving.drain(..) {
             let Some(later) = self.later.get_mut(port.index()) else {
                 // There is no such port.
@@ -319,14 +315,14 @@ impl<'a> Worker<'a> {
                 continue;
             };
             let at = match when {
-                When::Now => self.told,
+                When::Now => told,
                 When::At(at) => at,
             };
             match later.back() {
-                None if at <= self.told => self.settle(port, frame),
+                None if at <= told => self.settle(port, frame),
                 _ if frame.ticket().is_none() && later.len() >= 2 * self.room => {
                     Counters::add(&self.place.counters.no_room, 1);
-                    self.out.pool().give(frame);
+                    self.driver.out().pool().give(frame);
                 }
                 // Never before one that was sent earlier.
                 back => {
@@ -359,11 +355,11 @@ impl<'a> Worker<'a> {
             return;
         };
         let Some(end) = self.ends.get_mut(usize::from(queue_of(ticket))) else {
-            self.out.pool().give(frame);
+            self.driver.out().pool().give(frame);
             return;
         };
         let Some(waiting) = end.pending.get(ticket) else {
-            self.out.pool().give(frame);
+            self.driver.out().pool().give(frame);
             return;
         };
         let goes_on = match waiting.leaves {
@@ -372,13 +368,13 @@ impl<'a> Worker<'a> {
         };
         if goes_on && (!frame.is_changed() || !self.changes) {
             end.verdicts.put(ticket, Answer::Accept);
-            self.out.pool().give(frame);
+            self.driver.out().pool().give(frame);
             return;
         }
         let Some((protocol, len)) = packets::packet_of(&frame) else {
             end.verdicts.put(ticket, Answer::Drop);
             Counters::add(&self.place.counters.no_packet, 1);
-            self.out.pool().give(frame);
+            self.driver.out().pool().give(frame);
             return;
         };
         let Waiting {
@@ -389,7 +385,7 @@ impl<'a> Worker<'a> {
             match unfinished && !self.changes {
                 true => {
                     Counters::add(&self.place.counters.refused, 1);
-                    self.out.pool().give(frame);
+                    self.driver.out().pool().give(frame);
                 }
                 false => self.inject(port, frame),
             }
@@ -412,7 +408,7 @@ impl<'a> Worker<'a> {
             self.injector.answer(protocol, head, wanted);
             Counters::add(&self.place.counters.too_big, 1);
             end.verdicts.put(ticket, Answer::Drop);
-            self.out.pool().give(frame);
+            self.driver.out().pool().give(frame);
             return;
         }
         if frame.len() > ETHERNET + len {
@@ -443,7 +439,7 @@ impl<'a> Worker<'a> {
                 Counters::add(count, 1);
             }
         }
-        self.out.pool().give(frame);
+        self.driver.out().pool().give(frame);
     }
 
     /// Gives up a frame that the kernel may wait for.
@@ -453,7 +449,7 @@ impl<'a> Worker<'a> {
         {
             end.verdicts.put(ticket, Answer::Drop);
         }
-        self.out.pool().give(frame);
+        self.driver.out().pool().give(frame);
     }
 
     /// Tells the kernel what there is to tell.
@@ -474,7 +470,7 @@ impl<'a> Worker<'a> {
                     &queue.socket,
                     queue.number,
                     pending,
-                    self.out.pool(),
+                    self.driver.out().pool(),
                     |waiting, answer| {
                         let waited = sum.add(waiting, answer, now);
                         counters.waits.add(waited);
@@ -508,19 +504,16 @@ impl<'a> Worker<'a> {
             }
             overruns += end.missed + end.dropped;
         }
-        let Worker {
-            place, node, out, ..
-        } = self;
+        let Worker { place, driver, .. } = self;
         Counters::set(&place.counters.overruns, overruns);
         Counters::set(&place.counters.processor_ns, processor_ns());
         place.say(|said| {
-            let mut index = 0;
-            node.counters(&mut |name, count| {
-                put(&mut said.node, index, name, count);
-                index += 1;
-            });
-            said.node.truncate(index);
-            for (index, (reason, count)) in out.drops().iter().enumerate() {
+            let counters = driver.statistics().counters;
+            for (index, (name, count)) in counters.iter().enumerate() {
+                put(&mut said.node, index, name, *count);
+            }
+            said.node.truncate(counters.len());
+            for (index, (reason, count)) in driver.out().drops().iter().enumerate() {
                 put(&mut said.drops, index, reason, *count);
             }
         });
@@ -529,7 +522,7 @@ impl<'a> Worker<'a> {
     /// Waits until something arrives, or something is to be done.
     fn rest(&self) {
         let wishes = self.later.iter().filter_map(VecDeque::front);
-        let wishes = wishes.map(|&(at, _)| at).chain(self.node.next_wake());
+        let wishes = wishes.map(|&(at, _)| at).chain(self.driver.next_wake());
         let now = self.now();
         let nap = wishes
             .min()
@@ -566,7 +559,7 @@ impl<'a> Worker<'a> {
             while let Some(ticket) = end.pending.oldest_ticket() {
                 end.verdicts.put(ticket, unanswered(self.fail));
                 let queue = &end.queue;
-                let (pending, pool) = (&mut end.pending, self.out.pool());
+                let (pending, pool) = (&mut end.pending, self.driver.out().pool());
                 // The kernel drops what waits when the socket is closed.
                 let _ = end
                     .verdicts

@@ -2,65 +2,25 @@
 
 use super::host::Run;
 use super::schedule::Item;
-use crate::clock::now_ns;
 use crate::port::PortError;
-use node::fact::{Interface, Queue};
+use node::event::{Interface, Queue};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
-use node::{Frame, Out, Port, Time, Transmitter, When};
+use node::{Departure, Driver, Frame, Pool, Port, Refusal, Time, Transmitter, When};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// Frames that are collected before they are sent at once.
 const AT_ONCE: usize = 64;
 
-/// Why a frame is refused before it comes to a link, in the words of every world.
-#[derive(Clone, Copy)]
-pub enum Refusal {
-    /// The node has no such port.
-    NoSuchPort,
-    /// No format carries it.
-    TooLong,
-    /// It would arrive when time has ended.
-    Never,
-    /// There is no room for more frames that wait.
-    Crowd,
-    /// The kernel had no room for it.
-    Lost,
-    /// The kernel gave it in a form that cannot be mended.
-    Mangled,
-    /// The port has no link.
-    NoLink,
-}
-
-impl Refusal {
-    /// All of them, with the words for a node's drops.
-    pub const ALL: [(Refusal, &str); 7] = [
-        (Refusal::NoSuchPort, "sent by a port that is not there"),
-        (Refusal::TooLong, "longer than 262,144 bytes"),
-        (Refusal::Never, "would arrive after the end of time"),
-        (Refusal::Crowd, "more than 4,194,304 frames under way"),
-        (Refusal::Lost, "lost in the kernel before they were read"),
-        (Refusal::Mangled, "received in a form that cannot be mended"),
-        (Refusal::NoLink, NO_LINK),
-    ];
-}
-
-/// Frames sent by a port that has no link, in a node's drops.
-pub const NO_LINK: &str = "sent by a port that has no link";
-
 /// What a node's answers go through.
 pub struct Desk {
-    /// What the node answers into.
-    pub out: Out,
     /// Out of the ports, so that one of these can be read meanwhile.
     ways: Vec<Way>,
     /// Where among the ways each port of the node is; one without a link is beyond them.
     places: Vec<usize>,
     items: Vec<Item>,
     order: u64,
-    /// Frames refused, by [`Refusal`].
-    pub refused: [u64; Refusal::ALL.len()],
     spent: Vec<Frame>,
     /// What went wrong first with a port.
     pub trouble: Option<PortError>,
@@ -97,16 +57,11 @@ impl Desk {
                 queued: false,
             });
         }
-        // Work takes what it takes here.
-        let mut out = Out::default();
-        out.set_stopwatch(|| Time::from_ns(now_ns()));
         Desk {
-            out,
             ways,
             places,
             items: Vec::new(),
             order: 0,
-            refused: [0; Refusal::ALL.len()],
             spent: Vec::new(),
             trouble: None,
         }
@@ -119,8 +74,8 @@ impl Desk {
     }
 
     /// What is to be told of a port's link to who sends by it; `None` for a port on a real wire.
-    pub fn facts(&mut self, port: usize, now: Time) -> Option<(Interface, Queue)> {
-        Some(self.ways[port].link.as_mut()?.facts(now))
+    pub fn statistics(&mut self, port: usize, now: Time) -> Option<(Interface, Queue)> {
+        Some(self.ways[port].link.as_mut()?.statistics(now))
     }
 
     /// Says whether a port on a real wire has a link.
@@ -129,70 +84,76 @@ impl Desk {
     }
 
     /// Takes what the node has sent, at time `now`; the clock says `clock`.
-    pub fn collect(&mut self, run: &Run, now: Time, clock: Time) {
-        for departure in self.out.sends() {
-            let (when, mut frame) = (departure.when, departure.frame);
-            let place = self.places.get(departure.port.index());
-            let refusal = match place.map(|&place| self.ways.get_mut(place)) {
-                None => Some(Refusal::NoSuchPort),
-                Some(None) => Some(Refusal::NoLink),
-                Some(_) if frame.len() > LONGEST => Some(Refusal::TooLong),
-                Some(Some(way)) if way.down => Some(Refusal::NoLink),
-                Some(_) if !run.schedule.has_room() => Some(Refusal::Crowd),
-                Some(Some(way)) => {
-                    let lateness = match when {
-                        When::At(at) => Some(clock - at),
-                        When::Now => None,
-                    };
-                    match way.decide(run, now, clock, when, &mut frame) {
-                        Decision::AtOnce => {
-                            way.at_once.push(frame);
-                            if way.at_once.len() >= AT_ONCE {
-                                way.send_now(run, &mut self.trouble, &mut self.spent);
-                            }
-                            continue;
+    pub fn collect(&mut self, driver: &mut Driver, run: &Run, now: Time, clock: Time) {
+        driver.hand_on(|departure| self.take(departure, run, now, clock));
+    }
+
+    fn take(
+        &mut self,
+        departure: Departure,
+        run: &Run,
+        now: Time,
+        clock: Time,
+    ) -> Result<(), Refusal> {
+        let (when, mut frame) = (departure.when, departure.frame);
+        let place = self.places.get(departure.port.index());
+        let refusal = match place.map(|&place| self.ways.get_mut(place)) {
+            None => Err(Refusal::NoSuchPort),
+            Some(None) => Err(Refusal::NoLink),
+            Some(_) if frame.len() > LONGEST => Err(Refusal::TooLong),
+            Some(Some(way)) if way.down => Err(Refusal::NoLink),
+            Some(_) if !run.schedule.has_room() => Err(Refusal::Crowd),
+            Some(Some(way)) => {
+                let lateness = match when {
+                    When::At(at) => Some(clock - at),
+                    When::Now => None,
+                };
+                match way.decide(run, now, clock, when, &mut frame) {
+                    Decision::AtOnce => {
+                        way.at_once.push(frame);
+                        if way.at_once.len() >= AT_ONCE {
+                            way.send_now(run, &mut self.trouble, &mut self.spent);
                         }
-                        Decision::At(at, second) => {
-                            way.queued = true;
-                            let ns = |at: Time| run.start + at.as_ps().div_ceil(1000);
-                            let mut put = |at, wanted, frame| {
-                                self.order += 1;
-                                self.items.push(Item {
-                                    at: ns(at),
-                                    order: self.order,
-                                    lane: way.lane,
-                                    wanted,
-                                    frame,
-                                });
-                            };
-                            if let Some(second) = second {
-                                put(second, None, Frame::new(&frame));
-                            }
-                            let wanted = lateness.map(|by| (ns(at - by), by > Time::ZERO));
-                            put(at, wanted, frame);
-                            continue;
-                        }
-                        Decision::Lost => None,
-                        Decision::Never => Some(Refusal::Never),
+                        return Ok(());
                     }
+                    Decision::At(at, second) => {
+                        way.queued = true;
+                        let ns = |at: Time| run.start + at.as_ps().div_ceil(1000);
+                        let mut put = |at, wanted, frame| {
+                            self.order += 1;
+                            self.items.push(Item {
+                                at: ns(at),
+                                order: self.order,
+                                lane: way.lane,
+                                wanted,
+                                frame,
+                            });
+                        };
+                        if let Some(second) = second {
+                            put(second, None, Frame::new(&frame));
+                        }
+                        let wanted = lateness.map(|by| (ns(at - by), by > Time::ZERO));
+                        put(at, wanted, frame);
+                        return Ok(());
+                    }
+                    Decision::Lost => Ok(()),
+                    Decision::Never => Err(Refusal::Never),
                 }
-            };
-            if let Some(refusal) = refusal {
-                self.refused[refusal as usize] += 1;
             }
-            self.spent.push(frame);
-        }
+        };
+        self.spent.push(frame);
+        refusal
     }
 
     /// Sets everything collected on its way, and takes buffers back.
-    pub fn flush(&mut self, run: &Run, node: usize) {
+    pub fn flush(&mut self, pool: &mut Pool, run: &Run, node: usize) {
         for way in &mut self.ways {
             way.send_now(run, &mut self.trouble, &mut self.spent);
             way.queued = false;
         }
         run.schedule.submit(&mut self.items);
         for frame in self.spent.drain(..) {
-            self.out.pool().give(frame);
+            pool.give(frame);
         }
         run.schedule.reclaim(node, &mut self.spent);
     }
@@ -305,13 +266,6 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_node_can_learn_what_its_work_costs() {
-        let desk = Desk::new(0, std::iter::empty());
-        let began = desk.out.stopwatch().expect("work takes time here");
-        assert!(desk.out.stopwatch() >= Some(began));
-    }
 
     #[test]
     fn a_frame_need_not_wait_for_one_that_counts_as_sent_later() {

@@ -1,16 +1,16 @@
 //! A node and its ports, on a thread of its own.
 
 use super::Notice;
-use super::desk::{Desk, Refusal};
+use super::desk::Desk;
 use super::schedule::Schedule;
 use crate::clock::now_ns;
 use crate::facts::Feed;
 use crate::pace::attend;
 use crate::port::{Link, PortError, Receive, Received, RxCounters, Stamps};
-use node::fact::{Fact, What};
+use node::event::{Event, What};
 use node::link::SHORTEST;
 use node::outcome::NodeOutcome;
-use node::{Channel, Frame, Node, Port, Tap, Time, Transmitter};
+use node::{Channel, Driver, Frame, Member, Node, Port, Refusal, Tap, Time, Transmitter};
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -109,18 +109,13 @@ pub struct Staffed {
 pub struct Host<'a> {
     run: &'a Run,
     index: usize,
-    name: String,
-    node: Box<dyn Node>,
+    driver: Driver,
     desk: Desk,
     ports: Vec<HostPort>,
     /// Frames of a port that the node is yet to be told of.
     arrived: Vec<Frame>,
-    /// The latest time that the node was told.
-    told: Time,
     /// When real wires are looked at next.
     look: Time,
-    /// How old the facts may be that the node acts by, and when they are next.
-    facts: Option<(Time, Time)>,
     feed: Option<Feed>,
     notice: Option<Notice>,
     frames: u64,
@@ -160,19 +155,19 @@ impl<'a> Host<'a> {
         let ways = ports
             .iter_mut()
             .map(|port| (port.number, port.lane, port.link.take()));
-        let desk = Desk::new(node.ports(), ways);
+        let mut driver = Driver::new(Member { name, node });
+        // Work takes what it takes here.
+        driver.out().set_stopwatch(|| Time::from_ns(now_ns()));
+        let desk = Desk::new(driver.properties().ports, ways);
         Host {
-            facts: node.wants_facts().map(|age| (age, Time::ZERO)),
             feed,
             notice,
             run,
             index,
-            name,
-            node,
+            driver,
             desk,
             ports,
             arrived: Vec::with_capacity(TOGETHER),
-            told: Time::ZERO,
             look: Time::ZERO,
             frames: 0,
             events: 0,
@@ -191,9 +186,9 @@ impl<'a> Host<'a> {
         let mut polls: Vec<libc::pollfd> = Vec::with_capacity(self.ports.len());
         let mut watch = Watch::new(self.may_watch());
         while !self.run.stop.load(Ordering::SeqCst) {
-            self.tell_facts();
+            self.tell_statistics();
             let got = self.see_links() | self.wake_if_due() | self.receive();
-            self.desk.flush(self.run, self.index);
+            self.flush();
             if got {
                 watch.came(now_ns);
             } else if !watch.goes_on(now_ns) {
@@ -204,17 +199,16 @@ impl<'a> Host<'a> {
     }
 
     /// Tells the node what it acts by, where that is too old.
-    fn tell_facts(&mut self) {
-        let Some((age, due)) = self.facts else {
-            return;
-        };
-        let now = self.run.now();
-        if now < due {
+    fn tell_statistics(&mut self) {
+        if self.driver.properties().statistics_age.is_none() {
             return;
         }
-        self.facts = Some((age, now + age));
+        let now = self.run.now();
+        if !self.driver.statistics_are_due(now) {
+            return;
+        }
         for index in 0..self.ports.len() {
-            let Some((mut interface, queue)) = self.desk.facts(index, now) else {
+            let Some((mut interface, queue)) = self.desk.statistics(index, now) else {
                 continue;
             };
             let came = self.ports[index].rx.counters();
@@ -222,19 +216,16 @@ impl<'a> Host<'a> {
             interface.received.bytes = came.bytes;
             interface.received.dropped = came.dropped;
             for what in [What::Interface(interface), What::Queue(queue)] {
-                let (taken, port) = (now, self.ports[index].number);
-                let fact = Fact { taken, port, what };
-                self.told = self.told.max(now);
-                self.node.fact(self.told, &fact, &mut self.desk.out);
+                let (at, port) = (now, self.ports[index].number);
+                self.driver.event(now, &Event { at, port, what });
             }
         }
         if let Some(feed) = &mut self.feed {
-            self.told = self.told.max(now);
-            let (told, node, out) = (self.told, &mut self.node, &mut self.desk.out);
+            let driver = &mut self.driver;
             // An interface that has gone ends the run by its port, which says so.
-            let _ = feed.read(now, &mut |fact| node.fact(told, &fact, out));
+            let _ = feed.read(now, &mut |event| driver.event(now, &event));
         }
-        self.desk.collect(self.run, self.told, now);
+        self.collect(now);
     }
 
     /// Tells the node which links have gone down or come up; whether any has.
@@ -278,6 +269,18 @@ impl<'a> Host<'a> {
         any
     }
 
+    /// Takes what the node has sent.
+    fn collect(&mut self, clock: Time) {
+        let told = self.driver.told();
+        self.desk.collect(&mut self.driver, self.run, told, clock);
+    }
+
+    /// Sets it on its way.
+    fn flush(&mut self) {
+        let pool = self.driver.out().pool();
+        self.desk.flush(pool, self.run, self.index);
+    }
+
     /// Tells the node of a link, if that is news to it; whether it is.
     fn tell_link(&mut self, index: usize, at: Time, up: bool) -> bool {
         let port = &mut self.ports[index];
@@ -290,12 +293,11 @@ impl<'a> Host<'a> {
                 notice(index, up);
             }
         }
-        self.told = self.told.max(at);
         self.events += 1;
-        let port = self.ports[index].number;
-        self.node.link(self.told, port, up, &mut self.desk.out);
-        self.desk.collect(self.run, self.told, self.run.now());
-        self.desk.flush(self.run, self.index);
+        let (port, what) = (self.ports[index].number, What::Link(up));
+        self.driver.event(at, &Event { at, port, what });
+        self.collect(self.run.now());
+        self.flush();
         true
     }
 
@@ -303,7 +305,7 @@ impl<'a> Host<'a> {
     fn wish(&self) -> Option<Time> {
         let changes = self.ports.iter().filter_map(|port| port.changes.front());
         let change = changes.map(|&(at, _)| at).min();
-        let wish = self.node.next_wake().into_iter().chain(change).min();
+        let wish = self.driver.next_wake().into_iter().chain(change).min();
         wish.filter(|&at| at <= self.run.until)
     }
 
@@ -317,18 +319,17 @@ impl<'a> Host<'a> {
     /// Wakes the node as often as it wants until shortly after now; whether it did.
     fn wake_if_due(&mut self) -> bool {
         for wake in 0..WAKES {
-            let wish = self.node.next_wake().filter(|&at| at <= self.run.until);
+            let wish = self.driver.next_wake().filter(|&at| at <= self.run.until);
             let now = self.run.now();
             let Some(at) = wish.filter(|&at| at <= now + LEAD) else {
                 self.publish_wake();
                 return wake > 0;
             };
             // Not the clock, but the time asked for: what is sent now leaves then.
-            self.told = self.told.max(at);
             self.events += 1;
-            self.node.wake(self.told, &mut self.desk.out);
-            self.desk.collect(self.run, self.told, now);
-            self.desk.flush(self.run, self.index);
+            self.driver.wake(at);
+            self.collect(now);
+            self.flush();
         }
         true
     }
@@ -348,10 +349,9 @@ impl<'a> Host<'a> {
             }
             let Host {
                 run,
-                node,
+                driver,
                 desk,
                 ports,
-                told,
                 frames,
                 events,
                 arrived,
@@ -367,10 +367,10 @@ impl<'a> Host<'a> {
             } = &mut ports[index];
             let mut given = 0;
             let (number, real) = (*number, *real);
-            let mut take = |desk: &mut Desk, arrived: &mut Vec<Frame>| {
+            let mut take = |driver: &mut Driver, arrived: &mut Vec<Frame>| {
                 let now = run.now();
                 if now > run.until {
-                    arrived.drain(..).for_each(|frame| desk.out.done(frame));
+                    arrived.drain(..).for_each(|frame| driver.out().done(frame));
                     return;
                 }
                 let count = arrived.len() as u64;
@@ -381,21 +381,21 @@ impl<'a> Host<'a> {
                     // got round to it. It is delivered at the other end.
                     for frame in arrived.drain(..) {
                         let sent = frame.arrived();
-                        node.frame(sent, number, frame, &mut desk.out);
-                        desk.collect(run, sent.min(now), now);
+                        driver.frame(sent, number, frame);
+                        desk.collect(driver, run, sent.min(now), now);
                     }
                     return;
                 }
-                *told = now.max(*told);
+                let told = now.max(driver.told());
                 for frame in arrived.iter() {
-                    taps.iter_mut().for_each(|tap| (tap.see)(*told, frame));
+                    taps.iter_mut().for_each(|tap| (tap.see)(told, frame));
                 }
                 *frames += count;
-                node.frames(*told, number, arrived, &mut desk.out);
-                desk.collect(run, now, now);
+                driver.frames(told, number, arrived);
+                desk.collect(driver, run, now, now);
             };
             let result = rx.receive(std::time::Duration::ZERO, &mut |packet: Received<'_>| {
-                let mut frame = desk.out.pool().take_with(packet.bytes);
+                let mut frame = driver.out().pool().take_with(packet.bytes);
                 let duration = from
                     .as_ref()
                     .map_or(Time::ZERO, |link| time_on(link, frame.len()));
@@ -403,13 +403,13 @@ impl<'a> Host<'a> {
                 frame.set_arrived(last_bit - duration);
                 arrived.push(frame);
                 if arrived.len() >= TOGETHER {
-                    take(desk, arrived);
+                    take(driver, arrived);
                 }
             });
             if !arrived.is_empty() {
-                take(desk, arrived);
+                take(driver, arrived);
             }
-            desk.flush(run, self.index);
+            self.flush();
             if given > 0 {
                 any = true;
                 self.publish_wake();
@@ -475,26 +475,13 @@ impl<'a> Host<'a> {
         let entered = entered.filter(|(port, _)| port.entrance);
         let entered = entered.map(|(port, came)| (port.lane, *came)).collect();
         for counters in &received {
-            self.desk.refused[Refusal::Lost as usize] += counters.dropped;
-            self.desk.refused[Refusal::Mangled as usize] += counters.refused;
+            self.driver.refuse(Refusal::Lost, counters.dropped);
+            self.driver.refuse(Refusal::Mangled, counters.refused);
         }
-        let mut outcome = NodeOutcome {
-            name: self.name,
-            ..NodeOutcome::default()
-        };
-        let mut count = |name: &str, value| outcome.counters.push((name.into(), value));
-        self.node.counters(&mut count);
-        self.node.flows(&mut |flow| outcome.flows.push(flow));
-        let refused = Refusal::ALL.map(|(kind, reason)| (reason, self.desk.refused[kind as usize]));
-        let all = self.desk.out.drops().iter().copied().chain(refused);
-        outcome.drops = all
-            .filter(|&(_, count)| count > 0)
-            .map(|(reason, count)| (reason.into(), count))
-            .collect();
         let trouble = self.desk.trouble.take();
         super::parallel::close(std::mem::take(&mut self.ports));
         HostReport {
-            outcome,
+            outcome: self.driver.outcome(),
             received,
             own_links,
             entered,

@@ -8,7 +8,7 @@ use crate::port::{
     self, Options, Port as Opened, PortError, PortSpec, Receive, Received, RxCounters, Transmit,
     TxCounters,
 };
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Time};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -134,12 +134,14 @@ impl Relay {
 }
 
 impl Node for Relay {
-    fn ports(&self) -> usize {
-        self.ports
+    fn properties(&self) -> Properties {
+        Properties::of(self.ports)
     }
 
-    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
-        out.send(port, frame);
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.send(port, frame);
+        }
     }
 }
 

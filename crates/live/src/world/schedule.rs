@@ -1,9 +1,9 @@
 //! One thread for all departures of a world: whatever is due next, on any port, leaves next.
 
-use super::desk::NO_LINK;
 use crate::clock::now_ns;
 use crate::pace::{Aim, ErrorMeter, Idle, Waiter, hurry};
 use crate::port::{PortError, Transmit, TxCounters};
+use node::Refusal;
 use node::outcome::TimingError;
 use node::{Channel, Frame, Tap, Time};
 use std::cmp::Ordering;
@@ -93,7 +93,7 @@ impl Refused {
     /// All of them, with the words for a node's drops.
     pub const ALL: [(Refused, &str); 3] = [
         (Refused::Itself, "refused by the port"),
-        (Refused::NoLink, NO_LINK),
+        (Refused::NoLink, Refusal::NoLink.reason()),
         (Refused::Full, "sent by a port whose queue was full"),
     ];
 

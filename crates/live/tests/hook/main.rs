@@ -11,8 +11,8 @@ mod rules;
 use live::hook::{Config, Fail, Hook, HookError, Relay, Report, Snapshot, lead};
 use live::netns::{Namespace, NetnsError, Route, VethEnd, veth};
 use live::port::{self, Options};
-use node::fact::{Fact, What};
-use node::{Frame, Node, Out, Port, Time};
+use node::event::{Event, What};
+use node::{Frame, Node, Out, Port, Properties, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -191,14 +191,17 @@ struct Each<F> {
 }
 
 impl<F: FnMut(Time, Port, Frame, &mut Out) + Send> Node for Each<F> {
-    fn ports(&self) -> usize {
-        self.ports
+    fn properties(&self) -> Properties {
+        Properties {
+            changes_frames: self.changes,
+            ..Properties::of(self.ports)
+        }
     }
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        (self.act)(now, port, frame, out);
-    }
-    fn changes_frames(&self) -> bool {
-        self.changes
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            (self.act)(now, port, frame, out);
+        }
     }
 }
 
@@ -278,18 +281,23 @@ struct Keeper {
 }
 
 impl Node for Keeper {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, _: &mut Out) {
-        let at = now + Time::from_ms(30);
-        self.kept.push_back((at, port, frame));
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, _: &mut Out) {
+        for frame in frames.drain(..) {
+            let at = now + Time::from_ms(30);
+            self.kept.push_back((at, port, frame));
+        }
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         while let Some((_, port, frame)) = self.kept.pop_front_if(|(at, ..)| *at <= now) {
             out.send(other(port), frame);
         }
     }
+
     fn next_wake(&self) -> Option<Time> {
         self.kept.front().map(|(at, ..)| *at)
     }
@@ -365,20 +373,24 @@ struct Curious {
 }
 
 impl Node for Curious {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties {
+            statistics_age: Some(Time::from_ms(10)),
+            ..Properties::of(2)
+        }
     }
-    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
-        assert_eq!(self.about.lock().unwrap().len(), 2, "told before");
-        out.send(other(port), frame);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            assert_eq!(self.about.lock().unwrap().len(), 2, "told before");
+            out.send(other(port), frame);
+        }
     }
-    fn wants_facts(&self) -> Option<Time> {
-        Some(Time::from_ms(10))
-    }
-    fn fact(&mut self, _: Time, fact: &Fact, _: &mut Out) {
-        if let What::Interface(interface) = fact.what {
+
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if let What::Interface(interface) = event.what {
             assert!(interface.up && interface.mtu == 1500);
-            self.about.lock().unwrap().insert(fact.port.0);
+            self.about.lock().unwrap().insert(event.port.0);
         }
     }
 }

@@ -4,7 +4,8 @@ use super::{Pair, WAIT, frame, pair, receive};
 use live::netns::{VethEnd, veth};
 use live::port::{self, Link, Method, Options, Port, PortError};
 use live::world;
-use node::{Frame, Node, Out, Time};
+use node::event::What;
+use node::{Event, Frame, Node, Out, Properties, Time};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -314,16 +315,20 @@ fn an_mtu_that_shrinks_and_grows_is_followed() {
 struct Wire(mpsc::Sender<(u16, bool)>);
 
 impl Node for Wire {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> Properties {
+        Properties::of(2)
     }
 
-    fn frame(&mut self, _: Time, port: node::Port, frame: Frame, out: &mut Out) {
-        out.send(node::Port(1 - port.0), frame);
+    fn frames(&mut self, _: Time, port: node::Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.send(node::Port(1 - port.0), frame);
+        }
     }
 
-    fn link(&mut self, _: Time, port: node::Port, up: bool, _: &mut Out) {
-        self.0.send((port.0, up)).unwrap();
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        if let What::Link(up) = event.what {
+            self.0.send((event.port.0, up)).unwrap();
+        }
     }
 }
 

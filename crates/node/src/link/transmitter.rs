@@ -1,7 +1,7 @@
 //! A direction of a link at the level of frames.
 
 use super::{Channel, FCS, Flight, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
-use crate::fact::{Interface, Queue};
+use crate::event::{Interface, Queue};
 use crate::{Time, When};
 
 /// One direction of a link at work: decides for each frame when it leaves and whether it arrives.
@@ -141,9 +141,9 @@ impl Transmitter {
     }
 
     /// What is to be told of it at `now` to who sends by it.
-    pub fn facts(&mut self, now: Time) -> (Interface, Queue) {
+    pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
         self.waiting.look(now.as_ps());
-        self.channel.facts(now, &self.counters, &self.waiting)
+        self.channel.statistics(now, &self.counters, &self.waiting)
     }
 
     /// The direction's data.

@@ -15,8 +15,18 @@ fn departure_is_arrival_and_delay_in_either_direction() {
     let mut delay = Delay::new(config).unwrap();
     let mut out = Out::default();
     let (arrived, now) = (Time::from_ns(100), Time::from_ns(151));
-    delay.frame(now, Port(0), frame_arrived(arrived), &mut out);
-    delay.frame(now, Port(1), frame_arrived(arrived), &mut out);
+    delay.frames(
+        now,
+        Port(0),
+        &mut alloc::vec![frame_arrived(arrived)],
+        &mut out,
+    );
+    delay.frames(
+        now,
+        Port(1),
+        &mut alloc::vec![frame_arrived(arrived)],
+        &mut out,
+    );
     let sends: Vec<_> = out.sends().map(|d| (d.port, d.when)).collect();
     let forth = (Port(1), When::At(arrived + Time::from_secs(1)));
     let back = (Port(0), When::At(arrived + Time::from_ms(1)));
@@ -33,7 +43,7 @@ fn a_full_line_drops_until_a_frame_has_left() {
     let mut out = Out::default();
     for at in [0, 1, 1_000] {
         let at = Time::from_ms(at);
-        delay.frame(at, Port(0), frame_arrived(at), &mut out);
+        delay.frames(at, Port(0), &mut alloc::vec![frame_arrived(at)], &mut out);
     }
     assert_eq!(out.sends().count(), 2);
     assert_eq!(out.drops(), [("delay line full", 1)]);

@@ -24,7 +24,7 @@ fn encoded(config: Config, frames: &[Arrival]) -> (Vec<Arrival>, Covert) {
         let mut frame = Frame::new(&vec![0; len]);
         frame.set_arrived(arrived);
         let now = arrived + Time::from_ps(800) * (len as u64 + 4);
-        covert.frame(now, Port(0), frame, &mut out);
+        covert.frames(now, Port(0), &mut vec![frame], &mut out);
         let departure = out.sends().next().unwrap();
         let When::At(at) = departure.when else {
             panic!("a frame that leaves at no certain time");
@@ -54,20 +54,14 @@ fn decoded(config: Config, frames: &[Arrival]) -> (Vec<String>, Covert) {
     for &(arrived, len) in frames {
         let mut frame = Frame::new(&vec![0; len]);
         frame.set_arrived(arrived);
-        covert.frame(arrived, Port(0), frame, &mut out);
+        covert.frames(arrived, Port(0), &mut vec![frame], &mut out);
     }
     let messages = messages.lock().unwrap().clone();
     (messages, covert)
 }
 
 fn counter(covert: &Covert, name: &str) -> u64 {
-    let mut found = None;
-    covert.counters(&mut |known, value| {
-        if known == name {
-            found = Some(value);
-        }
-    });
-    found.unwrap()
+    covert.statistics().get(name).unwrap()
 }
 
 /// So many frames of 1518 bytes with 170 idles between them.
@@ -256,6 +250,6 @@ fn stamps_that_go_back_are_gaps_without_a_bit() {
         let (arrived, len) = frames[round % 4];
         let mut frame = Frame::new(&vec![0; len]);
         frame.set_arrived(arrived);
-        watch.frame(arrived, Port(0), frame, &mut Out::default());
+        watch.frames(arrived, Port(0), &mut vec![frame], &mut Out::default());
     }
 }

@@ -25,7 +25,8 @@ impl<N: Node> Hand<N> {
     pub fn frame(&mut self, port: u16, bytes: &[u8]) -> Vec<Sent> {
         let mut frame = Frame::new(bytes);
         frame.set_arrived(self.now);
-        self.node.frame(self.now, Port(port), frame, &mut self.out);
+        self.node
+            .frames(self.now, Port(port), &mut vec![frame], &mut self.out);
         let sent = self.out.sends();
         sent.map(|departure| (departure.port.0, departure.when, departure.frame.to_vec()))
             .collect()
@@ -47,12 +48,7 @@ impl<N: Node> Hand<N> {
     }
 
     pub fn counter(&self, name: &str) -> u64 {
-        let mut found = None;
-        self.node.counters(&mut |counter, value| {
-            if counter == name {
-                found = Some(value);
-            }
-        });
+        let found = self.node.statistics().get(name);
         found.unwrap_or_else(|| panic!("there is no counter `{name}`"))
     }
 

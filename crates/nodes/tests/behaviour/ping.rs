@@ -25,7 +25,7 @@ fn run(ping: &mut Ping, host: &mut Host, until: Time, mut way: impl FnMut(u64) -
                 let mut frame = Frame::new(&bytes);
                 frame.set_arrived(at);
                 let node: &mut dyn Node = if to == 0 { ping } else { host };
-                node.frame(now, Port(0), frame, &mut out[to]);
+                node.frames(now, Port(0), &mut vec![frame], &mut out[to]);
             }
             None => ping.wake(now, &mut out[0]),
         }
@@ -59,11 +59,7 @@ fn pair(config: Config) -> (Ping, Host) {
 }
 
 fn counters(node: &dyn Node) -> std::collections::BTreeMap<String, u64> {
-    let mut all = std::collections::BTreeMap::new();
-    node.counters(&mut |name, value| {
-        all.insert(name.to_string(), value);
-    });
-    all
+    node.statistics().counters.into_iter().collect()
 }
 
 fn configs() -> [Config; 4] {
@@ -174,10 +170,10 @@ fn a_measured_departure_counts_instead_of_the_one_asked_for() {
     ping.wake(Time::from_us(1), &mut out);
     let request = out.sends().next().unwrap().frame;
     ping.departed(Time::from_us(4));
-    host.frame(Time::from_us(5), Port(0), request, &mut out);
+    host.frame(request, &mut out);
     let mut answer = out.sends().next().unwrap().frame;
     answer.set_arrived(Time::from_us(9));
-    ping.frame(Time::from_us(9), Port(0), answer, &mut out);
+    ping.frames(Time::from_us(9), Port(0), &mut vec![answer], &mut out);
     assert_eq!(ping.take_answer().unwrap().rtt(), Time::from_us(5));
 }
 
@@ -207,11 +203,16 @@ fn an_answer_that_is_heard_late_is_not_for_a_request_that_left_after_it_came() {
         requests.extend(out.sends().map(|departure| (at, departure.frame.to_vec())));
     }
     for (left, request) in &requests {
-        host.frame(*left, Port(0), Frame::new(request), &mut out);
+        host.frame(Frame::new(request), &mut out);
         let answers: Vec<_> = out.sends().map(|sent| sent.frame.to_vec()).collect();
         let mut answer = Frame::new(&answers[0]);
         answer.set_arrived(*left + WAY + WAY);
-        ping.frame(requests[1].0 + Time::from_ms(1), Port(0), answer, &mut out);
+        ping.frames(
+            requests[1].0 + Time::from_ms(1),
+            Port(0),
+            &mut vec![answer],
+            &mut out,
+        );
     }
     let counters = counters(&ping);
     let get = |name: &str| counters[name];

@@ -87,8 +87,9 @@ impl Remote {
         let mut frame = self.out.frame();
         frame.extend(&segment.header());
         frame.extend(bytes);
-        self.switch
-            .frame(self.now, self.control, frame, &mut self.out);
+        self.frames.push(frame);
+        let (now, frames) = (self.now, &mut self.frames);
+        self.switch.frames(now, self.control, frames, &mut self.out);
     }
 
     /// Sends whole messages, and takes the replies.
@@ -164,8 +165,9 @@ impl Remote {
     /// Whether a frame leaves by a data port.
     pub fn forwards(&mut self, frame: &[u8]) -> bool {
         let before = self.forwarded;
-        let frame = self.out.pool().take_with(frame);
-        self.switch.frame(self.now, Port(0), frame, &mut self.out);
+        self.frames.push(self.out.pool().take_with(frame));
+        let (now, frames) = (self.now, &mut self.frames);
+        self.switch.frames(now, Port(0), frames, &mut self.out);
         self.collect();
         self.forwarded > before
     }

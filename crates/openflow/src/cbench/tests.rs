@@ -2,6 +2,7 @@ use super::*;
 use crate::controller::learning::{self, Learning};
 use crate::controller::{Controller, Options};
 use alloc::vec;
+use node::Properties;
 use std::sync::{Arc, Mutex};
 
 /// Runs a benchmark against a controller with a delay between them; what was told, and the counters of both.
@@ -25,7 +26,7 @@ fn run_with(config: Config, controller: Box<dyn Node>) -> (Vec<Told>, [Vec<(Stri
             }
             let sent: Vec<Frame> = outs[side].sends().map(|one| one.frame).collect();
             for frame in sent {
-                nodes[1 - side].frame(now, PORT, frame, &mut outs[1 - side]);
+                nodes[1 - side].frames(now, PORT, &mut vec![frame], &mut outs[1 - side]);
             }
         }
         if matches!(
@@ -36,11 +37,7 @@ fn run_with(config: Config, controller: Box<dyn Node>) -> (Vec<Told>, [Vec<(Stri
         }
         now += Time::from_us(50);
     }
-    let counters = nodes.map(|node| {
-        let mut all = Vec::new();
-        node.counters(&mut |name, count| all.push((name.into(), count)));
-        all
-    });
+    let counters = nodes.map(|node| node.statistics().counters);
     let told = told.lock().unwrap().clone();
     (told, counters)
 }
@@ -100,39 +97,41 @@ fn every_packet_is_answered_once_in_both_modes_and_versions() {
 struct Plain(Channels);
 
 impl Node for Plain {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
 
-    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        use crate::message::PacketOut;
-        let mut batch = self.0.frame(now, port, frame);
-        while let Some(event) = batch.next(&mut self.0) {
-            let mut answer = Vec::new();
-            let peer = match event {
-                Event::Opened(peer) => peer,
-                Event::Closed(..) => continue,
-                Event::Message(peer, bytes) => {
-                    let message = match decode(bytes).unwrap().1 {
-                        Message::Hello(_) => Message::FeaturesRequest,
-                        Message::PacketIn(packet) => Message::PacketOut(PacketOut {
-                            buffer: packet.buffer,
-                            in_port: packet.in_port(),
-                            actions: crate::list::List::EMPTY,
-                            data: &[],
-                        }),
-                        _ => continue,
-                    };
-                    message.encode(Version::V13, 0, &mut answer).unwrap();
-                    peer
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            use crate::message::PacketOut;
+            let mut batch = self.0.frame(now, port, frame);
+            while let Some(event) = batch.next(&mut self.0) {
+                let mut answer = Vec::new();
+                let peer = match event {
+                    Event::Opened(peer) => peer,
+                    Event::Closed(..) => continue,
+                    Event::Message(peer, bytes) => {
+                        let message = match decode(bytes).unwrap().1 {
+                            Message::Hello(_) => Message::FeaturesRequest,
+                            Message::PacketIn(packet) => Message::PacketOut(PacketOut {
+                                buffer: packet.buffer,
+                                in_port: packet.in_port(),
+                                actions: crate::list::List::EMPTY,
+                                data: &[],
+                            }),
+                            _ => continue,
+                        };
+                        message.encode(Version::V13, 0, &mut answer).unwrap();
+                        peer
+                    }
+                };
+                if answer.is_empty() {
+                    answer.extend([4, 0, 0, 8, 0, 0, 0, 0]);
                 }
-            };
-            if answer.is_empty() {
-                answer.extend([4, 0, 0, 8, 0, 0, 0, 0]);
+                self.0.send(peer, &answer);
             }
-            self.0.send(peer, &answer);
+            self.0.finish(batch, out);
         }
-        self.0.finish(batch, out);
     }
 }
 

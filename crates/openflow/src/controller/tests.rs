@@ -45,7 +45,8 @@ impl Stage {
             let forth: Vec<Frame> = self.far_out.sends().map(|one| one.frame).collect();
             for frame in &forth {
                 let copy = Frame::new(frame);
-                self.controller.frame(self.now, PORT, copy, &mut self.out);
+                self.controller
+                    .frames(self.now, PORT, &mut vec![copy], &mut self.out);
             }
             let back: Vec<Frame> = self.out.sends().map(|one| one.frame).collect();
             if forth.is_empty() && back.is_empty() {
@@ -174,13 +175,7 @@ impl Stage {
     }
 
     fn count(&self, wanted: &str) -> u64 {
-        let mut found = None;
-        self.controller.counters(&mut |name, count| {
-            if name == wanted {
-                found = Some(count);
-            }
-        });
-        found.unwrap()
+        self.controller.statistics().get(wanted).unwrap()
     }
 }
 
@@ -338,7 +333,7 @@ fn packets_of_a_switch_that_does_not_read_are_refused() {
         for frame in frames {
             stage
                 .controller
-                .frame(Time::ZERO, PORT, frame, &mut stage.out);
+                .frames(Time::ZERO, PORT, &mut vec![frame], &mut stage.out);
         }
         // Acknowledgements of the controller come back, its data does not.
         let back: Vec<Frame> = stage.out.sends().map(|one| one.frame).collect();

@@ -13,6 +13,8 @@ use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use node::Properties;
+use node::Statistics;
 
 /// The port of the control channel.
 pub const CONTROL: Port = Port(0);
@@ -323,11 +325,7 @@ impl Desk {
     }
 }
 
-impl Node for Flops {
-    fn ports(&self) -> usize {
-        if self.setup.cable { 5 } else { 3 }
-    }
-
+impl Flops {
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
         if port == CONTROL {
             // What is measured is when a message came, not when this node's thread got round to it.
@@ -351,6 +349,18 @@ impl Node for Flops {
             self.settle(now, out);
         }
         out.done(frame);
+    }
+}
+
+impl Node for Flops {
+    fn properties(&self) -> Properties {
+        Properties::of(if self.setup.cable { 5 } else { 3 })
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -401,8 +411,10 @@ impl Node for Flops {
         all.into_iter().flatten().min()
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("probes sent", self.probes[0]);
-        visit("probes received", self.probes[1]);
+    fn statistics(&self) -> Statistics {
+        Statistics::from([
+            ("probes sent", self.probes[0]),
+            ("probes received", self.probes[1]),
+        ])
     }
 }

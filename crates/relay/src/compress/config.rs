@@ -90,7 +90,7 @@ pub struct Config {
     /// How often the far node is asked whether it is there, while packets are compressed; with three questions unanswered none is. 0: never.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub keepalive: Time,
-    /// The class of the queueing discipline at port 1, see [`node::fact::Queue::class`].
+    /// The class of the queueing discipline at port 1, see [`node::event::Queue::class`].
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "crate::backlog::read_class")

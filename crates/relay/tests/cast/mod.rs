@@ -4,7 +4,7 @@
 pub mod packets;
 pub mod payload;
 
-use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Rate, Time};
+use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Properties, Rate, Time};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, protocol};
 use packet::udp::Udp;
@@ -58,12 +58,16 @@ pub fn source(frames: impl IntoIterator<Item = (Time, Vec<u8>)>) -> Box<Source> 
 }
 
 impl Node for Source {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.done(frame);
+        }
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         while let Some((at, bytes)) = self.frames.get(self.sent)
             && *at <= now
@@ -74,6 +78,7 @@ impl Node for Source {
             self.sent += 1;
         }
     }
+
     fn next_wake(&self) -> Option<Time> {
         self.frames.get(self.sent).map(|(at, _)| *at)
     }
@@ -91,12 +96,15 @@ pub fn sink() -> (Box<dyn Node>, Seen) {
 }
 
 impl Node for Sink {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, now: Time, _: Port, frame: Frame, out: &mut Out) {
-        self.0.lock().unwrap().push((now, frame.to_vec()));
-        out.done(frame);
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.0.lock().unwrap().push((now, frame.to_vec()));
+            out.done(frame);
+        }
     }
 }
 

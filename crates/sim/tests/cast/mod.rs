@@ -1,7 +1,7 @@
 //! The nodes that the tests play with.
 #![allow(dead_code)]
 
-use node::{Frame, Node, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Properties, Time};
 use std::sync::{Arc, Mutex};
 
 /// Sends `count` frames of `len` bytes (without FCS) by its one port: the n-th not before
@@ -33,12 +33,16 @@ impl Source {
 }
 
 impl Node for Source {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-        out.done(frame);
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.done(frame);
+        }
     }
+
     fn wake(&mut self, now: Time, out: &mut Out) {
         while self.sent < self.count && self.at() - self.ahead <= now {
             let mut frame = out.frame();
@@ -48,6 +52,7 @@ impl Node for Source {
             self.sent += 1;
         }
     }
+
     fn next_wake(&self) -> Option<Time> {
         (self.sent < self.count).then(|| self.at() - self.ahead)
     }
@@ -68,14 +73,17 @@ pub fn sink() -> (Box<Sink>, Seen) {
 }
 
 impl Node for Sink {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, now: Time, _: Port, frame: Frame, out: &mut Out) {
-        let number = u32::from_be_bytes(frame[..4].try_into().unwrap());
-        let seen = (now, frame.arrived(), number, frame.len());
-        self.seen.lock().unwrap().push(seen);
-        out.drop(frame, "test sink");
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            let number = u32::from_be_bytes(frame[..4].try_into().unwrap());
+            let seen = (now, frame.arrived(), number, frame.len());
+            self.seen.lock().unwrap().push(seen);
+            out.drop(frame, "test sink");
+        }
     }
 }
 
@@ -83,15 +91,18 @@ impl Node for Sink {
 pub struct Hub(pub usize);
 
 impl Node for Hub {
-    fn ports(&self) -> usize {
-        self.0
+    fn properties(&self) -> Properties {
+        Properties::of(self.0)
     }
-    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
-        for other in (0..self.0 as u16).map(Port).filter(|&other| other != port) {
-            let copy = out.copy(&frame);
-            out.send(other, copy);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            for other in (0..self.0 as u16).map(Port).filter(|&other| other != port) {
+                let copy = out.copy(&frame);
+                out.send(other, copy);
+            }
+            out.done(frame);
         }
-        out.done(frame);
     }
 }
 
@@ -99,10 +110,13 @@ impl Node for Hub {
 pub struct Echo;
 
 impl Node for Echo {
-    fn ports(&self) -> usize {
-        1
+    fn properties(&self) -> Properties {
+        Properties::of(1)
     }
-    fn frame(&mut self, _: Time, port: Port, frame: Frame, out: &mut Out) {
-        out.send(port, frame);
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            out.send(port, frame);
+        }
     }
 }

@@ -133,8 +133,12 @@ impl Pair {
     fn deliver(&mut self, answers: &mut Out) {
         for departure in answers.sends() {
             let control = Port(self.first + departure.port.0);
-            self.switch
-                .frame(self.now, control, departure.frame, &mut self.out);
+            self.switch.frames(
+                self.now,
+                control,
+                &mut alloc::vec![departure.frame],
+                &mut self.out,
+            );
         }
     }
 
@@ -163,8 +167,12 @@ impl Pair {
     /// A frame comes in by an OpenFlow port; what left because of it.
     pub fn receive(&mut self, port: u16, frame: &[u8]) -> Vec<(u16, Vec<u8>)> {
         self.sent.clear();
-        self.switch
-            .frame(self.now, Port(port - 1), Frame::new(frame), &mut self.out);
+        self.switch.frames(
+            self.now,
+            Port(port - 1),
+            &mut alloc::vec![Frame::new(frame)],
+            &mut self.out,
+        );
         self.settle();
         let sent = core::mem::take(&mut self.sent);
         sent.into_iter()
@@ -221,8 +229,9 @@ impl Pair {
 
     /// The link at an OpenFlow port goes or comes.
     pub fn link(&mut self, port: u16, up: bool) {
-        self.switch
-            .link(self.now, Port(port - 1), up, &mut self.out);
+        let (at, port, what) = (self.now, Port(port - 1), node::event::What::Link(up));
+        let event = node::Event { at, port, what };
+        self.switch.event(at, &event, &mut self.out);
         self.settle();
     }
 

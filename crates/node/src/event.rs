@@ -1,27 +1,32 @@
-//! What a world knows of a node's surroundings, and tells it: interfaces, queues, routes, neighbours.
+//! What a world tells a node of its surroundings: links, interfaces, queues, routes, neighbours.
 //!
-//! A node that acts by how long its output queue is - paper 004 section 4.2 gives it the statistics of
-//! interfaces and queues - asks for facts by [`Node::wants_facts`](crate::Node::wants_facts) and is told
-//! by [`Node::fact`](crate::Node::fact). The same facts come from every world: from the links' queues in
-//! simulated time, from the kernel by rtnetlink on live ports.
+//! A link that goes down or comes up is told when it does; up is what a node takes links for that it was never told of. A
+//! node that acts by how long its output queue is - paper 004 section 4.2 gives it the statistics of
+//! interfaces and queues - says so by [`Properties::statistics_age`](crate::Properties::statistics_age). Before a call of
+//! [`frames`](crate::Node::frames) or [`wake`](crate::Node::wake), if the statistics that the node has are older than
+//! that, it is told of each port's interface and queue; of routes and neighbours at the beginning and when they change, in
+//! worlds that have any. Old ones may come late: [`Event::at`] says how old they are. They come the same from
+//! every world: from the links' queues in simulated time, from the kernel by rtnetlink on live ports.
 
 use crate::{Port, Rate, Time};
 use core::net::IpAddr;
 
-/// Something that a world knows, and when it was so.
+/// Something that has happened, or that a world knows, and when it was so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fact {
-    /// When it was read. Its age is the time that has passed since.
-    pub taken: Time,
+pub struct Event {
+    /// When it happened, or was read. Its age is the time that has passed since.
+    pub at: Time,
     /// The port of the node that it is about.
     pub port: Port,
     /// What it is.
     pub what: What,
 }
 
-/// What is known.
+/// What has happened, or is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
+    /// The link at the port has come up (`true`), or gone down. What is sent by a port without a link is lost.
+    Link(bool),
     /// An interface's state and counters.
     Interface(Interface),
     /// What waits to leave by the port: all of it, or one class of it.

@@ -6,6 +6,7 @@ use crate::Verdict;
 use crate::complaints::Leniency;
 use crate::confine::{self, Still};
 use crate::output::{Buffering, Output};
+use ::lab::Registry;
 use anyhow::Context;
 use lab::{Command, Options, ReadError, World};
 use node::Time;
@@ -94,7 +95,7 @@ const NAMED: usize = 3;
 
 impl Lab {
     /// Runs the lab.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         if let Some(wanted) = &self.attach {
             return self.attach(wanted);
         }
@@ -103,13 +104,12 @@ impl Lab {
             live::signal::leave_to_others();
         }
         live::signal::install();
-        let first = self.read(World::Sim)?;
         let worlds = match self.world {
             Some(Place::Sim) => vec![World::Sim],
             Some(Place::Live) => vec![World::Live],
-            None if first.worlds.is_empty() => vec![World::Sim],
-            None => first.worlds.clone(),
+            None => lab::worlds(&self.file)?,
         };
+        let first = self.read(registry, worlds[0])?;
         anyhow::ensure!(
             commands.is_none() || worlds == [World::Live],
             "--run and --shell need --world live: in simulated time no real program can run"
@@ -129,11 +129,12 @@ impl Lab {
             })?;
         }
         if self.check {
-            // What the nodes are elsewhere is in the file too.
-            let other = self.read(World::Live)?;
-            let options = self.options(World::Live, &worlds, &None);
-            lab::check_keys(&other, World::Live, &options)?;
-            lab::check_outputs(&other, World::Live, &options)?;
+            for world in &worlds {
+                let lab = self.read(registry, *world)?;
+                let options = self.options(*world, &worlds, &None);
+                lab::check_keys(&lab, *world, &options)?;
+                lab::check_outputs(&lab, *world, &options)?;
+            }
             let endless = self.endless(&first, &commands);
             let but = endless.map_or(String::new(), |why| format!(", but {why}"));
             stdout.tell(&format!("{}: good{but}\n", self.file.display()))?;
@@ -146,7 +147,7 @@ impl Lab {
         let complaints = self.leniency.complaints();
         let (mut verdict, mut reports) = (Verdict::Good, Vec::new());
         for world in &worlds {
-            let lab = self.read(*world)?;
+            let lab = self.read(registry, *world)?;
             if worlds.len() > 1
                 && let Some(reason) = lab::lacks(&lab, *world)
             {
@@ -245,8 +246,8 @@ impl Lab {
         })
     }
 
-    fn read(&self, world: World) -> anyhow::Result<lab::Lab> {
-        match lab::read_for(&self.file, world) {
+    fn read(&self, registry: &Registry, world: World) -> anyhow::Result<lab::Lab> {
+        match registry.read(&self.file, world) {
             Ok(lab) => Ok(lab),
             Err(ReadError::Wrong(faults)) => {
                 eprint!("{faults}");

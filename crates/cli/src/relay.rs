@@ -7,6 +7,7 @@ mod stats;
 mod train;
 
 use crate::Verdict;
+use ::lab::Registry;
 
 /// Nodes in the kernel's own path: packets out of it, and back as the node answers
 #[derive(clap::Args)]
@@ -34,11 +35,11 @@ enum Action {
 
 impl Relay {
     /// Does what was asked for.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         live::signal::install();
         match self.action {
-            Action::Run(command) => command.run(),
-            Action::Bench(command) => command.run(),
+            Action::Run(command) => command.run(registry),
+            Action::Bench(command) => command.run(registry),
             Action::Train(command) => command.run(),
             Action::Stats(command) => command.run(),
         }

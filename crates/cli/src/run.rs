@@ -7,6 +7,7 @@ use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::ports::spec;
 use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
+use ::lab::Registry;
 use live::hook::{Config, Relay};
 use live::port::{self, Options, Port, PortSpec};
 use live::world::{self, PortsOutcome};
@@ -64,9 +65,9 @@ pub fn setting(text: &str) -> Result<String, String> {
 
 impl Run {
     /// Runs it.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let node = lab::single::node(&self.node, &self.set.join("\n"), self.on.len());
+        let node = registry.node(&self.node, &self.set.join("\n"), self.on.len());
         let node = node.map_err(|faults| anyhow::anyhow!("{faults}"))?;
         let queue = |port: &PortSpec| match port {
             PortSpec::Queue(number) => Some(*number),
@@ -80,7 +81,7 @@ impl Run {
             ..Options::of_nodes(self.on.len())
         };
         let opened = Opened::open(&self.on, &options)?;
-        if !lab::single::runs_programs(&self.node) {
+        if !registry.runs_programs(&self.node) {
             confine::ports(&self.on, false)?;
         }
         drive(

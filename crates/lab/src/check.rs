@@ -2,24 +2,23 @@
 
 use crate::fault::Fault;
 use crate::file::{ENOUGH, Reader};
-use crate::kinds::Context;
 use crate::plan::Lab;
-use node::{GraphError, Properties, Rate};
+use node::{GraphError, Rate};
+use std::path::Path;
 
 /// The most ports of all nodes together.
 const MOST_PORTS: usize = 200_000;
 
-impl Reader {
-    /// Makes the graph once, to find what is wrong with nodes and ports.
-    pub(crate) fn check(&mut self, lab: &Lab) {
-        let mut members: Vec<(&str, Properties)> = Vec::new();
+impl Reader<'_> {
+    /// Checks each node by itself, and all of them with the links; with a folder also what they say of files.
+    pub(crate) fn check(&mut self, lab: &mut Lab, folder: Option<&Path>) {
         let mut all = 0;
-        for plan in &lab.nodes {
-            match plan.kind.make(&plan.config, Context::default()) {
-                Ok(node) => {
-                    let properties = node.properties();
-                    all += properties.ports;
-                    members.push((&plan.name, properties));
+        let mut checked = 0;
+        for plan in &mut lab.nodes {
+            match plan.kind.plan(&plan.config, folder) {
+                Ok(planned) => {
+                    all += planned.properties.ports;
+                    plan.planned = planned;
                 }
                 Err(mut fault) => {
                     if fault.span == plan.config.span {
@@ -28,19 +27,25 @@ impl Reader {
                     self.faults.push(fault);
                 }
             }
+            checked += 1;
             if all > MOST_PORTS || self.faults.len() >= ENOUGH {
                 break;
             }
         }
         if all > MOST_PORTS {
             let message = format!("the nodes of a lab have at most {MOST_PORTS} ports together");
-            let span = lab.nodes[members.len() - 1].span.clone();
+            let span = lab.nodes[checked - 1].span.clone();
             let fault = Fault::new(span, message);
             self.faults.push(fault.help("make nodes with fewer ports"));
         }
         if !self.faults.is_empty() {
             return;
         }
+        let lab = &*lab;
+        let nodes = lab.nodes.iter();
+        let members: Vec<_> = nodes
+            .map(|plan| (&plan.name[..], plan.planned.properties))
+            .collect();
         let links: Vec<_> = lab.links.iter().map(|plan| plan.link.clone()).collect();
         let checked = node::graph::check(&members, &links);
         for error in checked.err().unwrap_or_default() {

@@ -5,9 +5,10 @@ use crate::clocks;
 use crate::each::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
 use crate::fields::{Fields, OneOrMore, Text};
-use crate::kinds::{self, Kind};
+use crate::kinds;
 use crate::names;
 use crate::plan::{Lab, LinkPlan, NodePlan, Place};
+use crate::registry::{Kind, Planned, Registry};
 use crate::run::World;
 use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
@@ -15,53 +16,72 @@ use node::{Channel, End, GraphError, Link, NodeId, Port, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The longest lab file, in bytes.
 pub const LONGEST: usize = 1 << 20;
 /// The most nodes, and the most links, of one lab.
 pub const MOST: usize = 100_000;
 
-/// Reads and checks a lab file for the world `sim`, without looking at the files that it names.
+/// Reads and checks a lab file for the world `sim`, without looking at the files that it names. It may have the nodes
+/// that come with Wireline; [`Registry::parse`] reads one with others.
 ///
 /// # Errors
 /// Everything that was found to be wrong with it.
 pub fn parse(text: &str) -> Result<Lab, Faults> {
-    parse_in(text, None)
+    Registry::standard().parse(text)
 }
 
-/// Reads and checks a lab file that stands in a folder: a topology may come from a file there.
-///
-/// # Errors
-/// Everything that was found to be wrong with it.
-pub fn parse_in(text: &str, folder: Option<&Path>) -> Result<Lab, Faults> {
-    parse_for(text, folder, World::Sim)
+impl Registry {
+    /// Reads and checks a lab file for the world `sim`, without looking at the files that it names.
+    ///
+    /// # Errors
+    /// Everything that was found to be wrong with it.
+    pub fn parse(&self, text: &str) -> Result<Lab, Faults> {
+        self.parse_for(text, None, World::Sim)
+    }
+
+    /// Reads and checks a lab file for a world; nodes may be something else in another one. With the folder in which it
+    /// stands, the files that it names are looked at too.
+    ///
+    /// # Errors
+    /// Everything that was found to be wrong with it.
+    pub fn parse_for(
+        &self,
+        text: &str,
+        folder: Option<&Path>,
+        world: World,
+    ) -> Result<Lab, Faults> {
+        let mut faults = Vec::new();
+        if text.len() > LONGEST {
+            let message = format!(
+                "a lab file has at most {LONGEST} bytes, this one {}",
+                text.len()
+            );
+            faults.push(Fault::new(0..0, message).help("write repeated sections with `each`"));
+            return Err(Faults::new("", faults));
+        }
+        let entries = tree::parse(text, &mut faults);
+        if !faults.is_empty() {
+            // What follows from a broken syntax is no help.
+            return Err(Faults::new(text, faults));
+        }
+        let reader = Reader::new(self, world);
+        let lab = reader.lab(&entries, text.len(), folder);
+        lab.map_err(|faults| Faults::new(text, faults))
+    }
 }
 
-/// Reads and checks a lab file that stands in a folder, for a world: nodes may be something else there.
-///
-/// # Errors
-/// Everything that was found to be wrong with it.
-pub fn parse_for(text: &str, folder: Option<&Path>, world: World) -> Result<Lab, Faults> {
+/// The worlds that a lab file names, if it can be read that far.
+pub(crate) fn worlds(text: &str) -> Vec<World> {
     let mut faults = Vec::new();
-    if text.len() > LONGEST {
-        let message = format!(
-            "a lab file has at most {LONGEST} bytes, this one {}",
-            text.len()
-        );
-        faults.push(Fault::new(0..0, message).help("write repeated sections with `each`"));
-        return Err(Faults::new("", faults));
-    }
-    let entries = tree::parse(text, &mut faults);
-    if !faults.is_empty() {
-        // What follows from a broken syntax is no help.
-        return Err(Faults::new(text, faults));
-    }
-    let reader = Reader {
-        world,
-        ..Reader::default()
+    let root = Value {
+        span: 0..0,
+        what: What::Table(tree::parse(text, &mut faults)),
     };
-    let lab = reader.lab(&entries, text.len(), folder);
-    lab.map_err(|faults| Faults::new(text, faults))
+    let worlds = root.get("lab").and_then(|lab| lab.get("worlds"));
+    let worlds = worlds.and_then(|worlds| worlds.read::<OneOrMore<World>>().ok());
+    worlds.map_or(Vec::new(), OneOrMore::into_vec)
 }
 
 /// What the end of a link begins with that is a port of the machine.
@@ -71,8 +91,8 @@ const OUTSIDE: &str = "port:";
 pub(crate) const ENOUGH: usize = 100;
 
 /// A lab file being read.
-#[derive(Default)]
-pub(crate) struct Reader {
+pub(crate) struct Reader<'a> {
+    registry: &'a Registry,
     pub faults: Vec<Fault>,
     /// The world that it is read for.
     world: World,
@@ -86,7 +106,19 @@ pub(crate) struct Reader {
     pub places: BTreeMap<Place, usize>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
+    fn new(registry: &'a Registry, world: World) -> Reader<'a> {
+        Reader {
+            registry,
+            faults: Vec::new(),
+            world,
+            differs: false,
+            names: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            places: BTreeMap::new(),
+        }
+    }
+
     fn lab(
         mut self,
         entries: &[Entry],
@@ -141,7 +173,7 @@ impl Reader {
                 .push(fault.help("add one: `[node.a]` and `kind = \"generator\"`"));
         }
         if self.faults.is_empty() {
-            self.check(&lab);
+            self.check(&mut lab, folder);
         }
         if self.faults.is_empty() {
             let nowhere = std::path::Path::new("");
@@ -183,7 +215,8 @@ impl Reader {
         lab.duration = duration.map(|Text(duration)| duration);
         let worlds = fields.optional::<OneOrMore<World>>("worlds", faults);
         lab.worlds = worlds.map(OneOrMore::into_vec).unwrap_or_default();
-        if let (true, Some(value)) = (lab.worlds.len() > 2, fields.value("worlds")) {
+        let twice = matches!(lab.worlds[..], [first, second] if first == second);
+        if let (true, Some(value)) = (twice || lab.worlds.len() > 2, fields.value("worlds")) {
             let message = "there are two worlds, `sim` and `live`, each to be named once";
             faults.push(Fault::new(value.span.clone(), message));
         }
@@ -296,8 +329,8 @@ impl Reader {
             self.names.insert(lab.nodes[first].name.clone(), first);
             return;
         }
-        self.settle(&mut section);
-        let kind = self.kind_of(&name, &span, &mut section);
+        let elsewhere = self.settle(&mut section);
+        let kind = self.kind_of(&name, &span, &mut section, elsewhere);
         if kind.records {
             let view = self.view(lab, name.clone(), Place::Node(lab.nodes.len()));
             self.node_capture(lab, view, &mut section);
@@ -307,11 +340,14 @@ impl Reader {
             kind,
             config: section,
             span,
+            planned: Planned::default(),
         });
     }
 
-    /// What the node is in this world: the keys of its table `sim` or `live` stand for those of the section.
-    fn settle(&mut self, section: &mut Value) {
+    /// What the node is in this world: the keys of its table `sim` or `live` stand for those of the section. Gives
+    /// another world for which such a table says what the node is.
+    fn settle(&mut self, section: &mut Value) -> Option<World> {
+        let mut elsewhere = None;
         for world in [World::Sim, World::Live] {
             let Some(own) = section.take(world.name()) else {
                 continue;
@@ -326,6 +362,8 @@ impl Reader {
                 continue;
             };
             if world != self.world {
+                let says = own.iter().any(|entry| entry.key == "kind");
+                elsewhere = elsewhere.or(says.then_some(world));
                 continue;
             }
             for entry in own {
@@ -335,19 +373,32 @@ impl Reader {
                 }
             }
         }
+        elsewhere
     }
 
     /// What a node is. One that does not say it properly is in the lab all the same, so that what
     /// refers to it is no fault too.
-    fn kind_of(&mut self, name: &str, span: &Range<usize>, section: &mut Value) -> &'static Kind {
+    fn kind_of(
+        &mut self,
+        name: &str,
+        span: &Range<usize>,
+        section: &mut Value,
+        elsewhere: Option<World>,
+    ) -> Arc<Kind> {
         let found = match (section.take("kind"), &section.what) {
-            (Some(kind), _) => Kind::find(&kind.value),
+            (Some(kind), _) => self.registry.find(&kind.value),
             (None, What::Table(_)) => {
-                let fault = Fault::new(
-                    span.clone(),
-                    format!("the node `{name}` does not say what it is"),
-                );
-                Err(fault.help("add `kind = \"switch\"`, or another kind"))
+                let message = format!("the node `{name}` does not say what it is");
+                let fault = Fault::new(span.clone(), message);
+                Err(match elsewhere {
+                    Some(world) => {
+                        let (own, other) = (self.world.name(), world.name());
+                        fault.help(format!(
+                            "it does for the world `{other}`; add `kind` for `{own}` too, or run the lab with --world {other}"
+                        ))
+                    }
+                    None => fault.help("add `kind = \"switch\"`, or another kind"),
+                })
             }
             (None, _) => {
                 let fault = Fault::new(section.span.clone(), "a node is a table");
@@ -356,7 +407,7 @@ impl Reader {
         };
         found.unwrap_or_else(|fault| {
             self.faults.push(fault);
-            &kinds::UNKNOWN
+            Arc::new(kinds::unknown())
         })
     }
 
@@ -371,9 +422,10 @@ impl Reader {
         self.names.insert(name.into(), lab.nodes.len());
         lab.nodes.push(NodePlan {
             name: name.into(),
-            kind: &kinds::PORT,
+            kind: Arc::new(kinds::port()),
             config: crate::real::port_config(port, span.clone()),
             span: span.clone(),
+            planned: Planned::default(),
         });
     }
 

@@ -5,26 +5,12 @@ mod figure;
 
 pub use figure::{Device, figure};
 
-use crate::plan::NodePlan;
 use crate::table::{Table, cells, number, time};
-use crate::tree::What;
 use node::Time;
 use openflow::flops::{Report, Row, Series};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// How many tests a node is to run.
-pub(crate) fn tests_of(plan: &NodePlan) -> usize {
-    match (
-        plan.kind.name,
-        plan.config.get("test").map(|test| &test.what),
-    ) {
-        ("flops", Some(What::List(tests))) => tests.len(),
-        ("flops", _) => 1,
-        _ => 0,
-    }
-}
 
 /// Reports of the measuring nodes of a run.
 #[derive(Clone, Debug, Default)]

@@ -14,7 +14,8 @@
 //! | `channel` | what a link is like |
 //! | `views` | where to look, and what to keep and draw of it |
 //! | `check` | what only the whole graph shows |
-//! | `kinds` | the registry: which kinds of nodes there are |
+//! | `registry` | [`Registry`]: which kinds of nodes there are; anybody's own, too |
+//! | `kinds` | those that come with Wireline |
 //! | `fault` | [`Faults`], and how they are shown |
 //! | `plan` | [`Lab`]: what a file says, as data |
 //! | `run` | [`run`]: a lab in a world |
@@ -76,6 +77,7 @@ mod plot;
 pub mod program;
 mod programs;
 mod real;
+mod registry;
 mod replay;
 mod report;
 mod run;
@@ -87,13 +89,12 @@ mod views;
 mod watch;
 
 pub use fault::{Fault, Faults};
-pub use file::{LONGEST, MOST, parse, parse_for, parse_in};
+pub use file::{LONGEST, MOST, parse};
 pub use paced::Pace;
 pub use plan::Lab;
 pub use plot::write_figure;
 pub use real::{Command, lacks};
+pub use registry::{Context, Registry};
 pub use replay::{Notes, Replayed};
 pub use report::{Report, Row};
-pub use run::{
-    LabError, Options, ReadError, World, check_keys, check_outputs, read, read_for, run,
-};
+pub use run::{LabError, Options, ReadError, World, check_keys, check_outputs, read, run, worlds};

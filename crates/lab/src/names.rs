@@ -52,32 +52,28 @@ pub(crate) fn resolve(lab: &mut Lab, index: &BTreeMap<String, usize>, faults: &m
         };
         faults.push(fault);
     };
-    let hosts = lab
-        .nodes
-        .iter_mut()
-        .filter(|plan| ["host", "tcp"].contains(&plan.kind.name));
-    for plan in hosts {
-        for key in ["gateway", "to"] {
-            if let Some(value) = plan.config.get_mut(key) {
-                each_text(value, &mut put);
-            }
-        }
-        if let Some(What::List(programs)) =
-            plan.config.get_mut("program").map(|value| &mut value.what)
-        {
-            for program in programs {
-                if let Some(to) = program.get_mut("to") {
-                    each_text(to, &mut put);
-                }
-            }
+    for plan in &mut lab.nodes {
+        for path in plan.kind.hosts {
+            let path: Vec<&str> = path.split('.').collect();
+            each_text(&mut plan.config, &path, &mut put);
         }
     }
 }
 
-fn each_text(value: &mut Value, see: &mut dyn FnMut(&mut Value)) {
-    match &mut value.what {
-        What::List(list) => list.iter_mut().for_each(see),
-        _ => see(value),
+/// Shows every text at a path of keys; of a list, each one's.
+fn each_text(value: &mut Value, path: &[&str], see: &mut dyn FnMut(&mut Value)) {
+    match (&mut value.what, path) {
+        (What::List(list), _) => {
+            for value in list {
+                each_text(value, path, see);
+            }
+        }
+        (_, []) => see(value),
+        (_, [key, rest @ ..]) => {
+            if let Some(value) = value.get_mut(key) {
+                each_text(value, rest, see);
+            }
+        }
     }
 }
 

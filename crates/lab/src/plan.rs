@@ -1,12 +1,13 @@
 //! What a lab file says, as data.
 
-use crate::kinds::Kind;
+use crate::registry::{Kind, Planned};
 use crate::run::World;
 use crate::tree::Value;
 use node::outcome::Direction;
 use node::{Link, Time};
 use serde::Deserialize;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A lab: nodes, links, and what is to be looked at. What stands in its file has been checked.
 #[derive(Debug)]
@@ -37,11 +38,13 @@ pub struct Lab {
 #[derive(Debug)]
 pub(crate) struct NodePlan {
     pub name: String,
-    pub kind: &'static Kind,
+    pub kind: Arc<Kind>,
     /// Its own keys.
     pub config: Value,
     /// Where it is defined.
     pub span: Range<usize>,
+    /// What is to be made of it, when it has been checked.
+    pub planned: Planned,
 }
 
 /// A link to be made.
@@ -117,10 +120,4 @@ pub(crate) enum PlotKind {
     Histogram,
     /// The delay that probes tell, over time and its distribution.
     Delay,
-}
-
-impl std::fmt::Debug for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }

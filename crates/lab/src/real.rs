@@ -16,8 +16,8 @@ pub(crate) mod process;
 pub(crate) mod tap;
 
 use crate::fault::Fault;
-use crate::kinds::Real as Kind;
 use crate::plan::{Lab, NodePlan};
+use crate::registry::Real as Kind;
 use crate::run::World;
 use crate::tree::{Entry, Value, What};
 use live::crew::{Door, Doors, Folder, Job, Staff};

@@ -3,14 +3,14 @@
 use crate::bits::BitKeep;
 use crate::flops::Measured;
 use crate::keep::{Era, Keep};
-use crate::kinds::{Context, stream_of};
 use crate::paced::{self, Gates, Pace};
 use crate::plan::{Lab, LinkPlan, NodePlan, Place, Resolution};
 use crate::real::Command;
+use crate::registry::{Context, Registry};
 use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::watch::{Arrivals, Shared, Watch, lock};
-use crate::{Fault, Faults, file, outside, plot};
+use crate::{Fault, file, outside, plot};
 use live::clock;
 use live::crew::JobReport;
 use live::file::Bytes;
@@ -110,7 +110,7 @@ pub enum LabError {
         /// The node's name.
         node: String,
         /// Its kind.
-        kind: &'static str,
+        kind: String,
     },
     /// What simulated time has only while it is kept to the clock.
     #[error(
@@ -260,7 +260,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             let node = plan.name.clone();
             return Err(LabError::OnlyPaced { node });
         }
-        let (node, kind) = (plan.name.clone(), plan.kind.name);
+        let (node, kind) = (plan.name.clone(), plan.kind.name.clone());
         return Err(LabError::OnlyLive { node, kind });
     }
     if world == World::Live {
@@ -289,7 +289,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     )?;
     let taps = stage.taps(lab);
     // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
-    let tests: usize = lab.nodes.iter().map(crate::flops::tests_of).sum();
+    let tests: usize = lab.tests();
     let (measured, asked) = (stage.measured.clone(), options.stop);
     let stop = move || tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop());
     let (mut jobs, mut pace) = (Vec::new(), None);
@@ -377,12 +377,8 @@ fn check_commands(lab: &Lab, world: World, options: &Options) -> Result<(), LabE
 impl Lab {
     /// Programs that nodes of the lab run in any world, each with its node's name.
     pub fn commands(&self) -> impl Iterator<Item = (String, String)> + '_ {
-        let nodes = self.nodes.iter().filter(|plan| plan.kind.runs_programs);
-        nodes.map(|plan| {
-            let command = plan.config.get("command").map(crate::tree::Value::read);
-            let command = command.and_then(Result::ok).unwrap_or_default();
-            (plan.name.clone(), command)
-        })
+        let nodes = self.nodes.iter();
+        nodes.filter_map(|plan| Some((plan.name.clone(), plan.planned.command.clone()?)))
     }
 }
 
@@ -404,12 +400,10 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
         let real = lab.nodes.iter().flat_map(crate::real::outputs);
         outputs.extend(real);
     }
-    let replays = lab.nodes.iter().filter_map(|plan| {
-        let replay = plan.config.get("replay")?.read::<String>().ok()?;
-        Some(options.folder.join(replay))
-    });
+    let read = lab.nodes.iter().flat_map(|plan| &plan.planned.inputs);
+    let read = read.map(|file| options.folder.join(file));
     let keys = crate::real::keys::files(lab).into_iter();
-    let inputs: Vec<PathBuf> = replays
+    let inputs: Vec<PathBuf> = read
         .chain(keys.map(|file| options.folder.join(file)))
         .collect();
     let out = options.out.as_ref().unwrap_or(&options.folder);
@@ -443,7 +437,7 @@ impl Stage {
         let mut watches: Vec<Watch> = lab.views.iter().map(|_| Watch::default()).collect();
         for (watch, view) in watches.iter_mut().zip(&lab.views) {
             if let Place::Node(node) = view.place {
-                watch.statistics = Statistics::new(stream_of(&lab.nodes[node].config));
+                watch.statistics = Statistics::new(lab.nodes[node].planned.stream);
             }
         }
         let (mut keeps, mut bits) = (Vec::new(), Vec::new());
@@ -501,18 +495,16 @@ impl Stage {
                     Box::new(self.watches[view].clone());
                 recorder
             });
-            let node = plan.kind.make(
-                &plan.config,
-                Context {
-                    recorder,
-                    folder: Some(folder),
-                    notes: self.notes.clone(),
-                    measured: self.measured.clone(),
-                    live: world == World::Live,
-                    // Nodes are numbered behind all links, so that no two share their luck.
-                    seed: node::link::seed_of(seed, file::MOST + index, 0),
-                },
-            );
+            let node = plan.planned.make(Context {
+                recorder,
+                folder: Some(folder),
+                notes: self.notes.clone(),
+                measured: self.measured.clone(),
+                live: world == World::Live,
+                alone: false,
+                // Nodes are numbered behind all links, so that no two share their luck.
+                seed: node::link::seed_of(seed, file::MOST + index, 0),
+            });
             let node = node.map_err(|fault| LabError::Node {
                 node: plan.name.clone(),
                 fault,
@@ -646,48 +638,51 @@ impl Lab {
     }
 }
 
-/// Reads a lab file for the world `sim`, and checks what it refers to: files to replay, filter expressions.
+/// Reads a lab file for the world `sim`, and checks what it refers to: files to replay, filter expressions. It may have the
+/// nodes that come with Wireline; [`Registry::read`] reads one with others.
 ///
 /// # Errors
 /// When it cannot be read, or is wrong.
 pub fn read(path: &Path) -> Result<Lab, ReadError> {
-    read_for(path, World::Sim)
+    Registry::standard().read(path, World::Sim)
 }
 
-/// Reads a lab file for a world, as [`read`] does.
+/// Where a lab file says that it is to be run, one after the other; in simulated time if it does not. What else is
+/// wrong with it shows when it is [read](Registry::read) for one of them.
 ///
 /// # Errors
-/// When it cannot be read, or is wrong.
-pub fn read_for(path: &Path, world: World) -> Result<Lab, ReadError> {
+/// When it cannot be read.
+pub fn worlds(path: &Path) -> Result<Vec<World>, ReadError> {
+    let worlds = crate::file::worlds(&text_of(path)?);
+    Ok(match worlds.is_empty() {
+        true => vec![World::Sim],
+        false => worlds,
+    })
+}
+
+fn text_of(path: &Path) -> Result<String, ReadError> {
     let mut bytes = Vec::new();
     let read = Bytes::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(|source| ReadError::Read {
         path: path.to_path_buf(),
         source,
     })?;
-    let name = path.display().to_string();
-    let text = String::from_utf8(bytes).map_err(|error| ReadError::NotText {
+    String::from_utf8(bytes).map_err(|error| ReadError::NotText {
         path: path.to_path_buf(),
         at: error.utf8_error().valid_up_to(),
-    })?;
-    let wrong = |faults: Faults| ReadError::Wrong(faults.of_file(name));
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let lab = match crate::parse_for(&text, Some(folder), world) {
-        Ok(lab) => lab,
-        Err(faults) => return Err(wrong(faults)),
-    };
-    let made = lab.nodes.iter().map(|plan| {
-        let folder = Some(folder);
-        let context = Context {
-            folder,
-            ..Context::default()
-        };
-        plan.kind.make(&plan.config, context)
-    });
-    let faults: Vec<Fault> = made.filter_map(Result::err).collect();
-    match faults.is_empty() {
-        true => Ok(lab),
-        false => Err(wrong(Faults::new(&text, faults))),
+    })
+}
+
+impl Registry {
+    /// Reads a lab file for a world, and checks what it refers to: files to replay, filter expressions.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is wrong.
+    pub fn read(&self, path: &Path, world: World) -> Result<Lab, ReadError> {
+        let text = text_of(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let lab = self.parse_for(&text, Some(folder), world);
+        lab.map_err(|faults| ReadError::Wrong(faults.of_file(path.display().to_string())))
     }
 }
 

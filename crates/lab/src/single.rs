@@ -1,39 +1,65 @@
 //! One node by itself, for ports that are there already.
 
 use crate::fault::{Fault, Faults};
-use crate::kinds::{Context, KINDS, Kind};
+use crate::registry::{Context, Planned, Registry};
 use crate::tree::{self, Value, What};
 use node::Node;
 use std::path::Path;
 
-/// The names of all kinds of nodes, but those that stand for something real.
-pub fn kinds() -> impl Iterator<Item = &'static str> {
-    let nodes = KINDS.iter().filter(|kind| kind.real.is_none());
-    nodes.map(|kind| kind.name)
-}
-
-/// Whether a node of this kind runs programs that its keys name.
-pub fn runs_programs(kind: &str) -> bool {
-    let mut kinds = KINDS.iter();
-    kinds.any(|known| known.name == kind && known.runs_programs)
-}
-
-/// Makes the node that a lab file's section with the keys `kind` and those in `keys` (lines of TOML)
-/// would stand for, with `ports` ports where its kind leaves the number open and `keys` do not say.
-/// A meter measures itself and shows that in its counters.
-///
-/// # Errors
-/// Everything that was found to be wrong with the keys; places are in a text that begins with the
-/// line `kind = ...`.
-pub fn node(kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Faults> {
-    let text = format!("kind = {kind:?}\n{keys}");
-    let made = make(&text, "");
-    match &made {
-        Ok(node) if node.properties().ports != ports => {
-            make(&text, &format!("ports = {ports}")).or(made)
-        }
-        _ => made,
+impl Registry {
+    /// Makes the node that a lab file's section with the keys `kind` and those in `keys` (lines of TOML)
+    /// would stand for, with `ports` ports where its kind leaves the number open and `keys` do not say.
+    /// A meter measures itself and shows that in its counters.
+    ///
+    /// # Errors
+    /// Everything that was found to be wrong with the keys; places are in a text that begins with the
+    /// line `kind = ...`.
+    pub fn node(&self, kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Faults> {
+        let text = format!("kind = {kind:?}\n{keys}");
+        let planned = self.plan(&text);
+        let planned = match &planned {
+            Ok(found) if found.properties.ports != ports => {
+                let more = self.plan(&format!("{text}\nports = {ports}"));
+                more.or(planned)
+            }
+            _ => planned,
+        };
+        let context = Context {
+            folder: Some(Path::new("")),
+            live: true,
+            alone: true,
+            ..Context::default()
+        };
+        planned?.make(context).map_err(|fault| at(&text, fault))
     }
+
+    /// Whether a kind of node takes these keys (lines of TOML).
+    pub fn accepts(&self, kind: &str, keys: &str) -> bool {
+        self.plan(&format!("kind = {kind:?}\n{keys}")).is_ok()
+    }
+
+    fn plan(&self, text: &str) -> Result<Planned, Faults> {
+        let mut faults = Vec::new();
+        let entries = tree::parse(text, &mut faults);
+        if !faults.is_empty() {
+            return Err(Faults::new(text, faults));
+        }
+        let mut config = Value {
+            span: 0..text.len(),
+            what: What::Table(entries),
+        };
+        let planned = match config.take("kind") {
+            Some(kind) => self
+                .find(&kind.value)
+                .and_then(|kind| kind.plan(&config, Some(Path::new("")))),
+            None => Err(Fault::new(0..0, "`kind` is missing")),
+        };
+        planned.map_err(|fault| at(text, fault))
+    }
+}
+
+fn at(text: &str, fault: Fault) -> Faults {
+    Faults::new(text, vec![fault]).of_file("node")
 }
 
 /// What a node of the kind `controller` would be made from, from its keys (lines of TOML).
@@ -50,7 +76,7 @@ pub fn controller(keys: &str) -> Result<openflow::controller::config::Config, Fa
         span: 0..keys.len(),
         what: What::Table(entries),
     };
-    let read = config.read();
+    let read = crate::kinds::controller(&config);
     read.map_err(|fault| Faults::new(keys, vec![fault]).of_file("controller"))
 }
 
@@ -62,40 +88,13 @@ pub fn text(path: &Path) -> Result<String, String> {
     crate::kinds::text_of(path)
 }
 
-fn make(text: &str, more: &str) -> Result<Box<dyn Node>, Faults> {
-    let text = &format!("{text}\n{more}");
-    let mut faults = Vec::new();
-    let entries = tree::parse(text, &mut faults);
-    if !faults.is_empty() {
-        return Err(Faults::new(text, faults));
-    }
-    let mut config = Value {
-        span: 0..text.len(),
-        what: What::Table(entries),
-    };
-    let made = match config.take("kind") {
-        Some(kind) => of_kind(&kind.value, &config),
-        None => Err(Fault::new(0..0, "`kind` is missing")),
-    };
-    made.map_err(|fault| Faults::new(text, vec![fault]).of_file("node"))
-}
-
-fn of_kind(kind: &Value, config: &Value) -> Result<Box<dyn Node>, Fault> {
-    let found = Kind::find(kind)?;
-    if found.name == "meter" {
-        return Ok(Box::new(nodes::meter::Meter::new(config.read()?)));
-    }
-    let context = Context {
-        folder: Some(Path::new("")),
-        live: true,
-        ..Context::default()
-    };
-    found.make(config, context)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn node(kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Faults> {
+        Registry::standard().node(kind, keys, ports)
+    }
 
     #[test]
     fn a_node_has_as_many_ports_as_there_are() {

@@ -103,6 +103,24 @@ impl Value {
         }
     }
 
+    /// The value of a table's key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let What::Table(entries) = &self.what else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key == key);
+        entry.map(|entry| &entry.value)
+    }
+
+    /// Takes a key out of a table.
+    pub fn take(&mut self, key: &str) -> Option<Entry> {
+        let What::Table(entries) = &mut self.what else {
+            return None;
+        };
+        let at = entries.iter().position(|entry| entry.key == key)?;
+        Some(entries.remove(at))
+    }
+
     /// Reads the value into a struct.
     ///
     /// # Errors

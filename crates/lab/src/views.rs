@@ -15,7 +15,7 @@ const CAPTURES: &[&str] = &["pcapng", "pcap"];
 /// The endings of captures of a link.
 const STREAMS: &[&str] = &["pcapng", "pcap", "phy"];
 
-impl Reader {
+impl Reader<'_> {
     /// The keys by which a recording node keeps what it sees.
     pub(crate) fn node_capture(&mut self, lab: &mut Lab, view: usize, section: &mut Value) {
         let resolution = section.take("resolution").map(|entry| entry.value.read());
@@ -199,7 +199,7 @@ impl Reader {
             return;
         }
         // What OFLOPS sees it tells itself, and more of it.
-        let measures = |end: &End| lab.nodes[end.node.0].kind.name == "flops";
+        let measures = |end: &End| lab.nodes[end.node.0].kind.measures;
         let others = |link: &LinkPlan| !link.link.ends.iter().any(measures);
         let others: Vec<bool> = lab.links.iter().map(others).collect();
         for (link, _) in others.iter().enumerate().filter(|(_, other)| **other) {

@@ -37,7 +37,8 @@ fn every_example_gives_what_it_promises() {
         .map(|entry| entry.unwrap().path())
     {
         let file = folder.join("lab.toml");
-        if !file.exists() {
+        // One with a program of its own has kinds of nodes that are not known here.
+        if !file.exists() || folder.join("Cargo.toml").exists() {
             continue;
         }
         seen += 1;

@@ -138,7 +138,9 @@ fn a_node_may_be_another_one_in_another_world() {
     // A lab is run where it was read for.
     let error = lab::run(&lab, World::Live, &Options::default()).unwrap_err();
     assert!(error.to_string().contains("world `sim`"), "{error}");
-    let live = lab::parse_for(TWO_WORLDS, None, World::Live).unwrap();
+    let live = lab::Registry::standard()
+        .parse_for(TWO_WORLDS, None, World::Live)
+        .unwrap();
     let error = lab::run(&live, World::Sim, &Options::default()).unwrap_err();
     assert!(error.to_string().contains("world `live`"), "{error}");
 }

@@ -19,5 +19,6 @@ fn every_example_in_the_reference_makes_a_node() {
         let named = text.lines().filter_map(|line| line.strip_prefix("kind = "));
         kinds.extend(named.filter_map(|rest| rest.split('"').nth(1)));
     }
-    assert_eq!(kinds, lab::single::kinds().collect());
+    let registry = lab::Registry::standard();
+    assert_eq!(kinds, registry.names().collect());
 }

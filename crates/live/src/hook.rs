@@ -10,7 +10,7 @@
 //! by - it goes on; sent on another it is injected there, and the original is dropped. A frame is the packet behind
 //! an Ethernet header that is made up, with the right EtherType.
 //!
-//! **Length.** A node that never [changes frames](node::Node::changes_frames) and has two ports is given chains of segments
+//! **Length.** A node that never [changes frames](node::Properties::changes_frames) and has two ports is given chains of segments
 //! (GSO) as one frame of up to 64 KiB, with unfinished checksums; for others the kernel cuts them first. A packet that has
 //! grown beyond the MTU of its way out is cut by the kernel if it may be; else its sender is told what length would pass.
 //!

@@ -32,7 +32,7 @@
 //!
 //! let mut delay = nodes::delay::Delay::new(nodes::delay::Config::default())?;
 //! let mut out = Out::default();
-//! delay.frame(Time::from_us(1), Port(0), Frame::new(&[0; 60]), &mut out);
+//! delay.frames(Time::from_us(1), Port(0), &mut vec![Frame::new(&[0; 60])], &mut out);
 //! let departure = out.sends().next().unwrap();
 //! assert_eq!((departure.port, departure.when), (Port(1), node::When::At(Time::from_secs(1))));
 //! # Ok::<(), nodes::ConfigError>(())

@@ -209,15 +209,13 @@ impl Switch {
 
 impl Node for Switch {
     fn properties(&self) -> Properties {
-        Properties::of({
-            let Config {
-                ports,
-                controllers,
-                listeners,
-                ..
-            } = self.config;
-            usize::from(ports) + usize::from(controllers) + usize::from(listeners)
-        })
+        let Config {
+            ports,
+            controllers,
+            listeners,
+            ..
+        } = self.config;
+        Properties::of(usize::from(ports) + usize::from(controllers) + usize::from(listeners))
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

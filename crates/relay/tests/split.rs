@@ -402,33 +402,43 @@ struct Watch {
 }
 
 impl node::Node for Watch {
-    fn ports(&self) -> usize {
-        2
+    fn properties(&self) -> node::Properties {
+        node::Properties::of(2)
     }
 
-    fn frame(&mut self, _: Time, port: node::Port, frame: node::Frame, out: &mut node::Out) {
-        let ip = packet::ipv4::Ipv4View::new(&frame[14..]);
-        if let Ok(tcp) = ip.and_then(|ip| packet::tcp::TcpView::new(ip.payload())) {
-            self.segments += 1;
-            self.longest = self.longest.max(frame.len() as u64 - 14);
-            for option in tcp.options() {
-                if let packet::tcp::TcpOption::Timestamps(own, echo) = option {
-                    self.stamped += 1;
-                    self.shown[port.index()].push(own);
-                    let first = tcp.flags() & packet::tcp::flag::ACK == 0;
-                    let known = self.shown[1 - port.index()].contains(&echo);
-                    self.strange += u64::from(known == first);
+    fn frames(
+        &mut self,
+        _: Time,
+        port: node::Port,
+        frames: &mut Vec<node::Frame>,
+        out: &mut node::Out,
+    ) {
+        for frame in frames.drain(..) {
+            let ip = packet::ipv4::Ipv4View::new(&frame[14..]);
+            if let Ok(tcp) = ip.and_then(|ip| packet::tcp::TcpView::new(ip.payload())) {
+                self.segments += 1;
+                self.longest = self.longest.max(frame.len() as u64 - 14);
+                for option in tcp.options() {
+                    if let packet::tcp::TcpOption::Timestamps(own, echo) = option {
+                        self.stamped += 1;
+                        self.shown[port.index()].push(own);
+                        let first = tcp.flags() & packet::tcp::flag::ACK == 0;
+                        let known = self.shown[1 - port.index()].contains(&echo);
+                        self.strange += u64::from(known == first);
+                    }
                 }
             }
+            out.send(node::Port(1 - port.0), frame);
         }
-        out.send(node::Port(1 - port.0), frame);
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        visit("segments", self.segments);
-        visit("stamped", self.stamped);
-        visit("longest", self.longest);
-        visit("strange", self.strange);
+    fn statistics(&self) -> node::Statistics {
+        node::Statistics::from([
+            ("segments", self.segments),
+            ("stamped", self.stamped),
+            ("longest", self.longest),
+            ("strange", self.strange),
+        ])
     }
 }
 
@@ -482,7 +492,7 @@ fn a_segment_of_before_is_dropped_by_its_timestamp_and_its_sender_told() {
     let mut out = Out::default();
     let mut step = |ms: u64, frame: Vec<u8>| -> Vec<Vec<u8>> {
         let now = Time::from_ms(ms);
-        host.frame(now, Port(0), Frame::new(&frame), &mut out);
+        host.frames(now, Port(0), &mut vec![Frame::new(&frame)], &mut out);
         // What may be delayed is said.
         host.wake(now + Time::from_ms(50), &mut out);
         let sent = out.sends().map(|sent| sent.frame.to_vec());

@@ -7,7 +7,7 @@
 //!
 //! A frame costs one event for each link that it crosses: [`node::Transmitter`] decides its whole way
 //! when it is sent. It reaches the next node when its last bit is in, or
-//! as many bytes as that node [needs](node::Node::needs). On a link it is padded to 60
+//! as many bytes as that node [needs](node::Properties::needs). On a link it is padded to 60
 //! bytes, as on a real one. In steady state nothing is allocated: one pool of buffers serves all nodes.
 //!
 //! | module | what is in it |
@@ -18,15 +18,14 @@
 //! | `agenda` | what happens next: a heap of the lanes and alarms that have something to come |
 //!
 //! ```
-//! use node::{Channel, Frame, Graph, Node, Out, Port, Time};
+//! use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Time};
 //!
 //! struct Hello;
 //! impl Node for Hello {
-//!     fn ports(&self) -> usize { 1 }
-//!     fn frame(&mut self, _: Time, _: Port, frame: Frame, out: &mut Out) {
-//!         out.drop(frame, "heard");
+//!     fn properties(&self) -> Properties { Properties::of(1) }
+//!     fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+//!         frames.drain(..).for_each(|frame| out.drop(frame, "heard"));
 //!     }
-//!     fn next_wake(&self) -> Option<Time> { None }
 //! }
 //!
 //! let mut graph = Graph::default();

@@ -214,7 +214,8 @@ impl Tutorial {
             false => std::path::absolute(&self.folder)?,
         };
         let text = said.text(&prefix);
-        let checked = ::lab::parse_for(&text, Some(&self.folder), ::lab::World::Live);
+        let checked =
+            ::lab::Registry::standard().parse_for(&text, Some(&self.folder), ::lab::World::Live);
         if let Err(faults) = checked {
             bail!("the lab that came of it has faults\n{faults}");
         }

@@ -3,6 +3,7 @@
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use crate::run::setting;
+use ::lab::Registry;
 use live::hook::trial::{INTERFACES, Rate, Rewrite, Trial};
 use live::hook::{Config, MOST_THREADS, Relay};
 use node::{Node, Time};
@@ -58,12 +59,12 @@ impl Way {
 
 impl Bench {
     /// Measures.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         let mut ways = vec![Way::Forward, Way::Through, Way::Rewrite];
         ways.extend(self.node.clone().map(Way::Given));
         // What is wrong with it is told before anything is measured.
         for way in &ways {
-            self.node(way)?;
+            self.node(registry, way)?;
         }
         let trial = Trial::new()?;
         let time = Duration::from_nanos(self.time.as_ns()).max(Duration::from_millis(10));
@@ -82,7 +83,7 @@ impl Bench {
                 if live::signal::stop_requested() {
                     return Ok(Verdict::Stopped);
                 }
-                let rate = self.measure(&trial, way, length, time)?;
+                let rate = self.measure(registry, &trial, way, length, time)?;
                 if matches!(way, Way::Forward) {
                     alone = rate.bits;
                 }
@@ -98,7 +99,7 @@ impl Bench {
         Ok(Verdict::Good)
     }
 
-    fn node(&self, way: &Way) -> anyhow::Result<Option<Box<dyn Node>>> {
+    fn node(&self, registry: &Registry, way: &Way) -> anyhow::Result<Option<Box<dyn Node>>> {
         Ok(match way {
             Way::Forward => None,
             Way::Rewrite => Some(Box::<Rewrite>::default()),
@@ -107,7 +108,7 @@ impl Bench {
                     Way::Given(_) => self.set.join("\n"),
                     _ => String::new(),
                 };
-                let made = lab::single::node(way.name(), &keys, INTERFACES.len());
+                let made = registry.node(way.name(), &keys, INTERFACES.len());
                 Some(made.map_err(|faults| anyhow::anyhow!("{faults}"))?)
             }
         })
@@ -115,6 +116,7 @@ impl Bench {
 
     fn measure(
         &self,
+        registry: &Registry,
         trial: &Trial,
         way: &Way,
         length: Option<u16>,
@@ -122,7 +124,7 @@ impl Bench {
     ) -> anyhow::Result<Rate> {
         let mut nodes = Vec::new();
         for _ in 0..self.threads {
-            nodes.extend(self.node(way)?);
+            nodes.extend(self.node(registry, way)?);
         }
         let config = Config {
             on: INTERFACES.map(String::from).to_vec(),

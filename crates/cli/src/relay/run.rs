@@ -5,6 +5,7 @@ use crate::Verdict;
 use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::run::setting;
+use ::lab::Registry;
 use live::callback::{self, Callback};
 use live::hook::{Config, Fail, Hook, MOST_THREADS, Relay, Report, Snapshot};
 use live::port::PortSpec;
@@ -106,10 +107,10 @@ pub struct Run {
 
 impl Run {
     /// Runs it.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         let mut nodes: Vec<Box<dyn Node>> = Vec::new();
         for _ in 0..self.threads {
-            nodes.push(self.node()?);
+            nodes.push(self.node(registry)?);
         }
         let node = match (&self.node, &self.command) {
             (Some(node), _) => node.clone(),
@@ -160,7 +161,7 @@ impl Run {
 
 impl Run {
     /// One more of the nodes.
-    fn node(&self) -> anyhow::Result<Box<dyn Node>> {
+    fn node(&self, registry: &Registry) -> anyhow::Result<Box<dyn Node>> {
         if let Some(command) = &self.command {
             return Ok(Box::new(Callback::new(callback::Config {
                 raw: self.raw,
@@ -181,7 +182,7 @@ impl Run {
                 .iter()
                 .any(|line| line.trim_start().starts_with(key));
             let more = format!("{keys}\n{key} = {value}");
-            if !own && lab::single::node(kind, &more, ports).is_ok() {
+            if !own && registry.accepts(kind, &more) {
                 keys = more;
             }
         };
@@ -193,7 +194,7 @@ impl Run {
             // The kernel may give an answer to another thread than asked.
             also("keepalive", "\"0 s\"");
         }
-        let made = lab::single::node(kind, &keys, ports);
+        let made = registry.node(kind, &keys, ports);
         made.map_err(|faults| anyhow::anyhow!("{faults}"))
     }
 }

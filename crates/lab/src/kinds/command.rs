@@ -1,16 +1,35 @@
 //! Nodes that are programs in any language: `command`, a shell pipe, and `callback`, an answer for each packet.
 
-use super::Context;
 use crate::fault::Fault;
+use crate::registry::{Context, Kind, Made, Planned};
 use crate::tree::Value;
 use live::callback::pipe::{self, Pipe};
 use live::callback::{self, Callback, Io, Metadata};
 use live::hook::Fail;
-use node::{Node, Time};
+use node::Time;
 use packet::Tick;
 use serde::{Deserialize, Deserializer, de};
 use std::path::PathBuf;
 use std::str::FromStr;
+
+/// The kinds.
+pub(super) fn kinds() -> Vec<Kind> {
+    vec![running("command", pipe), running("callback", callback)]
+}
+
+fn running(name: &str, make: fn(&Value, Context<'_>) -> Made) -> Kind {
+    Kind {
+        runs_programs: true,
+        ..Kind::new(name, move |config, folder| {
+            let planned = Planned::by(config, folder, make)?;
+            let command = config.get("command").map(Value::read);
+            Ok(Planned {
+                command: command.transpose()?,
+                ..planned
+            })
+        })
+    }
+}
 
 /// The keys of both kinds.
 #[derive(Deserialize)]
@@ -93,7 +112,7 @@ fn at(config: &Value, key: &str, message: &str) -> Fault {
 }
 
 /// A pipe.
-pub(super) fn pipe(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+fn pipe(config: &Value, context: Context<'_>) -> Made {
     let keys = Keys::read(config, &["fail"])?;
     let usual = pipe::Config::new(&keys.command);
     let ports = keys.ports.unwrap_or(usual.ports);
@@ -126,7 +145,7 @@ pub(super) fn pipe(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>
 }
 
 /// A callback.
-pub(super) fn callback(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+fn callback(config: &Value, context: Context<'_>) -> Made {
     let keys = Keys::read(config, &["back", "ports", "time", "tick"])?;
     let usual = callback::Config::new(&keys.command);
     let patience = match context.live {

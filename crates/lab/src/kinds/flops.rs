@@ -1,11 +1,11 @@
 //! `kind = "flops"`: OFLOPS, the measurement of an OpenFlow switch.
 
-use super::Context;
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore, Text};
 use crate::flops::agent;
-use crate::tree::Value;
-use node::{Node, Rate, Time};
+use crate::registry::{Context, Kind, Made, Planned};
+use crate::tree::{Value, What};
+use node::{Rate, Time};
 use openflow::flops::actions::{self, Actions};
 use openflow::flops::intercept::{self, Intercept, Way};
 use openflow::flops::monitor::{self, Monitor};
@@ -30,8 +30,25 @@ const MOST_TESTS: usize = 100;
 /// The most entries, packets and repeats of a test.
 const MOST: u64 = 10_000_000;
 
-/// Makes the node.
-pub(crate) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+/// The kind.
+pub(super) fn kinds() -> Vec<Kind> {
+    let flops = Kind::new("flops", |config, folder| {
+        let tests = match config.get("test").map(|test| &test.what) {
+            Some(What::List(tests)) => tests.len(),
+            _ => 1,
+        };
+        Ok(Planned {
+            tests,
+            ..Planned::by(config, folder, make)?
+        })
+    });
+    vec![Kind {
+        measures: true,
+        ..flops
+    }]
+}
+
+fn make(config: &Value, context: Context<'_>) -> Made {
     let mut faults = Vec::new();
     let mut fields = Fields::of(config, "a table", &mut faults);
     let tests = fields.required::<OneOrMore<String>>("test", "\"actions\"", &mut faults);

@@ -1,10 +1,9 @@
 //! Hosts, and the programs that run on them.
 
-use super::{Context, at_key};
 use crate::fault::{Fault, did_you_mean};
+use crate::registry::{Context, Kind, Made, Planned, at_key};
 use crate::tree::{Value, What};
 use hosts::program::Config as Program;
-use node::Node;
 
 /// The programs by the names of `run`.
 const PROGRAMS: [&str; 9] = [
@@ -19,8 +18,58 @@ const PROGRAMS: [&str; 9] = [
     "dns-server",
 ];
 
+/// The kinds.
+pub(super) fn kinds() -> Vec<Kind> {
+    let host = Kind::new("host", |config, folder| {
+        Ok(Planned {
+            endless: endless(config),
+            ..Planned::by(config, folder, make)?
+        })
+    });
+    let tcp = Kind::of("tcp", |config, context| {
+        hosts::control::Tcp::new(config, context.seed())
+    });
+    vec![
+        Kind {
+            hosts: &["gateway", "program.to"],
+            ..host
+        },
+        Kind {
+            hosts: &["gateway", "to"],
+            ..tcp
+        },
+    ]
+}
+
+/// What of a host's programs goes on for ever.
+fn endless(config: &Value) -> Vec<String> {
+    let programs = config.get("program").map(|programs| &programs.what);
+    let list = match programs {
+        Some(What::List(list)) => &list[..],
+        _ => &[],
+    };
+    list.iter().filter_map(endless_program).collect()
+}
+
+fn endless_program(config: &Value) -> Option<String> {
+    let Some(What::Text(run)) = config.get("run").map(|run| &run.what) else {
+        return None;
+    };
+    let has = |key| config.get(key).is_some();
+    let missing = match run.as_str() {
+        "bulk" if has("duration") || has("count") && has("bytes") => return None,
+        "bulk" if has("count") => "`bytes`",
+        "bulk" if has("bytes") => "`count` or `duration`",
+        "bulk" => "`duration`, or `bytes` and `count`",
+        "udp" | "http" if !has("count") && !has("duration") => "`count` or `duration`",
+        "ping" | "dns" if !has("count") => "`count`",
+        _ => return None,
+    };
+    Some(format!("runs {run} without {missing}"))
+}
+
 /// A host: one that answers, or with `[[node.NAME.program]]` one that runs them.
-pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
+fn make(config: &Value, context: Context<'_>) -> Made {
     let mut config = config.clone();
     let seed: Option<u64> = match config.take("seed") {
         Some(seed) => Some(seed.value.read()?),

@@ -1,18 +1,18 @@
 //! Nodes that run P4 programs.
 
-use super::{Context, at_key};
-use crate::engine::{EngineKind, pipeline, told};
+use crate::engine::{EngineKind, told};
 use crate::fault::Fault;
 use crate::program::load;
+use crate::registry::{Context, Kind, Made, Planned, at_key};
 use crate::replay::Notes;
 use crate::tree::Value;
-use ::pipeline::architecture;
+use ::pipeline::architecture::{self, Pipeline};
 use ::pipeline::control::Control;
 use ::pipeline::control::words;
 use ::pipeline::controlled::{Controlled, Plan, Reaction};
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
-use node::{Frame, Node, Out, Port, Properties, Time};
+use node::{Properties, Time};
 use nodes::ConfigError;
 use p4::compile::Compiled;
 use p4::diagnostic::Severity;
@@ -82,105 +82,220 @@ fn ports() -> usize {
     4
 }
 
-/// Makes such a node.
-pub(super) fn make(config: &Value, context: Context<'_>) -> Result<Box<dyn Node>, Fault> {
-    let read: Config = config.read()?;
-    let fault = |key, reason: String| at_key(config, ConfigError { key, reason });
-    let engine = match &read.engine {
-        None => EngineKind::default(),
-        Some(text) => text.parse().map_err(|reason| fault("engine", reason))?,
-    };
-    let time = |key, text: &str| {
-        text.parse::<Time>()
-            .map_err(|error| fault(key, error.to_string()))
-    };
-    let mut plan = Plan {
-        forget_idle: read.forget_idle,
-        ..Plan::default()
-    };
-    for later in &read.at {
-        let at = time("at", &later.time)?;
-        let commands = later.commands.iter().map(|command| (at, command.clone()));
-        plan.commands.extend(commands);
-    }
-    for answer in &read.on_digest {
-        plan.reactions.push(Reaction {
-            digest: answer.digest.clone(),
-            after: answer
-                .after
-                .as_deref()
-                .map_or(Ok(Time::ZERO), |after| time("on_digest", after))?,
-            commands: answer.commands.clone(),
-        });
-    }
-    if read.device_id.is_some() && read.p4runtime.is_none() {
-        return Err(fault("device_id", "this needs `p4runtime`".into()));
-    }
-    if read.p4runtime.is_some() && plan != Plan::default() {
-        let reason = "a controller comes from outside, so that `at`, `on_digest` and `forget_idle` are not for this node";
-        return Err(fault("p4runtime", reason.into()));
-    }
-    let Some(folder) = context.folder else {
-        return Ok(Box::new(Unread(read.ports)));
-    };
-    let options = Options {
-        cpu_port: read.cpu_port,
-        drop_port: read.drop_port.unwrap_or(Options::default().drop_port),
-        ..Options::default()
-    };
-    let settings = architecture::Config {
-        seed: read.seed.unwrap_or(context.seed),
-        ..architecture::Config::default()
-    };
-    let compiled = compile(&read, folder).map_err(|reason| fault("program", reason))?;
-    let pipeline = program(&read, &compiled, engine, options.clone(), &settings)
-        .map_err(|reason| fault("program", reason))?;
-    let control = Control::new(Arc::clone(pipeline.environment()));
-    if let Some(file) = &read.entries {
-        let path = folder.join(file);
-        let text = super::text_of(&path)
-            .map_err(|reason| fault("entries", format!("{}: {reason}", file.display())))?;
-        carry_out(&control, &file.display().to_string(), &text)
-            .map_err(|reason| fault("entries", reason))?;
-    }
-    for command in &read.control {
-        let said = control.say(command);
-        said.map_err(|error| fault("control", format!("`{command}`: {error}")))?;
-    }
-    match read.p4runtime {
-        Some(address) if context.live => {
-            let text = super::text_of(&folder.join(&read.program));
-            let text = text.map_err(|reason| fault("program", reason))?;
-            if !address.ip().is_loopback() {
-                let open = "whoever reaches this address may change the program";
-                context.notes.add(format!("P4Runtime at {address}: {open}"));
-            }
-            let served = Served {
-                address,
-                ports: read.ports,
-                engine,
-                settings,
-                server: Settings {
-                    device_id: read.device_id,
-                    options,
-                    tls: None,
-                },
-            };
-            let node = served.node(pipeline, &compiled, text.into_bytes(), control);
-            return Ok(Box::new(node.map_err(|reason| fault("p4runtime", reason))?));
+/// The kind.
+pub(super) fn kinds() -> Vec<Kind> {
+    vec![Kind::new("p4", plan)]
+}
+
+/// Reads a section; with a folder, compiles its program, and tries what the control plane is to be told on it. Machine code is
+/// for the node that is made.
+fn plan(config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
+    let section = Section::read(config)?;
+    let compiled = match folder {
+        None => None,
+        Some(folder) => {
+            let compiled = section.compile(folder)?;
+            let environment = section.environment(&compiled)?;
+            let engine = EngineKind::Reference.engine(&environment);
+            engine
+                .map_err(|unsupported| section.fault("program", told(&unsupported, &compiled)))?;
+            section.command(&Control::new(environment), folder)?;
+            Some(Arc::new(compiled))
         }
-        Some(address) => context.notes.add(format!(
-            "P4Runtime at {address} is not served: no controller keeps up with simulated time"
-        )),
-        None => {}
+    };
+    let properties = Properties {
+        may_lack_links: true,
+        ..Properties::of(section.read.ports)
+    };
+    Ok(Planned {
+        p4runtime: section.read.p4runtime,
+        ..Planned::new(properties, move |context| match &compiled {
+            Some(compiled) => section.make(Arc::clone(compiled), context),
+            None => {
+                let folder = context.folder.unwrap_or(Path::new(""));
+                section.make(Arc::new(section.compile(folder)?), context)
+            }
+        })
+    })
+}
+
+/// A section whose keys fit together.
+struct Section {
+    config: Value,
+    read: Config,
+    engine: EngineKind,
+    plan: Plan,
+}
+
+impl Section {
+    fn read(config: &Value) -> Result<Section, Fault> {
+        let read: Config = config.read()?;
+        let fault = |key, reason: String| at_key(config, ConfigError { key, reason });
+        let engine = match &read.engine {
+            None => EngineKind::default(),
+            Some(text) => text.parse().map_err(|reason| fault("engine", reason))?,
+        };
+        let time = |key, text: &str| {
+            text.parse::<Time>()
+                .map_err(|error| fault(key, error.to_string()))
+        };
+        let mut plan = Plan {
+            forget_idle: read.forget_idle,
+            ..Plan::default()
+        };
+        for later in &read.at {
+            let at = time("at", &later.time)?;
+            let commands = later.commands.iter().map(|command| (at, command.clone()));
+            plan.commands.extend(commands);
+        }
+        for answer in &read.on_digest {
+            plan.reactions.push(Reaction {
+                digest: answer.digest.clone(),
+                after: answer
+                    .after
+                    .as_deref()
+                    .map_or(Ok(Time::ZERO), |after| time("on_digest", after))?,
+                commands: answer.commands.clone(),
+            });
+        }
+        if read.device_id.is_some() && read.p4runtime.is_none() {
+            return Err(fault("device_id", "this needs `p4runtime`".into()));
+        }
+        if read.p4runtime.is_some() && plan != Plan::default() {
+            let reason = "a controller comes from outside, so that `at`, `on_digest` and `forget_idle` are not for this node";
+            return Err(fault("p4runtime", reason.into()));
+        }
+        Ok(Section {
+            config: config.clone(),
+            read,
+            engine,
+            plan,
+        })
     }
-    let node = PipelineNode::new(pipeline, read.ports);
-    if plan == Plan::default() {
-        return Ok(Box::new(node));
+
+    fn fault(&self, key: &'static str, reason: String) -> Fault {
+        at_key(&self.config, ConfigError { key, reason })
     }
-    let notes: Notes = context.notes;
-    let teller = Box::new(move |at: Time, text: &str| notes.add(format!("{at}: {text}")));
-    Ok(Box::new(Controlled::new(node, plan, teller)))
+
+    fn options(&self) -> Options {
+        Options {
+            cpu_port: self.read.cpu_port,
+            drop_port: self.read.drop_port.unwrap_or(Options::default().drop_port),
+            ..Options::default()
+        }
+    }
+
+    fn compile(&self, folder: &Path) -> Result<Compiled, Fault> {
+        let folders: Vec<PathBuf> = self
+            .read
+            .include
+            .iter()
+            .map(|path| folder.join(path))
+            .collect();
+        let defines = self.read.define.iter().map(|define| {
+            let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+            (name.to_string(), value.to_string())
+        });
+        let compiling = p4::compile::Options {
+            defines: defines.collect(),
+            ..p4::compile::Options::default()
+        };
+        load(&folder.join(&self.read.program), &folders, &compiling)
+            .map_err(|error| self.fault("program", error.to_string()))
+    }
+
+    /// The program, ready to be run by an engine.
+    fn environment(&self, compiled: &Compiled) -> Result<Arc<Environment>, Fault> {
+        let Some(program) = &compiled.program else {
+            let errors = compiled.diagnostics.sorted().into_iter();
+            let errors = errors.filter(|diagnostic| diagnostic.severity == Severity::Error);
+            let told: String = errors
+                .map(|diagnostic| diagnostic.render(&compiled.sources))
+                .collect();
+            return Err(self.fault(
+                "program",
+                match told.is_empty() {
+                    true => format!(
+                        "{} has no `main`, so that there is nothing to run",
+                        self.read.program.display()
+                    ),
+                    false => format!("the program has errors\n{told}"),
+                },
+            ));
+        };
+        let environment = Environment::new(Arc::new(program.clone()), self.options());
+        let environment = environment
+            .map_err(|unsupported| self.fault("program", told(&unsupported, compiled)))?;
+        Ok(Arc::new(environment))
+    }
+
+    /// Tells the control plane what stands in the section, and in its file.
+    fn command(&self, control: &Control, folder: &Path) -> Result<(), Fault> {
+        if let Some(file) = &self.read.entries {
+            let path = folder.join(file);
+            let text = super::text_of(&path)
+                .map_err(|reason| self.fault("entries", format!("{}: {reason}", file.display())))?;
+            carry_out(control, &file.display().to_string(), &text)
+                .map_err(|reason| self.fault("entries", reason))?;
+        }
+        for command in &self.read.control {
+            let said = control.say(command);
+            said.map_err(|error| self.fault("control", format!("`{command}`: {error}")))?;
+        }
+        Ok(())
+    }
+
+    fn make(&self, compiled: Arc<Compiled>, context: Context<'_>) -> Made {
+        let folder = context.folder.unwrap_or(Path::new(""));
+        let settings = architecture::Config {
+            seed: self.read.seed.unwrap_or(context.seed),
+            ..architecture::Config::default()
+        };
+        let environment = self.environment(&compiled)?;
+        let pipeline = self
+            .engine
+            .engine(&environment)
+            .and_then(|engine| Pipeline::new(&environment, engine, &settings))
+            .map_err(|unsupported| self.fault("program", told(&unsupported, &compiled)))?;
+        let control = Control::new(Arc::clone(pipeline.environment()));
+        self.command(&control, folder)?;
+        match self.read.p4runtime {
+            Some(address) if context.live => {
+                let text = super::text_of(&folder.join(&self.read.program));
+                let text = text.map_err(|reason| self.fault("program", reason))?;
+                if !address.ip().is_loopback() {
+                    let open = "whoever reaches this address may change the program";
+                    context.notes.add(format!("P4Runtime at {address}: {open}"));
+                }
+                let served = Served {
+                    address,
+                    ports: self.read.ports,
+                    engine: self.engine,
+                    settings,
+                    server: Settings {
+                        device_id: self.read.device_id,
+                        options: self.options(),
+                        tls: None,
+                    },
+                };
+                let node = served.node(pipeline, &compiled, text.into_bytes(), control);
+                return Ok(Box::new(
+                    node.map_err(|reason| self.fault("p4runtime", reason))?,
+                ));
+            }
+            Some(address) => context.notes.add(format!(
+                "P4Runtime at {address} is not served: no controller keeps up with simulated time"
+            )),
+            None => {}
+        }
+        let node = PipelineNode::new(pipeline, self.read.ports);
+        if self.plan == Plan::default() {
+            return Ok(Box::new(node));
+        }
+        let notes: Notes = context.notes;
+        let teller = Box::new(move |at: Time, text: &str| notes.add(format!("{at}: {text}")));
+        Ok(Box::new(Controlled::new(node, self.plan.clone(), teller)))
+    }
 }
 
 /// Carries out a file of commands, all or none of them.
@@ -235,66 +350,5 @@ impl Served {
         });
         node.keep(serve(listener, handle, described, self.server).map_err(at)?);
         Ok(node)
-    }
-}
-
-fn compile(config: &Config, folder: &Path) -> Result<Compiled, String> {
-    let folders: Vec<PathBuf> = config
-        .include
-        .iter()
-        .map(|path| folder.join(path))
-        .collect();
-    let defines = config.define.iter().map(|define| {
-        let (name, value) = define.split_once('=').unwrap_or((define, "1"));
-        (name.to_string(), value.to_string())
-    });
-    let compiling = p4::compile::Options {
-        defines: defines.collect(),
-        ..p4::compile::Options::default()
-    };
-    load(&folder.join(&config.program), &folders, &compiling).map_err(|error| error.to_string())
-}
-
-fn program(
-    config: &Config,
-    compiled: &Compiled,
-    engine: EngineKind,
-    options: Options,
-    settings: &architecture::Config,
-) -> Result<architecture::Pipeline, String> {
-    let Some(program) = &compiled.program else {
-        let errors = compiled.diagnostics.sorted().into_iter();
-        let errors = errors.filter(|diagnostic| diagnostic.severity == Severity::Error);
-        let told: String = errors
-            .map(|diagnostic| diagnostic.render(&compiled.sources))
-            .collect();
-        return Err(match told.is_empty() {
-            true => format!(
-                "{} has no `main`, so that there is nothing to run",
-                config.program.display()
-            ),
-            false => format!("the program has errors\n{told}"),
-        });
-    };
-    let program = Arc::new(program.clone());
-    pipeline(&program, engine, options, settings)
-        .map_err(|unsupported| told(&unsupported, compiled))
-}
-
-/// Stands for a program that was not read, in a graph that is only checked.
-struct Unread(usize);
-
-impl Node for Unread {
-    fn properties(&self) -> Properties {
-        Properties {
-            may_lack_links: true,
-            ..Properties::of(self.0)
-        }
-    }
-
-    fn frames(&mut self, _now: Time, _port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
-        for frame in frames.drain(..) {
-            out.drop(frame, "the program was not read");
-        }
     }
 }

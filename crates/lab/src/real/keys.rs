@@ -11,9 +11,6 @@ use std::path::{Path, PathBuf};
 
 const KEYS: [&str; 3] = ["private_key", "certificate", "ca_cert"];
 
-/// The kinds that may have them.
-const KINDS: [&str; 2] = ["openflow-switch", "controller"];
-
 /// A node's keys without those that are for its channels.
 ///
 /// # Errors
@@ -35,9 +32,7 @@ struct Named<'a> {
 }
 
 fn named<'a>(node: &'a NodePlan, key: &str) -> Option<Named<'a>> {
-    let value = KINDS
-        .contains(&node.kind.name)
-        .then(|| node.config.get(key))??;
+    let value = node.kind.speaks_tls.then(|| node.config.get(key))??;
     let file = PathBuf::from(value.read::<String>().ok()?);
     Some(Named { value, file })
 }
@@ -60,10 +55,10 @@ pub(super) fn of(node: &NodePlan, folder: &Path) -> Result<Tls, Fault> {
     let [private_key, certificate, ca_cert] = KEYS.map(|key| named(node, key));
     let missing = match (&private_key, &certificate, &ca_cert) {
         (Some(_), Some(_), Some(_)) => None,
-        (None, None, None) if KINDS.contains(&node.kind.name) => Some("private_key"),
+        (None, None, None) if node.kind.speaks_tls => Some("private_key"),
         (None, None, None) => {
             let message = format!(
-                "`{}` is of kind `{}`, which has no keys: `ssl:` and `pssl:` ports are for the kinds `openflow-switch` and `controller`",
+                "`{}` is of kind `{}`, which speaks no TLS: `ssl:` and `pssl:` ports are for switches and controllers of OpenFlow",
                 node.name, node.kind.name
             );
             return Err(Fault::new(node.span.clone(), message));
@@ -130,7 +125,7 @@ fn is_tls(node: &NodePlan) -> bool {
         .get("port")
         .and_then(|port| port.read::<String>().ok());
     let text = text
-        .filter(|_| node.kind.real == Some(crate::kinds::Real::Port))
+        .filter(|_| node.kind.real == Some(crate::registry::Real::Port))
         .unwrap_or_default();
     text.starts_with("ssl:") || text.starts_with("pssl:")
 }

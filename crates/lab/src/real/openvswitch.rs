@@ -6,7 +6,7 @@ use super::process::switch_port;
 use super::{Book, MTU, line};
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore};
-use crate::kinds;
+use crate::registry::Real;
 use crate::tree::Value;
 use live::crew::Ready;
 use live::world::{Interface, Stack};
@@ -141,7 +141,7 @@ impl OpenVSwitch {
             };
             match (book.find(node), port) {
                 (Some(other), Some(port))
-                    if matches!(book.lab.nodes[other].kind.real, Some(kinds::Real::Process)) =>
+                    if matches!(book.lab.nodes[other].kind.real, Some(Real::Process)) =>
                 {
                     let address = line(&mut stack, other, book);
                     targets.push(format!("tcp:{address}:{port}"));
@@ -166,7 +166,7 @@ impl OpenVSwitch {
                 }
             }
         }
-        let measured = book.lab.nodes.iter().any(|plan| plan.kind.name == "flops");
+        let measured = book.lab.nodes.iter().any(|plan| plan.kind.measures);
         let script = self.script(&name, member, &stack, &targets, measured);
         // A controller's commands: only those that run on are there before.
         after.retain(|node| {

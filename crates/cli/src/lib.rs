@@ -1,0 +1,231 @@
+//! The command `wire`: one file a subcommand, each a clap `Args` struct with a `run` method. It is a library, so that anybody
+//! can have the command with nodes of their own:
+//!
+//! ```no_run
+//! # use node::{Frame, Node, Out, Port, Properties, Time};
+//! # struct Mine;
+//! # impl Node for Mine {
+//! #     fn properties(&self) -> Properties { Properties::of(2) }
+//! #     fn frames(&mut self, _: Time, _: Port, _: &mut Vec<Frame>, _: &mut Out) {}
+//! # }
+//! fn main() -> std::process::ExitCode {
+//!     cli::main(lab::Registry::standard().with("mine", |(), _| Ok(Mine)))
+//! }
+//! ```
+//!
+//! To add a subcommand: write `src/NAME.rs` with a struct and its `run`, list it in `Command`
+//! and in `Command::run`. Help, man pages and completions come from the same definition.
+#![forbid(unsafe_code)]
+
+// First: its macros stand in for those of the standard library in all others.
+#[macro_use]
+mod json;
+#[macro_use]
+mod print;
+
+mod blocks;
+mod called;
+mod cat;
+mod columns;
+mod complaints;
+mod completions;
+mod confine;
+mod covert;
+mod cut;
+mod delay;
+mod departures;
+mod dump;
+mod fields;
+mod form;
+mod generate;
+mod help;
+mod input;
+mod lab;
+mod layout;
+mod man;
+mod r#match;
+mod mount;
+mod of;
+mod output;
+mod p4;
+mod packets;
+mod phy;
+mod ping;
+mod plot;
+mod ports;
+mod profile;
+mod relay;
+mod report;
+mod run;
+mod select;
+mod send;
+mod stream;
+mod tap;
+mod time;
+mod undump;
+mod zero;
+
+use ::lab::Registry;
+use clap::{FromArgMatches, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Program what is on the wire, and when.
+#[derive(Parser)]
+#[command(
+    name = "wire",
+    version,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+struct Wire {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand)]
+enum Command {
+    Ports(ports::Ports),
+    Cat(cat::Cat),
+    Send(send::Send),
+    #[command(name = "gen")]
+    Generate(generate::Generate),
+    Dump(dump::Dump),
+    Undump(undump::Undump),
+    Cut(cut::Cut),
+    Tap(tap::Tap),
+    Delay(delay::Delay),
+    Ping(ping::Ping),
+    Run(run::Run),
+    Match(r#match::Match),
+    Profile(profile::ProfileCommand),
+    Plot(plot::Plot),
+    Lab(lab::Lab),
+    Phy(phy::Phy),
+    Covert(covert::Covert),
+    Of(of::Of),
+    P4(p4::P4),
+    Relay(relay::Relay),
+    Mount(mount::MountCommand),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Man),
+}
+
+impl Command {
+    fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Ports(command) => command.run(),
+            Command::Cat(command) => command.run(),
+            Command::Send(command) => command.run(),
+            Command::Generate(command) => command.run(),
+            Command::Dump(command) => command.run(),
+            Command::Undump(command) => command.run(),
+            Command::Cut(command) => command.run(),
+            Command::Tap(command) => command.run(),
+            Command::Delay(command) => command.run(),
+            Command::Ping(command) => command.run(),
+            Command::Run(command) => command.run(registry),
+            Command::Match(command) => command.run(),
+            Command::Profile(command) => command.run(),
+            Command::Plot(command) => command.run(),
+            Command::Lab(command) => command.run(registry),
+            Command::Phy(command) => command.run(),
+            Command::Covert(command) => command.run(),
+            Command::Of(command) => command.run(),
+            Command::P4(command) => command.run(),
+            Command::Relay(command) => command.run(registry),
+            Command::Mount(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
+        }
+    }
+}
+
+/// What a command that came to its end has to say about what it looked at; of two the greater one holds.
+/// The book's page on exit codes has the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    /// Exit code 0.
+    Good,
+    /// Something that was to be checked did not hold, or something of the input was skipped or lost: exit
+    /// code 1.
+    Failed,
+    /// A signal came before the end of the input, or before what was asked for was done: exit code 128 and
+    /// the signal's number, as shells have it.
+    Stopped,
+}
+
+impl Verdict {
+    /// Of a command that a signal may have ended: `done` says whether it had no end of its own, or had
+    /// reached it.
+    pub fn if_done(done: bool) -> Verdict {
+        match done || !live::signal::stop_requested() {
+            true => Verdict::Good,
+            false => Verdict::Stopped,
+        }
+    }
+
+    /// Good, or failed.
+    pub fn if_good(good: bool) -> Verdict {
+        match good {
+            true => Verdict::Good,
+            false => Verdict::Failed,
+        }
+    }
+
+    fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Verdict::Good => 0,
+            Verdict::Failed => 1,
+            Verdict::Stopped => 128 + live::signal::number().map_or(0, |number| number as u8),
+        })
+    }
+}
+
+/// Runs the command with the arguments of the process, and with these kinds of nodes; its exit code is as the book has it.
+pub fn main(registry: Registry) -> ExitCode {
+    live::signal::take_term();
+    // Errors in the arguments end here, with exit code 2.
+    let arguments = called::arguments(std::env::args_os().collect());
+    let wire = Wire::from_arg_matches(&help::command().get_matches_from(arguments));
+    let wire = wire.unwrap_or_else(|error| error.exit());
+    let code = match wire.command.run(&registry) {
+        Ok(verdict) => verdict.code(),
+        Err(error) if live::signal::is_stop(error.as_ref()) => Verdict::Stopped.code(),
+        // A reader that has seen enough, as `head` does, is a normal end.
+        Err(error) if error.is::<output::ReaderGone>() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wire: {}", message(&error));
+            // That there was nothing to draw is a finding, if all had come that was to come.
+            match error.downcast_ref::<::lab::LabError>() {
+                Some(::lab::LabError::Plot(::plot::PlotError::Empty { .. })) => {
+                    Verdict::Failed.max(Verdict::if_done(false)).code()
+                }
+                _ => ExitCode::from(2),
+            }
+        }
+    };
+    match print::lost() {
+        Some(error) => {
+            eprintln!("wire: cannot write to standard output: {error}");
+            ExitCode::from(2)
+        }
+        None => code,
+    }
+}
+
+/// An error and its causes, each once: many libraries repeat the cause in their own message.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if message.is_empty() {
+            message = cause;
+        } else if !message.ends_with(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    message
+}

@@ -1,0 +1,43 @@
+//! Nodes that need nothing but their keys.
+
+use crate::registry::{Kind, Planned};
+use nodes::{echo, mirror, ping, sink, switch, vlan};
+
+/// The kinds.
+pub(super) fn kinds() -> Vec<Kind> {
+    vec![
+        Kind::seeded(
+            "switch",
+            |config: &mut switch::Config| &mut config.seed,
+            switch::Switch::new,
+        ),
+        Kind::of("mirror", |config, _| mirror::Mirror::new(config)),
+        Kind::of("vlan", |config, _| vlan::Vlan::new(config)),
+        Kind::of("sink", |config, _| sink::Sink::new(config)),
+        Kind::of("echo", |config, _| echo::Echo::new(config)),
+        Kind::new("ping", |config, folder| {
+            let make = Kind::of("ping", |config, _| ping::Ping::new(config));
+            let endless = match config.get("count") {
+                Some(_) => Vec::new(),
+                None => vec!["asks without `count`".into()],
+            };
+            Ok(Planned {
+                endless,
+                ..make.plan(config, folder)?
+            })
+        }),
+        Kind::of("covert", |config, context| {
+            // Messages that it reads become notes of the report, each once.
+            let notes = context.notes().clone();
+            let mut last = Vec::new();
+            let reader = Box::new(move |at: node::Time, message: &[u8]| {
+                if last != message {
+                    last = message.to_vec();
+                    let text = String::from_utf8_lossy(message);
+                    notes.add(format!("a covert message, whole at {at}: {text:?}"));
+                }
+            });
+            nodes::covert::Covert::new(config, reader)
+        }),
+    ]
+}

@@ -1,0 +1,36 @@
+//! A delay box, whose lists of delays are in files.
+
+use super::text_of;
+use crate::registry::{Context, Kind, Made, at_key};
+use crate::tree::Value;
+use nodes::ConfigError;
+use nodes::delay::{Config, Delay};
+
+/// The kind.
+pub(super) fn kinds() -> Vec<Kind> {
+    vec![Kind::made("delay", make)]
+}
+
+fn make(config: &Value, context: Context<'_>) -> Made {
+    let mut read: Config = config.read()?;
+    let mut load = |name: &str| match context.folder {
+        // What serves for any file.
+        None => Ok("0".into()),
+        Some(folder) => text_of(&folder.join(name)),
+    };
+    read.back.get_or_insert_with(|| read.forth.clone());
+    for (key, spec) in [
+        ("spec", Some(&mut read.forth)),
+        ("back", read.back.as_mut()),
+    ] {
+        if let Some(spec) = spec {
+            spec.seed.get_or_insert(context.seed);
+            let loaded = spec.load(&mut load);
+            loaded.map_err(|reason| at_key(config, ConfigError { key, reason }))?;
+        }
+    }
+    match Delay::new(read) {
+        Ok(node) => Ok(Box::new(node)),
+        Err(refused) => Err(at_key(config, refused)),
+    }
+}

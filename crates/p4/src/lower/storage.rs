@@ -69,59 +69,61 @@ pub(super) enum Target {
 }
 
 impl Storage {
+    /// What it is made of: fields, members or elements in order.
+    fn parts(&self) -> &[Storage] {
+        match self {
+            Storage::Struct(list) | Storage::Union(list) => list,
+            Storage::Header(header) => &header.fields,
+            Storage::Stack(stack) => &stack.elements,
+            Storage::Scalar(_) | Storage::Nothing => &[],
+        }
+    }
+
+    /// The slot that is its own and no part's: of a scalar all of it, of a header its validity, of a stack how far it is filled.
+    fn own(&self) -> Option<SlotId> {
+        match self {
+            Storage::Scalar(slot) => Some(*slot),
+            Storage::Header(header) => Some(header.valid),
+            Storage::Stack(stack) => Some(stack.next),
+            Storage::Struct(_) | Storage::Union(_) | Storage::Nothing => None,
+        }
+    }
+
+    fn part(&self, at: usize) -> &Storage {
+        self.parts().get(at).unwrap_or(&Storage::Nothing)
+    }
+
     /// A field or member.
     pub fn field(&self, at: usize) -> Storage {
-        let list = match self {
-            Storage::Struct(list) | Storage::Union(list) => list.get(at),
-            Storage::Header(header) => header.fields.get(at),
-            Storage::Stack(stack) => stack.elements.get(at),
-            _ => None,
-        };
-        list.cloned().unwrap_or(Storage::Nothing)
+        self.part(at).clone()
     }
 
     /// Appends all slots of it.
     pub fn slots(&self, into: &mut Vec<SlotId>) {
-        match self {
-            Storage::Scalar(slot) => into.push(*slot),
-            Storage::Struct(list) | Storage::Union(list) => {
-                list.iter().for_each(|s| s.slots(into));
-            }
-            Storage::Header(header) => {
-                into.push(header.valid);
-                header.fields.iter().for_each(|s| s.slots(into));
-            }
-            Storage::Stack(stack) => {
-                into.push(stack.next);
-                stack.elements.iter().for_each(|s| s.slots(into));
-            }
-            Storage::Nothing => {}
-        }
+        into.extend(self.own());
+        self.parts().iter().for_each(|part| part.slots(into));
     }
 
     /// Appends all headers of it, in order.
     pub fn headers(&self, into: &mut Vec<Rc<HeaderStorage>>) {
         match self {
             Storage::Header(header) => into.push(header.clone()),
-            Storage::Struct(list) | Storage::Union(list) => {
-                list.iter().for_each(|s| s.headers(into));
-            }
-            Storage::Stack(stack) => stack.elements.iter().for_each(|s| s.headers(into)),
-            _ => {}
+            _ => self.parts().iter().for_each(|part| part.headers(into)),
         }
     }
 
     /// Appends all stacks of it, in order.
     pub fn stacks(&self, into: &mut Vec<Rc<StackStorage>>) {
-        match self {
-            Storage::Struct(list) => list.iter().for_each(|s| s.stacks(into)),
-            Storage::Stack(stack) => {
-                into.push(stack.clone());
-                stack.elements.iter().for_each(|s| s.stacks(into));
-            }
-            _ => {}
+        if let Storage::Stack(stack) = self {
+            into.push(stack.clone());
         }
+        self.parts().iter().for_each(|part| part.stacks(into));
     }
+}
+
+/// Of each of several storages of one type the slot that is its own.
+fn own(choices: &[&Storage]) -> Vec<SlotId> {
+    choices.iter().filter_map(|one| one.own()).collect()
 }
 
 impl Location {
@@ -160,27 +162,18 @@ impl Location {
 
     /// Its scalars and the validity of its headers, as places.
     pub fn places(&self) -> Vec<Place> {
-        let mut lists: Vec<Vec<SlotId>> = Vec::new();
-        for choice in &self.choices {
+        let lists = self.choices.iter().map(|choice| {
             let mut slots = Vec::new();
             choice.slots(&mut slots);
-            lists.push(slots);
-        }
+            slots
+        });
+        let lists: Vec<Vec<SlotId>> = lists.collect();
         let count = lists.first().map_or(0, Vec::len);
-        (0..count)
-            .map(|at| {
-                self.place(
-                    lists
-                        .iter()
-                        .filter_map(|list| list.get(at).copied())
-                        .collect(),
-                )
-            })
-            .collect()
-    }
-
-    fn place(&self, slots: Vec<SlotId>) -> Place {
-        place(slots, self.index.as_ref(), None)
+        let places = (0..count).map(|at| {
+            let slots = lists.iter().filter_map(|list| list.get(at).copied());
+            place(slots.collect(), self.index.as_ref(), None)
+        });
+        places.collect()
     }
 }
 
@@ -241,10 +234,6 @@ impl<'a> Lowerer<'a> {
 
     /// Room for a variable. `name` is made unique, its parts have names below it.
     pub fn allocate(&mut self, name: &str, ty: &Type, annotations: &[ast::Annotation]) -> Storage {
-        if self.program.slots.len() > super::MOST_SLOTS {
-            self.too_large("variables");
-            return Storage::Nothing;
-        }
         let name = match self.shape(ty) {
             // A scalar's slot has the name.
             Shape::Scalar(..) => name.into(),
@@ -280,28 +269,18 @@ impl<'a> Lowerer<'a> {
             Shape::Header => self.allocate_header(name, ty, annotations, depth, None),
             Shape::Union => self.allocate_union(name, ty, annotations, depth),
             Shape::Array(base, size) => {
-                let mut elements = Vec::new();
-                for at in 0..size {
-                    if self.program.slots.len() > super::MOST_SLOTS {
-                        self.too_large("variables");
-                        return Storage::Nothing;
-                    }
-                    let name: Arc<str> = format!("{name}[{at}]").into();
-                    elements.push(self.allocate_at(&name, &base, annotations, depth + 1));
-                }
+                let Some(elements) = self.allocate_elements(name, &base, size, annotations, depth)
+                else {
+                    return Storage::Nothing;
+                };
                 Storage::Struct(elements.into())
             }
             Shape::Stack(base, size) => {
                 let next = self.slot(&format!("{name}.$next"), Ty::Bits(32));
-                let mut elements = Vec::new();
-                for at in 0..size {
-                    if self.program.slots.len() > super::MOST_SLOTS {
-                        self.too_large("variables");
-                        return Storage::Nothing;
-                    }
-                    let name: Arc<str> = format!("{name}[{at}]").into();
-                    elements.push(self.allocate_at(&name, &base, annotations, depth + 1));
-                }
+                let Some(elements) = self.allocate_elements(name, &base, size, annotations, depth)
+                else {
+                    return Storage::Nothing;
+                };
                 let mut stacks = Vec::new();
                 match elements.first() {
                     Some(Storage::Header(_)) => stacks.push(self.stack(name, next, &elements)),
@@ -325,6 +304,27 @@ impl<'a> Lowerer<'a> {
             }
             Shape::List(_) | Shape::Other => Storage::Nothing,
         }
+    }
+
+    /// Room for each element of an array or a stack, if there is any.
+    fn allocate_elements(
+        &mut self,
+        name: &Arc<str>,
+        base: &Type,
+        size: u32,
+        annotations: &[Annotation],
+        depth: u32,
+    ) -> Option<Vec<Storage>> {
+        let mut elements = Vec::new();
+        for at in 0..size {
+            if self.program.slots.len() > super::MOST_SLOTS {
+                self.too_large("variables");
+                return None;
+            }
+            let name = format!("{name}[{at}]").into();
+            elements.push(self.allocate_at(&name, base, annotations, depth + 1));
+        }
+        Some(elements)
     }
 
     fn stack(&mut self, name: &Arc<str>, next: SlotId, elements: &[Storage]) -> StackId {
@@ -471,60 +471,33 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn read_parts(&self, choices: &[&Storage], count: usize, index: &Option<Expr>) -> Vec<Value> {
-        (0..count)
-            .map(|at| {
-                let parts: Vec<Storage> = choices.iter().map(|s| s.field(at)).collect();
-                self.read_choices(&parts.iter().collect::<Vec<_>>(), index)
-            })
-            .collect()
+    fn read_parts(&self, choices: &[&Storage], index: &Option<Expr>) -> Vec<Value> {
+        let count = choices.first().map_or(0, |first| first.parts().len());
+        let parts = (0..count).map(|at| {
+            let parts: Vec<&Storage> = choices.iter().map(|one| one.part(at)).collect();
+            self.read_choices(&parts, index)
+        });
+        parts.collect()
     }
 
     fn read_choices(&self, choices: &[&Storage], index: &Option<Expr>) -> Value {
         let Some(first) = choices.first() else {
             return Value::Nothing;
         };
+        let own = || self.read_slots(own(choices), index);
+        let parts = || self.read_parts(choices, index);
         match first {
-            Storage::Scalar(slot) => {
-                let slots = choices
-                    .iter()
-                    .filter_map(|s| match s {
-                        Storage::Scalar(slot) => Some(*slot),
-                        _ => None,
-                    })
-                    .collect();
-                Value::Scalar(self.read_slots(slots, index), self.slot_ty(*slot))
-            }
-            Storage::Struct(list) => {
-                Value::List(self.read_parts(choices, list.len(), index), false)
-            }
-            Storage::Union(list) => Value::Union(self.read_parts(choices, list.len(), index)),
-            Storage::Header(header) => {
-                let valid = choices
-                    .iter()
-                    .filter_map(|s| match s {
-                        Storage::Header(header) => Some(header.valid),
-                        _ => None,
-                    })
-                    .collect();
-                Value::Header {
-                    valid: self.read_slots(valid, index),
-                    fields: self.read_parts(choices, header.fields.len(), index),
-                }
-            }
-            Storage::Stack(stack) => {
-                let next = choices
-                    .iter()
-                    .filter_map(|s| match s {
-                        Storage::Stack(stack) => Some(stack.next),
-                        _ => None,
-                    })
-                    .collect();
-                Value::Stack {
-                    elements: self.read_parts(choices, stack.elements.len(), index),
-                    next: self.read_slots(next, index),
-                }
-            }
+            Storage::Scalar(slot) => Value::Scalar(own(), self.slot_ty(*slot)),
+            Storage::Struct(_) => Value::List(parts(), false),
+            Storage::Union(_) => Value::Union(parts()),
+            Storage::Header(_) => Value::Header {
+                valid: own(),
+                fields: parts(),
+            },
+            Storage::Stack(_) => Value::Stack {
+                elements: parts(),
+                next: own(),
+            },
             Storage::Nothing => Value::Nothing,
         }
     }
@@ -540,55 +513,29 @@ impl<'a> Lowerer<'a> {
         let Some(first) = choices.first() else {
             return;
         };
-        let parts = |at: usize| {
-            choices
-                .iter()
-                .map(|s| s.field(at))
-                .collect::<Vec<Storage>>()
-        };
         let each = |values: &[Value], into: &mut Vec<(Place, Expr)>| {
             for (at, value) in values.iter().enumerate() {
-                let parts = parts(at);
-                self.pairs(&parts.iter().collect::<Vec<_>>(), index, value, into);
+                let parts: Vec<&Storage> = choices.iter().map(|one| one.part(at)).collect();
+                self.pairs(&parts, index, value, into);
             }
         };
+        let own = || place(own(choices), index, None);
         match (first, value) {
             (Storage::Scalar(slot), Value::Scalar(expr, ty)) => {
-                let slots = choices
-                    .iter()
-                    .filter_map(|s| match s {
-                        Storage::Scalar(slot) => Some(*slot),
-                        _ => None,
-                    })
-                    .collect();
                 let expr = fold::cast(expr.clone(), *ty, self.slot_ty(*slot));
-                into.push((place(slots, index, None), expr));
+                into.push((own(), expr));
             }
-            (Storage::Struct(_), Value::List(values, _)) => each(values, into),
-            (Storage::Union(_), Value::Union(values)) => each(values, into),
+            (Storage::Struct(_), Value::List(values, _))
+            | (Storage::Union(_), Value::Union(values)) => each(values, into),
             (Storage::Header(_), Value::Header { valid, fields }) => {
-                let slots = choices
-                    .iter()
-                    .filter_map(|s| match s {
-                        Storage::Header(header) => Some(header.valid),
-                        _ => None,
-                    })
-                    .collect();
-                into.push((place(slots, index, None), valid.clone()));
+                into.push((own(), valid.clone()));
                 // The fields of an invalid header need no values.
                 if fold::truth(valid) != Some(false) {
                     each(fields, into);
                 }
             }
             (Storage::Stack(_), Value::Stack { elements, next }) => {
-                let slots = choices
-                    .iter()
-                    .filter_map(|s| match s {
-                        Storage::Stack(stack) => Some(stack.next),
-                        _ => None,
-                    })
-                    .collect();
-                into.push((place(slots, index, None), next.clone()));
+                into.push((own(), next.clone()));
                 each(elements, into);
             }
             _ => {}
@@ -674,17 +621,10 @@ impl<'a> Lowerer<'a> {
             Target::Slice(location, high, low) => (location, Some((*high, *low))),
             Target::Discard => return None,
         };
-        let slots: Vec<SlotId> = location
-            .choices
-            .iter()
-            .filter_map(|s| match s {
-                Storage::Scalar(slot) => Some(*slot),
-                _ => None,
-            })
-            .collect();
-        if slots.is_empty() {
+        let Some(Storage::Scalar(_)) = location.choices.first() else {
             return None;
-        }
+        };
+        let slots = location.choices.iter().filter_map(Storage::own).collect();
         Some(place(slots, location.index.as_ref(), slice))
     }
 

@@ -56,7 +56,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
             PortSpec::Interface(_) | PortSpec::Tap(_) | PortSpec::Queue(_) => {
                 keep |= packets | timed;
             }
-            PortSpec::Xdp(_) => {
+            PortSpec::Xdp(..) => {
                 keep |= packets | timed | CapabilitySet::BPF;
                 xdp = true;
             }

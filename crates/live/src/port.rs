@@ -13,7 +13,7 @@ pub use error::PortError;
 pub(crate) use error::grant;
 pub use link::Link;
 pub(crate) use link::LinkWatch;
-pub use spec::{PortSpec, SpecError};
+pub use spec::{Copying, PortSpec, SpecError};
 
 use crate::{calibrate, channel, hook, raw, stream, tap, udp, xdp};
 use packet::Tick;
@@ -356,7 +356,7 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         PortSpec::Capture(path) => stream::open_capture(path, options),
         PortSpec::Path(path) => stream::open_path(path, options),
         PortSpec::Standard => stream::open_path("-".as_ref(), options),
-        PortSpec::Xdp(name) => xdp::open(name, options),
+        PortSpec::Xdp(name, copying) => xdp::open(name, *copying, options),
         PortSpec::Queue(number) => hook::port::open(*number, options),
         PortSpec::Channel(spec) => channel::open(spec, options),
         PortSpec::Dummy(len) => Ok(dummy::open(*len, options)),

@@ -19,7 +19,7 @@ pub struct Route {
 pub fn find(command: &Ping, info: &PortInfo) -> anyhow::Result<Route> {
     let (name, has_stack) = match &command.port {
         PortSpec::Interface(name) => (Some(name), true),
-        PortSpec::Xdp(name) => (Some(name), false),
+        PortSpec::Xdp(name, _) => (Some(name), false),
         _ => (None, false),
     };
     let own = match name {

@@ -84,7 +84,7 @@ impl Found {
 
 /// The address of a port's interface, if there is one.
 fn address(spec: &PortSpec) -> Option<String> {
-    let (PortSpec::Interface(name) | PortSpec::Xdp(name)) = spec else {
+    let (PortSpec::Interface(name) | PortSpec::Xdp(name, _)) = spec else {
         return None;
     };
     let mac = interface::find(name).ok()??.mac?;
@@ -106,7 +106,7 @@ pub fn path() -> Option<PathBuf> {
 pub fn found(spec: &PortSpec) -> Option<Found> {
     if !matches!(
         spec,
-        PortSpec::Interface(_) | PortSpec::Xdp(_) | PortSpec::Tap(_)
+        PortSpec::Interface(_) | PortSpec::Xdp(..) | PortSpec::Tap(_)
     ) {
         return None;
     }

@@ -22,8 +22,8 @@ pub enum PortSpec {
     Tap(String),
     /// `pcap:FILE`: a capture; reads any format, writes pcapng.
     Capture(PathBuf),
-    /// `xdp:IFACE`: an interface over AF_XDP; it takes the traffic from the stack.
-    Xdp(String),
+    /// `xdp:IFACE`, `xdp:IFACE:copy=on`, `xdp:IFACE:zerocopy=on`: an interface over AF_XDP; it takes the traffic from the stack.
+    Xdp(String, Copying),
     /// `nfqueue:NUMBER`: a queue of netfilter, which somebody's rules fill; packets are accepted once they have been read.
     Queue(u16),
     /// `udp:HOST:PORT`: a frame a datagram, to that address.
@@ -47,6 +47,18 @@ pub enum PortSpec {
     Dummy(usize),
 }
 
+/// How frames of a port over AF_XDP get from the driver into the memory that is shared with it, and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Copying {
+    /// Without a copy where the driver can, else by the kernel's copies.
+    #[default]
+    IfNeeded,
+    /// `copy=on`: by the kernel's copies.
+    Always,
+    /// `zerocopy=on`: without a copy, or not at all.
+    Never,
+}
+
 /// Why a text names no port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
@@ -62,6 +74,11 @@ pub enum SpecError {
     /// No name that the kernel would accept.
     #[error("`{0}` cannot be an interface: names have 1 to 15 bytes without blanks, `/` and `:`")]
     Name(String),
+    /// No key of a port over AF_XDP.
+    #[error(
+        "`{0}` is no port over AF_XDP; write `xdp:IFACE`, `xdp:IFACE:copy=on`, or `xdp:IFACE:zerocopy=on` to have zero copy or no port"
+    )]
+    Xdp(String),
     /// No number of a queue.
     #[error(
         "`{0}` is no queue; write `nfqueue:NUMBER`, 0 to 65535, as the rules that fill it have it"
@@ -125,7 +142,16 @@ impl FromStr for PortSpec {
                 ("tap", "") => Err(lacking("tap:wire0")),
                 ("tap", name) => Ok(PortSpec::Tap(interface_name(name)?)),
                 ("xdp", "") => Err(lacking("xdp:eth0")),
-                ("xdp", name) => Ok(PortSpec::Xdp(interface_name(name)?)),
+                ("xdp", rest) => {
+                    let (name, key) = rest.split_once(':').unwrap_or((rest, ""));
+                    let copying = match key {
+                        _ if name.len() == rest.len() => Copying::IfNeeded,
+                        "copy=on" => Copying::Always,
+                        "zerocopy=on" => Copying::Never,
+                        _ => return Err(SpecError::Xdp(text.into())),
+                    };
+                    Ok(PortSpec::Xdp(interface_name(name)?, copying))
+                }
                 ("nfqueue", "") => Err(lacking("nfqueue:0")),
                 ("nfqueue", number) => {
                     let number = number.parse().map_err(|_| SpecError::Queue(text.into()));
@@ -196,7 +222,14 @@ impl fmt::Display for PortSpec {
             PortSpec::Interface(name) => f.write_str(name),
             PortSpec::Tap(name) => write!(f, "tap:{name}"),
             PortSpec::Capture(file) => write!(f, "pcap:{}", file.display()),
-            PortSpec::Xdp(name) => write!(f, "xdp:{name}"),
+            PortSpec::Xdp(name, copying) => {
+                let key = match copying {
+                    Copying::IfNeeded => "",
+                    Copying::Always => ":copy=on",
+                    Copying::Never => ":zerocopy=on",
+                };
+                write!(f, "xdp:{name}{key}")
+            }
             PortSpec::Queue(number) => write!(f, "nfqueue:{number}"),
             PortSpec::Udp { host, port, listen } => {
                 let at = if *listen { "@" } else { "" };
@@ -224,6 +257,8 @@ mod tests {
             "eth0",
             "tap:wire0",
             "xdp:eth0",
+            "xdp:eth0:copy=on",
+            "xdp:eth0:zerocopy=on",
             "nfqueue:5",
             "pcap:a b.pcapng",
             "pcap:/tmp/x:y.pcap",
@@ -254,6 +289,10 @@ mod tests {
         for (text, said) in [
             ("", "interface name"),
             ("tap:", "tap:wire0"),
+            ("xdp:", "xdp:eth0"),
+            ("xdp:eth0:", "zerocopy=on"),
+            ("xdp:eth0:copy=off", "copy=on"),
+            ("xdp::copy=on", "1 to 15 bytes"),
             ("nfqueue:", "nfqueue:0"),
             ("nfqueue:65536", "0 to 65535"),
             ("tun:x", "`tun` is no kind"),

@@ -76,6 +76,16 @@ impl Sockets {
         bpf(BPF_MAP_CREATE, &attributes).map(|fd| Sockets(owned(fd)))
     }
 
+    /// None at all, for tests without an interface.
+    #[cfg(test)]
+    pub fn none() -> Sockets {
+        Sockets(
+            std::fs::File::open("/dev/null")
+                .expect("it is always there")
+                .into(),
+        )
+    }
+
     /// Lets a bound socket take a queue's frames.
     pub fn set(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
         let fd = socket.as_raw_fd() as u32;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Memory that goes with this value.
 pub struct Mapping {
@@ -103,8 +103,10 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Whether the kernel wants a call before it goes on.
+    /// Whether the kernel wants a call before it goes on. To be asked behind [`publish`](Ring::publish).
     pub fn needs_wakeup(&self) -> bool {
+        // A driver says so before it looks at the ring for the last time; so it sees what was published, or is seen here.
+        fence(Ordering::SeqCst);
         self.word(self.offsets.flags).load(Ordering::Relaxed) & 1 != 0
     }
 
@@ -144,5 +146,58 @@ impl<T: Copy> Ring<T> {
     pub fn release(&self) {
         self.word(self.offsets.consumer)
             .store(self.at, Ordering::Release);
+    }
+}
+
+/// What a test does that stands in for the kernel.
+#[cfg(test)]
+impl<T: Copy> Ring<T> {
+    /// A ring of which nobody else knows.
+    pub fn fake(size: u32) -> Ring<T> {
+        let offsets = Offsets {
+            producer: 0,
+            consumer: 64,
+            flags: 128,
+            entries: 192,
+        };
+        let mapping = Mapping::new(192 + size as usize * size_of::<T>(), None);
+        Ring {
+            mapping: mapping.expect("memory for a ring"),
+            offsets,
+            size,
+            at: 0,
+            kind: std::marker::PhantomData,
+        }
+    }
+
+    /// Takes out all that this side has put in.
+    pub fn consume(&self) -> Vec<T> {
+        let from = self.word(self.offsets.consumer).load(Ordering::Acquire);
+        let to = self.word(self.offsets.producer).load(Ordering::Acquire);
+        let count = to.wrapping_sub(from);
+        // SAFETY: these entries were published.
+        let read = |index| unsafe { self.entry(from.wrapping_add(index)).read() };
+        let taken = (0..count).map(read).collect();
+        self.word(self.offsets.consumer)
+            .store(to, Ordering::Release);
+        taken
+    }
+
+    /// Puts in what this side is to take out.
+    pub fn produce(&self, entries: &[T]) {
+        let mut at = self.word(self.offsets.producer).load(Ordering::Acquire);
+        for &entry in entries {
+            // SAFETY: this side has not seen the entry yet.
+            unsafe { self.entry(at).write(entry) };
+            at = at.wrapping_add(1);
+        }
+        self.word(self.offsets.producer)
+            .store(at, Ordering::Release);
+    }
+
+    /// Says whether a call is wanted.
+    pub fn want_wakeup(&self, wanted: bool) {
+        self.word(self.offsets.flags)
+            .store(wanted.into(), Ordering::Release);
     }
 }

@@ -56,33 +56,14 @@ impl Sender {
 
     /// Has the kernel send what is in the ring.
     fn kick(&mut self) -> Result<(), PortError> {
+        if self.lane.zero_copy {
+            return self.wake();
+        }
         let waits = self.lane.ring.room() < PLACES;
         while self.lane.ring.room() < PLACES {
-            // SAFETY: nothing is passed: the call is but a knock.
-            let result = unsafe {
-                libc::sendto(
-                    self.lane.area.socket.as_raw_fd(),
-                    std::ptr::null(),
-                    0,
-                    libc::MSG_DONTWAIT,
-                    std::ptr::null(),
-                    0,
-                )
-            };
-            if result >= 0 {
-                continue;
-            }
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                // More is left than it sends in one go.
-                Some(libc::EAGAIN | libc::EBUSY | libc::EINTR) => {}
-                Some(libc::ENOBUFS) => self.wait()?,
-                Some(libc::ENETDOWN | libc::ENXIO) => {
-                    has_link(&self.name, &self.program.about)?;
-                    let name = self.name.clone();
-                    return Err(PortError::Down { name });
-                }
-                _ => return Err(PortError::from_io(&self.name, "sending", CAPABILITY, error)),
+            match self.knock() {
+                Ok(()) => {}
+                Err(error) => self.bear(error)?,
             }
         }
         if waits {
@@ -91,8 +72,77 @@ impl Sender {
         Ok(())
     }
 
+    /// Wakes a driver that takes frames from the ring by itself, if it sleeps and has something to do.
+    fn wake(&mut self) -> Result<(), PortError> {
+        while self.under_way() && self.lane.ring.needs_wakeup() {
+            match self.knock() {
+                // What it does from now on it does beside us.
+                Ok(()) => break,
+                Err(error) => self.bear(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether any frame has not come back.
+    fn under_way(&self) -> bool {
+        self.lane.free.len() < PLACES as usize
+    }
+
+    fn knock(&self) -> io::Result<()> {
+        // SAFETY: nothing is passed: the call is but a knock.
+        let result = unsafe {
+            libc::sendto(
+                self.lane.area.socket.as_raw_fd(),
+                std::ptr::null(),
+                0,
+                libc::MSG_DONTWAIT,
+                std::ptr::null(),
+                0,
+            )
+        };
+        match result {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// What came of knocking: to be done again, perhaps after a while, or an error.
+    fn bear(&mut self, error: io::Error) -> Result<(), PortError> {
+        match error.raw_os_error() {
+            // The driver is at it, or is being set up: the queue is not to be spun on.
+            Some(libc::EAGAIN | libc::EBUSY) if self.lane.zero_copy => self.wait(),
+            // More is left than it sends in one go.
+            Some(libc::EAGAIN | libc::EBUSY | libc::EINTR) => Ok(()),
+            Some(libc::ENOBUFS) => self.wait(),
+            Some(libc::ENETDOWN | libc::ENXIO) => {
+                has_link(&self.name, &self.program.about)?;
+                let name = self.name.clone();
+                Err(PortError::Down { name })
+            }
+            _ => Err(PortError::from_io(&self.name, "sending", CAPABILITY, error)),
+        }
+    }
+
+    /// Takes back the places of frames that have left.
+    fn collect(&mut self) {
+        let before = self.lane.free.len();
+        while let Some(place) = self.lane.completion.take() {
+            self.lane.free.push(place);
+        }
+        self.lane.completion.release();
+        if self.lane.zero_copy && self.lane.free.len() > before {
+            self.backlog.passed();
+        }
+    }
+
     /// Waits for room.
     fn wait(&mut self) -> Result<(), PortError> {
+        // A driver without a link says nothing, and takes nothing.
+        if self.lane.zero_copy && !has_link(&self.name, &self.program.about)? {
+            let name = self.name.clone();
+            return Err(PortError::Down { name });
+        }
         let pause = self.backlog.pause(&self.name)?;
         self.counters.waited += 1;
         std::thread::park_timeout(pause);
@@ -101,10 +151,7 @@ impl Sender {
 
     /// Puts frames into the ring as long as there are free places; how many, and what is wrong with the next one.
     fn put(&mut self, frames: &[&[u8]]) -> (usize, Option<PortError>) {
-        while let Some(place) = self.lane.completion.take() {
-            self.lane.free.push(place);
-        }
-        self.lane.completion.release();
+        self.collect();
         let (mut count, mut fault) = (0, None);
         for frame in frames.iter().take(BATCH) {
             fault = self.check(frame).err();
@@ -136,6 +183,14 @@ impl Sender {
     }
 }
 
+impl Drop for Sender {
+    /// With the socket goes what the driver has not sent.
+    fn drop(&mut self) {
+        // Nobody is left to be told; who wants to know has finished before.
+        let _ = self.finish();
+    }
+}
+
 impl Transmit for Sender {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
         // What is in the ring cannot be taken back. It leaves when the link or the queue lets it, before all others.
@@ -163,26 +218,36 @@ impl Transmit for Sender {
         Ok(sent)
     }
 
+    /// Without copies, frames are in the memory, and not with the kernel, until the driver has sent them.
+    fn finish(&mut self) -> Result<(), PortError> {
+        while self.lane.zero_copy {
+            self.collect();
+            if !self.under_way() {
+                break;
+            }
+            self.wake()?;
+            self.wait()?;
+        }
+        Ok(())
+    }
+
     fn method(&self) -> &'static str {
-        "af_xdp"
+        match self.lane.zero_copy {
+            true => "af_xdp, zero copy",
+            false => "af_xdp, copy",
+        }
     }
 
     /// A knock with nothing in the ring.
     fn warm(&mut self) {
-        // SAFETY: nothing is passed.
-        unsafe {
-            libc::sendto(
-                self.lane.area.socket.as_raw_fd(),
-                std::ptr::null(),
-                0,
-                libc::MSG_DONTWAIT,
-                std::ptr::null(),
-                0,
-            )
-        };
+        // Whatever it says: there is nothing to send.
+        let _ = self.knock();
     }
 
     fn counters(&self) -> TxCounters {
         self.counters
     }
 }
+
+#[cfg(test)]
+mod tests;

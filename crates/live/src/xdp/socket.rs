@@ -2,6 +2,7 @@
 
 use super::ring::{Mapping, Offsets, Ring};
 use crate::interface::Interface;
+use crate::port::Copying;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -24,7 +25,11 @@ pub const XDP_STATISTICS: i32 = 7;
 const XDP_PGOFF_TX_RING: i64 = 0x8000_0000;
 const XDP_UMEM_PGOFF_FILL_RING: i64 = 0x1_0000_0000;
 const XDP_UMEM_PGOFF_COMPLETION_RING: i64 = 0x1_8000_0000;
+/// Flags of the socket.
+const XDP_OPTIONS: i32 = 8;
+const XDP_OPTIONS_ZEROCOPY: u32 = 1;
 const XDP_COPY: u16 = 1 << 1;
+const XDP_ZEROCOPY: u16 = 1 << 2;
 const XDP_USE_NEED_WAKEUP: u16 = 1 << 3;
 
 /// struct xdp_umem_reg.
@@ -85,6 +90,49 @@ impl Area {
         unsafe { std::slice::from_raw_parts_mut(self.memory.start().add(at), len) }
     }
 
+    /// Of a test that stands in for the kernel behind a socket.
+    #[cfg(test)]
+    pub fn fake(socket: OwnedFd) -> io::Result<Area> {
+        let memory = Mapping::new(2 * PLACES as usize * PLACE, None)?;
+        Ok(Area { socket, memory })
+    }
+
+    /// Binds the socket to a queue with the flags of the first attempt that the kernel takes; whether frames are not copied.
+    fn bind(&self, interface: &Interface, queue: u32, copying: Copying) -> io::Result<bool> {
+        // Without a flag the kernel tries zero copy, and falls back by itself; a driver may say no in a way that it does not expect.
+        let attempts: &[u16] = match copying {
+            Copying::IfNeeded => &[0, XDP_COPY],
+            Copying::Always => &[XDP_COPY],
+            Copying::Never => &[XDP_ZEROCOPY],
+        };
+        let mut bound = Ok(());
+        for flags in attempts {
+            let address = Address {
+                family: libc::AF_XDP as u16,
+                flags: flags | XDP_USE_NEED_WAKEUP,
+                interface: interface.index,
+                queue,
+                shared: 0,
+            };
+            // SAFETY: the address is valid and its length is given.
+            let result = unsafe {
+                let len = size_of::<Address>() as u32;
+                libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), len)
+            };
+            bound = match result {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            };
+            if bound.is_ok() {
+                break;
+            }
+        }
+        bound?;
+        // Kernels before 5.3 do not know the question, and say nothing about it.
+        let options: u32 = self.ask(XDP_OPTIONS).unwrap_or(0);
+        Ok(options & XDP_OPTIONS_ZEROCOPY != 0)
+    }
+
     fn set<T: Copy>(&self, option: i32, value: T) -> io::Result<()> {
         // SAFETY: the value is valid and its length is given.
         let result = unsafe {
@@ -130,10 +178,16 @@ pub struct Lane {
     pub fill: Ring<u64>,
     /// Frames that have come.
     pub received: Ring<Descriptor>,
+    /// Whether the driver itself writes and reads the memory.
+    pub zero_copy: bool,
 }
 
 /// Makes the socket of a queue; the lowest one can send as well.
-pub fn make_lane(interface: &Interface, queue: u32) -> io::Result<(Lane, Option<SendLane>)> {
+pub fn make_lane(
+    interface: &Interface,
+    queue: u32,
+    copying: Copying,
+) -> io::Result<(Lane, Option<SendLane>)> {
     // SAFETY: a plain system call; the result is checked before it is owned.
     let socket = unsafe {
         let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
@@ -176,32 +230,20 @@ pub fn make_lane(interface: &Interface, queue: u32) -> io::Result<(Lane, Option<
     let place = |index: u32| u64::from(index) * PLACE as u64;
     (0..PLACES).for_each(|index| fill.put(place(index)));
     fill.publish();
-    let address = Address {
-        family: libc::AF_XDP as u16,
-        flags: XDP_COPY | XDP_USE_NEED_WAKEUP,
-        interface: interface.index,
-        queue,
-        shared: 0,
-    };
-    // SAFETY: the address is valid and its length is given.
-    let bound = unsafe {
-        let len = size_of::<Address>() as u32;
-        libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len)
-    };
-    if bound != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let zero_copy = area.bind(interface, queue, copying)?;
     let area = Arc::new(area);
     let sender = sent.map(|ring| SendLane {
         area: area.clone(),
         ring,
         completion,
         free: (PLACES..2 * PLACES).map(place).collect(),
+        zero_copy,
     });
     let lane = Lane {
         area,
         fill,
         received,
+        zero_copy,
     };
     Ok((lane, sender))
 }
@@ -216,4 +258,6 @@ pub struct SendLane {
     pub completion: Ring<u64>,
     /// Places that hold no frame.
     pub free: Vec<u64>,
+    /// Whether the driver takes frames from the ring by itself.
+    pub zero_copy: bool,
 }

@@ -354,18 +354,32 @@ fn a_super_frame_is_given_as_the_frames_that_a_wire_would_carry() {
 #[test]
 fn an_xdp_port_sends_and_receives_and_gives_the_traffic_back_when_it_is_closed() {
     let Some(pair) = pair(1500) else { return };
-    let spec = "xdp:b".parse().unwrap();
-    let opened = pair
-        .b
-        .enter(|| port::open(&spec, &Options::default()))
-        .unwrap();
-    let mut b = match opened {
+    let open = |spec: &str| {
+        let spec = spec.parse().unwrap();
+        let opened = pair.b.enter(|| port::open(&spec, &Options::default()));
+        opened.unwrap()
+    };
+    // A pair of veth has no zero copy: the kernel copies, asked to or not, and who demands it is told.
+    let asked = match open("xdp:b:copy=on") {
         Ok(port) => port,
         Err(error) => {
             println!("skipped: {error}");
             return;
         }
     };
+    assert!(
+        asked.info.method.ends_with(", copy"),
+        "{}",
+        asked.info.method
+    );
+    drop(asked);
+    let refused = open("xdp:b:zerocopy=on").err().unwrap();
+    assert!(matches!(refused, PortError::Unsupported { .. }));
+    assert!(refused.to_string().contains("`zerocopy=on`"), "{refused}");
+    let mut b = open("xdp:b").unwrap();
+    assert!(b.info.method.ends_with(", copy"), "{}", b.info.method);
+    assert_eq!(b.tx.method(), "af_xdp, copy");
+    assert_eq!(b.info.name, "xdp:b");
     let (mut a, mut beside) = pair.open();
     let frames: Vec<_> = (0..3000).map(|n| frame(n % 900)).collect();
     let mut got = Vec::new();

@@ -1,7 +1,7 @@
 //! The compressing node, fed with arbitrary frames by both ports: what it compresses the far node restores, nothing leaves longer than it
 //! came by the plain side, and nothing that is restored is longer than it may be.
 
-use node::{Frame, Out, Port, Time};
+use node::{Frame, Node, Out, Port, Time};
 use relay::codec::Algorithm;
 use relay::compress::{Choice, Compress, Config, Mode};
 use relay::encapsulation::{is_marked, locate};

@@ -6,8 +6,7 @@ pub use print::{json, text};
 
 use crate::messages::config as pb;
 use p4::info::{
-    AnnotationValue, Array, DataType, Direct, Field, Info, NewType, Notes, Preamble, Scope,
-    Semantics, Unit,
+    AnnotationValue, DataType, Field, Info, NewType, Notes, Preamble, Scope, Semantics, Unit,
 };
 use p4::ir::MatchKind;
 use p4::value::Bits;
@@ -17,96 +16,62 @@ use std::collections::BTreeMap;
 pub fn message(info: &Info) -> pb::P4Info {
     pb::P4Info {
         pkg_info: Some(package(info)),
-        tables: info.tables.iter().map(table).collect(),
-        actions: info
-            .actions
-            .iter()
-            .map(|action| pb::Action {
-                preamble: Some(preamble(&action.preamble)),
-                params: action.parameters.iter().map(parameter).collect(),
-            })
-            .collect(),
-        action_profiles: info.action_profiles.iter().map(profile).collect(),
-        counters: info
-            .counters
-            .iter()
-            .map(|counter| pb::Counter {
-                preamble: Some(preamble(&counter.preamble)),
-                spec: Some(pb::CounterSpec {
-                    unit: unit(counter.unit),
-                }),
-                size: counter.size as i64,
-                index_type_name: index_type(counter),
-            })
-            .collect(),
-        direct_counters: info
-            .direct_counters
-            .iter()
-            .map(|counter: &Direct| pb::DirectCounter {
-                preamble: Some(preamble(&counter.preamble)),
-                spec: Some(pb::CounterSpec {
-                    unit: unit(counter.unit),
-                }),
-                direct_table_id: counter.table,
-            })
-            .collect(),
-        meters: info
-            .meters
-            .iter()
-            .map(|meter| pb::Meter {
-                preamble: Some(preamble(&meter.preamble)),
-                spec: Some(meter_spec(meter.unit)),
-                size: meter.size as i64,
-                index_type_name: index_type(meter),
-            })
-            .collect(),
-        direct_meters: info
-            .direct_meters
-            .iter()
-            .map(|meter| pb::DirectMeter {
-                preamble: Some(preamble(&meter.preamble)),
-                spec: Some(meter_spec(meter.unit)),
-                direct_table_id: meter.table,
-            })
-            .collect(),
-        controller_packet_metadata: info
-            .controller_headers
-            .iter()
-            .map(|header| pb::ControllerPacketMetadata {
-                preamble: Some(preamble(&header.preamble)),
-                metadata: header.fields.iter().map(metadata).collect(),
-            })
-            .collect(),
-        value_sets: info
-            .value_sets
-            .iter()
-            .map(|set| pb::ValueSet {
-                preamble: Some(preamble(&set.preamble)),
-                r#match: set.fields.iter().map(match_field).collect(),
-                size: size(set.size),
-            })
-            .collect(),
-        registers: info
-            .registers
-            .iter()
-            .map(|register| pb::Register {
-                preamble: Some(preamble(&register.preamble)),
-                type_spec: Some(data_type(&register.ty)),
-                size: size(register.size),
-                index_type_name: register.index_type.as_deref().map(named),
-            })
-            .collect(),
-        digests: info
-            .digests
-            .iter()
-            .map(|digest| pb::Digest {
-                preamble: Some(preamble(&digest.preamble)),
-                type_spec: Some(data_type(&digest.ty)),
-            })
-            .collect(),
+        tables: list(&info.tables, table),
+        actions: list(&info.actions, |action| pb::Action {
+            preamble: preamble(&action.preamble),
+            params: list(&action.parameters, parameter),
+        }),
+        action_profiles: list(&info.action_profiles, profile),
+        counters: list(&info.counters, |counter| pb::Counter {
+            preamble: preamble(&counter.preamble),
+            spec: counter_spec(counter.unit),
+            size: counter.size as i64,
+            index_type_name: counter.index_type.as_deref().map(named),
+        }),
+        direct_counters: list(&info.direct_counters, |counter| pb::DirectCounter {
+            preamble: preamble(&counter.preamble),
+            spec: counter_spec(counter.unit),
+            direct_table_id: counter.table,
+        }),
+        meters: list(&info.meters, |meter| pb::Meter {
+            preamble: preamble(&meter.preamble),
+            spec: meter_spec(meter.unit),
+            size: meter.size as i64,
+            index_type_name: meter.index_type.as_deref().map(named),
+        }),
+        direct_meters: list(&info.direct_meters, |meter| pb::DirectMeter {
+            preamble: preamble(&meter.preamble),
+            spec: meter_spec(meter.unit),
+            direct_table_id: meter.table,
+        }),
+        controller_packet_metadata: list(&info.controller_headers, |header| {
+            pb::ControllerPacketMetadata {
+                preamble: preamble(&header.preamble),
+                metadata: list(&header.fields, metadata),
+            }
+        }),
+        value_sets: list(&info.value_sets, |set| pb::ValueSet {
+            preamble: preamble(&set.preamble),
+            r#match: list(&set.fields, match_field),
+            size: size(set.size),
+        }),
+        registers: list(&info.registers, |register| pb::Register {
+            preamble: preamble(&register.preamble),
+            type_spec: Some(data_type(&register.ty)),
+            size: size(register.size),
+            index_type_name: register.index_type.as_deref().map(named),
+        }),
+        digests: list(&info.digests, |digest| pb::Digest {
+            preamble: preamble(&digest.preamble),
+            type_spec: Some(data_type(&digest.ty)),
+        }),
         externs: Vec::new(),
         type_info: Some(types(info)),
     }
+}
+
+fn list<V, T>(from: &[V], to: impl Fn(&V) -> T) -> Vec<T> {
+    from.iter().map(to).collect()
 }
 
 fn package(info: &Info) -> pb::PkgInfo {
@@ -128,7 +93,6 @@ fn package(info: &Info) -> pb::PkgInfo {
         version: field("version"),
         doc: documentation(notes),
         annotations: notes.annotations.clone(),
-        annotation_locations: Vec::new(),
         arch: package.architecture.to_string(),
         organization: field("organization"),
         contact: field("contact"),
@@ -141,19 +105,20 @@ fn package(info: &Info) -> pb::PkgInfo {
                 "multicast_group_table_max_replicas_per_entry",
             ),
         }),
+        ..Default::default()
     }
 }
 
-fn preamble(preamble: &Preamble) -> pb::Preamble {
-    pb::Preamble {
+fn preamble(preamble: &Preamble) -> Option<pb::Preamble> {
+    Some(pb::Preamble {
         id: preamble.id,
         name: preamble.name.to_string(),
         alias: preamble.alias.to_string(),
         annotations: preamble.notes.annotations.clone(),
-        annotation_locations: Vec::new(),
         doc: documentation(&preamble.notes),
         structured_annotations: structured(&preamble.notes),
-    }
+        ..Default::default()
+    })
 }
 
 fn documentation(notes: &Notes) -> Option<pb::Documentation> {
@@ -229,12 +194,12 @@ fn match_field(field: &Field) -> pb::MatchField {
         id: field.id,
         name: field.name.to_string(),
         annotations: field.notes.annotations.clone(),
-        annotation_locations: Vec::new(),
         bitwidth: field.width as i32,
         doc: documentation(&field.notes),
         type_name: field.type_name.as_deref().map(named),
         structured_annotations: structured(&field.notes),
         r#match: compared,
+        ..Default::default()
     }
 }
 
@@ -243,11 +208,11 @@ fn parameter(field: &Field) -> pb::action::Param {
         id: field.id,
         name: field.name.to_string(),
         annotations: field.notes.annotations.clone(),
-        annotation_locations: Vec::new(),
         bitwidth: field.width as i32,
         doc: documentation(&field.notes),
         type_name: field.type_name.as_deref().map(named),
         structured_annotations: structured(&field.notes),
+        ..Default::default()
     }
 }
 
@@ -256,18 +221,18 @@ fn metadata(field: &Field) -> pb::controller_packet_metadata::Metadata {
         id: field.id,
         name: field.name.to_string(),
         annotations: field.notes.annotations.clone(),
-        annotation_locations: Vec::new(),
         bitwidth: field.width as i32,
         type_name: field.type_name.as_deref().map(named),
         structured_annotations: structured(&field.notes),
+        ..Default::default()
     }
 }
 
 fn table(table: &p4::info::Table) -> pb::Table {
     use pb::action_ref::Scope as To;
     pb::Table {
-        preamble: Some(preamble(&table.preamble)),
-        match_fields: table.match_fields.iter().map(match_field).collect(),
+        preamble: preamble(&table.preamble),
+        match_fields: list(&table.match_fields, match_field),
         action_refs: table
             .actions
             .iter()
@@ -279,8 +244,8 @@ fn table(table: &p4::info::Table) -> pb::Table {
                     Scope::DefaultOnly => To::DefaultOnly,
                 } as i32,
                 annotations: action.notes.annotations.clone(),
-                annotation_locations: Vec::new(),
                 structured_annotations: structured(&action.notes),
+                ..Default::default()
             })
             .collect(),
         const_default_action_id: match (&table.default_action, table.const_default) {
@@ -321,7 +286,7 @@ fn padded(value: &Bits) -> Vec<u8> {
 fn profile(profile: &p4::info::ActionProfile) -> pb::ActionProfile {
     use pb::action_profile::{SelectorSizeSemantics, SumOfMembers, SumOfWeights};
     pb::ActionProfile {
-        preamble: Some(preamble(&profile.preamble)),
+        preamble: preamble(&profile.preamble),
         table_ids: profile.tables.clone(),
         with_selector: profile.with_selector,
         size: profile.size as i64,
@@ -335,28 +300,26 @@ fn profile(profile: &p4::info::ActionProfile) -> pb::ActionProfile {
     }
 }
 
-fn unit(unit: Unit) -> i32 {
+fn counter_spec(unit: Unit) -> Option<pb::CounterSpec> {
     use pb::counter_spec::Unit as To;
-    (match unit {
-        Unit::Bytes => To::Bytes,
-        Unit::Packets => To::Packets,
-        Unit::Both => To::Both,
-    }) as i32
+    Some(pb::CounterSpec {
+        unit: match unit {
+            Unit::Bytes => To::Bytes,
+            Unit::Packets => To::Packets,
+            Unit::Both => To::Both,
+        } as i32,
+    })
 }
 
-fn meter_spec(unit: Unit) -> pb::MeterSpec {
+fn meter_spec(unit: Unit) -> Option<pb::MeterSpec> {
     use pb::meter_spec::{Type, Unit as To};
-    pb::MeterSpec {
+    Some(pb::MeterSpec {
         unit: match unit {
             Unit::Bytes => To::Bytes,
             Unit::Packets | Unit::Both => To::Packets,
         } as i32,
         r#type: Type::TwoRateThreeColor as i32,
-    }
-}
-
-fn index_type(array: &Array) -> Option<pb::P4NamedType> {
-    array.index_type.as_deref().map(named)
+    })
 }
 
 fn bit_string(ty: &DataType) -> pb::P4BitstringLikeTypeSpec {
@@ -416,9 +379,6 @@ fn types(info: &Info) -> pb::P4TypeInfo {
         from.iter()
             .map(|(key, value)| (key.to_string(), to(value)))
             .collect()
-    }
-    fn list<V, T>(from: &[V], to: impl Fn(&V) -> T) -> Vec<T> {
-        from.iter().map(to).collect()
     }
     pb::P4TypeInfo {
         structs: map(&types.structs, |members| pb::P4StructTypeSpec {
@@ -486,8 +446,8 @@ fn types(info: &Info) -> pb::P4TypeInfo {
                     }
                 }),
                 annotations: notes.annotations.clone(),
-                annotation_locations: Vec::new(),
                 structured_annotations: structured(notes),
+                ..Default::default()
             }
         }),
     }

@@ -39,6 +39,46 @@ impl Expr {
     }
 }
 
+impl Unary {
+    /// As P4 writes it.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unary::Negate => "-",
+            Unary::Complement => "~",
+            Unary::Not => "!",
+        }
+    }
+}
+
+impl Binary {
+    /// As P4 writes it; of two bools, `And` and `Or` are written twice.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Binary::Add => "+",
+            Binary::Subtract => "-",
+            Binary::Multiply => "*",
+            Binary::Divide => "/",
+            Binary::Modulo => "%",
+            Binary::SaturatingAdd => "|+|",
+            Binary::SaturatingSubtract => "|-|",
+            Binary::ShiftLeft => "<<",
+            Binary::ShiftRight => ">>",
+            Binary::And => "&",
+            Binary::Or => "|",
+            Binary::Xor => "^",
+            Binary::Concat => "++",
+            Binary::Equal => "==",
+            Binary::NotEqual => "!=",
+            Binary::Less => "<",
+            Binary::LessEqual => "<=",
+            Binary::Greater => ">",
+            Binary::GreaterEqual => ">=",
+        }
+    }
+}
+
 impl Place {
     /// The type of what is put there; of an `Element` without slots `bit<1>`.
     #[must_use]

@@ -47,14 +47,7 @@ fn show(program: &Program, value: &Expr, depth: u32, nested: bool) -> String {
             let unequal = Expr::Binary(Binary::NotEqual, left.clone(), right.clone());
             show(program, &unequal, depth, nested)
         }
-        Expr::Unary(operator, operand) => {
-            let sign = match operator {
-                Unary::Negate => "-",
-                Unary::Complement => "~",
-                Unary::Not => "!",
-            };
-            format!("{sign}{}", inner(operand))
-        }
+        Expr::Unary(operator, operand) => format!("{}{}", operator.symbol(), inner(operand)),
         Expr::Binary(operator, left, right) => {
             let logical = left.ty(&program.slots) == Ty::Bool;
             // A value with names is compared with a name.
@@ -91,26 +84,8 @@ fn show(program: &Program, value: &Expr, depth: u32, nested: bool) -> String {
 
 fn sign(operator: Binary, logical: bool) -> &'static str {
     match operator {
-        Binary::Add => "+",
-        Binary::Subtract => "-",
-        Binary::Multiply => "*",
-        Binary::Divide => "/",
-        Binary::Modulo => "%",
-        Binary::SaturatingAdd => "|+|",
-        Binary::SaturatingSubtract => "|-|",
-        Binary::ShiftLeft => "<<",
-        Binary::ShiftRight => ">>",
         Binary::And if logical => "&&",
-        Binary::And => "&",
         Binary::Or if logical => "||",
-        Binary::Or => "|",
-        Binary::Xor => "^",
-        Binary::Concat => "++",
-        Binary::Equal => "==",
-        Binary::NotEqual => "!=",
-        Binary::Less => "<",
-        Binary::LessEqual => "<=",
-        Binary::Greater => ">",
-        Binary::GreaterEqual => ">=",
+        other => other.symbol(),
     }
 }

@@ -528,21 +528,13 @@ impl Printer<'_> {
             Expr::Slot(slot) => self.slot(*slot),
             Expr::Element { slots, index } => self.element(slots, index),
             Expr::Unary(operator, value) => {
-                put!(
-                    self,
-                    "{}",
-                    match operator {
-                        Unary::Negate => "-",
-                        Unary::Complement => "~",
-                        Unary::Not => "!",
-                    }
-                );
+                put!(self, "{}", operator.symbol());
                 self.expression(value);
             }
             Expr::Binary(operator, left, right) => {
                 put!(self, "(");
                 self.expression(left);
-                put!(self, " {} ", symbol(*operator));
+                put!(self, " {} ", operator.symbol());
                 self.expression(right);
                 put!(self, ")");
             }
@@ -739,28 +731,4 @@ references! {
     object ObjectId objects;
     action ActionId actions;
     table TableId tables;
-}
-
-fn symbol(operator: Binary) -> &'static str {
-    match operator {
-        Binary::Add => "+",
-        Binary::Subtract => "-",
-        Binary::Multiply => "*",
-        Binary::Divide => "/",
-        Binary::Modulo => "%",
-        Binary::SaturatingAdd => "|+|",
-        Binary::SaturatingSubtract => "|-|",
-        Binary::ShiftLeft => "<<",
-        Binary::ShiftRight => ">>",
-        Binary::And => "&",
-        Binary::Or => "|",
-        Binary::Xor => "^",
-        Binary::Concat => "++",
-        Binary::Equal => "==",
-        Binary::NotEqual => "!=",
-        Binary::Less => "<",
-        Binary::LessEqual => "<=",
-        Binary::Greater => ">",
-        Binary::GreaterEqual => ">=",
-    }
 }

@@ -173,13 +173,13 @@ impl Batch {
         self.had.resize(filters, None);
         self.open = u64::MAX >> (AT_ONCE - keys.len());
         for round in 0.. {
-            let count = self.choose(table, keys, round > 0);
+            let count = self.choose(table, keys, found, round > 0);
             if count == 0 {
                 return;
             }
             let tuple = |at: u32| table.tuple(table.order[at as usize]);
             self.ask(flows, keys, found, count, tuple);
-            // What has found a better entry than any that is left goes no further.
+            // Keys that have such an entry by now are closed at once: the next round need not look at them.
             for a in &self.tries[..count] {
                 let next = table.order.get(a.at as usize + 1);
                 let next = next.map_or(0, |&number| table.tuple(number).highest);
@@ -192,7 +192,13 @@ impl Batch {
 
     /// Chooses tuples for the keys that are open: one for each, or `more` of them. Keys for which nothing is left are closed. Says how many
     /// tries there are.
-    fn choose(&mut self, table: &Table, keys: &[impl AsRef<Key>], more: bool) -> usize {
+    fn choose(
+        &mut self,
+        table: &Table,
+        keys: &[impl AsRef<Key>],
+        found: &[Option<FlowId>],
+        more: bool,
+    ) -> usize {
         // The keys that may have a try, and those that have none yet.
         let (mut count, mut waiting, mut without) = (0, self.open, self.open);
         for (at, &number) in table.order.iter().enumerate() {
@@ -208,6 +214,11 @@ impl Batch {
                 self.candidates.push(candidates);
             }
             for key in bits(self.candidates[at] & waiting) {
+                // What has found a better entry than any that is left goes no further.
+                if more && found[key].is_some() && self.ranks[key] >= tuple.highest {
+                    waiting &= !(1 << key);
+                    continue;
+                }
                 if count == AT_ONCE {
                     return count;
                 }

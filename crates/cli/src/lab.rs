@@ -53,6 +53,10 @@ pub struct Lab {
     /// nodes of kind `tap`
     #[arg(long)]
     realtime: bool,
+    /// The most threads in simulated time; the outcome is the same to the last bit. Default: all processors for a lab of 48 nodes or
+    /// more, else one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
     /// Only check the file
     #[arg(long)]
     check: bool,
@@ -274,6 +278,7 @@ impl Lab {
             dry: self.dry,
             allow_paths: self.allow_paths,
             realtime: self.realtime,
+            threads: self.threads.map(usize::from),
             allow_commands: self.allow_commands,
             stop: Some(live::signal::stop_requested),
             commands: commands.clone(),

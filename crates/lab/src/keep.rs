@@ -6,6 +6,7 @@ use crate::run::LabError;
 use live::output::OutputError;
 use node::{Frame, Time};
 use packet::capture::{self, Interface, PcapWriter, PcapngWriter};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What a run's zero is, and how fine its stamps are, in a capture.
@@ -24,6 +25,16 @@ pub(crate) struct Keep {
     era: Era,
     /// Frames by view.
     counts: Vec<u64>,
+    /// Frames that wait until all before them have come, where several threads see frames.
+    waiting: Option<Waiting>,
+}
+
+/// Frames in the order in which they came.
+#[derive(Default)]
+struct Waiting {
+    /// When a node was told, the view, and the frame's stamp and bytes.
+    frames: Vec<(Time, usize, Time, Range<usize>)>,
+    bytes: Vec<u8>,
 }
 
 enum Format {
@@ -48,6 +59,7 @@ impl Keep {
             format: Format::Pcap(PcapWriter::NANO),
             era,
             counts: vec![0; plan.views.len()],
+            waiting: None,
         };
         if plan.file.ends_with(".pcap") {
             PcapWriter::NANO.header(capture::ETHERNET, 0, &mut keep.file.buffer);
@@ -76,10 +88,52 @@ impl Keep {
         Ok(keep)
     }
 
-    /// Keeps a frame that one of the file's views saw.
-    pub fn frame(&mut self, interface: usize, frame: &Frame) {
-        let at_ps = self.at(frame.arrived());
+    /// Brings what comes into the order of time, and at one time into that of the views: frames wait until
+    /// [all before them](Keep::pass) have come.
+    pub fn put_in_order(&mut self) {
+        self.waiting.get_or_insert_default();
+    }
+
+    /// Keeps a frame that one of the file's views saw when a node was told of it, at `now`.
+    pub fn frame(&mut self, now: Time, interface: usize, frame: &Frame) {
         self.counts[interface] += 1;
+        let stamp = frame.arrived();
+        match &mut self.waiting {
+            None => self.write(interface, stamp, frame),
+            Some(Waiting { frames, bytes }) => {
+                let start = bytes.len();
+                bytes.extend_from_slice(frame);
+                frames.push((now, interface, stamp, start..bytes.len()));
+            }
+        }
+    }
+
+    /// No frame comes any more of which a node was told up to this time.
+    pub fn pass(&mut self, time: Time) {
+        let Some(mut waiting) = self.waiting.take() else {
+            return;
+        };
+        // What came first of one view stays first.
+        waiting
+            .frames
+            .sort_by_key(|(now, interface, ..)| (*now, *interface));
+        let count = waiting.frames.partition_point(|(now, ..)| *now <= time);
+        for (_, interface, stamp, range) in waiting.frames.drain(..count) {
+            self.write(interface, stamp, &waiting.bytes[range]);
+        }
+        let mut rest = Vec::new();
+        for (.., range) in &mut waiting.frames {
+            let start = rest.len();
+            rest.extend_from_slice(&waiting.bytes[range.clone()]);
+            *range = start..rest.len();
+        }
+        waiting.bytes.clear();
+        waiting.bytes.append(&mut rest);
+        self.waiting = Some(waiting);
+    }
+
+    fn write(&mut self, interface: usize, stamp: Time, frame: &[u8]) {
+        let at_ps = self.at(stamp);
         let out = &mut self.file.buffer;
         match &self.format {
             Format::Pcapng(writer) => writer.packet(interface as u32, at_ps, frame, out),
@@ -97,6 +151,7 @@ impl Keep {
     /// # Errors
     /// The first error there was.
     pub fn finish(&mut self, ended: Time) -> Result<PathBuf, OutputError> {
+        self.pass(Time::MAX);
         let at_ps = self.at(ended);
         if let Format::Pcapng(writer) = &self.format {
             for (interface, &count) in (0..).zip(&self.counts) {
@@ -120,6 +175,7 @@ impl Keep {
         if self.counts.iter().all(|&count| count == 0) {
             return None;
         }
+        self.pass(Time::MAX);
         self.file.give_up()
     }
 }

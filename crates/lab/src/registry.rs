@@ -5,7 +5,7 @@ use crate::flops::Measured;
 use crate::kinds;
 use crate::replay::Notes;
 use crate::tree::Value;
-use node::{Frame, Node, Port, Properties};
+use node::{Frame, Node, Port, Properties, Time};
 use nodes::ConfigError;
 use nodes::capture::Recorder;
 use serde::de::DeserializeOwned;
@@ -159,7 +159,7 @@ impl Context<'_> {
 struct Nobody;
 
 impl Recorder for Nobody {
-    fn record(&mut self, _port: Port, _frame: &Frame) {}
+    fn record(&mut self, _now: Time, _port: Port, _frame: &Frame) {}
 }
 
 /// What is real.

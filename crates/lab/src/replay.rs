@@ -5,16 +5,21 @@ use live::file::{Counters, FileError, Item, Next};
 use node::{Frame, Time};
 use nodes::generator::Source;
 use packet::Tick;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// What went wrong, or was found out, during a run without ending it.
 #[derive(Clone, Default)]
-pub struct Notes(Arc<Mutex<Kept>>);
+pub struct Notes {
+    kept: Arc<Mutex<Kept>>,
+    /// Which node's: they are told in this order, whichever thread was first.
+    of: usize,
+}
 
 #[derive(Default)]
 struct Kept {
-    notes: Vec<String>,
+    notes: BTreeMap<usize, Vec<String>>,
     lost: u64,
     stopped: bool,
 }
@@ -23,9 +28,18 @@ struct Kept {
 const MOST_NOTES: usize = 100;
 
 impl Notes {
+    /// The same notes, for another node to add to.
+    pub(crate) fn of(&self, node: usize) -> Notes {
+        Notes {
+            of: node,
+            ..self.clone()
+        }
+    }
+
     /// Adds one, unless there are too many already.
     pub fn add(&self, note: String) {
-        let notes = &mut lock(&self.0).notes;
+        let mut kept = lock(&self.kept);
+        let notes = kept.notes.entry(self.of).or_default();
         if notes.len() < MOST_NOTES {
             notes.push(note);
         }
@@ -34,24 +48,26 @@ impl Notes {
     /// Adds one that says of so many packets that they were lost, or are not what they were; of none, nothing.
     pub fn lost(&self, packets: u64, note: String) {
         if packets > 0 {
-            lock(&self.0).lost += packets;
+            lock(&self.kept).lost += packets;
             self.add(note);
         }
     }
 
     /// Those so far.
     pub fn list(&self) -> Vec<String> {
-        lock(&self.0).notes.clone()
+        let kept = lock(&self.kept);
+        let all = kept.notes.values().flatten();
+        all.take(MOST_NOTES).cloned().collect()
     }
 
     /// How many packets of replayed files were skipped, cut short, or could not be read.
     pub fn losses(&self) -> u64 {
-        lock(&self.0).lost
+        lock(&self.kept).lost
     }
 
     /// Whether a signal ended a replayed file before its end.
     pub fn is_stopped(&self) -> bool {
-        lock(&self.0).stopped
+        lock(&self.kept).stopped
     }
 }
 
@@ -156,7 +172,7 @@ impl Source for Replayed {
                 return Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)));
             }
             Ok(Next::End) => {}
-            Ok(Next::Stopped) => lock(&self.notes.0).stopped = true,
+            Ok(Next::Stopped) => lock(&self.notes.kept).stopped = true,
             Err(error) => self.ended_early(&error),
         }
         self.ended();

@@ -45,6 +45,9 @@ impl World {
     }
 }
 
+/// From so many nodes on a lab runs on all processors.
+const MANY: usize = 48;
+
 /// How finely the delays of what is drawn are counted: to 1/4096 of themselves.
 const FINE: u32 = 12;
 
@@ -67,6 +70,9 @@ pub struct Options {
     pub allow_paths: bool,
     /// In the world `sim`: keeps simulated time to the machine's clock, so that ports of the machine can take part.
     pub realtime: bool,
+    /// In simulated time: the most threads; without it as many as there are processors, if the lab is large. What comes of
+    /// it is the same.
+    pub threads: Option<usize>,
     /// In simulated time: lets the lab file run the programs that its nodes name. A live lab always does.
     pub allow_commands: bool,
     /// Asked now and then whether the run shall end now.
@@ -301,6 +307,8 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 taps,
                 bits: stage.bit_taps(lab),
                 progress: options.progress,
+                threads: threads(lab, options, paced),
+                passed: stage.passed(),
                 ..sim::Options::default()
             };
             match paced {
@@ -345,6 +353,19 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let mut report = report(lab, world, seed, (outcome, jobs), stage, written);
     report.pace = pace;
     Ok(report)
+}
+
+/// On how many threads a lab runs in simulated time. What is kept to the clock, or ends by what its nodes find out, has one.
+fn threads(lab: &Lab, options: &Options, paced: bool) -> usize {
+    let one = paced || lab.tests() > 0;
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    match options.threads {
+        _ if one => 1,
+        Some(threads) => threads,
+        // Fewer nodes have too little to do between two times at which threads meet.
+        None if lab.nodes.len() < MANY => 1,
+        None => processors(),
+    }
 }
 
 /// Runs a graph in simulated time at the pace of the machine's clock.
@@ -498,7 +519,7 @@ impl Stage {
             let node = plan.planned.make(Context {
                 recorder,
                 folder: Some(folder),
-                notes: self.notes.clone(),
+                notes: self.notes.of(index),
                 measured: self.measured.clone(),
                 live: world == World::Live,
                 alone: false,
@@ -522,7 +543,7 @@ impl Stage {
                 return None;
             };
             let watch = watch.clone();
-            let see = Box::new(move |_: Time, frame: &node::Frame| watch.see(frame));
+            let see = Box::new(move |now: Time, frame: &node::Frame| watch.see(now, frame));
             Some(Tap {
                 link,
                 direction,
@@ -530,6 +551,18 @@ impl Stage {
             })
         });
         taps.collect()
+    }
+
+    /// Brings what several threads see into one order.
+    fn passed(&self) -> Option<Box<dyn FnMut(Time) + Send>> {
+        if self.keeps.is_empty() {
+            return None;
+        }
+        let keeps = self.keeps.clone();
+        keeps.iter().for_each(|keep| lock(keep).put_in_order());
+        Some(Box::new(move |time| {
+            keeps.iter().for_each(|keep| lock(keep).pass(time));
+        }))
     }
 
     fn bit_taps(&self, lab: &Lab) -> Vec<sim::BitTap> {

@@ -1,7 +1,7 @@
 //! What is seen at one place: statistics, times for a plot, and what goes into a capture file.
 
 use crate::keep::Keep;
-use node::{Frame, Port};
+use node::{Frame, Port, Time};
 use nodes::capture::Recorder;
 use nodes::meter::Statistics;
 use nodes::probe;
@@ -71,13 +71,14 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub fn see(&mut self, frame: &Frame) {
+    /// Takes down a frame of which a node is told at `now`.
+    pub fn see(&mut self, now: Time, frame: &Frame) {
         self.statistics.observe(frame.arrived(), frame);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.add(frame.arrived().as_ps(), frame);
         }
         for (keep, interface) in &self.keeps {
-            lock(keep).frame(*interface, frame);
+            lock(keep).frame(now, *interface, frame);
         }
     }
 }
@@ -87,14 +88,14 @@ impl Watch {
 pub(crate) struct Shared(pub Arc<Mutex<Watch>>);
 
 impl Shared {
-    pub fn see(&self, frame: &Frame) {
-        lock(&self.0).see(frame);
+    pub fn see(&self, now: Time, frame: &Frame) {
+        lock(&self.0).see(now, frame);
     }
 }
 
 impl Recorder for Shared {
-    fn record(&mut self, _port: Port, frame: &Frame) {
-        self.see(frame);
+    fn record(&mut self, now: Time, _port: Port, frame: &Frame) {
+        self.see(now, frame);
     }
 }
 

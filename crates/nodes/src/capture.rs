@@ -28,7 +28,7 @@ pub struct Config {
 /// It is called on a hot path: one that writes to a slow place collects first.
 pub trait Recorder: Send {
     /// A frame has arrived by `port`, at [`Frame::arrived`].
-    fn record(&mut self, port: Port, frame: &Frame);
+    fn record(&mut self, now: Time, port: Port, frame: &Frame);
 }
 
 /// See the module's description.
@@ -56,11 +56,11 @@ impl Node for Capture {
         Properties::of(if self.tap { 2 } else { 1 })
     }
 
-    fn frames(&mut self, _now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
             self.packets += 1;
             self.bytes += frame.len() as u64;
-            self.recorder.record(port, &frame);
+            self.recorder.record(now, port, &frame);
             if self.tap {
                 out.send(Port(port.0 ^ 1), frame);
             } else {

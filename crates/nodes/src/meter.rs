@@ -213,7 +213,7 @@ impl Statistics {
 }
 
 impl Recorder for Statistics {
-    fn record(&mut self, _port: Port, frame: &Frame) {
+    fn record(&mut self, _now: Time, _port: Port, frame: &Frame) {
         self.observe(frame.arrived(), frame);
     }
 }

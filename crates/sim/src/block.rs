@@ -184,6 +184,11 @@ impl BlockLink {
         self.elastic.read_until(at.as_ps());
     }
 
+    /// Frames with wrong bits so far.
+    pub fn bit_errors(&self) -> u64 {
+        self.counters.bit_errors
+    }
+
     /// What happened so far.
     pub fn counters(&self) -> LinkCounters {
         let line = self

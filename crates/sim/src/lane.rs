@@ -1,55 +1,54 @@
-//! One direction of a link, and the frames that are on their way over it.
+//! One direction of a link: the end that sends, and the end that receives, with the frames that are on their way.
 
-use crate::agenda::Due;
 use crate::block::BlockLink;
 use node::event::{Counts, Interface, Queue};
-use node::link::LinkCounters;
-use node::{Channel, Flight, Frame, Port, Time, Transmitter, When};
+use node::link::{FCS, LinkCounters, SHORTEST};
+use node::{Channel, Flight, Frame, Level, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-/// A frame, and when its node is told of it.
-pub(crate) struct Arrival {
-    pub due: Due,
+/// A frame on its way, as the end that receives is given it.
+pub(crate) struct Transit {
+    /// The receiver, by its place in its part.
+    pub receiver: usize,
+    /// When its node is told of the frame.
+    pub at: Time,
     pub frame: Frame,
+    /// Frames with wrong bits that were sent before it.
+    pub errors: u64,
+    /// Whether it is out of its lane's order: held up, or a second copy.
+    pub stray: bool,
 }
 
 /// What carries the frames. The usual kind is at hand; the other is behind a pointer.
 #[expect(clippy::large_enum_variant)]
-pub(crate) enum Way {
+pub(crate) enum Carrier {
     Frames(Transmitter),
     Blocks(Box<BlockLink>),
 }
 
-/// A frame's way, and when the node at its end is told of it.
+/// A frame's flight, and when the node at its end is told of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Passage {
     pub flight: Flight,
     pub told: Time,
 }
 
-/// One direction of a link.
-pub(crate) struct Lane {
-    pub way: Way,
-    /// The node and port that it leads to.
-    pub node: usize,
-    pub port: Port,
-    /// How many bytes of a frame that node needs to be told of it; `usize::MAX` for all.
+/// The end that sends.
+pub(crate) struct Sender {
+    pub carrier: Carrier,
+    /// How many bytes of a frame the node at the other end needs to be told of it; `usize::MAX` for all.
     pub needs: usize,
-    /// In the order of arrival, which is that of departure.
-    pub flying: VecDeque<Arrival>,
-    /// Frames that its node was told of.
-    pub landed: u64,
-    /// Whether somebody looks at what arrives.
-    pub tapped: bool,
+    /// The part that the receiver is in, and its place there.
+    pub to: (usize, usize),
 }
 
-impl Lane {
+impl Sender {
     /// Offers a padded frame, and decides its whole way; `None` when the queue is full.
     #[inline]
     pub fn offer(&mut self, now: Time, when: When, frame: &mut Frame) -> Option<Passage> {
-        match &mut self.way {
-            Way::Frames(transmitter) => {
+        match &mut self.carrier {
+            Carrier::Frames(transmitter) => {
                 let flight = transmitter.offer(now, when, frame.len())?;
                 let after = match self.needs < frame.len() {
                     true => transmitter.time_of(self.needs),
@@ -60,79 +59,107 @@ impl Lane {
                     .map_or(Time::MAX, |first_bit| first_bit + after);
                 Some(Passage { flight, told })
             }
-            Way::Blocks(link) => link.offer(now, when, frame, self.needs),
+            Carrier::Blocks(link) => link.offer(now, when, frame, self.needs),
         }
     }
 
     /// The longest frame that it carries, bytes without FCS.
     pub fn longest(&self) -> usize {
-        match self.way {
-            Way::Blocks(_) => phy::LONGEST,
-            Way::Frames(_) => node::frame::LONGEST,
+        match self.carrier {
+            Carrier::Blocks(_) => phy::LONGEST,
+            Carrier::Frames(_) => node::frame::LONGEST,
         }
     }
 
     /// The direction's data.
     pub fn channel(&self) -> &Channel {
-        match &self.way {
-            Way::Frames(transmitter) => transmitter.channel(),
-            Way::Blocks(link) => link.channel(),
+        match &self.carrier {
+            Carrier::Frames(transmitter) => transmitter.channel(),
+            Carrier::Blocks(link) => link.channel(),
         }
     }
 
     /// What is to be told of it at `now` to who sends by it.
     pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
-        match &mut self.way {
-            Way::Frames(transmitter) => transmitter.statistics(now),
-            Way::Blocks(link) => link.statistics(now),
-        }
-    }
-
-    /// What has come out at its end by now.
-    pub fn delivered(&self) -> Counts {
-        let sent = self.counters();
-        let flying = self.flying.len() as u64;
-        let bytes: u64 = self
-            .flying
-            .iter()
-            .map(|flying| flying.frame.len() as u64)
-            .sum();
-        let gone = sent.lost + sent.bit_errors;
-        Counts {
-            packets: (sent.sent + sent.duplicated).saturating_sub(gone + flying),
-            // What was lost counts with its bytes: no more is known of it.
-            bytes: sent.bytes.saturating_sub(bytes),
-            dropped: 0,
-            errors: sent.bit_errors,
+        match &mut self.carrier {
+            Carrier::Frames(transmitter) => transmitter.statistics(now),
+            Carrier::Blocks(link) => link.statistics(now),
         }
     }
 
     /// Brings the counters of what happens between frames up to a time.
     pub fn settle(&mut self, at: Time) {
-        if let Way::Blocks(link) = &mut self.way {
+        if let Carrier::Blocks(link) = &mut self.carrier {
             link.settle(at);
         }
     }
 
     /// What happened so far.
     pub fn counters(&self) -> LinkCounters {
-        match &self.way {
-            Way::Frames(transmitter) => transmitter.counters(),
-            Way::Blocks(link) => link.counters(),
+        match &self.carrier {
+            Carrier::Frames(transmitter) => transmitter.counters(),
+            Carrier::Blocks(link) => link.counters(),
+        }
+    }
+
+    /// Frames with wrong bits so far.
+    pub fn bit_errors(&self) -> u64 {
+        match &self.carrier {
+            Carrier::Frames(transmitter) => transmitter.bit_errors(),
+            Carrier::Blocks(link) => link.bit_errors(),
         }
     }
 }
 
-/// A frame out of its lane's order: held up, or a second copy.
-pub(crate) struct Stray {
-    pub arrival: Arrival,
+/// The least time from the call in which a node sends by a channel to when the node at the other end, which needs so many
+/// bytes, is told of the frame.
+pub(crate) fn lookahead(channel: &Channel, needs: usize) -> Time {
+    match channel.level {
+        Level::Frame => {
+            let least = 8 * needs.min(SHORTEST + FCS) as u64;
+            let time = channel.rate.map(|rate| rate.time_of(least, 0).0);
+            channel.delay + time.unwrap_or_default()
+        }
+        // Both ends' clocks are rounded to picoseconds.
+        Level::Block(_) => channel.delay - Time::from_ns(1),
+    }
+}
+
+/// A frame, and when its node is told of it.
+pub(crate) struct Arrival {
+    pub at: Time,
+    pub frame: Frame,
+    pub errors: u64,
+}
+
+/// The end that receives.
+pub(crate) struct Receiver {
+    /// The lane: `2 * link + direction`.
     pub lane: usize,
+    /// The node, by its place in its part, and its port.
+    pub host: usize,
+    pub port: Port,
+    /// In the order of arrival, which is that of departure.
+    pub flying: VecDeque<Arrival>,
+    /// What its node was told of, and how often a frame had a wrong bit, as far as the last good one tells.
+    pub landed: Counts,
+    /// Whether somebody looks at what arrives.
+    pub tapped: bool,
+}
+
+/// A frame out of its lane's order.
+pub(crate) struct Stray {
+    /// Which receiver's, by its place in its part.
+    pub receiver: usize,
+    /// When its node is told, the rank of its lane's strays, and its number: the order.
+    pub order: (Time, u64, u64),
+    pub arrival: Arrival,
 }
 
 // `BinaryHeap` gives the greatest first, so the earliest is the greatest.
 impl Ord for Stray {
     fn cmp(&self, other: &Stray) -> Ordering {
-        other.arrival.due.cmp(&self.arrival.due)
+        other.order.cmp(&self.order)
     }
 }
 
@@ -144,7 +171,7 @@ impl PartialOrd for Stray {
 
 impl PartialEq for Stray {
     fn eq(&self, other: &Stray) -> bool {
-        self.arrival.due == other.arrival.due
+        self.order == other.order
     }
 }
 

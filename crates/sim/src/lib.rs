@@ -12,10 +12,12 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `engine` | start here: [`Sim`], the loop, and what a node's answers turn into |
+//! | `engine` | start here: [`Sim`], a graph that is being run |
+//! | `part` | a part of the graph: the loop, and what a node's answers turn into |
+//! | `partition`, `parallel` | how a graph is cut, and how its parts run side by side |
 //! | `lane` | one direction of a link, with the frames that are on their way over it |
 //! | `block` | a link at the level of 66-bit blocks: clocks, elastic buffer, wrong bits |
-//! | `agenda` | what happens next: a heap of the lanes and alarms that have something to come |
+//! | `event_queue` | what happens next: a heap of the lanes and alarms that have something to come |
 //!
 //! ```
 //! use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Time};
@@ -37,10 +39,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod agenda;
 mod block;
 mod engine;
+mod event_queue;
 mod lane;
+mod parallel;
+mod part;
+mod partition;
 
 pub use block::tape::{BitTap, Bits, See as SeeBits};
 pub use engine::Sim;
@@ -62,6 +67,13 @@ pub struct Options {
     /// not a bit is wrong near it. The outcome is the same, and takes far longer: this is what tests
     /// prove it with. Default no.
     pub every_block: bool,
+    /// In at most how many parts the graph runs, each on a thread of its own: fewer where its links have no delay to part them
+    /// by. What comes of it is the same to the last bit, but for who calls taps and recorders of different nodes first.
+    /// Default one part, and no other thread.
+    pub threads: usize,
+    /// Told now and then a time up to which everything has happened; default nobody. Whoever brings what taps see into
+    /// one order waits for this.
+    pub passed: Option<Box<dyn FnMut(Time) + Send>>,
     /// Asked every few thousand events whether the run shall end now; default none.
     pub stop: Option<Box<dyn Fn() -> bool + Send>>,
     /// Told as often how far the run has come, and [`until`](Options::until) when it goes; default none.
@@ -88,6 +100,9 @@ pub enum SimError {
         /// The link asked for.
         link: usize,
     },
+    /// Somebody wants to advance by hand what runs in several parts.
+    #[error("a simulation in several parts runs to its end at once; make it with one thread")]
+    Parts,
     /// Time stands still.
     #[error(
         "time stands still at {at}: `{node}` is called again and again without any time passing; \

@@ -140,6 +140,11 @@ impl Transmitter {
         self.counters
     }
 
+    /// Frames with wrong bits so far.
+    pub fn bit_errors(&self) -> u64 {
+        self.counters.bit_errors
+    }
+
     /// What is to be told of it at `now` to who sends by it.
     pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
         self.waiting.look(now.as_ps());

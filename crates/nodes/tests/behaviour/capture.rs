@@ -8,7 +8,7 @@ type Taken = Arc<Mutex<Vec<(u16, Time, usize)>>>;
 struct Notebook(Taken);
 
 impl Recorder for Notebook {
-    fn record(&mut self, port: Port, frame: &Frame) {
+    fn record(&mut self, _now: Time, port: Port, frame: &Frame) {
         self.0
             .lock()
             .unwrap()

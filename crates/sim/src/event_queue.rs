@@ -11,18 +11,19 @@ use node::Time;
 const CHILDREN: usize = 4;
 const NOWHERE: u32 = u32::MAX;
 
-/// When a source is due: by time, and at one time in the order of cause.
+/// When a source is due: by time, and at one time by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due {
     pub at: Time,
-    /// Counts up with each event that is caused; never twice the same.
-    pub order: u64,
+    /// That of the source, which no other has: it comes from the graph alone, so that the order of events is the
+    /// same however many threads there are.
+    pub rank: u64,
 }
 
 impl Due {
     /// Compared at one go.
     fn key(self) -> u128 {
-        u128::from(self.at.as_ps()) << 64 | u128::from(self.order)
+        u128::from(self.at.as_ps()) << 64 | u128::from(self.rank)
     }
 }
 
@@ -36,22 +37,22 @@ impl Entry {
     fn due(&self) -> Due {
         Due {
             at: Time::from_ps((self.key >> 64) as u64),
-            order: self.key as u64,
+            rank: self.key as u64,
         }
     }
 }
 
 /// The first event of each source that has one.
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     heap: Vec<Entry>,
     /// Where each source is in the heap.
     place: Vec<u32>,
 }
 
-impl Agenda {
+impl EventQueue {
     /// For sources `0..sources`, none of which is due.
-    pub fn new(sources: usize) -> Agenda {
-        Agenda {
+    pub fn new(sources: usize) -> EventQueue {
+        EventQueue {
             heap: Vec::with_capacity(sources),
             place: vec![NOWHERE; sources],
         }
@@ -158,22 +159,22 @@ mod tests {
 
     #[test]
     fn the_first_is_always_the_least_whatever_is_set_and_cleared() {
-        let mut agenda = Agenda::new(50);
+        let mut queue = EventQueue::new(50);
         let mut model = BTreeMap::new();
         let mut x = 1u64;
-        for order in 0..20_000 {
+        for rank in 0..20_000 {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let source = (x >> 33) as usize % 50;
             let at = Time::from_ps((x >> 20) % 100);
-            let due = (x >> 60 != 0).then_some(Due { at, order });
-            agenda.set(source, due);
+            let due = (x >> 60 != 0).then_some(Due { at, rank });
+            queue.set(source, due);
             match due {
                 Some(due) => model.insert(source, due),
                 None => model.remove(&source),
             };
             let first = model.iter().map(|(&source, &due)| (due, source)).min();
-            assert_eq!(agenda.first(), first);
-            assert_eq!(agenda.due(source), due);
+            assert_eq!(queue.first(), first);
+            assert_eq!(queue.due(source), due);
         }
     }
 }

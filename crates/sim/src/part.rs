@@ -1,0 +1,374 @@
+//! A part of the graph, and the loop that lets happen what happens in it.
+//!
+//! A part has whole nodes, with the ends of links at their ports. What a node sends to one in another part goes into an outbox;
+//! whoever runs the parts carries it over in time. What comes first at one time is decided by ranks that stem from the whole graph, so
+//! that the parts together do the same as one part would.
+
+use crate::SimError;
+use crate::event_queue::{Due, EventQueue};
+use crate::lane::{Arrival, Passage, Receiver, Sender, Stray, Transit};
+use node::event::{Event, What};
+use node::frame::LONGEST;
+use node::link::SHORTEST;
+use node::{Departure, Driver, Frame, Pool, Port, Refusal, Tap, Time, When};
+use std::collections::BinaryHeap;
+
+/// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
+/// burst of this many frames at one instant would fill the memory first.
+const STUCK: u32 = 4_000_000;
+/// What a wake counts in this: a million of them is too much.
+const WAKE: u32 = 4;
+
+/// The rank of links that go down or come up: before everything else at that time.
+const CHANGES: u64 = 0;
+/// The rank of the first node's alarm, behind those of all lanes.
+const ALARMS: u64 = 1 << 40;
+
+/// The rank of what arrives by a lane in order; what is out of order comes behind it.
+fn rank_of(lane: usize) -> u64 {
+    1 + 2 * lane as u64
+}
+
+/// A node, and the ends of links at its ports.
+pub(crate) struct Host {
+    pub driver: Driver,
+    /// Its place in the graph.
+    pub node: usize,
+    /// By port, the places of its sender and receiver; `None` for one without a link.
+    pub ports: Vec<Option<(usize, usize)>>,
+}
+
+/// Links that go down or come up: when, at which node and port.
+pub(crate) type Change = (Time, usize, Port, bool);
+
+/// A part of a graph.
+pub(crate) struct Part {
+    /// Which one it is.
+    index: usize,
+    pub hosts: Vec<Host>,
+    pub air: Air,
+    /// The next is the last; nodes by their place here.
+    changes: Vec<Change>,
+    pub taps: Vec<Tap>,
+    pub frames: u64,
+    pub events: u64,
+    /// How much has happened since time moved.
+    standing: u32,
+    /// The node that was woken, or has sent something, last: one that makes time stand still, if it does.
+    active: usize,
+}
+
+/// Everything but the nodes: what is on its way, and what happens next.
+pub(crate) struct Air {
+    pub now: Time,
+    pub senders: Vec<Sender>,
+    pub receivers: Vec<Receiver>,
+    pub strays: BinaryHeap<Stray>,
+    /// Sources: the strays, the receivers, the nodes' alarms, the changes.
+    queue: EventQueue,
+    /// The buffers of all nodes: what a sink gives back, a generator takes.
+    pool: Pool,
+    /// For each part, what goes there.
+    pub outboxes: Vec<Vec<Transit>>,
+    /// Frames out of order so far.
+    numbered: u64,
+    own: usize,
+}
+
+/// The source of all strays; receiver `n` is source `n + 1`, behind those are the alarms, and the changes are last.
+const STRAYS: usize = 0;
+
+impl Part {
+    /// Part `index` of so many, with nothing done yet.
+    pub fn new(
+        (index, parts): (usize, usize),
+        hosts: Vec<Host>,
+        (senders, receivers): (Vec<Sender>, Vec<Receiver>),
+        mut changes: Vec<Change>,
+        taps: Vec<Tap>,
+    ) -> Part {
+        changes.sort_by_key(|&(at, ..)| std::cmp::Reverse(at));
+        let mut part = Part {
+            index,
+            air: Air {
+                now: Time::ZERO,
+                queue: EventQueue::new(1 + receivers.len() + hosts.len() + 1),
+                senders,
+                receivers,
+                strays: BinaryHeap::new(),
+                pool: Pool::default(),
+                outboxes: (0..parts).map(|_| Vec::new()).collect(),
+                numbered: 0,
+                own: index,
+            },
+            hosts,
+            changes,
+            taps,
+            frames: 0,
+            events: 0,
+            standing: 0,
+            active: 0,
+        };
+        for (index, host) in part.hosts.iter().enumerate() {
+            part.air.ask_for_wake(index, host);
+        }
+        part.plan_change();
+        part
+    }
+
+    /// Which part it is.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// When something happens next; `None` when nothing is left to happen.
+    pub fn next(&self) -> Option<Time> {
+        self.air.queue.first().map(|(due, _)| due.at)
+    }
+
+    /// Lets the next event happen, if there is one up to a time; whether there was.
+    ///
+    /// # Errors
+    /// When time stands still.
+    pub fn step(&mut self, until: Time) -> Result<bool, SimError> {
+        let Some((due, source)) = self.air.queue.first().filter(|(due, _)| due.at <= until) else {
+            return Ok(false);
+        };
+        self.move_to(due.at);
+        self.events += 1;
+        self.happen(source);
+        match self.standing > STUCK {
+            true => Err(SimError::Stuck {
+                node: self.hosts[self.active].driver.name().into(),
+                at: self.air.now,
+            }),
+            false => Ok(true),
+        }
+    }
+
+    /// Moves time on, if that is later than now.
+    pub fn move_to(&mut self, time: Time) {
+        if time > self.air.now {
+            (self.air.now, self.standing) = (time, 0);
+        }
+    }
+
+    /// Wakes a node now, though it did not ask for it.
+    pub fn wake(&mut self, host: usize) {
+        self.call(host, |driver, now| driver.wake(now));
+    }
+
+    /// Takes what another part has sent.
+    pub fn take(&mut self, sent: &mut Vec<Transit>) {
+        sent.drain(..).for_each(|transit| self.air.insert(transit));
+    }
+
+    /// Lets the first event of a source happen.
+    fn happen(&mut self, source: usize) {
+        let alarms = 1 + self.air.receivers.len();
+        if source == alarms + self.hosts.len() {
+            let (_, host, port, up) = self.changes.pop().expect("due, so there is one");
+            self.plan_change();
+            let what = What::Link(up);
+            return self.call(host, |driver, at| {
+                driver.event(at, &Event { at, port, what });
+            });
+        }
+        if source >= alarms {
+            let host = source - alarms;
+            self.air.queue.set(source, None);
+            self.standing += WAKE;
+            self.active = host;
+            return self.call(host, |driver, now| driver.wake(now));
+        }
+        let (receiver, frame) = self.air.land(source);
+        let Receiver {
+            lane,
+            host,
+            port,
+            tapped,
+            ..
+        } = self.air.receivers[receiver];
+        if tapped {
+            let here = |tap: &&mut Tap| 2 * tap.link + tap.direction.index() == lane;
+            for tap in self.taps.iter_mut().filter(here) {
+                (tap.see)(self.air.now, &frame);
+            }
+        }
+        self.frames += 1;
+        self.standing += 1;
+        self.call(host, |driver, now| driver.frame(now, port, frame));
+    }
+
+    /// Notes when the next link goes down or up.
+    fn plan_change(&mut self) {
+        let source = 1 + self.air.receivers.len() + self.hosts.len();
+        let next = self.changes.last().map(|&(at, ..)| at);
+        let rank = CHANGES;
+        self.air.queue.set(source, next.map(|at| Due { at, rank }));
+    }
+
+    /// Calls a node, and does what it answers.
+    fn call(&mut self, index: usize, call: impl FnOnce(&mut Driver, Time)) {
+        let (host, air) = (&mut self.hosts[index], &mut self.air);
+        let driver = &mut host.driver;
+        std::mem::swap(&mut air.pool, driver.out().pool());
+        if driver.statistics_are_due(air.now) {
+            air.tell_statistics(driver, &host.ports);
+        }
+        call(driver, air.now);
+        std::mem::swap(&mut air.pool, driver.out().pool());
+        let (ports, active) = (&host.ports, &mut self.active);
+        driver.hand_on(|Departure { port, when, frame }| {
+            *active = index;
+            let sent = match ports.get(port.index()) {
+                None => Err((Refusal::NoSuchPort, frame)),
+                Some(None) => Err((Refusal::NoLink, frame)),
+                Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
+                Some(&Some((sender, _))) if frame.len() > air.senders[sender].longest() => {
+                    Err((Refusal::TooLongForBlocks, frame))
+                }
+                Some(&Some((sender, _))) => air.send(sender, when, frame),
+            };
+            sent.map_err(|(refusal, frame)| {
+                air.pool.give(frame);
+                refusal
+            })
+        });
+        air.ask_for_wake(index, host);
+    }
+}
+
+impl Air {
+    /// Tells a node of what it acts by.
+    fn tell_statistics(&mut self, driver: &mut Driver, ports: &[Option<(usize, usize)>]) {
+        let at = self.now;
+        for (port, ends) in ports.iter().enumerate() {
+            // A port without a link has nothing to be known of.
+            let Some((sender, receiver)) = *ends else {
+                continue;
+            };
+            let (mut interface, queue) = self.senders[sender].statistics(at);
+            interface.received = self.receivers[receiver].landed;
+            for what in [What::Interface(interface), What::Queue(queue)] {
+                let port = Port(port as u16);
+                driver.event(at, &Event { at, port, what });
+            }
+        }
+    }
+
+    /// Takes the first frame that is due from a source, and tells which receiver's it is.
+    fn land(&mut self, source: usize) -> (usize, Frame) {
+        let (receiver, arrival, next) = if source == STRAYS {
+            let Stray {
+                receiver, arrival, ..
+            } = self.strays.pop().expect("due, so there is one");
+            (receiver, arrival, self.first_stray())
+        } else {
+            let Receiver { flying, lane, .. } = &mut self.receivers[source - 1];
+            let arrival = flying.pop_front().expect("due, so there is one");
+            let rank = rank_of(*lane);
+            let next = flying.front().map(|next| Due { at: next.at, rank });
+            (source - 1, arrival, next)
+        };
+        self.queue.set(source, next);
+        let landed = &mut self.receivers[receiver].landed;
+        landed.packets += 1;
+        landed.bytes += arrival.frame.len() as u64;
+        landed.errors = landed.errors.max(arrival.errors);
+        (receiver, arrival.frame)
+    }
+
+    fn first_stray(&self) -> Option<Due> {
+        let first = self.strays.peek()?;
+        let (at, rank, _) = first.order;
+        Some(Due { at, rank })
+    }
+
+    /// Gives a frame to a sender, which decides everything else about its way.
+    fn send(
+        &mut self,
+        sender: usize,
+        when: When,
+        mut frame: Frame,
+    ) -> Result<(), (Refusal, Frame)> {
+        if frame.len() < SHORTEST {
+            frame.resize(SHORTEST);
+        }
+        let lane = &mut self.senders[sender];
+        let passage = lane.offer(self.now, when, &mut frame);
+        let Some((passage, first_bit)) = passage.and_then(|p| Some((p, p.flight.arrived?))) else {
+            // The queue was full, or it is lost on the way: the lane has counted it.
+            self.pool.give(frame);
+            return Ok(());
+        };
+        let Passage { flight, told } = passage;
+        if first_bit + flight.duration == Time::MAX {
+            return Err((Refusal::Never, frame));
+        }
+        let stray = first_bit != flight.departed + lane.channel().delay;
+        let ((part, receiver), errors) = (lane.to, lane.bit_errors());
+        let second = flight.duplicate.map(|again| {
+            let mut copy = self.pool.take_with(&frame);
+            copy.set_arrived(again);
+            (copy, again + (told - first_bit))
+        });
+        frame.set_arrived(first_bit);
+        let first = Some((frame, told, stray));
+        let second = second.map(|(copy, told)| (copy, told, true));
+        for (frame, at, stray) in first.into_iter().chain(second) {
+            let transit = Transit {
+                receiver,
+                at,
+                frame,
+                errors,
+                stray,
+            };
+            match part == self.own {
+                true => self.insert(transit),
+                false => self.outboxes[part].push(transit),
+            }
+        }
+        Ok(())
+    }
+
+    /// A frame is on its way to a receiver here.
+    fn insert(&mut self, transit: Transit) {
+        let Transit {
+            receiver,
+            at,
+            frame,
+            errors,
+            stray,
+        } = transit;
+        let arrival = Arrival { at, frame, errors };
+        let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
+        let rank = rank_of(*lane);
+        if stray {
+            self.numbered += 1;
+            self.strays.push(Stray {
+                receiver,
+                order: (at, rank + 1, self.numbered),
+                arrival,
+            });
+            let first = self.first_stray();
+            self.queue.set(STRAYS, first);
+            return;
+        }
+        if flying.is_empty() {
+            self.queue.set(1 + receiver, Some(Due { at, rank }));
+        }
+        flying.push_back(arrival);
+    }
+
+    /// Notes when a node wants to be woken.
+    fn ask_for_wake(&mut self, index: usize, host: &Host) {
+        let source = 1 + self.receivers.len() + index;
+        let wish = host.driver.next_wake().map(|at| at.max(self.now));
+        let wish = wish.filter(|&at| at < Time::MAX);
+        if wish != self.queue.due(source).map(|due| due.at) {
+            let rank = ALARMS + host.node as u64;
+            self.queue.set(source, wish.map(|at| Due { at, rank }));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! How a graph is cut into parts that run side by side.
+//!
+//! Links between parts give the threads their slack: what a node sends arrives in another part not before the link's delay is over,
+//! so that parts may be that far apart in time (conservative synchronisation; Chandy and Misra 1979). The cut goes through links with the
+//! longest delays that still let the parts be about equal. Neighbours stay together.
+
+use crate::lane::lookahead;
+use node::{Graph, Time};
+use std::collections::VecDeque;
+
+/// A cut.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Partition {
+    /// Which part each node is in.
+    pub part: Vec<usize>,
+    /// How many there are.
+    pub parts: usize,
+    /// From when a node sends to when a node of another part is told, at least.
+    pub lookahead: Time,
+}
+
+impl Partition {
+    /// All in one.
+    fn whole(nodes: usize) -> Partition {
+        Partition {
+            part: vec![0; nodes],
+            parts: 1,
+            lookahead: Time::MAX,
+        }
+    }
+
+    /// Cuts a graph into at most so many parts; into fewer where its links leave no other way.
+    pub fn of(graph: &Graph, parts: usize) -> Partition {
+        let nodes = graph.members.len();
+        if parts < 2 || nodes < parts {
+            return Partition::whole(nodes);
+        }
+        let needs: Vec<usize> = graph
+            .members
+            .iter()
+            .map(|member| member.node.properties().needs.unwrap_or(usize::MAX))
+            .collect();
+        let slack: Vec<Time> = graph
+            .links
+            .iter()
+            .map(|link| {
+                let [a, b] = link.ends.map(|end| needs[end.node.0]);
+                let [forth, back] = &link.channels;
+                lookahead(forth, b).min(lookahead(back, a))
+            })
+            .collect();
+        let mut weights = vec![1u64; nodes];
+        for end in graph.links.iter().flat_map(|link| link.ends) {
+            weights[end.node.0] += 1;
+        }
+        let mut levels: Vec<Time> = slack
+            .iter()
+            .copied()
+            .filter(|at| *at > Time::ZERO)
+            .collect();
+        levels.sort_unstable();
+        levels.dedup();
+        for parts in (2..=parts).rev() {
+            // From the longest delays down: links with less than that stay within a part.
+            for &level in levels.iter().rev() {
+                let cut = |link: usize| slack[link] >= level;
+                if let Some(part) = balanced(graph, &weights, parts, cut) {
+                    return Partition {
+                        part,
+                        parts,
+                        lookahead: level,
+                    };
+                }
+            }
+        }
+        Partition::whole(nodes)
+    }
+}
+
+/// Parts of about equal weight, with links between them that may be cut; `None` where one of them would have to have more than
+/// six fifths of its share.
+fn balanced(
+    graph: &Graph,
+    weights: &[u64],
+    parts: usize,
+    may_cut: impl Fn(usize) -> bool,
+) -> Option<Vec<usize>> {
+    let nodes = weights.len();
+    let mut near: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
+    for (index, link) in graph.links.iter().enumerate() {
+        let [a, b] = link.ends.map(|end| end.node.0);
+        near[a].push((b, index));
+        near[b].push((a, index));
+    }
+    // Nodes that stay together.
+    let mut cluster = vec![usize::MAX; nodes];
+    let mut clusters: Vec<Vec<usize>> = Vec::new();
+    for first in 0..nodes {
+        if cluster[first] != usize::MAX {
+            continue;
+        }
+        let index = clusters.len();
+        let (mut members, mut next) = (vec![first], 0);
+        cluster[first] = index;
+        while let Some(&node) = members.get(next) {
+            next += 1;
+            for &(other, link) in &near[node] {
+                if !may_cut(link) && cluster[other] == usize::MAX {
+                    cluster[other] = index;
+                    members.push(other);
+                }
+            }
+        }
+        clusters.push(members);
+    }
+    let weight = |index: usize| -> u64 { clusters[index].iter().map(|&node| weights[node]).sum() };
+    let all: u64 = weights.iter().sum();
+    let share = all.div_ceil(parts as u64);
+    let most = share + share / 5;
+    if clusters.len() < parts || (0..clusters.len()).any(|index| weight(index) > most) {
+        return None;
+    }
+    // Each part grows from a node outwards, leaves first, until it has its share.
+    let mut of_cluster = vec![usize::MAX; clusters.len()];
+    let mut order: Vec<usize> = (0..clusters.len()).collect();
+    order.sort_by_key(|&index| weight(index));
+    let (mut part, mut filled, mut left) = (0, 0, all);
+    let mut reached: VecDeque<usize> = VecDeque::new();
+    let mut seeds = order.into_iter();
+    loop {
+        let Some(index) = reached.pop_front().or_else(|| seeds.next()) else {
+            break;
+        };
+        if of_cluster[index] != usize::MAX {
+            continue;
+        }
+        let own = weight(index);
+        let goal = left.div_ceil((parts - part) as u64);
+        if filled > 0 && filled + own / 2 > goal && part + 1 < parts {
+            left -= filled;
+            (part, filled) = (part + 1, 0);
+            reached.clear();
+        }
+        of_cluster[index] = part;
+        filled += own;
+        for &node in &clusters[index] {
+            for &(other, _) in &near[node] {
+                if of_cluster[cluster[other]] == usize::MAX {
+                    reached.push_back(cluster[other]);
+                }
+            }
+        }
+    }
+    let part: Vec<usize> = (0..nodes).map(|node| of_cluster[cluster[node]]).collect();
+    let mut sums = vec![0; parts];
+    for (node, &part) in part.iter().enumerate() {
+        sums[part] += weights[node];
+    }
+    sums.iter()
+        .all(|sum| (1..=most).contains(sum))
+        .then_some(part)
+}

@@ -12,6 +12,7 @@ demo: build ## two hosts, a switch and a 1 s delay box in exact simulated time
 build:
 	@.ci/setup build
 	cargo build --release --locked -p wireline-cli
+	.ci/strip $(WIRE)
 
 install: build ## the command, the papers' names for it, manual pages and completions, below PREFIX (/usr/local)
 	.ci/install $(WIRE) $(PREFIX)

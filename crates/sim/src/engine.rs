@@ -196,7 +196,7 @@ impl Sim {
 
     /// The time.
     pub fn now(&self) -> Time {
-        let times = self.parts.iter().map(|part| part.air.now);
+        let times = self.parts.iter().map(|part| part.network.now);
         times.max().unwrap_or_default()
     }
 
@@ -237,7 +237,7 @@ impl Sim {
         };
         for part in &mut self.parts {
             part.move_to(now);
-            for sender in &mut part.air.senders {
+            for sender in &mut part.network.senders {
                 sender.settle(now);
             }
         }
@@ -248,20 +248,20 @@ impl Sim {
         let host = |&(part, place): &(usize, usize)| self.parts[part].hosts[place].driver.outcome();
         let mut links = vec![[LinkCounters::default(); 2]; self.links];
         for part in &self.parts {
-            let mut strays = vec![0; part.air.receivers.len()];
-            for stray in &part.air.strays {
-                strays[stray.receiver] += 1;
+            let mut others = vec![0; part.network.receivers.len()];
+            for frame in &part.network.out_of_order {
+                others[frame.receiver] += 1;
             }
-            for (receiver, strays) in part.air.receivers.iter().zip(strays) {
+            for (receiver, others) in part.network.receivers.iter().zip(others) {
                 let counters = &mut links[receiver.lane / 2][receiver.lane % 2];
                 counters.delivered = Some(receiver.landed.packets);
-                counters.in_flight = Some(receiver.flying.len() as u64 + strays);
+                counters.in_flight = Some(receiver.flying.len() as u64 + others);
             }
         }
         for part in &self.parts {
-            for sender in &part.air.senders {
+            for sender in &part.network.senders {
                 let (there, receiver) = sender.to;
-                let lane = self.parts[there].air.receivers[receiver].lane;
+                let lane = self.parts[there].network.receivers[receiver].lane;
                 let counters = &mut links[lane / 2][lane % 2];
                 *counters = LinkCounters {
                     delivered: counters.delivered,

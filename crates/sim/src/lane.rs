@@ -17,7 +17,7 @@ pub(crate) struct Transit {
     /// Frames with wrong bits that were sent before it.
     pub errors: u64,
     /// Whether it is out of its lane's order: held up, or a second copy.
-    pub stray: bool,
+    pub out_of_order: bool,
 }
 
 /// What carries the frames. The usual kind is at hand; the other is behind a pointer.
@@ -147,32 +147,32 @@ pub(crate) struct Receiver {
     pub tapped: bool,
 }
 
-/// A frame out of its lane's order.
-pub(crate) struct Stray {
+/// A frame that is out of its lane's order.
+pub(crate) struct OutOfOrder {
     /// Which receiver's, by its place in its part.
     pub receiver: usize,
-    /// When its node is told, the rank of its lane's strays, and its number: the order.
+    /// When its node is told, the rank of what is out of order in its lane, and its number: the order.
     pub order: (Time, u64, u64),
     pub arrival: Arrival,
 }
 
 // `BinaryHeap` gives the greatest first, so the earliest is the greatest.
-impl Ord for Stray {
-    fn cmp(&self, other: &Stray) -> Ordering {
+impl Ord for OutOfOrder {
+    fn cmp(&self, other: &OutOfOrder) -> Ordering {
         other.order.cmp(&self.order)
     }
 }
 
-impl PartialOrd for Stray {
-    fn partial_cmp(&self, other: &Stray) -> Option<Ordering> {
+impl PartialOrd for OutOfOrder {
+    fn partial_cmp(&self, other: &OutOfOrder) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Stray {
-    fn eq(&self, other: &Stray) -> bool {
+impl PartialEq for OutOfOrder {
+    fn eq(&self, other: &OutOfOrder) -> bool {
         self.order == other.order
     }
 }
 
-impl Eq for Stray {}
+impl Eq for OutOfOrder {}

@@ -174,13 +174,13 @@ impl Shared {
             while let Ok(true) = result {
                 result = part.step(last);
             }
-            let sent = part.air.outboxes.iter().flatten();
+            let sent = part.network.outboxes.iter().flatten();
             let sent = sent.map(|transit| transit.at.as_ps()).min();
             let next = ps(part).min(sent.unwrap_or(u64::MAX));
             write.next[own].store(next, Ordering::Relaxed);
             for (to, mail) in write.mail.iter().enumerate().filter(|(to, _)| *to != own) {
                 let mut mail = mail[own].lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::swap(&mut *mail, &mut part.air.outboxes[to]);
+                std::mem::swap(&mut *mail, &mut part.network.outboxes[to]);
             }
             if result.is_err() {
                 write.failed.store(true, Ordering::Relaxed);

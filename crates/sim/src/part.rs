@@ -6,7 +6,7 @@
 
 use crate::SimError;
 use crate::event_queue::{Due, EventQueue};
-use crate::lane::{Arrival, Passage, Receiver, Sender, Stray, Transit};
+use crate::lane::{Arrival, OutOfOrder, Passage, Receiver, Sender, Transit};
 use node::event::{Event, What};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
@@ -46,7 +46,7 @@ pub(crate) struct Part {
     /// Which one it is.
     index: usize,
     pub hosts: Vec<Host>,
-    pub air: Air,
+    pub network: Network,
     /// The next is the last; nodes by their place here.
     changes: Vec<Change>,
     pub taps: Vec<Tap>,
@@ -59,12 +59,12 @@ pub(crate) struct Part {
 }
 
 /// Everything but the nodes: what is on its way, and what happens next.
-pub(crate) struct Air {
+pub(crate) struct Network {
     pub now: Time,
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
-    pub strays: BinaryHeap<Stray>,
-    /// Sources: the strays, the receivers, the nodes' alarms, the changes.
+    pub out_of_order: BinaryHeap<OutOfOrder>,
+    /// Sources: what is out of order, the receivers, the nodes' alarms, the changes.
     queue: EventQueue,
     /// The buffers of all nodes: what a sink gives back, a generator takes.
     pool: Pool,
@@ -75,8 +75,8 @@ pub(crate) struct Air {
     own: usize,
 }
 
-/// The source of all strays; receiver `n` is source `n + 1`, behind those are the alarms, and the changes are last.
-const STRAYS: usize = 0;
+/// The source of all that is out of order; receiver `n` is source `n + 1`, behind those are the alarms, and the changes are last.
+const OUT_OF_ORDER: usize = 0;
 
 impl Part {
     /// Part `index` of so many, with nothing done yet.
@@ -90,12 +90,12 @@ impl Part {
         changes.sort_by_key(|&(at, ..)| std::cmp::Reverse(at));
         let mut part = Part {
             index,
-            air: Air {
+            network: Network {
                 now: Time::ZERO,
                 queue: EventQueue::new(1 + receivers.len() + hosts.len() + 1),
                 senders,
                 receivers,
-                strays: BinaryHeap::new(),
+                out_of_order: BinaryHeap::new(),
                 pool: Pool::default(),
                 outboxes: (0..parts).map(|_| Vec::new()).collect(),
                 numbered: 0,
@@ -110,7 +110,7 @@ impl Part {
             active: 0,
         };
         for (index, host) in part.hosts.iter().enumerate() {
-            part.air.ask_for_wake(index, host);
+            part.network.ask_for_wake(index, host);
         }
         part.plan_change();
         part
@@ -123,7 +123,7 @@ impl Part {
 
     /// When something happens next; `None` when nothing is left to happen.
     pub fn next(&self) -> Option<Time> {
-        self.air.queue.first().map(|(due, _)| due.at)
+        self.network.queue.first().map(|(due, _)| due.at)
     }
 
     /// Lets the next event happen, if there is one up to a time; whether there was.
@@ -131,7 +131,12 @@ impl Part {
     /// # Errors
     /// When time stands still.
     pub fn step(&mut self, until: Time) -> Result<bool, SimError> {
-        let Some((due, source)) = self.air.queue.first().filter(|(due, _)| due.at <= until) else {
+        let Some((due, source)) = self
+            .network
+            .queue
+            .first()
+            .filter(|(due, _)| due.at <= until)
+        else {
             return Ok(false);
         };
         self.move_to(due.at);
@@ -140,7 +145,7 @@ impl Part {
         match self.standing > STUCK {
             true => Err(SimError::Stuck {
                 node: self.hosts[self.active].driver.name().into(),
-                at: self.air.now,
+                at: self.network.now,
             }),
             false => Ok(true),
         }
@@ -148,8 +153,8 @@ impl Part {
 
     /// Moves time on, if that is later than now.
     pub fn move_to(&mut self, time: Time) {
-        if time > self.air.now {
-            (self.air.now, self.standing) = (time, 0);
+        if time > self.network.now {
+            (self.network.now, self.standing) = (time, 0);
         }
     }
 
@@ -160,12 +165,13 @@ impl Part {
 
     /// Takes what another part has sent.
     pub fn take(&mut self, sent: &mut Vec<Transit>) {
-        sent.drain(..).for_each(|transit| self.air.insert(transit));
+        sent.drain(..)
+            .for_each(|transit| self.network.insert(transit));
     }
 
     /// Lets the first event of a source happen.
     fn happen(&mut self, source: usize) {
-        let alarms = 1 + self.air.receivers.len();
+        let alarms = 1 + self.network.receivers.len();
         if source == alarms + self.hosts.len() {
             let (_, host, port, up) = self.changes.pop().expect("due, so there is one");
             self.plan_change();
@@ -176,23 +182,23 @@ impl Part {
         }
         if source >= alarms {
             let host = source - alarms;
-            self.air.queue.set(source, None);
+            self.network.queue.set(source, None);
             self.standing += WAKE;
             self.active = host;
             return self.call(host, |driver, now| driver.wake(now));
         }
-        let (receiver, frame) = self.air.land(source);
+        let (receiver, frame) = self.network.land(source);
         let Receiver {
             lane,
             host,
             port,
             tapped,
             ..
-        } = self.air.receivers[receiver];
+        } = self.network.receivers[receiver];
         if tapped {
             let here = |tap: &&mut Tap| 2 * tap.link + tap.direction.index() == lane;
             for tap in self.taps.iter_mut().filter(here) {
-                (tap.see)(self.air.now, &frame);
+                (tap.see)(self.network.now, &frame);
             }
         }
         self.frames += 1;
@@ -202,22 +208,24 @@ impl Part {
 
     /// Notes when the next link goes down or up.
     fn plan_change(&mut self) {
-        let source = 1 + self.air.receivers.len() + self.hosts.len();
+        let source = 1 + self.network.receivers.len() + self.hosts.len();
         let next = self.changes.last().map(|&(at, ..)| at);
         let rank = CHANGES;
-        self.air.queue.set(source, next.map(|at| Due { at, rank }));
+        self.network
+            .queue
+            .set(source, next.map(|at| Due { at, rank }));
     }
 
     /// Calls a node, and does what it answers.
     fn call(&mut self, index: usize, call: impl FnOnce(&mut Driver, Time)) {
-        let (host, air) = (&mut self.hosts[index], &mut self.air);
+        let (host, network) = (&mut self.hosts[index], &mut self.network);
         let driver = &mut host.driver;
-        std::mem::swap(&mut air.pool, driver.out().pool());
-        if driver.statistics_are_due(air.now) {
-            air.tell_statistics(driver, &host.ports);
+        std::mem::swap(&mut network.pool, driver.out().pool());
+        if driver.statistics_are_due(network.now) {
+            network.tell_statistics(driver, &host.ports);
         }
-        call(driver, air.now);
-        std::mem::swap(&mut air.pool, driver.out().pool());
+        call(driver, network.now);
+        std::mem::swap(&mut network.pool, driver.out().pool());
         let (ports, active) = (&host.ports, &mut self.active);
         driver.hand_on(|Departure { port, when, frame }| {
             *active = index;
@@ -225,21 +233,21 @@ impl Part {
                 None => Err((Refusal::NoSuchPort, frame)),
                 Some(None) => Err((Refusal::NoLink, frame)),
                 Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
-                Some(&Some((sender, _))) if frame.len() > air.senders[sender].longest() => {
+                Some(&Some((sender, _))) if frame.len() > network.senders[sender].longest() => {
                     Err((Refusal::TooLongForBlocks, frame))
                 }
-                Some(&Some((sender, _))) => air.send(sender, when, frame),
+                Some(&Some((sender, _))) => network.send(sender, when, frame),
             };
             sent.map_err(|(refusal, frame)| {
-                air.pool.give(frame);
+                network.pool.give(frame);
                 refusal
             })
         });
-        air.ask_for_wake(index, host);
+        network.ask_for_wake(index, host);
     }
 }
 
-impl Air {
+impl Network {
     /// Tells a node of what it acts by.
     fn tell_statistics(&mut self, driver: &mut Driver, ports: &[Option<(usize, usize)>]) {
         let at = self.now;
@@ -259,11 +267,11 @@ impl Air {
 
     /// Takes the first frame that is due from a source, and tells which receiver's it is.
     fn land(&mut self, source: usize) -> (usize, Frame) {
-        let (receiver, arrival, next) = if source == STRAYS {
-            let Stray {
+        let (receiver, arrival, next) = if source == OUT_OF_ORDER {
+            let OutOfOrder {
                 receiver, arrival, ..
-            } = self.strays.pop().expect("due, so there is one");
-            (receiver, arrival, self.first_stray())
+            } = self.out_of_order.pop().expect("due, so there is one");
+            (receiver, arrival, self.first_out_of_order())
         } else {
             let Receiver { flying, lane, .. } = &mut self.receivers[source - 1];
             let arrival = flying.pop_front().expect("due, so there is one");
@@ -279,8 +287,8 @@ impl Air {
         (receiver, arrival.frame)
     }
 
-    fn first_stray(&self) -> Option<Due> {
-        let first = self.strays.peek()?;
+    fn first_out_of_order(&self) -> Option<Due> {
+        let first = self.out_of_order.peek()?;
         let (at, rank, _) = first.order;
         Some(Due { at, rank })
     }
@@ -306,7 +314,7 @@ impl Air {
         if first_bit + flight.duration == Time::MAX {
             return Err((Refusal::Never, frame));
         }
-        let stray = first_bit != flight.departed + lane.channel().delay;
+        let out_of_order = first_bit != flight.departed + lane.channel().delay;
         let ((part, receiver), errors) = (lane.to, lane.bit_errors());
         let second = flight.duplicate.map(|again| {
             let mut copy = self.pool.take_with(&frame);
@@ -314,15 +322,15 @@ impl Air {
             (copy, again + (told - first_bit))
         });
         frame.set_arrived(first_bit);
-        let first = Some((frame, told, stray));
+        let first = Some((frame, told, out_of_order));
         let second = second.map(|(copy, told)| (copy, told, true));
-        for (frame, at, stray) in first.into_iter().chain(second) {
+        for (frame, at, out_of_order) in first.into_iter().chain(second) {
             let transit = Transit {
                 receiver,
                 at,
                 frame,
                 errors,
-                stray,
+                out_of_order,
             };
             match part == self.own {
                 true => self.insert(transit),
@@ -339,20 +347,20 @@ impl Air {
             at,
             frame,
             errors,
-            stray,
+            out_of_order,
         } = transit;
         let arrival = Arrival { at, frame, errors };
         let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
         let rank = rank_of(*lane);
-        if stray {
+        if out_of_order {
             self.numbered += 1;
-            self.strays.push(Stray {
+            self.out_of_order.push(OutOfOrder {
                 receiver,
                 order: (at, rank + 1, self.numbered),
                 arrival,
             });
-            let first = self.first_stray();
-            self.queue.set(STRAYS, first);
+            let first = self.first_out_of_order();
+            self.queue.set(OUT_OF_ORDER, first);
             return;
         }
         if flying.is_empty() {

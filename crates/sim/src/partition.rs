@@ -127,10 +127,7 @@ fn balanced(
     let (mut part, mut filled, mut left) = (0, 0, all);
     let mut reached: VecDeque<usize> = VecDeque::new();
     let mut seeds = order.into_iter();
-    loop {
-        let Some(index) = reached.pop_front().or_else(|| seeds.next()) else {
-            break;
-        };
+    while let Some(index) = reached.pop_front().or_else(|| seeds.next()) {
         if of_cluster[index] != usize::MAX {
             continue;
         }

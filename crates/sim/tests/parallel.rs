@@ -12,7 +12,7 @@ use sim::{Options, Sim};
 use std::sync::{Arc, Mutex};
 
 /// What one direction of a link delivers: when, and which bytes.
-type Seen = Arc<Mutex<Vec<(Time, Time, Vec<u8>)>>>;
+type Delivered = Vec<(Time, Time, Vec<u8>)>;
 
 /// A ring of switches with hosts, links of all kinds, and boxes between them.
 fn ring(switches: u16, seed: u64) -> Graph {
@@ -79,14 +79,10 @@ fn ring(switches: u16, seed: u64) -> Graph {
 }
 
 /// Runs it with so many threads: how many parts there were, what came of it, and what each link delivered.
-fn run(
-    make: impl Fn() -> Graph,
-    threads: usize,
-) -> (usize, Outcome, Vec<Vec<(Time, Time, Vec<u8>)>>) {
+fn run(make: impl Fn() -> Graph, threads: usize) -> (usize, Outcome, Vec<Delivered>) {
     let graph = make();
-    let seen: Vec<Seen> = (0..2 * graph.links.len())
-        .map(|_| Seen::default())
-        .collect();
+    let seen: Vec<Arc<Mutex<Delivered>>> =
+        (0..2 * graph.links.len()).map(|_| Arc::default()).collect();
     let taps = seen.iter().enumerate().map(|(lane, seen)| {
         let seen = seen.clone();
         Tap {

@@ -97,6 +97,7 @@ impl Driver {
     }
 
     /// What the node has answered, for the world to act on.
+    #[inline]
     pub fn out(&mut self) -> &mut Out {
         &mut self.out
     }
@@ -107,29 +108,36 @@ impl Driver {
     }
 
     /// Gives the node frames that have arrived; the list is empty afterwards.
+    #[inline]
     pub fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>) {
         self.told = self.told.max(now);
         self.node.frames(self.told, port, frames, &mut self.out);
-        for frame in frames.drain(..) {
-            self.out.drop(frame, LEFT);
+        if !frames.is_empty() {
+            give_up(frames, &mut self.out);
         }
     }
 
     /// Gives the node one frame.
+    #[inline]
     pub fn frame(&mut self, now: Time, port: Port, frame: Frame) {
-        let mut single = core::mem::take(&mut self.single);
-        single.push(frame);
-        self.frames(now, port, &mut single);
-        self.single = single;
+        self.told = self.told.max(now);
+        self.single.push(frame);
+        self.node
+            .frames(self.told, port, &mut self.single, &mut self.out);
+        if !self.single.is_empty() {
+            give_up(&mut self.single, &mut self.out);
+        }
     }
 
     /// Wakes the node.
+    #[inline]
     pub fn wake(&mut self, now: Time) {
         self.told = self.told.max(now);
         self.node.wake(self.told, &mut self.out);
     }
 
     /// When the node wants to be woken.
+    #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         self.node.next_wake()
     }
@@ -142,6 +150,7 @@ impl Driver {
 
     /// Whether the statistics that the node has are older than it acts by, so that a world is to tell it of
     /// them; the next ones are due that much later.
+    #[inline]
     pub fn statistics_are_due(&mut self, now: Time) -> bool {
         match self.properties.statistics_age {
             Some(age) if now >= self.due => {
@@ -186,6 +195,14 @@ impl Driver {
                 .map(|(reason, count)| (reason.into(), count))
                 .collect(),
         }
+    }
+}
+
+/// No frame is lost without being counted.
+#[cold]
+fn give_up(frames: &mut Vec<Frame>, out: &mut Out) {
+    for frame in frames.drain(..) {
+        out.drop(frame, LEFT);
     }
 }
 

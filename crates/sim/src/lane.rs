@@ -147,6 +147,16 @@ pub(crate) struct Receiver {
     pub tapped: bool,
 }
 
+impl Receiver {
+    /// Counts a frame that its node is told of.
+    #[inline]
+    pub fn count(&mut self, arrival: &Arrival) {
+        self.landed.packets += 1;
+        self.landed.bytes += arrival.frame.len() as u64;
+        self.landed.errors = self.landed.errors.max(arrival.errors);
+    }
+}
+
 /// A frame that is out of its lane's order.
 pub(crate) struct OutOfOrder {
     /// Which receiver's, by its place in its part.

@@ -54,6 +54,8 @@ pub(crate) struct Part {
     pub events: u64,
     /// How much has happened since time moved.
     standing: u32,
+    /// The frame that a node is being given.
+    lot: Vec<Frame>,
     /// The node that was woken, or has sent something, last: one that makes time stand still, if it does.
     active: usize,
 }
@@ -107,6 +109,7 @@ impl Part {
             frames: 0,
             events: 0,
             standing: 0,
+            lot: Vec::with_capacity(1),
             active: 0,
         };
         for (index, host) in part.hosts.iter().enumerate() {
@@ -122,6 +125,7 @@ impl Part {
     }
 
     /// When something happens next; `None` when nothing is left to happen.
+    #[inline]
     pub fn next(&self) -> Option<Time> {
         self.network.queue.first().map(|(due, _)| due.at)
     }
@@ -130,6 +134,7 @@ impl Part {
     ///
     /// # Errors
     /// When time stands still.
+    #[inline]
     pub fn step(&mut self, until: Time) -> Result<bool, SimError> {
         let Some((due, source)) = self
             .network
@@ -143,15 +148,21 @@ impl Part {
         self.events += 1;
         self.happen(source);
         match self.standing > STUCK {
-            true => Err(SimError::Stuck {
-                node: self.hosts[self.active].driver.name().into(),
-                at: self.network.now,
-            }),
+            true => Err(self.stuck()),
             false => Ok(true),
         }
     }
 
+    #[cold]
+    fn stuck(&self) -> SimError {
+        SimError::Stuck {
+            node: self.hosts[self.active].driver.name().into(),
+            at: self.network.now,
+        }
+    }
+
     /// Moves time on, if that is later than now.
+    #[inline]
     pub fn move_to(&mut self, time: Time) {
         if time > self.network.now {
             (self.network.now, self.standing) = (time, 0);
@@ -165,11 +176,21 @@ impl Part {
 
     /// Takes what another part has sent.
     pub fn take(&mut self, sent: &mut Vec<Transit>) {
-        sent.drain(..)
-            .for_each(|transit| self.network.insert(transit));
+        for transit in sent.drain(..) {
+            let Transit {
+                receiver,
+                at,
+                frame,
+                errors,
+                out_of_order,
+            } = transit;
+            let here = (self.index, receiver);
+            self.network.transmit(here, at, frame, errors, out_of_order);
+        }
     }
 
     /// Lets the first event of a source happen.
+    #[inline]
     fn happen(&mut self, source: usize) {
         let alarms = 1 + self.network.receivers.len();
         if source == alarms + self.hosts.len() {
@@ -187,7 +208,7 @@ impl Part {
             self.active = host;
             return self.call(host, |driver, now| driver.wake(now));
         }
-        let (receiver, frame) = self.network.land(source);
+        let receiver = self.network.land(source, &mut self.lot);
         let Receiver {
             lane,
             host,
@@ -198,12 +219,14 @@ impl Part {
         if tapped {
             let here = |tap: &&mut Tap| 2 * tap.link + tap.direction.index() == lane;
             for tap in self.taps.iter_mut().filter(here) {
-                (tap.see)(self.network.now, &frame);
+                (tap.see)(self.network.now, &self.lot[0]);
             }
         }
         self.frames += 1;
         self.standing += 1;
-        self.call(host, |driver, now| driver.frame(now, port, frame));
+        let mut lot = std::mem::take(&mut self.lot);
+        self.call(host, |driver, now| driver.frames(now, port, &mut lot));
+        self.lot = lot;
     }
 
     /// Notes when the next link goes down or up.
@@ -217,6 +240,7 @@ impl Part {
     }
 
     /// Calls a node, and does what it answers.
+    #[inline]
     fn call(&mut self, index: usize, call: impl FnOnce(&mut Driver, Time)) {
         let (host, network) = (&mut self.hosts[index], &mut self.network);
         let driver = &mut host.driver;
@@ -266,25 +290,26 @@ impl Network {
     }
 
     /// Takes the first frame that is due from a source, and tells which receiver's it is.
-    fn land(&mut self, source: usize) -> (usize, Frame) {
-        let (receiver, arrival, next) = if source == OUT_OF_ORDER {
+    #[inline]
+    fn land(&mut self, source: usize, lot: &mut Vec<Frame>) -> usize {
+        if source == OUT_OF_ORDER {
             let OutOfOrder {
                 receiver, arrival, ..
             } = self.out_of_order.pop().expect("due, so there is one");
-            (receiver, arrival, self.first_out_of_order())
-        } else {
-            let Receiver { flying, lane, .. } = &mut self.receivers[source - 1];
-            let arrival = flying.pop_front().expect("due, so there is one");
-            let rank = rank_of(*lane);
-            let next = flying.front().map(|next| Due { at: next.at, rank });
-            (source - 1, arrival, next)
-        };
+            self.receivers[receiver].count(&arrival);
+            lot.push(arrival.frame);
+            self.queue.set(source, self.first_out_of_order());
+            return receiver;
+        }
+        let receiver = &mut self.receivers[source - 1];
+        let arrival = receiver.flying.pop_front().expect("due, so there is one");
+        receiver.count(&arrival);
+        lot.push(arrival.frame);
+        let rank = rank_of(receiver.lane);
+        let next = receiver.flying.front();
+        let next = next.map(|next| Due { at: next.at, rank });
         self.queue.set(source, next);
-        let landed = &mut self.receivers[receiver].landed;
-        landed.packets += 1;
-        landed.bytes += arrival.frame.len() as u64;
-        landed.errors = landed.errors.max(arrival.errors);
-        (receiver, arrival.frame)
+        source - 1
     }
 
     fn first_out_of_order(&self) -> Option<Due> {
@@ -316,57 +341,58 @@ impl Network {
         }
         let out_of_order = first_bit != flight.departed + lane.channel().delay;
         let ((part, receiver), errors) = (lane.to, lane.bit_errors());
-        let second = flight.duplicate.map(|again| {
+        let mut second = None;
+        if let Some(again) = flight.duplicate {
             let mut copy = self.pool.take_with(&frame);
             copy.set_arrived(again);
-            (copy, again + (told - first_bit))
-        });
+            second = Some((again + (told - first_bit), copy));
+        }
         frame.set_arrived(first_bit);
-        let first = Some((frame, told, out_of_order));
-        let second = second.map(|(copy, told)| (copy, told, true));
-        for (frame, at, out_of_order) in first.into_iter().chain(second) {
-            let transit = Transit {
+        self.transmit((part, receiver), told, frame, errors, out_of_order);
+        if let Some((told, copy)) = second {
+            self.transmit((part, receiver), told, copy, errors, true);
+        }
+        Ok(())
+    }
+
+    /// A frame is on its way to a receiver, of which it may be out of order.
+    #[inline]
+    fn transmit(
+        &mut self,
+        (part, receiver): (usize, usize),
+        at: Time,
+        frame: Frame,
+        errors: u64,
+        out_of_order: bool,
+    ) {
+        if part != self.own {
+            self.outboxes[part].push(Transit {
                 receiver,
                 at,
                 frame,
                 errors,
                 out_of_order,
-            };
-            match part == self.own {
-                true => self.insert(transit),
-                false => self.outboxes[part].push(transit),
-            }
-        }
-        Ok(())
-    }
-
-    /// A frame is on its way to a receiver here.
-    fn insert(&mut self, transit: Transit) {
-        let Transit {
-            receiver,
-            at,
-            frame,
-            errors,
-            out_of_order,
-        } = transit;
-        let arrival = Arrival { at, frame, errors };
-        let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
-        let rank = rank_of(*lane);
-        if out_of_order {
-            self.numbered += 1;
-            self.out_of_order.push(OutOfOrder {
-                receiver,
-                order: (at, rank + 1, self.numbered),
-                arrival,
             });
-            let first = self.first_out_of_order();
-            self.queue.set(OUT_OF_ORDER, first);
             return;
         }
-        if flying.is_empty() {
-            self.queue.set(1 + receiver, Some(Due { at, rank }));
+        let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
+        let rank = rank_of(*lane);
+        let arrival = Arrival { at, frame, errors };
+        if !out_of_order {
+            if flying.is_empty() {
+                self.queue.set(1 + receiver, Some(Due { at, rank }));
+            }
+            flying.push_back(arrival);
+            return;
         }
-        flying.push_back(arrival);
+        self.numbered += 1;
+        self.out_of_order.push(OutOfOrder {
+            receiver,
+            order: (at, rank + 1, self.numbered),
+            arrival,
+        });
+        let first = self.first_out_of_order();
+        self.queue.set(OUT_OF_ORDER, first);
     }
 
     /// Notes when a node wants to be woken.

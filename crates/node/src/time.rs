@@ -244,17 +244,24 @@ impl fmt::Display for Rate {
 
 impl FromStr for Rate {
     type Err = QuantityError;
-    /// Reads `10 Gb/s`, `100Mbit/s`, `1.5G`, `64 kb/s`, `9600 b/s`.
+    /// Reads `10 Gb/s`, `100Mbit/s`, `3gbit` as tc has it, `3Gbps`, `1.5G`, `9600 b/s`. A number of anything else a second,
+    /// such as `100/s` or `1 MB/s`, is an error.
     fn from_str(text: &str) -> Result<Rate, QuantityError> {
         let scale = |unit: &str| {
-            let prefix = unit.trim_end_matches("/s").trim_end_matches("ps");
-            match prefix.trim_end_matches("bit").trim_end_matches('b') {
+            let unknown = Err(QuantityError::Unit("b/s, kb/s, Mb/s, Gb/s, Tb/s"));
+            let a_second = unit.strip_suffix("/s").or(unit.strip_suffix("ps"));
+            let bits = a_second.unwrap_or(unit);
+            let prefix = bits.strip_suffix("bit").or(bits.strip_suffix('b'));
+            if a_second.is_some() && prefix.is_none() {
+                return unknown;
+            }
+            match prefix.unwrap_or(bits) {
                 "" => Ok(1),
                 "k" | "K" => Ok(1_000),
-                "M" => Ok(1_000_000),
-                "G" => Ok(1_000_000_000),
-                "T" => Ok(SECOND),
-                _ => Err(QuantityError::Unit("b/s, kb/s, Mb/s, Gb/s, Tb/s")),
+                "m" | "M" => Ok(1_000_000),
+                "g" | "G" => Ok(1_000_000_000),
+                "t" | "T" => Ok(SECOND),
+                _ => unknown,
             }
         };
         let range = "a rate is at least 1 b/s, in whole bits a second; leave it out for a link that takes no time";
@@ -267,6 +274,27 @@ impl FromStr for Rate {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    #[test]
+    fn a_rate_is_bits_a_second_in_the_words_of_all() {
+        for same in [
+            "3Gb/s",
+            "3 Gbit/s",
+            "3gbit",
+            "3Gbps",
+            "3G",
+            "3000 mbit",
+            "3000000000",
+        ] {
+            let rate = Rate::from_bits_per_second(3_000_000_000);
+            assert_eq!(same.parse().ok(), rate, "{same}");
+        }
+        for other in [
+            "100/s", "100 pps", "1 MB/s", "1MBps", "1 /s", "3 bits", "3Gb/s/s",
+        ] {
+            assert!(other.parse::<Rate>().is_err(), "{other}");
+        }
+    }
 
     #[test]
     fn times_read_back_as_they_are_shown() {

@@ -11,7 +11,7 @@ demo: build ## two hosts, a switch and a 1 s delay box in exact simulated time
 
 build:
 	@.ci/setup build
-	cargo build --release --locked -p wireline-cli
+	.ci/build --release -p wireline-cli
 	.ci/strip $(WIRE)
 
 install: build ## the command, the papers' names for it, manual pages and completions, below PREFIX (/usr/local)
@@ -22,13 +22,13 @@ test: ## every check and every test
 	$(MAKE) --no-print-directory check
 	.ci/test
 	.ci/examples target/debug
-	FUZZ_RUNS=20000 .ci/fuzz
 
 check: ## format, lint, purity, licences and bans, documentation
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	.ci/purity
+	.ci/circles
 	.ci/licences
 	.ci/links
 

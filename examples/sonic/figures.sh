@@ -27,7 +27,7 @@ rates packing 'Check sums: batching and packing (SoNIC figure 4.4)' --log y pack
 bench crc
 rates crc 'Check sums by three algorithms (SoNIC figure 4.5)' --log y crc -o "$out/sonic-4-5.$kind"
 bench throughput
-rates throughput 'Generator and capturer, one core each (SoNIC figure 4.6)' --y-range 0:50 throughput -o "$out/sonic-4-6.$kind"
+rates throughput 'Generator and capturer, one core each (SoNIC figure 4.6)' --y-range 0:60 throughput -o "$out/sonic-4-6.$kind"
 
 # Nanoseconds between neighbours: of a table, and of lines with stamps in ps.
 delays() { awk '!/#/ { if (n++) printf "%.4f\n", ($2 - last) / 1000; last = $2 }'; }
@@ -41,7 +41,7 @@ wire gen $size --idles 170 | wire phy encode | wire phy decode --table | delays 
 wire gen $size --idles 14 --pattern 'train(7, every 9497.6ns)' --tick 100ps | wire phy encode --tick 100ps |
     wire phy decode --table | delays >trains
 wire plot --kind cdf idles ticks trains --label 'idles set: 170 each' --label 'departures in ticks of 8 ns' \
-    --label 'trains of 7 behind 14 idles, as a card sends' --x-name 'inter-packet delay [ns]' --x-range 1200:2200 \
+    --label 'trains of 7 behind 14 idles, as a card sends' --x-name 'inter-packet delay [ns]' --y-name 'share of packets' --x-range 1200:2200 \
     --title 'Generation at 9 Gb/s, frames of 1518 B (SoNIC figure 4.7)' -o "$out/sonic-4-7.$kind"
 
 # Stamps of one and the same stream.
@@ -63,7 +63,7 @@ if [ "$(id -u)" = 0 ] && name=sonic-$$ && ip netns add "$name" 2>/dev/null; then
 else
     echo "figures: 4.8 without its live curve, which needs root" >&2
 fi
-wire plot --kind cdf "${curves[@]}" "${labels[@]}" --x-name 'inter-packet delay [ns]' --log x --x-range 500:1000000 \
+wire plot --kind cdf "${curves[@]}" "${labels[@]}" --x-name 'inter-packet delay [ns]' --y-name 'share of packets' --log x --x-range 500:1000000 \
     --title 'Stamping at 9 Gb/s, frames of 1518 B (SoNIC figure 4.8)' -o "$out/sonic-4-8.$kind"
 
 cp "$here/lab.toml" .
@@ -72,8 +72,8 @@ for place in behind-cut behind-store; do
 done
 wire lab lab.toml >&2
 for place in capturer behind-cut behind-store; do
-    wire cat out/$place.pcapng --tick 1ps | lines >$place
+    wire undump --words --tick 1ps out/$place.pcapng | lines >$place
 done
 wire plot --kind cdf capturer behind-cut behind-store --label 'as sent' --label 'cut-through' --label store-and-forward \
-    --x-name 'inter-packet delay [ns]' --x-range 800:2000 --title 'Behind two switches (SoNIC figure 4.9)' -o "$out/sonic-4-9.$kind"
+    --x-name 'inter-packet delay [ns]' --y-name 'share of packets' --x-range 800:2000 --title 'Behind two switches (SoNIC figure 4.9)' -o "$out/sonic-4-9.$kind"
 ls -l "$out"/sonic-4-*

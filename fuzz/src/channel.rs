@@ -28,7 +28,11 @@ pub fn target(data: &[u8]) {
             _ => Kind::Data,
         };
         // Mostly what is due, else nothing would ever be read.
-        let off = if offset < 240 { 0 } else { u32::from(offset - 239) };
+        let off = if offset < 240 {
+            0
+        } else {
+            u32::from(offset - 239)
+        };
         let segment = Segment {
             kind,
             connection: place as u32,

@@ -2,7 +2,7 @@
 //! is, it compiles or has errors with places inside it, and what compiles twice compiles to the same.
 
 use p4::compile::{Options, compile};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 
 const PROGRAMS: &[&str] = &[
     include_str!("../../testdata/p4/arithmetic.p4"),
@@ -21,18 +21,100 @@ const PROGRAMS: &[&str] = &[
 ];
 
 const WORDS: &[&str] = &[
-    "0", "1", "-1", "8w255", "4s3", "65536", "99999999999", "true", "_", "...", "default", "{}", "{#}", "error", "this",
-    "in", "out", "inout", "bit<8>", "int<7>", "bit<0>", "varbit<32>", "int", "bool", "string", "void", "tuple<bit<8>>",
-    "list<int>", "H", "T", "hdr", "meta", "x", "start", "accept", "apply", "exit", "return", "break", "continue", "const",
-    "header", "struct", "header_union", "enum", "typedef", "type", "extern", "package", "parser", "control", "table", "action",
-    "key", "entries", "state", "transition", "select", "switch", "if", "else", "for", "(", ")", "{", "}", "[", "]", "<", ">", ";", ":",
-    ",", ".", "=", "==", "&&&", "..", "++", "/", "%", "<<", ">>", "|+|", "@name(\"x\")", "@optional", "@tableonly", "@defaultonly",
+    "0",
+    "1",
+    "-1",
+    "8w255",
+    "4s3",
+    "65536",
+    "99999999999",
+    "true",
+    "_",
+    "...",
+    "default",
+    "{}",
+    "{#}",
+    "error",
+    "this",
+    "in",
+    "out",
+    "inout",
+    "bit<8>",
+    "int<7>",
+    "bit<0>",
+    "varbit<32>",
+    "int",
+    "bool",
+    "string",
+    "void",
+    "tuple<bit<8>>",
+    "list<int>",
+    "H",
+    "T",
+    "hdr",
+    "meta",
+    "x",
+    "start",
+    "accept",
+    "apply",
+    "exit",
+    "return",
+    "break",
+    "continue",
+    "const",
+    "header",
+    "struct",
+    "header_union",
+    "enum",
+    "typedef",
+    "type",
+    "extern",
+    "package",
+    "parser",
+    "control",
+    "table",
+    "action",
+    "key",
+    "entries",
+    "state",
+    "transition",
+    "select",
+    "switch",
+    "if",
+    "else",
+    "for",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "<",
+    ">",
+    ";",
+    ":",
+    ",",
+    ".",
+    "=",
+    "==",
+    "&&&",
+    "..",
+    "++",
+    "/",
+    "%",
+    "<<",
+    ">>",
+    "|+|",
+    "@name(\"x\")",
+    "@optional",
+    "@tableonly",
+    "@defaultonly",
 ];
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = match name {
             "data.p4i" => Some(include_str!("../../testdata/p4/data.p4i")),
             "rest.p4i" => Some(include_str!("../../testdata/p4/rest.p4i")),
@@ -70,7 +152,8 @@ fn edited(program: &str, edits: &[u8]) -> String {
         let length = if word(first) {
             rest.find(|c| !word(c)).unwrap_or(rest.len())
         } else if first.is_whitespace() {
-            rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len())
+            rest.find(|c: char| !c.is_whitespace())
+                .unwrap_or(rest.len())
         } else {
             first.len_utf8()
         };

@@ -1,8 +1,8 @@
 //! Covert bits: any bits at all do no harm, and what is said is heard, behind any noise and either way up.
 
+use node::Time;
 use nodes::covert::code::{CHUNK, LONGEST, Receiver, Sender};
 use nodes::covert::{Config, Demodulator};
-use node::Time;
 
 /// The first byte says how many of the rest are noise; behind them is a message.
 pub fn target(data: &[u8]) {
@@ -11,7 +11,9 @@ pub fn target(data: &[u8]) {
     };
     let (noise, message) = rest.split_at(usize::from(first).min(rest.len()));
     let mut receiver = Receiver::default();
-    let bits = noise.iter().flat_map(|byte| (0..8).map(move |n| byte >> n & 1 == 1));
+    let bits = noise
+        .iter()
+        .flat_map(|byte| (0..8).map(move |n| byte >> n & 1 == 1));
     let mut taken = 0;
     for bit in bits {
         taken += 1;
@@ -34,7 +36,9 @@ pub fn target(data: &[u8]) {
 
     let mut demodulator = Demodulator::new(&Config::default()).expect("defaults are good");
     for frame in rest.chunks_exact(10) {
-        let time = frame[..8].iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
+        let time = frame[..8]
+            .iter()
+            .fold(0, |time, &byte| time << 8 | u64::from(byte));
         let len = usize::from(frame[8]) << 8 | usize::from(frame[9]);
         demodulator.frame(Time::from_ps(time), len);
     }

@@ -5,18 +5,31 @@ use node::{Frame, Node, Out, Port, Time};
 use nodes::delay::{Config, Delay, Spec};
 
 pub fn target(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     let mut spec = match text.parse::<Spec>() {
         Ok(spec) => spec,
         Err(error) => {
-            assert!(error.span.end <= error.text.len() && error.text.get(error.span.clone()).is_some());
+            assert!(
+                error.span.end <= error.text.len() && error.text.get(error.span.clone()).is_some()
+            );
             assert!(!error.to_string().is_empty() && !error.marked().is_empty());
             return;
         }
     };
-    assert_eq!(spec.to_string().parse::<Spec>().as_ref(), Ok(&spec), "{spec}");
-    spec.load(&mut |_| Ok("1".to_owned())).or_else(|_| spec.load(&mut |_| Ok("1ms".to_owned()))).expect("a good file");
-    let config = Config { forth: spec, back: None };
+    assert_eq!(
+        spec.to_string().parse::<Spec>().as_ref(),
+        Ok(&spec),
+        "{spec}"
+    );
+    spec.load(&mut |_| Ok::<_, String>("1".to_owned()))
+        .or_else(|_| spec.load(&mut |_| Ok::<_, String>("1ms".to_owned())))
+        .expect("a good file");
+    let config = Config {
+        forth: spec,
+        back: None,
+    };
     let mut node = Delay::new(config).expect("every file is read");
     let mut out = Out::default();
     let mut sent = 0;

@@ -1,12 +1,13 @@
 //! What the kernel says by rtnetlink, as datagrams.
 
-use live::facts::message;
+use live::netlink::{HEADER, messages};
+use live::statistics::message;
 
 pub fn target(data: &[u8]) {
     let mut bytes = 0;
-    for message in message::messages(data) {
-        bytes += message::HEADER + message.body.len();
-        message::code(message.body);
+    for message in messages(data) {
+        bytes += HEADER + message.body.len();
+        message.code();
         if let Some(link) = message::link(message.body) {
             assert!(!link.name.contains(&0));
         }

@@ -1,17 +1,12 @@
 //! What the kernel says by netlink of packets in its queues; and packets that are cut, or whose senders are told.
 
-use live::hook::message::{self, Told};
-use live::hook::packets;
+use live::nfqueue::message::{self, Incoming};
+use live::nfqueue::packets;
 
 pub fn target(data: &[u8]) {
-    let mut at = 0;
-    while let Some((told, next)) = message::read(data, at) {
-        if let Told::Packet(packet) = told {
-            assert!(packet.start <= packet.end && packet.end <= data.len());
-            ip(packet.protocol, &data[packet.start..packet.end]);
-        }
-        assert!(next >= at + 16);
-        at = next;
+    if let Some(Incoming::Packet(packet)) = message::read(data) {
+        assert!(packet.start <= packet.end && packet.end <= data.len());
+        ip(packet.protocol, &data[packet.start..packet.end]);
     }
     for protocol in [packets::IPV4, packets::IPV6] {
         ip(protocol, data);

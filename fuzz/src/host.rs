@@ -114,7 +114,9 @@ impl World {
 
     fn give(&mut self, side: usize, mut frame: Frame) {
         frame.set_arrived(self.now);
-        self.call(side, |host, now, out| host.frames(now, Port(0), &mut vec![frame], out));
+        self.call(side, |host, now, out| {
+            host.frames(now, Port(0), &mut vec![frame], out)
+        });
     }
 
     fn pass(&mut self, time: Time) {

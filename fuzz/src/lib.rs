@@ -1,20 +1,28 @@
 //! One function for each decoder: arbitrary bytes must not make it panic, hang or grow without bound.
 //!
 //! A target asserts what holds for every input (what is read writes back the same), not only that nothing panics.
+//! libFuzzer calls them (`make fuzz`), and so do the tests, on the corpus and what is near it.
 //! Add a target: a module with `pub fn target(data: &[u8])`, and a line in [`TARGETS`].
+
+#![forbid(unsafe_code)]
 
 mod bpf;
 mod capture;
 mod channel;
 mod checker;
 mod covert;
+mod craft;
 mod delay_spec;
+mod dissect;
+mod dtp;
 mod facts;
 mod flow;
 mod headers;
+mod hexdump;
 mod hook;
 mod host;
 mod lab_file;
+mod layers;
 mod line;
 mod mount;
 mod nodes_alone;
@@ -30,10 +38,12 @@ mod pipelines;
 mod probe;
 mod profile;
 mod programs;
+mod ptp_messages;
 mod record;
 mod relay_compress;
 mod relay_encapsulation;
 mod relays;
+mod repair;
 mod snmp;
 mod stf;
 mod word;
@@ -48,13 +58,18 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("channel", channel::target),
     ("checker", checker::target),
     ("covert", covert::target),
+    ("craft", craft::target),
     ("delay", delay_spec::target),
+    ("dissect", dissect::target),
+    ("dtp", dtp::target),
     ("facts", facts::target),
     ("flow", flow::target),
     ("headers", headers::target),
+    ("hexdump", hexdump::target),
     ("hook", hook::target),
     ("host", host::target),
     ("lab", lab_file::target),
+    ("layers", layers::target),
     ("line", line::target),
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
@@ -70,10 +85,12 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("probe", probe::target),
     ("profile", profile::target),
     ("programs", programs::target),
+    ("ptp", ptp_messages::target),
     ("record", record::target),
     ("relay_compress", relay_compress::target),
     ("relay_encapsulation", relay_encapsulation::target),
     ("relays", relays::target),
+    ("repair", repair::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
     ("word", word::target),

@@ -1,7 +1,7 @@
 //! A mount: the kernel's requests, and what is written to a port's file.
 
-use live::mount::protocol;
-use live::mount::writer::{Fault, Got, Taker, Writer};
+use live::world::mount::protocol;
+use live::world::mount::writer::{Fault, Got, Taker, Writer};
 use packet::Departure;
 
 /// Keeps what a writer finds; has room for one packet less often than not.
@@ -34,7 +34,10 @@ impl Taker for Kept {
 }
 
 fn written(mut writer: Writer, data: &[u8], piece: usize, refuse: usize) -> Kept {
-    let mut kept = Kept { refuse, ..Kept::default() };
+    let mut kept = Kept {
+        refuse,
+        ..Kept::default()
+    };
     for mut piece in data.chunks(piece) {
         while let Got::Full(taken) = writer.write(piece, &mut kept) {
             piece = &piece[taken..];
@@ -50,7 +53,11 @@ pub fn target(data: &[u8]) {
     let Some((&first, data)) = data.split_first() else {
         return;
     };
-    let make = if first & 1 == 0 { Writer::of_lines } else { Writer::of_records };
+    let make = if first & 1 == 0 {
+        Writer::of_lines
+    } else {
+        Writer::of_records
+    };
     let whole = written(make(), data, data.len().max(1), 0);
     let cut = written(make(), data, usize::from(first >> 1) + 1, 2);
     assert_eq!(whole.packets, cut.packets);

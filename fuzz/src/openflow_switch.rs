@@ -57,9 +57,16 @@ impl Bench {
     /// A frame of the control connection.
     fn segment(&mut self, control: usize, kind: Kind, count: u32, bytes: &[u8]) {
         let mut frame = Vec::new();
-        Segment { kind, connection: 0, count, bytes }.write(&mut frame);
+        Segment {
+            kind,
+            connection: 0,
+            count,
+            bytes,
+        }
+        .write(&mut frame);
         let port = Port(PORTS + control as u16);
-        self.switch.frames(self.now, port, &mut vec![Frame::new(&frame)], &mut self.out);
+        self.switch
+            .frames(self.now, port, &mut vec![Frame::new(&frame)], &mut self.out);
         self.settle();
     }
 
@@ -87,7 +94,8 @@ impl Bench {
                     self.told += segment.bytes.len();
                     assert!(self.told < MOST_TOLD);
                     self.stream[control].extend(segment.bytes);
-                    self.taken[control] = self.taken[control].wrapping_add(segment.bytes.len() as u32);
+                    self.taken[control] =
+                        self.taken[control].wrapping_add(segment.bytes.len() as u32);
                     self.read(control);
                 }
                 Kind::Acknowledge => {}
@@ -159,12 +167,23 @@ pub fn target(data: &[u8]) {
         match what % 8 {
             0 => bench.pass(Time::from_ms(u64::from(byte) * 40)),
             1 => {
-                let (at, port, what) = (bench.now, Port(u16::from(byte % 8)), What::Link(byte >= 128));
-                bench.switch.event(at, &Event { at, port, what }, &mut bench.out);
+                let (at, port, what) = (
+                    bench.now,
+                    Port(u16::from(byte % 8)),
+                    What::Link(byte >= 128),
+                );
+                bench
+                    .switch
+                    .event(at, &Event { at, port, what }, &mut bench.out);
             }
             2 | 3 => {
                 let port = Port(u16::from(byte) % PORTS);
-                bench.switch.frames(bench.now, port, &mut vec![Frame::new(bytes)], &mut bench.out);
+                bench.switch.frames(
+                    bench.now,
+                    port,
+                    &mut vec![Frame::new(bytes)],
+                    &mut bench.out,
+                );
             }
             // The far end takes what it got.
             4 => {

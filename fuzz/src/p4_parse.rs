@@ -3,12 +3,12 @@
 use p4::ast::Program;
 use p4::diagnostic::Diagnostics;
 use p4::preprocess::{Options, preprocess};
-use p4::source::{Includes, Sources};
+use p4::source::{IncludeError, Includes, Sources};
 
 struct Nothing;
 
 impl Includes for Nothing {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or("there is no such file")?;
         Ok((format!("<{name}>"), text.into()))
     }
@@ -17,7 +17,14 @@ impl Includes for Nothing {
 fn read(text: &str) -> (Program, bool, Sources) {
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
     let options = Options::default();
-    let tokens = preprocess("fuzz", text, &mut Nothing, &options, &mut sources, &mut diagnostics);
+    let tokens = preprocess(
+        "fuzz",
+        text,
+        &mut Nothing,
+        &options,
+        &mut sources,
+        &mut diagnostics,
+    );
     let program = p4::parse::parse(&tokens, &sources, &mut diagnostics);
     (program, !diagnostics.failed(), sources)
 }

@@ -1,7 +1,7 @@
 //! P4Runtime's requests: decoded, written, read back. What is accepted can be read, in words and as messages, and what is read can be written again.
 
 use p4::compile::{Options, compile};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use p4runtime::Pipeline;
 use p4runtime::messages::runtime::{
     self as pb, ReadRequest, StreamMessageRequest, WriteRequest, entity::Entity, update::Type,
@@ -25,7 +25,7 @@ static CHECKED: LazyLock<(p4::check::Checked, Arc<p4::ir::Program>)> = LazyLock:
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or_else(|| format!("there is no {name}"))?;
         Ok((name.to_owned(), text.to_owned()))
     }

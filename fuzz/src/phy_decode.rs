@@ -25,11 +25,9 @@ pub fn target(data: &[u8]) {
     for bytes in data.chunks_exact(9) {
         let payload = u64::from_le_bytes(bytes[1..].try_into().expect("eight bytes"));
         let block = Block::new(bytes[0] & 3, payload);
-        if let Some(block) = block {
-            if let Some(characters) = block.decode() {
-                let encoded = characters.encode().expect("what a block decodes to");
-                assert_eq!(encoded.decode(), Some(characters));
-            }
+        if let Some(characters) = block.and_then(|block| block.decode()) {
+            let encoded = characters.encode().expect("what a block decodes to");
+            assert_eq!(encoded.decode(), Some(characters));
         }
         at += u64::from(bytes[0] >> 2) * Stamp::BLOCK;
         decoder.block(Stamp(at), block, &mut each);

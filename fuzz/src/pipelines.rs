@@ -3,7 +3,7 @@
 
 use p4::compile::{Options, compile};
 use p4::ir::Program;
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::environment::Environment;
 use pipeline::interpreter::Interpreter;
@@ -37,7 +37,7 @@ pub(crate) fn compiled(texts: &[&str]) -> Vec<Arc<Program>> {
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = match name {
             "data.p4i" => Some(include_str!("../../testdata/p4/data.p4i")),
             "rest.p4i" => Some(include_str!("../../testdata/p4/rest.p4i")),
@@ -77,7 +77,8 @@ fn run(program: &Arc<Program>, packets: &[(u32, &[u8])], traced: bool) -> Collec
         passes: 64,
         ..Config::default()
     };
-    let mut pipeline = Pipeline::new(&environment, engine, &config).expect("its architecture is known");
+    let mut pipeline =
+        Pipeline::new(&environment, engine, &config).expect("its architecture is known");
     pipeline.set_trace(traced).expect("its externs are known");
     let mut out = Collected::default();
     for (port, bytes) in packets {

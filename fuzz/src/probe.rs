@@ -1,6 +1,6 @@
 //! Probes: what a frame is said to carry is what stands in it.
 
-use nodes::probe;
+use measure::probe;
 
 pub fn target(data: &[u8]) {
     if let Some(found) = probe::parse(data) {

@@ -1,9 +1,9 @@
 //! Profiles and comparisons: any frames at any times. Records of a stamp's change and a frame, in turn
 //! before and behind.
 
+use measure::compare::{self, Comparison, Side};
+use measure::profile::{self, MOST_WINDOWS, Profile, SAMPLES};
 use node::{Rate, Time};
-use nodes::compare::{self, Comparison, Side};
-use nodes::profile::{self, MOST_WINDOWS, Profile, SAMPLES};
 
 pub fn target(data: &[u8]) {
     let config = profile::Config {

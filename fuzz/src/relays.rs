@@ -17,7 +17,7 @@ fn all() -> Vec<Box<dyn Node>> {
     };
     let by_wait = paths::Config {
         paths: 3,
-        by: paths::By::Wait,
+        by: paths::Selection::Wait,
         flows: 16,
         ..Default::default()
     };

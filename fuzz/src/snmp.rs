@@ -1,6 +1,6 @@
 //! Answers of SNMP.
 
-use openflow::snmp::{Ask, Oid, request, response};
+use openflow::snmp::{Oid, PduType, request, response};
 
 /// What is read has values and names; names are written as they were read.
 pub fn target(data: &[u8]) {
@@ -12,6 +12,6 @@ pub fn target(data: &[u8]) {
         assert_eq!(name.to_string().parse::<Oid>(), Ok(name.clone()));
     }
     let mut out = Vec::new();
-    request(Ask::GetNext, "public", answer.id, &names, &mut out);
+    request(PduType::GetNext, "public", answer.id, &names, &mut out);
     assert!(response(&out).is_err(), "a request is no answer");
 }

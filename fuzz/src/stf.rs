@@ -48,7 +48,8 @@ pub fn target(data: &[u8]) {
         passes: 64,
         ..Config::default()
     };
-    let mut pipeline = Pipeline::new(&environment, engine, &config).expect("its architecture is known");
+    let mut pipeline =
+        Pipeline::new(&environment, engine, &config).expect("its architecture is known");
     let outcome = stf::run(&script, &mut pipeline);
     for finding in outcome.failures {
         assert!(finding.line <= lines && !finding.message.is_empty());

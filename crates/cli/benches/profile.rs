@@ -90,7 +90,7 @@ fn capture(packets: u64, size: usize, later: u128) -> Vec<u8> {
     let mut frame = vec![0u8; size];
     frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 64, 0, 64, 17]);
     frame[34..42].copy_from_slice(&[192, 0, 0, 9, 0, 26, 0, 0]);
-    frame[42..44].copy_from_slice(&nodes::probe::MAGIC.to_be_bytes());
+    frame[42..44].copy_from_slice(&measure::probe::MAGIC.to_be_bytes());
     let apart = (size as u128 + 24) * 800;
     for n in 0..packets {
         frame[46..52].copy_from_slice(&n.to_be_bytes()[2..]);

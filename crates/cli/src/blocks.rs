@@ -28,7 +28,6 @@ pub struct Blocks<R = Stream> {
 /// Lines, each with its newline.
 #[derive(Clone, Copy)]
 pub struct Block<'a> {
-    /// The text.
     pub text: &'a [u8],
     /// The number of the first line, from 1.
     pub line: u64,

@@ -16,11 +16,11 @@ pub struct Complaints {
     lenient: bool,
     quiet: bool,
     endless: bool,
-    so_far: Arc<SoFar>,
+    counts: Arc<Counts>,
 }
 
 #[derive(Default)]
-struct SoFar {
+struct Counts {
     skipped: AtomicU64,
     lost: AtomicU64,
     stopped: AtomicBool,
@@ -52,7 +52,7 @@ impl Leniency {
             lenient: self.lenient,
             quiet: false,
             endless: false,
-            so_far: Arc::default(),
+            counts: Arc::default(),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Complaints {
 
     /// Tells what is wrong at `place`, and counts it.
     pub fn tell(&self, place: impl Display, reason: impl Display) {
-        let count = self.so_far.skipped.fetch_add(1, Ordering::Relaxed) + 1;
+        let count = self.counts.skipped.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= TOLD && !self.quiet {
             eprintln!("wire: {place}: {reason}");
             if count == TOLD {
@@ -128,29 +128,29 @@ impl Complaints {
     /// Tells of so many packets that were lost, or are not what they were; of none, nothing.
     pub fn lost(&self, packets: u64, what: impl Display) {
         if packets > 0 {
-            self.so_far.lost.fetch_add(packets, Ordering::Relaxed);
+            self.counts.lost.fetch_add(packets, Ordering::Relaxed);
             self.note(what);
         }
     }
 
     /// A signal ended the input before its end.
     pub fn stopped(&self) {
-        self.so_far.stopped.store(true, Ordering::Relaxed);
+        self.counts.stopped.store(true, Ordering::Relaxed);
     }
 
     /// How many packets and lines were skipped.
     pub fn skipped(&self) -> u64 {
-        self.so_far.skipped.load(Ordering::Relaxed)
+        self.counts.skipped.load(Ordering::Relaxed)
     }
 
     /// Says how many were skipped, if any were; and the verdict on the input.
     #[must_use]
     pub fn finish(&self) -> Verdict {
-        let (skipped, lost) = (self.skipped(), self.so_far.lost.load(Ordering::Relaxed));
+        let (skipped, lost) = (self.skipped(), self.counts.lost.load(Ordering::Relaxed));
         if skipped > 0 {
             self.note(format_args!("{skipped} bad packets or lines were skipped"));
         }
-        if self.so_far.stopped.load(Ordering::Relaxed) && !self.endless {
+        if self.counts.stopped.load(Ordering::Relaxed) && !self.endless {
             return Verdict::Stopped;
         }
         match skipped + lost {

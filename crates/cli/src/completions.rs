@@ -2,7 +2,9 @@
 
 use crate::{Verdict, Wire, output};
 use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
+use lab::Registry;
 
 /// Print completions for a shell
 #[derive(clap::Args)]
@@ -14,14 +16,116 @@ pub struct Completions {
     shell: Shell,
 }
 
+/// Where a kind of node is wanted.
+const KINDS: [(&[&str], &str); 4] = [
+    (&["run"], "node"),
+    (&["nodes"], "kind"),
+    (&["relay", "run"], "node"),
+    (&["relay", "bench"], "node"),
+];
+
+/// The command line with the kinds that there are as values of an argument, for completion alone: a wrong one has a better message
+/// from the registry.
+fn with_kinds(
+    command: clap::Command,
+    path: &[&str],
+    argument: &str,
+    registry: &Registry,
+) -> clap::Command {
+    match path {
+        [] => command.mut_arg(argument, |arg| {
+            // The command line wants names that last; this command ends with them.
+            let kinds = registry.tell().map(|(name, _)| &*name.to_owned().leak());
+            arg.value_parser(PossibleValuesParser::new(
+                kinds.collect::<Vec<&'static str>>(),
+            ))
+        }),
+        [first, rest @ ..] => command.mut_subcommand(*first, |command| {
+            with_kinds(command, rest, argument, registry)
+        }),
+    }
+}
+
+/// The script for a shell.
+fn script(shell: Shell, registry: &Registry) -> String {
+    let mut command = Wire::command();
+    for (path, argument) in KINDS {
+        command = with_kinds(command, path, argument, registry);
+    }
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, "wire", &mut text);
+    let mut text = with_interfaces(shell, &String::from_utf8_lossy(&text));
+    if shell == Shell::Fish {
+        // Its generator leaves out the values of arguments that are no options.
+        let kinds: Vec<&str> = registry.tell().map(|(name, _)| name).collect();
+        for (path, _) in KINDS {
+            let mut condition = format!("__fish_wire_using_subcommand {}", path[0]);
+            for below in &path[1..] {
+                condition.push_str(&format!("; and __fish_seen_subcommand_from {below}"));
+            }
+            let kinds = kinds.join(" ");
+            text.push_str(&format!(
+                "complete -c wire -n \"{condition}\" -f -a \"{kinds}\"\n"
+            ));
+        }
+    }
+    text
+}
+
+/// The script with this machine's interfaces, as they are when it runs, where ports are wanted.
+fn with_interfaces(shell: Shell, script: &str) -> String {
+    const LIST: &str = "command ls /sys/class/net 2>/dev/null";
+    let mut text = String::new();
+    let mut on = false;
+    for line in script.lines() {
+        let trimmed = line.trim();
+        let line = match shell {
+            Shell::Bash if trimmed == "--on)" || trimmed == "--calibrate)" => {
+                on = true;
+                line.to_owned()
+            }
+            Shell::Bash if on && trimmed.starts_with("COMPREPLY=") => {
+                on = false;
+                let indent = &line[..line.len() - line.trim_start().len()];
+                format!("{indent}COMPREPLY=($(compgen -W \"$({LIST})\" -f -- \"${{cur}}\"))")
+            }
+            Shell::Fish if trimmed.contains(" -l on ") => format!("{line} -a \"({LIST})\""),
+            Shell::Zsh => {
+                let line = line.replace(":PORT:_default", ":PORT:_net_interfaces");
+                line.replace(":IFACE:_default", ":IFACE:_net_interfaces")
+            }
+            _ => line.to_owned(),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
 impl Completions {
     /// Prints them on standard output.
-    pub fn run(self) -> anyhow::Result<Verdict> {
-        let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut Wire::command(), "wire", &mut text);
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         let mut out = output::Output::open(&output::Buffering::default())?;
-        out.write(&text)?;
+        out.write(script(self.shell, registry).as_bytes())?;
         out.finish()?;
         Ok(Verdict::Good)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_know_kinds_and_interfaces() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = script(shell, &Registry::standard());
+            assert!(script.contains("early-discard"), "{shell}");
+            let list = match shell {
+                Shell::Zsh => "_net_interfaces",
+                _ => "/sys/class/net",
+            };
+            assert!(script.contains(list), "{shell}");
+        }
     }
 }

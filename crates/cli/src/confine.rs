@@ -19,25 +19,27 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// What one who reads still does.
+/// What a command that reads may do beside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Still {
+pub struct Permissions {
     /// Puts files in place.
     pub writes: bool,
     /// Makes machine code.
     pub compiles: bool,
+    /// Has lines typed and edited at a terminal.
+    pub edits: bool,
 }
 
-/// From here on the command reads files, and writes where it has opened already or, if it still does, to new files.
+/// From here on the command reads files, and writes where it has opened already or, if it may, to new files.
 ///
 /// # Errors
 /// When the system refuses.
-pub fn reader(still: Still) -> anyhow::Result<()> {
+pub fn reader(permissions: Permissions) -> anyhow::Result<()> {
     let mut keep = CapabilitySet::DAC_READ_SEARCH;
-    if still.writes {
+    if permissions.writes {
         keep |= WRITES;
     }
-    guard(keep, || allowed(still))
+    guard(keep, || allowed(permissions))
 }
 
 /// From here on the command works on ports that are open, and opens them again when they return.
@@ -53,7 +55,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
     let (mut path, mut xdp) = (paths, false);
     for spec in specs {
         match spec {
-            PortSpec::Interface(_) | PortSpec::Tap(_) | PortSpec::Queue(_) => {
+            PortSpec::Interface(_) | PortSpec::Any | PortSpec::Tap(_) | PortSpec::Queue(_) => {
                 keep |= packets | timed;
             }
             PortSpec::Xdp(..) => {
@@ -62,7 +64,9 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
             }
             PortSpec::Udp { .. } => keep |= timed,
             PortSpec::Capture(_) | PortSpec::Path(_) => path = true,
-            PortSpec::Channel(spec) => path |= matches!(spec.place, live::channel::Place::Path(_)),
+            PortSpec::Channel(spec) => {
+                path |= matches!(spec.endpoint, live::port::Endpoint::Path(_))
+            }
             PortSpec::Standard | PortSpec::Dummy(_) => {}
         }
     }
@@ -138,7 +142,7 @@ fn no_clone3() -> Result<SeccompFilter, seccompiler::BackendError> {
 const THREAD: u64 = libc::CLONE_THREAD as u64;
 
 /// Only what who reads files needs.
-fn allowed(still: Still) -> Result<SeccompFilter, seccompiler::BackendError> {
+fn allowed(permissions: Permissions) -> Result<SeccompFilter, seccompiler::BackendError> {
     let mut rules: Rules = READS.iter().map(|&call| (call, Vec::new())).collect();
     rules.insert(libc::SYS_clone, vec![bits(0, THREAD, THREAD)?]);
     // The call -1 is none: the kernel answers ENOSYS. A tracer that answers a call in the kernel's place makes it this one.
@@ -150,17 +154,17 @@ fn allowed(still: Still) -> Result<SeccompFilter, seccompiler::BackendError> {
         (libc::SYS_open, 1),
     ];
     for (call, argument) in opens {
-        let rule = match still.writes {
+        let rule = match permissions.writes {
             true => Vec::new(),
             false => vec![bits(argument, to_write, 0)?],
         };
         rules.insert(call, rule);
     }
-    if still.writes {
+    if permissions.writes {
         rules.extend(PUTS_IN_PLACE.iter().map(|&call| (call, Vec::new())));
     }
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let rule = match still.compiles {
+        let rule = match permissions.compiles {
             true => Vec::new(),
             false => vec![bits(2, libc::PROT_EXEC as u64, 0)?],
         };
@@ -174,7 +178,13 @@ fn allowed(still: Still) -> Result<SeccompFilter, seccompiler::BackendError> {
             .collect::<Result<Vec<_>, _>>()
     };
     // Not TIOCSTI, which would type on the user's terminal.
-    rules.insert(libc::SYS_ioctl, only(1, &IOCTLS)?);
+    let mut ioctls = IOCTLS.to_vec();
+    if permissions.edits {
+        // Sets the terminal to single keys and back, and hears of its new size by a pair of sockets of its own.
+        ioctls.extend([libc::TCSETS, libc::TCSETSW, libc::TCSETSF]);
+        rules.insert(libc::SYS_socketpair, Vec::new());
+    }
+    rules.insert(libc::SYS_ioctl, only(1, &ioctls)?);
     rules.insert(libc::SYS_prctl, only(0, &PRCTLS)?);
     filter(rules, SeccompAction::Trap, SeccompAction::Allow)
 }
@@ -476,7 +486,7 @@ mod tests {
     #[test]
     fn who_reads_opens_no_socket() {
         let output = apart("who_reads_opens_no_socket", || {
-            reader(Still::default()).unwrap();
+            reader(Permissions::default()).unwrap();
             let _ = std::net::UdpSocket::bind("127.0.0.1:0");
         });
         if let Some(output) = output.filter(|_| forbids()) {
@@ -488,7 +498,7 @@ mod tests {
     fn who_reads_opens_no_file_to_write() {
         let path = std::env::temp_dir().join(format!("wire-confine-{}", std::process::id()));
         let output = apart("who_reads_opens_no_file_to_write", || {
-            reader(Still::default()).unwrap();
+            reader(Permissions::default()).unwrap();
             let _ = std::fs::write(&path, "x");
         });
         if let Some(output) = output.filter(|_| forbids()) {
@@ -499,7 +509,7 @@ mod tests {
     #[test]
     fn who_reads_has_threads_files_and_clocks() {
         let output = apart("who_reads_has_threads_files_and_clocks", || {
-            reader(Still::default()).unwrap();
+            reader(Permissions::default()).unwrap();
             let thread = std::thread::spawn(|| std::fs::read("/proc/self/status").unwrap().len());
             assert!(thread.join().unwrap() > 0);
             assert!(std::fs::read_dir("/").unwrap().count() > 0);
@@ -514,9 +524,9 @@ mod tests {
     #[test]
     fn who_still_writes_puts_a_file_in_place() {
         let output = apart("who_still_writes_puts_a_file_in_place", || {
-            let writes = Still {
+            let writes = Permissions {
                 writes: true,
-                ..Still::default()
+                ..Permissions::default()
             };
             reader(writes).unwrap();
             let path = std::env::temp_dir().join(format!("wire-confine-{}", std::process::id()));

@@ -5,8 +5,8 @@ mod detect;
 mod encode;
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::departures::Departures;
+use crate::time::tick;
 use live::file::Item;
 use node::{Rate, Time};
 use nodes::covert::Config;

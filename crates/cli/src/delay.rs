@@ -4,16 +4,17 @@ mod report;
 mod watch;
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::Leniency;
 use crate::confine;
-use crate::report::link_notice;
+use crate::report::{Detail, begin, link_notice};
+use crate::time::tick;
 use anyhow::Context;
-use live::port::{self, Options, PortSpec};
+use live::port::{self, Options};
 use live::{clock, world};
 use node::Time;
 use nodes::delay::{Config, Delay as Node, Spec, SpecError};
 use packet::Tick;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use watch::Watch;
 
@@ -32,16 +33,16 @@ use watch::Watch;
   wire delay 'rate 10mbit delay 20ms' --back 'delay 5ms' --on eth0 eth2")]
 pub struct Delay {
     /// What happens to frames, in the words of tc netem; `none` for nothing
-    #[arg(required = true, num_args = 1.., allow_negative_numbers = true)]
+    #[arg(required_unless_present = "on", num_args = 1.., allow_negative_numbers = true)]
     spec: Vec<String>,
-    /// The two ports
-    #[arg(long, value_names = ["A", "B"], num_args = 2, required = true, value_parser = crate::ports::spec())]
-    on: Vec<PortSpec>,
+    /// The two ports: --on A B, --on A,B or --on A --on B
+    #[arg(long, value_names = ["A", "B"], num_args = 1..=2, required = true)]
+    on: Vec<OsString>,
     /// What happens to frames from B to A, instead of SPEC
     #[arg(long, value_name = "SPEC")]
     back: Option<String>,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
@@ -53,14 +54,26 @@ pub struct Delay {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    detail: Detail,
+    #[command(flatten)]
     leniency: Leniency,
 }
 
 impl Delay {
-    /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let mut forth = read("SPEC", &self.spec.join(" "))?;
+        // Behind `--on A,B` the first word of a SPEC looks like a second port.
+        let mut names = crate::on::names(&self.on);
+        let words = names.split_off(names.len().min(2));
+        let on = crate::on::ports(&names)?;
+        anyhow::ensure!(on.len() == 2, "a delay is between two ports: --on A B");
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        let spec: Vec<String> = words.chain(self.spec.iter().cloned()).collect();
+        anyhow::ensure!(
+            !spec.is_empty(),
+            "what is to happen is missing, such as `wire delay 100ms --on A B`"
+        );
+        let mut forth = read("SPEC", &spec.join(" "))?;
         let seed = *forth.seed.get_or_insert_with(luck);
         let mut back = match &self.back {
             Some(text) => read("--back", text)?,
@@ -74,22 +87,23 @@ impl Delay {
         })?;
         let options = Options {
             tick: self.tick,
-            ..Options::of_nodes(self.on.len())
+            ..Options::of_nodes(on.len())
         };
         let (mut ports, mut names) = (Vec::new(), Vec::new());
-        for spec in &self.on {
+        for spec in &on {
             let port = port::open(spec, &options)?;
             names.push(port.info.name.clone());
             ports.push(port);
         }
-        confine::ports(&self.on, false)?;
+        confine::ports(&on, false)?;
         let on_terminal = std::io::stderr().is_terminal() && !self.quiet;
         let (node, watch) = Watch::over(node, on_terminal.then(|| names.clone()));
+        begin("delay", &names, self.duration);
         let notice = link_notice(&names);
         let ended = world::on_ports_with("delay", node, ports, self.duration, notice);
         drop(watch);
         let ended = ended?;
-        report::tell(&ended, &names, &specs, self.json)?;
+        report::tell(&ended, &names, &specs, self.json, self.detail)?;
         crate::run::verdict(ended, self.duration, &self.leniency.complaints())
     }
 }
@@ -97,7 +111,8 @@ impl Delay {
 /// Reads a SPEC and the files that it names.
 fn read(what: &str, text: &str) -> anyhow::Result<Spec> {
     let mut spec = Spec::or_delay(text).map_err(|error| wrong(what, &error))?;
-    let loaded = spec.load(&mut |name| lab::single::text(name.as_ref()));
+    let loaded = spec
+        .load(&mut |name| lab::single_node::text(name.as_ref()).map_err(|error| error.to_string()));
     loaded
         .map_err(anyhow::Error::msg)
         .context(format!("{what}: a file"))?;

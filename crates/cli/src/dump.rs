@@ -1,81 +1,142 @@
-//! `wire dump`: lines, records or captures as captures (`ethdump`, paper 001 section 6.1): chosen, merged, moved in time, split.
+//! `wire dump`: packets of ports and files as captures (`ethdump`, paper 001 section 6.1): chosen, merged, moved in time, split.
 
 mod file;
 mod merge;
 mod split;
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Still};
+use crate::confine::Permissions;
 use crate::departures::Departures;
+use crate::fix::{Fix, Fixer};
+use crate::import;
+use crate::listen::Listener;
 use crate::output::Buffering;
 use crate::packets::{Consumer, Ended, Packets};
-use crate::profile::Subjects;
+use crate::profile::{self, Subjects};
 use crate::select::{Selection, Selector};
-use crate::stream;
+use crate::sources::Sources;
+use crate::stream::{self, Stream};
 use crate::time::Shift;
-use anyhow::{bail, ensure};
+use crate::time::tick;
+use anyhow::{Context, bail, ensure};
 use file::{Dated, File, Form, Losses};
 use live::file::Item;
-use merge::Taker;
-use nodes::profile::Config;
+use measure::profile::Config;
+use merge::MergeConsumer;
+use node::{Size, Time};
 use packet::Tick;
-use packet::capture::{ETHERNET, Statistics};
-use split::{Goes, Split, Splitter};
+use packet::capture::{ETHERNET, Statistics, has_ethernet, put_ethernet};
+use split::{Destination, Split, Splitter};
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Write packets as a pcapng or pcap file
 ///
-/// Captures keep dates to the last digit, interfaces, link types, lengths and comments. Words of lines and records
-/// become dates by the machine's epoch, or by --epoch; the file says which, for `wire undump --words`. Departures get
-/// the time at which a port would send them.
+/// Captures keep dates to the last digit, interfaces, link types, lengths and comments; so do those of ports, which are
+/// what `wire cat` reads. Words of lines and records become dates by the machine's epoch, or by --epoch; the file says
+/// which, for `wire undump --words`. Departures get the time at which a port would send them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire cat eth0 --count 100 | wire dump -o eth0.pcapng
+  wire dump any --filter 'udp port 53' --duration 60 -o dns.pcapng
+  wire dump eth0 -o %Y%m%d-%H%M.pcapng -G 1h -W 24
   wire dump before.pcapng behind.pcapng --merge --since +1s -o both.pcapng")]
 pub struct Dump {
-    /// Files to read, `-` for standard input
-    #[arg(default_value = "-")]
-    files: Vec<PathBuf>,
+    /// What to read, `-` for standard input
+    #[arg(value_name = "PORT|FILE", default_value = "-")]
+    pub sources: Vec<OsString>,
     /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub written: Written,
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Take the packets of all files by their times, not file by file
+    #[arg(long)]
+    pub merge: bool,
+    /// Move all packets in time, by seconds such as -3600.5, or a time such as 10ns
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub shift: Option<Shift>,
+    /// Files are other text, as `wire cat --from` has it: hex or json
+    #[arg(long, value_name = "FORM", hide_possible_values = true)]
+    pub from: Option<import::Form>,
+    #[command(flatten)]
+    pub fix: Fix,
+    /// The time at which timestamp words are zero, in ns since 1970
+    #[arg(long, value_name = "NS")]
+    pub epoch: Option<u64>,
+    /// The unit of timestamp words, such as 6.4ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    pub tick: Tick,
+    /// Say at the end, on stderr, what the packets are like in time; see `wire profile`
+    #[arg(long)]
+    pub summary: bool,
+    #[command(flatten)]
+    pub buffering: Buffering,
+    #[command(flatten)]
+    pub strictness: Strictness,
+}
+
+/// How captures are written.
+#[derive(clap::Args, Default)]
+pub struct Written {
     /// Write the older pcap format, with nanosecond stamps
     #[arg(long)]
     pcap: bool,
-    #[command(flatten)]
-    selection: Selection,
-    /// Take the packets of all files by their times, not file by file
-    #[arg(long)]
-    merge: bool,
-    /// Move all packets in time, by seconds such as -3600.5, or a time such as 10ns
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    shift: Option<Shift>,
-    /// Write several files, named FILE-00001 and so on: a new one each 1000 (packets), 10s or 100MB; or one for each `flow`
+    /// Write several files, named FILE-00001 and so on, or by the time if FILE has %H as in strftime(3): a new one each 1000 (packets), 10s or 100MB; or one for each `flow`
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
-    /// The time at which timestamp words are zero, in ns since 1970
-    #[arg(long, value_name = "NS")]
-    epoch: Option<u64>,
-    /// The unit of timestamp words, such as 6.4ns
-    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
-    tick: Tick,
-    /// Say at the end, on stderr, what the packets are like in time; see `wire profile`
-    #[arg(long)]
-    summary: bool,
-    #[command(flatten)]
-    buffering: Buffering,
-    #[command(flatten)]
-    strictness: Strictness,
+    /// As --split, a new file each so many millions of bytes, or another size such as 64MiB
+    #[arg(short = 'C', long, value_name = "SIZE", conflicts_with = "split", value_parser = split::millions)]
+    split_size: Option<Size>,
+    /// As --split, a new file each so many seconds, or another time such as 1h
+    #[arg(short = 'G', long, value_name = "TIME", conflicts_with = "split", value_parser = split::seconds)]
+    split_time: Option<Time>,
+    /// Of files that are split, keep only so many, the newest
+    #[arg(short = 'W', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Cut packets to so many bytes; their lengths are kept
+    #[arg(short, long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(14..))]
+    snap_length: Option<u32>,
+}
+
+impl Written {
+    /// Where files are split: at whichever comes first.
+    fn splits(&self) -> Vec<Split> {
+        let size = self.split_size.map(|size| Split::Bytes(size.bytes()));
+        let time = self.split_time.map(|time| Split::Time(time.as_ps().into()));
+        [self.split, size, time].into_iter().flatten().collect()
+    }
+
+    /// For a command that writes none.
+    ///
+    /// # Errors
+    /// When any of it was asked for.
+    pub fn check_unused(&self) -> anyhow::Result<()> {
+        let asked = self.pcap || self.keep.is_some() || self.snap_length.is_some();
+        ensure!(
+            !asked && self.splits().is_empty(),
+            "--pcap, --split, -C, -G, -W and -s are for captures; add -o FILE"
+        );
+        Ok(())
+    }
 }
 
 /// Captures being written.
 struct Writer<'a> {
     dump: &'a Dump,
+    /// What is read: files, and behind them as one more the ports.
+    inputs: &'a [PathBuf],
     form: Form,
     selector: Selector,
     splitter: Option<Splitter>,
+    fixer: Fixer,
+    /// Of a packet without an Ethernet header, the frame that is looked into.
+    ethernet: Vec<u8>,
+    /// The files of a ring, the oldest first.
+    ring: VecDeque<PathBuf>,
     files: Vec<Option<File>>,
     /// Those that are read: one's departures, and when its last packet came.
     read: Vec<(Departures, u128)>,
@@ -91,32 +152,55 @@ struct Writer<'a> {
 }
 
 impl Dump {
-    /// Writes every packet of every file.
+    /// Writes every packet of every file, and what ports receive.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let standard = self.output == Path::new("-");
+        let splits = self.written.splits();
         ensure!(
-            self.split.is_none() || !standard,
-            "--split writes several files; name them by -o FILE"
+            splits.is_empty() || !standard,
+            "--split, -C and -G write several files; name them by -o FILE"
         );
+        ensure!(
+            self.written.keep.is_none() || !(splits.is_empty() || splits.contains(&Split::Flow)),
+            "--keep is for files that are split by count, size or time; add --split 100MB, -C 100 or -G 60"
+        );
+        let sources = Sources::of(&self.sources)?;
+        let Sources { files, ports } = &sources;
         ensure!(
             !(self.merge && self.summary),
             "--summary tells of files one by one; leave out --merge, or ask `wire profile`"
         );
+        ensure!(
+            ports.is_empty() || !(self.merge || self.summary),
+            "--merge and --summary are for files; ports come at once, and `wire profile PORT` tells what they are like"
+        );
+        ensure!(
+            self.from.is_none() || !(self.merge || self.summary),
+            "--merge and --summary are for packets as they are; read other text by `wire cat --from` before"
+        );
         let complaints = self.strictness.complaints();
         let form = Form {
-            pcap: self.pcap,
+            pcap: self.written.pcap,
             rounds: complaints.lenient(),
             tick: self.tick,
             epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
         };
+        let splitter = match splits.is_empty() {
+            true => None,
+            false => Some(Splitter::new(splits, &self.output)?),
+        };
         let mut writer = Writer {
             dump: &self,
+            inputs: files,
             form,
             selector: self.selection.selector()?,
-            splitter: self.split.map(Splitter::new),
+            splitter,
+            fixer: self.fix.fixer(),
+            ethernet: Vec::new(),
+            ring: VecDeque::new(),
             files: Vec::new(),
-            read: (0..self.files.len())
+            read: (0..=files.len())
                 .map(|_| {
                     (
                         Departures::new(self.tick),
@@ -133,9 +217,9 @@ impl Dump {
                 .then(|| Subjects::new(Config::default(), self.tick)),
         };
         // Inputs that are not there are found before an output is touched.
-        let inputs = self.files.iter().map(PathBuf::as_path);
-        live::output::apart(&self.output, inputs)?;
-        if self.split.is_none() {
+        live::output::apart(&self.output, files.iter().map(PathBuf::as_path))?;
+        let mut listener = Listener::open(ports, self.tick)?.verbatim();
+        if writer.splitter.is_none() {
             let file = writer.create(&self.output)?;
             if file.is_terminal() {
                 bail!(
@@ -144,19 +228,55 @@ impl Dump {
             }
             writer.files.push(Some(file));
         }
-        confine::reader(Still {
+        sources.confine(Permissions {
             writes: !standard,
-            ..Still::default()
+            ..Permissions::default()
         })?;
-        let open = |path: &PathBuf| Ok(Packets::open(path, &complaints)?.verbatim());
-        let copy = |writer: &mut Writer<'_>| -> anyhow::Result<()> {
-            if self.merge {
-                let files: anyhow::Result<Vec<Packets>> = self.files.iter().map(open).collect();
-                return merge::merge(files?, writer);
-            }
-            for (file, path) in self.files.iter().enumerate() {
-                writer.file = file;
-                let mut packets = open(path)?;
+        listener.tell_life(&self.selection);
+        let result = self
+            .copy(files, &mut writer, &complaints)
+            .and_then(|goes_on| match goes_on {
+                true => {
+                    writer.file = files.len();
+                    listener.copy(&mut writer, &complaints)
+                }
+                false => Ok(()),
+            });
+        let summary = writer.summary.take();
+        // What was taken before an error is a whole capture; without the error it takes its place.
+        writer.end(result.is_ok())?;
+        if let Some(summary) = summary {
+            eprint!("{}", profile::text(summary.list()));
+        }
+        writer.fixer.tell();
+        writer.tell(&complaints);
+        let done = writer.selector.is_done();
+        let verdict = complaints.finish();
+        result?;
+        Ok(verdict.max(Verdict::if_done(done)))
+    }
+
+    /// Reads the files; whether anything more is to be read.
+    fn copy(
+        &self,
+        files: &[PathBuf],
+        writer: &mut Writer<'_>,
+        complaints: &Complaints,
+    ) -> anyhow::Result<bool> {
+        let open = |path: &PathBuf| Ok(Packets::open(path, complaints)?.verbatim());
+        if self.merge {
+            let files: anyhow::Result<Vec<Packets>> = files.iter().map(open).collect();
+            merge::merge(files?, writer)?;
+            return Ok(false);
+        }
+        for (file, path) in files.iter().enumerate() {
+            writer.file = file;
+            let stream = Stream::open(path)?;
+            let json = || stream.is_json().then_some(import::Form::Json);
+            let ended = if let Some(form) = self.from.or_else(json) {
+                import::copy(stream, &stream::name(path), form, writer)?
+            } else {
+                let mut packets = Packets::new(stream, stream::name(path), complaints)?.verbatim();
                 if let Some(summary) = &mut writer.summary {
                     summary.begin(&stream::name(path));
                 }
@@ -165,52 +285,52 @@ impl Dump {
                     summary.end();
                 }
                 writer.over(file, &packets, 0);
-                if copied? == Ended::Stopped || !writer.selector.wants_more() {
-                    break;
-                }
+                copied?
+            };
+            if ended == Ended::Stopped || !writer.selector.wants_more() {
+                return Ok(false);
             }
-            Ok(())
-        };
-        let result = copy(&mut writer);
-        let summary = writer.summary.take();
-        // What was taken before an error is a whole capture; without the error it takes its place.
-        writer.end(result.is_ok())?;
-        if let Some(summary) = summary {
-            summary.tell();
         }
-        writer.tell(&complaints);
-        let done = writer.selector.is_done();
-        let verdict = complaints.finish();
-        result?;
-        Ok(verdict.max(Verdict::if_done(done)))
+        Ok(true)
     }
 }
 
 impl Writer<'_> {
     fn create(&self, path: &Path) -> anyhow::Result<File> {
-        File::create(path, &self.dump.files, &self.dump.buffering, self.form)
+        File::create(path, self.inputs, &self.dump.buffering, self.form)
     }
 
     /// The file for a packet.
-    fn place(&mut self, frame: &[u8], at_ps: u128) -> anyhow::Result<usize> {
+    fn place(&mut self, frame: &[u8], length: usize, at_ps: u128) -> anyhow::Result<usize> {
         let Some(splitter) = &mut self.splitter else {
             return Ok(0);
         };
-        let count = self.files.len();
-        let (packets, bytes) = match self.files.last() {
+        let so_far = match self.files.last() {
             Some(Some(file)) => (file.packets, file.bytes),
             _ => (0, 0),
         };
-        let (part, completes) = match splitter.goes(frame, at_ps, count, packets, bytes)? {
-            Goes::Into(file) => return Ok(file),
-            Goes::New { part, completes } => (part, completes),
+        let (name, completes) = match splitter.goes(frame, length, at_ps, so_far)? {
+            Destination::Into(file) => return Ok(file),
+            Destination::New { name, completes } => (name, completes),
         };
-        if completes && let Some(file) = self.files.last_mut() {
-            complete(file, true)?;
+        if completes {
+            self.end(true)?;
+            self.files.clear();
         }
-        let file = self.create(&split::name(&self.dump.output, &part))?;
+        let file = self.create(&name)?;
         self.files.push(Some(file));
-        Ok(count)
+        if let Some(keep) = self.dump.written.keep {
+            // One of the name that is written again is not the oldest any more.
+            self.ring.retain(|known| *known != name);
+            self.ring.push_back(name);
+            if self.ring.len() > keep as usize
+                && let Some(oldest) = self.ring.pop_front()
+            {
+                let place = || format!("cannot remove {}, the oldest of --keep", oldest.display());
+                std::fs::remove_file(&oldest).with_context(place)?;
+            }
+        }
+        Ok(self.files.len() - 1)
     }
 
     /// Ends all files, which take their places if all went well.
@@ -278,9 +398,17 @@ impl Consumer for Writer<'_> {
     fn idle(&mut self) -> anyhow::Result<()> {
         self.files.iter_mut().flatten().try_for_each(File::flush)
     }
+
+    fn is_over(&mut self, now_ps: u128) -> bool {
+        self.selector.is_over(now_ps)
+    }
+
+    fn waits(&self) -> bool {
+        self.files.iter().flatten().any(|file| !file.is_flushed())
+    }
 }
 
-impl Taker for Writer<'_> {
+impl MergeConsumer for Writer<'_> {
     fn date(&mut self, file: usize, item: &Item<'_>) -> u128 {
         let (departures, last) = &mut self.read[file];
         *last = match (item.at_ps, item.word) {
@@ -300,19 +428,50 @@ impl Taker for Writer<'_> {
             None => at_ps,
         };
         let of = item.captured.map(|_| (file, item.interface));
-        let foreign = item.described().is_some_and(|of| of.link_type != ETHERNET);
+        let link_type = item.described().map_or(ETHERNET, |of| of.link_type);
+        let foreign = link_type != ETHERNET;
         ensure!(
-            !(foreign && self.selector.filters()),
-            "--filter looks into Ethernet, and interface {} has another link type; leave out one of the two",
+            !foreign || has_ethernet(link_type) || !self.selector.filters(),
+            "--filter looks into Ethernet, and interface {} has link type {link_type}; leave out one of the two",
             item.interface
         );
-        if self.selector.takes(item.bytes, || at_ps) {
+        let looked_into = match foreign && self.selector.filters() {
+            true => match put_ethernet(link_type, item.bytes, &mut self.ethernet) {
+                Some(_) => &self.ethernet,
+                // No expression fits it.
+                None => return Ok(self.selector.wants_more()),
+            },
+            false => item.bytes,
+        };
+        if self.selector.takes(looked_into, || at_ps) {
             if let Some(summary) = &mut self.summary {
                 summary.packet(item, at_ps)?;
             }
-            let place = self.place(item.bytes, at_ps)?;
+            let snap = self
+                .dump
+                .written
+                .snap_length
+                .map_or(usize::MAX, |length| length as usize);
+            // What is set right is as long as it was.
+            let length = item.bytes.len().min(snap);
+            let place = self.place(item.bytes, length, at_ps)?;
+            let fixed = match foreign {
+                true => item.bytes,
+                false => self.fixer.frame(item.bytes),
+            };
+            let kept = Item {
+                bytes: &fixed[..length],
+                ..*item
+            };
             if let Some(file) = &mut self.files[place] {
-                file.packet(Dated { item, at_ps, of }, &mut self.losses)?;
+                file.packet(
+                    Dated {
+                        item: &kept,
+                        at_ps,
+                        of,
+                    },
+                    &mut self.losses,
+                )?;
             }
         }
         Ok(self.selector.wants_more())
@@ -340,7 +499,7 @@ impl Taker for Writer<'_> {
         for written in self.files.iter_mut().flatten() {
             written.statistics(file, &statistics);
         }
-        let path = self.dump.files[file].clone();
+        let path = self.inputs[file].clone();
         self.notes.push((path, behind, captured.unkept()));
     }
 }

@@ -1,6 +1,7 @@
 //! Fields of a packet by name, taken from its line; only what lies inside the packet is decoded.
 
 use crate::layout::{self, Layout};
+use anyhow::Context;
 use packet::flow::{self, FiveTuple};
 use std::io::Write;
 use std::str::FromStr;
@@ -9,7 +10,6 @@ use std::str::FromStr;
 /// extension headers of the usual sizes.
 const HEAD: usize = 256;
 
-/// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// The date or the timestamp word.
@@ -64,29 +64,50 @@ const ALSO: [(&str, Field); 1] = [
 ];
 
 /// The value of a field that a packet does not have.
-const NONE: &[u8] = b"-";
+pub const NONE: &[u8] = b"-";
 
-impl FromStr for Field {
-    type Err = anyhow::Error;
-    fn from_str(name: &str) -> anyhow::Result<Field> {
-        let mut names = NAMES.iter().chain(&ALSO);
-        match names.find(|(known, _)| *known == name) {
-            Some((_, field)) => Ok(*field),
-            None => {
-                let known = NAMES.map(|(known, _)| known).join(" ");
-                anyhow::bail!(
-                    "there is no field `{name}`; the fields are {known}, or columns such as 4-"
-                )
-            }
-        }
-    }
-}
+/// What each is, for a list.
+pub const ABOUT: [(&str, &str); 13] = [
+    ("time", "The date or the timestamp word"),
+    (
+        "hash",
+        "The five-tuple hash; computed where the line has none",
+    ),
+    ("ether, etherheader", "DST SRC TYPE"),
+    ("dst", "Destination MAC address"),
+    ("src", "Source MAC address"),
+    ("type", "EtherType"),
+    ("vlan", "Outermost VLAN identifier"),
+    ("ip.src", "Source IP address, of IPv4 or IPv6"),
+    ("ip.dst", "Destination IP address"),
+    ("proto", "IP protocol number"),
+    ("sport", "Source port of TCP, UDP and the like"),
+    ("dport", "Destination port"),
+    ("payload", "The bytes behind the EtherType"),
+];
 
 impl Field {
+    /// The field of a name.
+    pub fn named(name: &str) -> Option<Field> {
+        let mut names = NAMES.iter().chain(&ALSO);
+        let found = names.find(|(known, _)| *known == name);
+        found.map(|(_, field)| *field)
+    }
+
     /// The field's name.
     pub fn name(self) -> &'static str {
         let named = NAMES.iter().find(|(_, field)| *field == self);
         named.map_or("", |(name, _)| name)
+    }
+}
+
+impl FromStr for Field {
+    type Err = anyhow::Error;
+    fn from_str(name: &str) -> anyhow::Result<Field> {
+        Field::named(name).with_context(|| {
+            let known = NAMES.map(|(known, _)| known).join(" ");
+            format!("there is no field `{name}`; the fields are {known}")
+        })
     }
 }
 
@@ -204,7 +225,7 @@ mod tests {
         let mut out = Vec::new();
         Line::new(text.as_bytes())
             .unwrap()
-            .append(name.parse().unwrap(), &mut out);
+            .append(Field::named(name).unwrap(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -238,6 +259,12 @@ mod tests {
             assert_eq!(value(arp, name), "-", "{name}");
         }
         assert_eq!(value(arp, "hash"), "00000000");
-        assert!("ip".parse::<Field>().is_err());
+        assert_eq!(Field::named("ip"), None);
+        assert!(
+            ABOUT
+                .iter()
+                .zip(NAMES)
+                .all(|(about, name)| about.0.starts_with(name.0))
+        );
     }
 }

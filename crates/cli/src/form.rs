@@ -2,9 +2,11 @@
 
 use crate::fields::has_ports;
 use crate::time::{Time, TimeForm, Times};
+use live::file::Item;
+use packet::capture::Direction;
 use packet::describe::Payload;
 use packet::json::Head;
-use packet::{Packet, Stamp, Tick, flow, line, record};
+use packet::{Packet, Stamp, Tick, flow, line, printable, record};
 use std::io::Write;
 
 /// The form of packets on standard output.
@@ -65,6 +67,22 @@ impl FormOptions {
     }
 }
 
+/// The interface by which a packet came or went.
+pub struct Way<'a> {
+    interface: &'a str,
+    direction: Direction,
+}
+
+impl<'a> Way<'a> {
+    /// That of a packet whose direction is known.
+    pub fn of(item: &Item<'a>) -> Option<Way<'a>> {
+        Some(Way {
+            direction: item.options.direction()?,
+            interface: &item.described()?.name,
+        })
+    }
+}
+
 impl Form {
     /// Appends a packet. `tick` is the unit of its word.
     ///
@@ -77,22 +95,46 @@ impl Form {
         tick: Tick,
         out: &mut Vec<u8>,
     ) -> anyhow::Result<()> {
+        self.append_with(packet, tick, || None, out)
+    }
+
+    /// The same of one whose interface `way` tells, which is asked only where that is written.
+    ///
+    /// # Errors
+    /// As those of [`append`](Form::append).
+    #[inline]
+    pub fn append_with<'a>(
+        &mut self,
+        packet: &Packet<'_>,
+        tick: Tick,
+        way: impl FnOnce() -> Option<Way<'a>>,
+        out: &mut Vec<u8>,
+    ) -> anyhow::Result<()> {
         match self {
             Form::Lines(form) => line::encode(packet, *form, out)?,
             Form::Records => record::encode(packet, out)?,
-            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, out),
-            Form::Json(times) => json(packet, tick, times, out)?,
+            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, way(), out),
+            Form::Json(times) => json(packet, tick, times, way(), out)?,
         }
         Ok(())
     }
 }
 
-/// `12.345678904 001122334455 > 66778899AABB 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 UDP, 18 bytes`.
-fn text(packet: &Packet<'_>, time: &Time<'_>, out: &mut Vec<u8>) {
+/// `12.345678904 001122334455 > 66778899AABB 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 UDP, 18 bytes`; behind the time `eth0 in`
+/// where that is known.
+fn text(packet: &Packet<'_>, time: &Time<'_>, way: Option<Way<'_>>, out: &mut Vec<u8>) {
     let [dst, src, _] = ether(packet.bytes);
     let (len, told) = (packet.bytes.len(), Payload(packet.bytes));
     // Writing to a Vec does not fail.
-    let _ = writeln!(out, "{time} {src} > {dst} {len} bytes: {told}");
+    let _ = write!(out, "{time} ");
+    if let Some(Way {
+        interface,
+        direction,
+    }) = way
+    {
+        let _ = write!(out, "{} {} ", printable::word(interface), direction.name());
+    }
+    let _ = writeln!(out, "{src} > {dst} {len} bytes: {told}");
 }
 
 /// An object with the date, or the word and its nanoseconds; the time as people read it, the header's fields, and all
@@ -101,6 +143,7 @@ fn json(
     packet: &Packet<'_>,
     tick: Tick,
     times: &mut Times,
+    way: Option<Way<'_>>,
     out: &mut Vec<u8>,
 ) -> anyhow::Result<()> {
     let time = match times.next(packet.stamp, tick)? {
@@ -123,6 +166,18 @@ fn json(
         out,
         r#"{head},{stamp},"time":{time},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
     );
+    if let Some(Way {
+        interface,
+        direction,
+    }) = way
+    {
+        let name = serde_json::Value::from(interface);
+        let _ = write!(
+            out,
+            r#","interface":{name},"direction":"{}""#,
+            direction.name()
+        );
+    }
     if let Some(tuple) = flow::five_tuple(packet.bytes) {
         let (source, destination) = (tuple.source, tuple.destination);
         let protocol = tuple.protocol;

@@ -3,20 +3,22 @@
 mod schedule;
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::ports::spec;
-use crate::report;
+use crate::report::{self, Detail};
+use crate::select::Filter;
+use crate::time::tick;
 use anyhow::Context;
 use lab::{Notes, Replayed};
 use live::clock;
-use live::pace::Pacer;
+use live::port::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Node, Out, Rate, Time};
 use nodes::generator::{Config, Generator, Pattern, Payload, Schedule, Sizes};
+use packet::ethernet::Mac;
 use packet::{Departure, Packet, Stamp, Tick, word::Timer};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -42,7 +44,7 @@ pub struct Generate {
     #[arg(long, short, value_name = "N")]
     count: Option<u64>,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     /// From the start of a packet to that of the next (default 1ms)
     #[arg(long, value_name = "TIME", group = "pace")]
@@ -84,18 +86,21 @@ pub struct Generate {
     /// Packets of a file, with its own timing unless a pace is given
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
+    /// Replay only packets that fit an expression as tcpdump has them, such as 'udp port 53'
+    #[arg(long, short, value_name = "EXPRESSION", requires = "replay")]
+    filter: Option<String>,
     /// Replay so many times as fast
-    #[arg(long, value_name = "X", requires = "replay")]
+    #[arg(long, alias = "scale", value_name = "FACTOR", requires = "replay")]
     speed: Option<f64>,
     /// Replay so often; 0 for ever
-    #[arg(long, value_name = "N", requires = "replay", id = "loop")]
+    #[arg(long = "loop", alias = "loops", value_name = "N", requires = "replay")]
     loops: Option<u64>,
     /// Source MAC address
-    #[arg(long, value_name = "MAC", value_parser = mac)]
-    src: Option<[u8; 6]>,
+    #[arg(long, value_name = "MAC")]
+    src: Option<Mac>,
     /// Destination MAC address
-    #[arg(long, value_name = "MAC", value_parser = mac)]
-    dst: Option<[u8; 6]>,
+    #[arg(long, value_name = "MAC")]
+    dst: Option<Mac>,
     /// Source IP address
     #[arg(long, value_name = "ADDRESS")]
     ip_src: Option<IpAddr>,
@@ -140,6 +145,8 @@ pub struct Generate {
     #[command(flatten)]
     buffering: Buffering,
     #[command(flatten)]
+    detail: Detail,
+    #[command(flatten)]
     strictness: Strictness,
 }
 
@@ -178,11 +185,6 @@ impl Lot {
     }
 }
 
-fn mac(text: &str) -> Result<[u8; 6], String> {
-    let wrong = "not a MAC address such as 02:00:00:00:00:01";
-    nodes::mac_from_text(text).ok_or_else(|| wrong.into())
-}
-
 impl Generate {
     /// Makes them all.
     pub fn run(self) -> anyhow::Result<Verdict> {
@@ -204,7 +206,7 @@ impl Generate {
             "--dry tells what a whole schedule is, and this one never ends: add --count N or --duration TIME"
         );
         let mut stdout = Output::open(&self.buffering)?;
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         let schedule = self.make(Time::from_us(1), complaints, |_, _| Ok(()))?;
         let told = match self.form.json() {
             true => schedule::object(&schedule).to_string(),
@@ -218,7 +220,7 @@ impl Generate {
     /// To standard output.
     fn write(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&self.buffering)?;
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         let mut form = self.form.form();
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
@@ -280,6 +282,11 @@ impl Generate {
             ways.push(port.tx);
         }
         confine::ports([spec], self.replay.is_some())?;
+        let end = match (self.count, self.duration) {
+            (Some(count), None) => format!("{count} packets, or until Ctrl-C"),
+            (_, duration) => report::until(duration),
+        };
+        report::begin_watched("sending to", &name, &end);
         let pacers = ways.into_iter().map(|tx| Pacer::start(tx, self.tick));
         let pacers = pacers.collect::<Result<Vec<_>, _>>()?;
         let mut packets = 0;
@@ -314,20 +321,23 @@ impl Generate {
                 1 => name.clone(),
                 _ => format!("{name}, thread {}", thread + 1),
             };
-            let told = report::tell(&name, report, self.form.json());
+            let told = report::tell(&name, report, self.form.json(), self.detail);
             verdict = verdict.and_then(|verdict: Verdict| {
                 told.map(|told| verdict.max(told).max(Verdict::if_done(done)))
             });
         }
         match made {
-            Err(error) if !error.is::<live::pace::Stopped>() => Err(error),
+            Err(error) if !error.is::<live::port::pace::Stopped>() => Err(error),
             Err(_) => verdict,
             Ok(schedule) if self.form.json() => {
                 println!("{}", schedule::object(&schedule));
                 verdict
             }
             Ok(schedule) => {
-                eprintln!("wire: schedule: {}", schedule::line(&schedule));
+                report::put(
+                    &format!("schedule: {}\n", schedule::line(&schedule)),
+                    &[name],
+                )?;
                 verdict
             }
         }
@@ -347,6 +357,10 @@ impl Generate {
             Some(path) => {
                 let source = Replayed::open(path.clone(), notes.clone());
                 let source = source.map_err(anyhow::Error::msg)?.with_tick(self.tick);
+                let source = match Filter::of(self.filter.clone()).program()? {
+                    Some(filter) => source.with_filter(filter),
+                    None => source,
+                };
                 let source = match complaints.strict() {
                     true => source.strict(),
                     false => source,

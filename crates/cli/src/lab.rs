@@ -1,10 +1,12 @@
 //! `wire lab`: a graph from a lab file.
 
 mod progress;
+mod shell;
+mod sweep;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use ::lab::Registry;
 use anyhow::Context;
@@ -18,35 +20,39 @@ use std::path::{Path, PathBuf};
 /// The captures and plots that the lab file asks for are written beside it, or into the folder
 /// given by --out. Ctrl-C ends the run; what was measured until then is reported.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(
+    override_usage = "wire lab [OPTIONS] <FILE>",
+    after_help = "Examples:
   wire lab examples/first-light/lab.toml
-  sudo wire lab examples/sdn/lab.toml
+  echo pingall | wire lab --shell examples/vlan/lab.toml
+  wire lab examples/star/lab.toml --sweep default.link.rate=1Gb/s..10Gb/s:10 --seeds 20
   sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'
-  sudo wire lab examples/openvswitch/lab.toml --attach h1")]
+  sudo wire lab examples/openvswitch/lab.toml --attach h1"
+)]
 pub struct Lab {
     /// The lab file (docs/book/src/labs.md describes it)
-    file: PathBuf,
+    #[arg(required_unless_present = "shell")]
+    file: Option<PathBuf>,
     /// Where to run it; by default where the file says, else sim
     #[arg(long, value_enum)]
-    world: Option<Place>,
+    world: Option<WorldName>,
     /// What everything drawn by lot comes from, instead of the file's seed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// When the run ends, instead of the file's duration, such as "10 s"
-    #[arg(long, value_name = "TIME")]
+    /// When the run ends, whatever the file says: 10s
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
-    /// The folder for captures and plots, instead of the lab file's
+    /// The folder for captures and plots
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// With `--world live`: run a command in a node's namespace, such as 'h1 ping -c 1 h2', and end the
-    /// lab with it; several are run one after another, in place of the file's own commands
+    /// In the world live: run 'h1 ping -c 1 h2' in place of the file's own commands, and end;
+    /// several are run one after another
     #[arg(long, value_name = "NODE COMMAND")]
     run: Vec<String>,
-    /// With `--world live`: a shell in a node's namespace while the lab is up
-    #[arg(long, value_name = "NODE")]
-    shell: Option<String>,
-    /// Run a command in a node of this lab while it runs in another terminal, such as 'h2 ./receive.py'; a shell, if
-    /// only the node is named
+    /// In simulated time: go on step by step, by commands (`help` lists them); in the world live: a shell in a node
+    #[arg(long, value_name = "NODE", num_args = 0..=1, conflicts_with_all = ["realtime", "json", "percentiles"])]
+    shell: Option<Option<String>>,
+    /// A command, or a shell, in a node of this lab that runs in another terminal
     #[arg(long, value_name = "NODE [COMMAND]", conflicts_with_all = ["run", "shell", "check", "world", "out", "dry", "json"])]
     attach: Option<String>,
     /// With `--world sim`: keep simulated time to the clock, so that programs of this machine take part by
@@ -60,6 +66,9 @@ pub struct Lab {
     /// Only check the file
     #[arg(long)]
     check: bool,
+    /// Only draw the network: .svg, .png, or .dot for Graphviz
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["attach", "run", "shell", "realtime", "check"])]
+    topology: Option<PathBuf>,
     /// Write neither captures nor plots
     #[arg(long)]
     dry: bool,
@@ -69,6 +78,28 @@ pub struct Lab {
     /// Let the lab file run the programs that its nodes name, in simulated time too
     #[arg(long)]
     allow_commands: bool,
+    /// Run the lab for each value of a key: link.0.rate=1Gb/s..10Gb/s:10 (ten values),
+    /// node.a.count=100,1000, link.1.delay=1ms..5ms:1ms (steps)
+    #[arg(long, value_name = "KEY=VALUES", help_heading = "Many runs", conflicts_with_all = ["attach", "run", "shell", "realtime"])]
+    sweep: Vec<lab::sweep::Axis>,
+    /// Run it with so many seeds, and report means with 95 % confidence intervals
+    #[arg(long, value_name = "N", help_heading = "Many runs", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with_all = ["attach", "run", "shell", "realtime"])]
+    seeds: Option<u32>,
+    /// Of each run: throughput, goodput, delay, delay-p99, round-trip, loss, drops, queue,
+    /// busy, fairness, duration
+    #[arg(
+        long,
+        value_name = "WHAT",
+        help_heading = "Many runs",
+        value_delimiter = ','
+    )]
+    measure: Vec<lab::sweep::Measure>,
+    /// Draw the means with their confidence intervals, .png or .svg
+    #[arg(long, value_name = "FILE", help_heading = "Many runs")]
+    plot: Option<PathBuf>,
+    /// Tell all detail of times
+    #[arg(long, short)]
+    verbose: bool,
     /// Report percentiles of inter-packet delays and delays too; --json has them in any case
     #[arg(long)]
     percentiles: bool,
@@ -84,7 +115,7 @@ pub struct Lab {
 
 /// The worlds, as the command line has them.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Place {
+enum WorldName {
     /// In exact virtual time, as any user
     Sim,
     /// In real time over veth pairs and namespaces made for the run, as root
@@ -99,24 +130,48 @@ const NAMED: usize = 3;
 
 impl Lab {
     /// Runs the lab.
-    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
+    pub fn run(mut self, registry: &Registry) -> anyhow::Result<Verdict> {
+        if self.file.is_none() {
+            // As in `wire lab --shell FILE`.
+            let word = self.shell.as_mut().and_then(Option::take);
+            self.file = word.map(PathBuf::from);
+            anyhow::ensure!(
+                self.file.is_some(),
+                "of which lab? write wire lab --shell FILE"
+            );
+        }
         if let Some(wanted) = &self.attach {
             return self.attach(wanted);
         }
+        if !self.sweep.is_empty() || self.seeds.is_some() {
+            return self.sweep(registry);
+        }
+        anyhow::ensure!(
+            self.plot.is_none() && self.measure.is_empty(),
+            "--plot and --measure are for many runs: add --seeds 20, or --sweep KEY=VALUES; [[plot]] in the lab file draws one run"
+        );
         let commands = self.commands()?;
         if commands.is_some() {
             live::signal::leave_to_others();
         }
         live::signal::install();
         let worlds = match self.world {
-            Some(Place::Sim) => vec![World::Sim],
-            Some(Place::Live) => vec![World::Live],
-            None => lab::worlds(&self.file)?,
+            Some(WorldName::Sim) => vec![World::Sim],
+            Some(WorldName::Live) => vec![World::Live],
+            None => lab::worlds(self.file())?,
         };
+        if self.shell == Some(None) && !self.check {
+            return self.step_by_step(registry, &worlds);
+        }
         let first = self.read(registry, worlds[0])?;
+        if let Some(path) = &self.topology {
+            live::output::apart(path, [self.file()])?;
+            first.draw_topology(path)?;
+            return Ok(Verdict::Good);
+        }
         anyhow::ensure!(
             commands.is_none() || worlds == [World::Live],
-            "--run and --shell need --world live: in simulated time no real program can run"
+            "--run and --shell NODE need --world live: in simulated time no real program can run, and --shell without a node goes step by step"
         );
         let mut stdout = Output::open(&Buffering::default())?;
         anyhow::ensure!(
@@ -127,9 +182,10 @@ impl Lab {
         let runs_programs = self.allow_commands && first.commands().next().is_some();
         let makes = runs_programs || self.realtime || worlds.contains(&World::Live);
         if self.check || !makes {
-            confine::reader(Still {
+            confine::reader(Permissions {
                 writes: !self.dry && !self.check,
                 compiles: true,
+                ..Permissions::default()
             })?;
         }
         if self.check {
@@ -141,7 +197,7 @@ impl Lab {
             }
             let endless = self.endless(&first, &commands);
             let but = endless.map_or(String::new(), |why| format!(", but {why}"));
-            stdout.tell(&format!("{}: good{but}\n", self.file.display()))?;
+            stdout.tell(&format!("{}: good{but}\n", self.file().display()))?;
             stdout.finish()?;
             return Ok(Verdict::Good);
         }
@@ -165,8 +221,10 @@ impl Lab {
             progress::finish();
             let mut text = match self.json {
                 true => report.json(),
-                false if self.percentiles => format!("{report}\n{}", report.percentiles()),
-                false => report.to_string(),
+                false if self.percentiles => {
+                    format!("{}\n{}", report.text(self.verbose), report.percentiles())
+                }
+                false => report.text(self.verbose),
             };
             if !self.json && worlds.len() > 1 {
                 text.push('\n');
@@ -174,7 +232,10 @@ impl Lab {
             stdout.write(text.as_bytes())?;
             stdout.flush()?;
             anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
-            let failed = report.jobs.iter().any(live::crew::JobReport::failed);
+            let failed = report
+                .jobs
+                .iter()
+                .any(live::world::process::JobReport::failed);
             verdict = verdict.max(Verdict::if_good(!failed));
             for job in &report.jobs {
                 for what in &job.lacking {
@@ -204,7 +265,7 @@ impl Lab {
             }
         }
         if !self.json && reports.len() > 1 {
-            stdout.write(lab::beside::text(&reports).as_bytes())?;
+            stdout.write(lab::comparison::text(&reports).as_bytes())?;
         }
         stdout.finish()?;
         Ok(verdict.max(complaints.finish()))
@@ -217,7 +278,7 @@ impl Lab {
             Some(_) => Vec::new(),
         };
         if let Some(first) = awaits.first() {
-            let (file, hosts) = (self.file.display(), awaits.join(", "));
+            let (file, hosts) = (self.file().display(), awaits.join(", "));
             eprintln!(
                 "wire: up until Ctrl-C: in other terminals `wire lab {file} --attach {first}` is a shell in {first}; there are {hosts}"
             );
@@ -250,20 +311,27 @@ impl Lab {
         })
     }
 
+    fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or(Path::new(""))
+    }
+
     fn read(&self, registry: &Registry, world: World) -> anyhow::Result<lab::Lab> {
-        match registry.read(&self.file, world) {
+        match registry.read(self.file(), world) {
             Ok(lab) => Ok(lab),
             Err(ReadError::Wrong(faults)) => {
                 eprint!("{faults}");
                 let count = faults.list.len();
-                anyhow::bail!("{}: {count} fault(s), nothing was run", self.file.display());
+                anyhow::bail!(
+                    "{}: {count} fault(s), nothing was run",
+                    self.file().display()
+                );
             }
             Err(error) => Err(error.into()),
         }
     }
 
     fn options(&self, world: World, worlds: &[World], commands: &Option<Vec<Command>>) -> Options {
-        let folder: PathBuf = self.file.parent().unwrap_or(Path::new("")).into();
+        let folder: PathBuf = self.file().parent().unwrap_or(Path::new("")).into();
         // What one world writes the other one must not write over.
         let out = match worlds.len() {
             0 | 1 => self.out.clone(),
@@ -271,7 +339,7 @@ impl Lab {
         };
         Options {
             folder,
-            file: self.file.canonicalize().ok(),
+            file: self.file().canonicalize().ok(),
             out,
             seed: self.seed,
             duration: self.duration,
@@ -311,7 +379,7 @@ impl Lab {
             let (node, command) = (node.into(), command.trim().into());
             commands.push(Command { node, command });
         }
-        if let Some(node) = &self.shell {
+        if let Some(Some(node)) = &self.shell {
             let (node, command) = (node.clone(), SHELL.into());
             commands.push(Command { node, command });
         }
@@ -320,9 +388,9 @@ impl Lab {
 
     /// Runs a command, or a shell, in a node of the lab while another process has it up.
     fn attach(&self, wanted: &str) -> anyhow::Result<Verdict> {
-        let name = self.file.display();
-        let file = self.file.canonicalize();
-        let runs = live::crew::runs_of(&file.with_context(|| name.to_string())?)?;
+        let name = self.file().display();
+        let file = self.file().canonicalize();
+        let runs = live::world::process::runs_of(&file.with_context(|| name.to_string())?)?;
         let folder = match &runs[..] {
             [one] => one,
             [] => anyhow::bail!(
@@ -334,7 +402,7 @@ impl Lab {
             Some((node, command)) => (node, command.trim()),
             None => (wanted.trim(), SHELL),
         };
-        let names = live::crew::names(folder);
+        let names = live::world::process::names(folder);
         anyhow::ensure!(
             names.iter().any(|name| name == node),
             "no node `{node}` that a command could run in; there are: {}",
@@ -342,7 +410,7 @@ impl Lab {
         );
         live::signal::leave_to_others();
         let complaints = self.leniency.complaints();
-        let (ended, lacking) = live::crew::join(folder, node, command)?;
+        let (ended, lacking) = live::world::process::join(folder, node, command)?;
         for what in &lacking {
             complaints.lost(1, format_args!("{node} ran without {what}"));
         }

@@ -78,7 +78,6 @@ impl Layout {
         self.ether + MAC + 1..self.ether + 2 * MAC + 1
     }
 
-    /// The EtherType.
     #[inline]
     pub fn ethertype(self) -> Range<usize> {
         self.ether + ETHER - TYPE..self.ether + ETHER

@@ -24,28 +24,36 @@ mod json;
 mod print;
 
 mod blocks;
-mod called;
 mod cat;
 mod columns;
 mod complaints;
 mod completions;
 mod confine;
 mod covert;
+mod craft;
 mod cut;
 mod delay;
 mod departures;
 mod dump;
+mod epoch;
 mod fields;
+mod fix;
+mod flows;
 mod form;
 mod generate;
 mod help;
+mod import;
 mod input;
 mod lab;
 mod layout;
+mod listen;
 mod man;
 mod r#match;
 mod mount;
+mod multicall;
+mod nodes;
 mod of;
+mod on;
 mod output;
 mod p4;
 mod packets;
@@ -59,11 +67,12 @@ mod report;
 mod run;
 mod select;
 mod send;
+mod set;
+mod sources;
 mod stream;
 mod tap;
 mod time;
 mod undump;
-mod zero;
 
 use ::lab::Registry;
 use clap::{FromArgMatches, Parser, Subcommand};
@@ -93,6 +102,8 @@ enum Command {
     Dump(dump::Dump),
     Undump(undump::Undump),
     Cut(cut::Cut),
+    Flows(flows::Flows),
+    Craft(craft::Craft),
     Tap(tap::Tap),
     Delay(delay::Delay),
     Ping(ping::Ping),
@@ -101,6 +112,7 @@ enum Command {
     Profile(profile::ProfileCommand),
     Plot(plot::Plot),
     Lab(lab::Lab),
+    Nodes(nodes::Nodes),
     Phy(phy::Phy),
     Covert(covert::Covert),
     Of(of::Of),
@@ -122,6 +134,8 @@ impl Command {
             Command::Dump(command) => command.run(),
             Command::Undump(command) => command.run(),
             Command::Cut(command) => command.run(),
+            Command::Flows(command) => command.run(),
+            Command::Craft(command) => command.run(),
             Command::Tap(command) => command.run(),
             Command::Delay(command) => command.run(),
             Command::Ping(command) => command.run(),
@@ -130,13 +144,14 @@ impl Command {
             Command::Profile(command) => command.run(),
             Command::Plot(command) => command.run(),
             Command::Lab(command) => command.run(registry),
+            Command::Nodes(command) => command.run(registry),
             Command::Phy(command) => command.run(),
             Command::Covert(command) => command.run(),
             Command::Of(command) => command.run(),
             Command::P4(command) => command.run(),
             Command::Relay(command) => command.run(registry),
             Command::Mount(command) => command.run(),
-            Command::Completions(command) => command.run(),
+            Command::Completions(command) => command.run(registry),
             Command::Man(command) => command.run(),
         }
     }
@@ -185,10 +200,12 @@ impl Verdict {
 
 /// Runs the command with the arguments of the process, and with these kinds of nodes; its exit code is as the book has it.
 pub fn main(registry: Registry) -> ExitCode {
-    live::signal::take_term();
+    live::signal::take_int_and_term();
     // Errors in the arguments end here, with exit code 2.
-    let arguments = called::arguments(std::env::args_os().collect());
-    let wire = Wire::from_arg_matches(&help::command().get_matches_from(arguments));
+    let arguments = multicall::arguments(std::env::args_os().collect());
+    let options = arguments.iter().take_while(|word| *word != "--");
+    let command = help::command(options.into_iter().any(|word| word == "--help-all"));
+    let wire = Wire::from_arg_matches(&command.get_matches_from(arguments));
     let wire = wire.unwrap_or_else(|error| error.exit());
     let code = match wire.command.run(&registry) {
         Ok(verdict) => verdict.code(),

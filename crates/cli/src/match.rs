@@ -4,9 +4,10 @@ mod rules;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::input::{Input, NO_LINE, place};
 use crate::output::{Buffering, Output};
+use crate::select::{Filter, Selector, Span};
 use live::file::Next;
 use rules::{Rule, Rules};
 use std::path::PathBuf;
@@ -33,9 +34,14 @@ pub struct Match {
     /// Choose the packets that do not fit
     #[arg(long, short = 'v')]
     invert: bool,
-    /// Write the number of packets instead of the packets
+    /// Write the number of packets instead of the packets, as grep -c does
     #[arg(long, short)]
     count: bool,
+    /// Only among packets that fit an expression as tcpdump has them, such as 'udp port 53'
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
+    #[command(flatten)]
+    span: Span,
     #[command(flatten)]
     buffering: Buffering,
     #[command(flatten)]
@@ -47,11 +53,12 @@ impl Match {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let mut stdout = Output::reading(&self.file, &self.buffering)?;
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules.clone(), self.all, self.invert);
+        let mut selector = self.span.selector(&Filter::of(self.filter.clone()))?;
         let mut found = 0;
-        let chosen = self.choose(&rules, &mut stdout, &complaints, &mut found);
+        let chosen = self.choose(&rules, &mut selector, &mut stdout, &complaints, &mut found);
         if self.count {
             stdout.write(format!("{found}\n").as_bytes())?;
         }
@@ -66,15 +73,16 @@ impl Match {
     fn choose(
         &self,
         rules: &Rules,
+        selector: &mut Selector,
         stdout: &mut Output,
         complaints: &Complaints,
         found: &mut u64,
     ) -> anyhow::Result<()> {
         let mut scratch = Vec::new();
         for path in &self.file {
-            let mut input = Input::open(path, complaints)?;
+            let mut input = Input::open(path, selector.selects(), complaints)?;
             loop {
-                let block = match input.next(complaints, &mut || stdout.flush())? {
+                let block = match input.next(complaints, selector, &mut || stdout.flush())? {
                     Next::Item(block) => block,
                     Next::End => break,
                     Next::Stopped => return Ok(()),

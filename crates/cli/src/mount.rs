@@ -1,16 +1,17 @@
 //! `wire mount`: ports as files (FORMATS section 5).
 
 use crate::Verdict;
-use crate::called;
-use crate::ports::spec;
+use crate::multicall;
+use crate::on::{names, ports};
 use crate::report::{PAST, put_timing};
+use crate::time::tick;
 use anyhow::{Context, bail};
-use live::mount::{Mount, PortReport, Settings};
 use live::port::{self, Options, PortSpec};
+use live::world::mount::{Mount, PortReport, Settings};
 use live::{interface, signal};
-use node::Time;
 use packet::Tick;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The place of EtherPIPE's device tree.
@@ -30,8 +31,8 @@ pub struct MountCommand {
     /// Where to mount; made if it is not there [default: /dev/ethpipe]
     dir: Option<PathBuf>,
     /// The ports, numbered from 0 in this order [default: every Ethernet interface that is up]
-    #[arg(long, value_name = "PORT", num_args = 1.., value_parser = spec())]
-    on: Vec<PortSpec>,
+    #[arg(long, value_name = "PORT", num_args = 1..)]
+    on: Vec<OsString>,
     /// Lines without timestamps: the destination address is the first field
     #[arg(long)]
     no_time: bool,
@@ -66,13 +67,6 @@ fn permissions(text: &str) -> Result<u32, String> {
         Ok(mode) if mode <= 0o777 => Ok(mode),
         _ => Err("permissions are octal digits, such as 660".into()),
     }
-}
-
-fn tick(text: &str) -> Result<Tick, String> {
-    let time: Time = text.parse().map_err(|error| format!("{error}"))?;
-    let ps = u32::try_from(time.as_ps()).ok();
-    ps.and_then(Tick::from_ps)
-        .ok_or_else(|| "a tick is 1 ps to 4.29 ms".into())
 }
 
 /// What `--json` writes.
@@ -115,7 +109,7 @@ impl MountCommand {
         let specs = if self.on.is_empty() {
             all_interfaces()?
         } else {
-            self.on.clone()
+            ports(&names(&self.on))?
         };
         let options = Options {
             tick: self.tick,
@@ -133,7 +127,7 @@ impl MountCommand {
             hash: self.hash,
             strict: self.strict,
             cut: self.send_cut,
-            commands: called::links(),
+            commands: multicall::links(),
             mode: self.mode,
             buffer: usize::from(self.buffer) << 20,
             over: self.over,
@@ -192,10 +186,8 @@ impl MountCommand {
             println!("{line}");
             return Ok(());
         }
-        eprint!(
-            "wire mount: {index} {}: received {}, sent {}",
-            report.name, rx.received, tx.sent
-        );
+        let name = &report.name;
+        print!("{index} {name}: received {}, sent {}", rx.received, tx.sent);
         for (count, what) in [
             (rx.dropped, "dropped by the kernel"),
             (report.lost, "lost by slow readers"),
@@ -207,12 +199,12 @@ impl MountCommand {
             (tx.past, PAST),
         ] {
             if count > 0 {
-                eprint!(", {count} {what}");
+                print!(", {count} {what}");
             }
         }
-        eprintln!();
+        print!("\n");
         for line in tx.timing.lines() {
-            eprintln!("wire mount: {index} {}: {line}", report.name);
+            println!("{index} {name}: {line}");
         }
         if let Some(refusal) = &tx.refusal {
             eprintln!(

@@ -8,7 +8,8 @@ mod rest;
 mod switch;
 
 use crate::Verdict;
-use live::channel::{Place, Tls};
+use live::port::Endpoint;
+use live::port::channel::Tls;
 use live::port::{Options, PortSpec};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 #[command(
     disable_help_subcommand = true,
     after_help = "Examples:
-  wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653
+  wire of switch --on eth1 eth2 --controller tcp:127.0.0.1:6653
   wire of ctl tcp:127.0.0.1:6653 dump-flows
   wire of controller learning --listen ptcp:6653
   wire of cbench --connect tcp:127.0.0.1:6653 --mode throughput"
@@ -94,7 +95,7 @@ pub fn reached(spec: &PortSpec) -> Option<String> {
     let PortSpec::Channel(spec) = spec else {
         return None;
     };
-    let Place::Host(host, port) = &spec.place else {
+    let Endpoint::Host(host, port) = &spec.endpoint else {
         return None;
     };
     let kind = if spec.tls { "pssl" } else { "ptcp" };
@@ -108,34 +109,5 @@ pub fn reached(spec: &PortSpec) -> Option<String> {
         (true, false) => Some(format!(
             "{spec}: whoever reaches this address is believed; pssl: with --ca-cert asks who it is"
         )),
-    }
-}
-
-/// A version as users write it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum VersionName {
-    /// OpenFlow 1.0
-    #[value(name = "1.0")]
-    V10,
-    /// OpenFlow 1.3
-    #[value(name = "1.3")]
-    V13,
-}
-
-impl VersionName {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            VersionName::V10 => "1.0",
-            VersionName::V13 => "1.3",
-        }
-    }
-
-    /// Its version.
-    pub fn version(self) -> openflow::version::Version {
-        match self {
-            VersionName::V10 => openflow::version::Version::V10,
-            VersionName::V13 => openflow::version::Version::V13,
-        }
     }
 }

@@ -134,6 +134,11 @@ impl Output {
         self.write(printable::lines(text).as_bytes())
     }
 
+    /// Whether all has been written that was given.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
     /// The buffer, to append to; to be followed by [`relieve`](Output::relieve).
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer

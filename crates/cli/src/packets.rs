@@ -1,9 +1,11 @@
 //! Packets out of a file, pipe or terminal: lines, records and captures, told apart by content.
 
 use crate::complaints::Complaints;
+use crate::select::Selector;
 use crate::stream::{self, Pausing, Stream};
 use live::file::{Captured, FileError, Item, Next, Source};
-use live::signal;
+use live::{clock, signal};
+use packet::Tick;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -20,6 +22,17 @@ pub trait Consumer {
     /// # Errors
     /// Whatever ends the command.
     fn idle(&mut self) -> anyhow::Result<()>;
+
+    /// Whether what ports receive from now on, ps since 1970, comes too late.
+    fn is_over(&mut self, now_ps: u128) -> bool {
+        let _ = now_ps;
+        false
+    }
+
+    /// Whether anything lies in a buffer, so that a port is not to be waited for.
+    fn waits(&self) -> bool {
+        false
+    }
 }
 
 /// Why no more packets are given.
@@ -120,6 +133,22 @@ impl Packets {
         }
     }
 
+    /// Gives the packets that are selected to `consumer`; `tick` is the unit of words.
+    ///
+    /// # Errors
+    /// As [`read`](Packets::read).
+    pub fn choose(
+        &mut self,
+        selector: &mut Selector,
+        tick: Tick,
+        consumer: &mut impl Consumer,
+    ) -> anyhow::Result<Ended> {
+        match selector.wants_more() {
+            true => self.copy(&mut Selecting::new(selector, tick, consumer)),
+            false => Ok(Ended::Enough),
+        }
+    }
+
     /// Gives up to `count` packets to `consumer`; and why there were fewer, if there were.
     ///
     /// # Errors
@@ -173,6 +202,12 @@ impl Packets {
                 "{name}: {inexact} packets have stamps finer than a picosecond, which were rounded down, or before 1970, which became 1970"
             ),
         );
+        let headed = self.source.counters().headed;
+        if headed > 0 {
+            self.complaints.note(format_args!(
+                "{name}: {headed} packets have no Ethernet header; each got one, with zeros for addresses that are not known"
+            ));
+        }
         if self.lengths_known && cut > 0 {
             self.complaints.note(format_args!(
                 "{name}: {cut} packets had been cut short when they were captured; their lengths are kept"
@@ -184,5 +219,49 @@ impl Packets {
             self.complaints.lost(cut, what);
         }
         ended
+    }
+}
+
+/// Gives on what is selected.
+pub struct Selecting<'a, C> {
+    selector: &'a mut Selector,
+    consumer: &'a mut C,
+    /// The unit of words, and their zero.
+    tick: Tick,
+    epoch_ps: u128,
+}
+
+impl<'a, C: Consumer> Selecting<'a, C> {
+    /// For `consumer`, of packets whose words count `tick`.
+    pub fn new(selector: &'a mut Selector, tick: Tick, consumer: &'a mut C) -> Selecting<'a, C> {
+        Selecting {
+            selector,
+            consumer,
+            tick,
+            epoch_ps: u128::from(clock::epoch_ns()) * 1_000,
+        }
+    }
+}
+
+impl<C: Consumer> Consumer for Selecting<'_, C> {
+    fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        let words = || self.epoch_ps + self.tick.ps(item.word.unwrap_or(0));
+        let taken = self
+            .selector
+            .takes(item.bytes, || item.at_ps.unwrap_or_else(words));
+        let more = !taken || self.consumer.packet(item)?;
+        Ok(more && self.selector.wants_more())
+    }
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        self.consumer.idle()
+    }
+
+    fn is_over(&mut self, now_ps: u128) -> bool {
+        self.selector.is_over(now_ps) || self.consumer.is_over(now_ps)
+    }
+
+    fn waits(&self) -> bool {
+        self.consumer.waits()
     }
 }

@@ -3,13 +3,13 @@
 mod damage;
 mod decode;
 mod encode;
+mod events;
 mod inspect;
 mod line;
 mod lock;
 mod order;
 mod source;
 mod timing;
-mod told;
 
 use crate::Verdict;
 
@@ -32,7 +32,7 @@ pub struct Phy {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    Encode(encode::Encode),
+    Encode(Box<encode::Encode>),
     Decode(decode::Decode),
     Lock(lock::Lock),
     Inspect(inspect::Inspect),

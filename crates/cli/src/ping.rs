@@ -1,19 +1,21 @@
 //! `wire ping`: round trips from a port, by the port's own timer and stamps.
 
 mod report;
-mod route;
+pub mod route;
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::confine;
 use crate::ports::spec;
+use crate::time::tick;
 use anyhow::{Context, bail};
 use live::clock::now_ns;
-use live::pace::{self, Pacer, Watch};
+use live::port::pace::{Pacer, Watch};
 use live::port::{self, Options, PortSpec, Receive};
 use live::signal::stop_requested;
+use node::Size;
 use node::{Node, Out, Port, Time};
 use nodes::ping::{Answer, Config, Method, Ping as Pinger};
+use packet::ethernet::Mac;
 use packet::word::{Departure, Tick, Timer};
 use report::Report;
 use std::net::IpAddr;
@@ -48,13 +50,13 @@ pub struct Ping {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Between probes; 0: the next when the last was answered, or 10 ms later
-    #[arg(long, short, value_name = "TIME", default_value = "1s")]
+    #[arg(long, short, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     interval: Time,
     /// Bytes behind the ICMP header
-    #[arg(long, short, value_name = "BYTES", default_value_t = 56)]
-    size: usize,
+    #[arg(long, short, value_name = "SIZE", default_value = "56")]
+    size: Size,
     /// An answer that takes longer is late
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     timeout: Time,
     /// Hops that a probe may take
     #[arg(long, value_name = "N", default_value_t = 64)]
@@ -63,8 +65,8 @@ pub struct Ping {
     #[arg(long, value_name = "IP")]
     source: Option<IpAddr>,
     /// Its MAC address, instead of the port's
-    #[arg(long, value_name = "MAC", value_parser = mac)]
-    mac: Option<[u8; 6]>,
+    #[arg(long, value_name = "MAC")]
+    mac: Option<Mac>,
     /// The router to the target, instead of the system's
     #[arg(long, value_name = "IP")]
     via: Option<IpAddr>,
@@ -74,6 +76,9 @@ pub struct Ping {
     /// No line for each answer
     #[arg(long, short)]
     quiet: bool,
+    /// Tell all of what the stamps are worth
+    #[arg(long, short)]
+    verbose: bool,
     /// Answers and the report as JSON Lines
     #[arg(long)]
     json: bool,
@@ -82,12 +87,7 @@ pub struct Ping {
     plot: Option<PathBuf>,
 }
 
-fn mac(text: &str) -> Result<[u8; 6], String> {
-    nodes::mac_from_text(text).ok_or_else(|| "a MAC address such as 02:00:00:00:00:01".into())
-}
-
 impl Ping {
-    /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let options = Options {
@@ -108,7 +108,7 @@ impl Ping {
             },
             count: self.count,
             interval: self.interval,
-            size: self.size,
+            size: usize::try_from(self.size.bytes())?,
             ttl: self.ttl,
             timeout: self.timeout,
             // Another than that of another pinger on this machine.
@@ -187,7 +187,7 @@ struct Session<'a> {
 impl Session<'_> {
     /// Until all is done, or somebody asks for the end.
     fn run(&mut self, rx: &mut dyn Receive, report: &mut Report) -> anyhow::Result<()> {
-        pace::attend();
+        live::scheduling::high_priority();
         let mut answers: Vec<Answer> = Vec::new();
         while !stop_requested() && !self.node.is_over() {
             let now = self.clock.now();

@@ -1,16 +1,18 @@
 //! `wire plot`: columns of numbers as a picture.
 
 mod columns;
+mod quantity;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output, picture};
 use crate::stream::name;
-use ::plot::{Axis, Bar, Figure, Panel, Series};
+use ::plot::{Axis, Bar, Figure, Panel, Series, TimeUnit};
 use anyhow::{Context, ensure};
 use columns::Table;
 use lab::flops::{Device, figure};
+use quantity::Quantity;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader, stdin};
@@ -20,7 +22,8 @@ use std::path::{Path, PathBuf};
 ///
 /// Columns are divided by blanks, commas or tabs, or are the keys of JSON objects, one a line; a first
 /// line without numbers names them. By default the first column is x and each other one a series; of
-/// several files, each is drawn. Of a cdf and a histogram each column is a series.
+/// several files, each is drawn. Of a cdf and a histogram each column is a series, with marks at p50 and p99.
+/// Axes are named by their columns; one whose name ends in _ps, _ns, _us, _ms or _s is shown in the unit that suits.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire cat --json --time relative trace.pcapng | wire plot --x time --y length -o s.png
@@ -78,8 +81,8 @@ pub struct Plot {
     /// Bars of a histogram
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=4000))]
     bins: u16,
-    /// Width and height in pixels
-    #[arg(long, value_name = "WxH", default_value = "1200x700", value_parser = size)]
+    /// Width and height in pixels of 1/96 inch; a PNG has two pixels for each
+    #[arg(long, value_name = "WxH", default_value = "900x500", value_parser = size)]
     size: (u32, u32),
     /// Say what was drawn, as JSON on standard output
     #[arg(long)]
@@ -147,16 +150,15 @@ impl Plot {
         );
         let inputs = self.files.iter().map(PathBuf::as_path);
         live::output::apart(&self.output, inputs)?;
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: true,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         if self.kind == Kind::Flops {
             return self.flops();
         }
         let complaints = self.leniency.complaints();
-        let mut all = Vec::new();
-        let (mut x_name, mut y_name) = (self.x_name.clone(), self.y_name.clone());
+        let mut chosen = Vec::new();
         for path in &self.files {
             let table = read(path)?;
             if table.every > 1 {
@@ -168,11 +170,11 @@ impl Plot {
                 skipped,
                 format_args!("{of}: {skipped} lines without a number were skipped"),
             );
-            let (names, series) = self.series(&table, path)?;
-            x_name.get_or_insert(names.0);
-            y_name.get_or_insert(names.1);
-            all.extend(series);
+            chosen.push(self.choose(table, path)?);
         }
+        let (x, y) = self.axes(&chosen);
+        let series = chosen.iter().flat_map(|chosen| self.series(chosen, &x, &y));
+        let mut all: Vec<Series> = series.collect();
         for (series, label) in all.iter_mut().zip(&self.label) {
             series.label.clone_from(label);
         }
@@ -184,14 +186,15 @@ impl Plot {
             .iter()
             .map(|series| json!({ "label": series.label, "points": series.len() }))
             .collect();
-        let axis = |name: Option<String>, axis: char, range| Axis {
-            name: name.unwrap_or_default(),
+        let axis = |name: &Option<String>, scaled: Scaled, axis: char, range| Axis {
+            name: name.clone().unwrap_or(scaled.name),
             log: self.log.contains(axis),
             range,
+            ..Axis::default()
         };
         let mut panel = Panel::new(
-            axis(x_name, 'x', self.x_range),
-            axis(y_name, 'y', self.y_range),
+            axis(&self.x_name, x, 'x', self.x_range),
+            axis(&self.y_name, y, 'y', self.y_range),
         );
         panel.series = all;
         for (at, label) in &self.mark_x {
@@ -208,8 +211,10 @@ impl Plot {
             );
         }
         let mut figure = Figure::new(&self.title).panel(panel);
-        // The title has its own height above the panel.
-        (figure.width, figure.panel_height) = (self.size.0, self.size.1 - 56);
+        (figure.width, figure.panel_height) = self.size;
+        // Title and legend have their own height above the panel.
+        let above = figure.drawing().height.saturating_sub(self.size.1);
+        figure.panel_height = self.size.1.saturating_sub(above);
         picture(&figure, &self.output)?;
         if self.json {
             let line = json_line!("plot", "plot", { "file": self.output.display().to_string(),
@@ -260,14 +265,10 @@ impl Plot {
         Ok(Verdict::Good)
     }
 
-    /// The series of one file, and the names of x and y that follow from it.
-    fn series(
-        &self,
-        table: &Table,
-        path: &Path,
-    ) -> anyhow::Result<((String, String), Vec<Series>)> {
+    /// The columns of a file that are drawn.
+    fn choose<'a>(&self, table: Table, path: &'a Path) -> anyhow::Result<Chosen<'a>> {
         let place = || name(path);
-        let spread = matches!(self.kind, Kind::Cdf | Kind::Histogram);
+        let spread = self.spreads();
         let columns = table.names.len();
         let x = match self.x.as_deref() {
             Some("0") => None,
@@ -275,7 +276,7 @@ impl Plot {
             None if spread || columns == 1 => None,
             None => Some(0),
         };
-        let y = match self.y.is_empty() {
+        let y: Vec<usize> = match self.y.is_empty() {
             true => (0..columns).filter(|column| Some(*column) != x).collect(),
             false => {
                 let found = self.y.iter().map(|y| table.find(y));
@@ -287,7 +288,6 @@ impl Plot {
             "{}: there is no column but that of x",
             place()
         );
-        let one = y.len() == 1;
         for &column in x.iter().filter(|_| !spread).chain(&y) {
             if table.column(column).all(f64::is_nan) {
                 // It is a finding about what was read, as an empty picture is.
@@ -300,63 +300,100 @@ impl Plot {
                 return Err(lab::LabError::from(::plot::PlotError::Empty { path, why }).into());
             }
         }
-        let x_values: Vec<f64> = match x {
-            Some(x) => table.column(x).collect(),
+        Ok(Chosen { table, path, x, y })
+    }
+
+    /// Whether values are on the axis of x, and how many there are on that of y.
+    fn spreads(&self) -> bool {
+        matches!(self.kind, Kind::Cdf | Kind::Histogram)
+    }
+
+    /// What both axes show, by what the columns are called.
+    fn axes(&self, chosen: &[Chosen<'_>]) -> (Scaled, Scaled) {
+        let of_y = || {
+            let all = chosen.iter();
+            all.flat_map(|one| one.y.iter().map(|column| (&one.table, *column)))
+        };
+        let of_x = || {
+            let all = chosen.iter();
+            all.filter_map(|one| Some((&one.table, one.x?)))
+        };
+        // Who says where an axis begins and ends does so in the columns' unit.
+        let free_x = self.x_name.is_none() && self.x_range.is_none() && self.mark_x.is_empty();
+        let free_y = self.y_name.is_none() && self.y_range.is_none() && self.mark_y.is_empty();
+        let told = |name: &str| Scaled {
+            name: name.into(),
+            ..Scaled::default()
+        };
+        match self.kind {
+            Kind::Cdf => (Scaled::of(of_y(), free_x), told("share")),
+            Kind::Histogram => (Scaled::of(of_y(), free_x), told("count")),
+            _ if of_x().next().is_none() => (told("row"), Scaled::of(of_y(), free_y)),
+            _ => (Scaled::of(of_x(), free_x), Scaled::of(of_y(), free_y)),
+        }
+    }
+
+    /// The series of one file.
+    fn series(&self, chosen: &Chosen<'_>, x: &Scaled, y: &Scaled) -> Vec<Series> {
+        let table = &chosen.table;
+        let one = chosen.y.len() == 1;
+        let x_values: Vec<f64> = match chosen.x {
+            Some(column) => table.column(column).map(|value| value / x.by).collect(),
             None => (0..table.rows.len() as u64)
                 .map(|row| (row * table.every) as f64)
                 .collect(),
         };
-        let series = y.iter().map(|&column| {
-            let mut label = table.names[column].clone();
+        let series = chosen.y.iter().map(|&column| {
+            let mut label = Quantity::of(&table.names[column]).name;
+            if label.is_empty() && !one {
+                label = format!("column {}", column + 1);
+            }
             if self.files.len() > 1 {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                label = if one {
-                    stem.into()
-                } else {
-                    format!("{stem}: {label}")
+                let stem = chosen.path.file_stem().unwrap_or_default();
+                let stem = stem.to_string_lossy();
+                label = match one {
+                    true => stem.into(),
+                    false => format!("{stem}: {label}"),
                 };
             }
-            let points = x_values.iter().copied().zip(table.column(column));
+            if self.spreads() {
+                let values = table.column(column).map(|value| value / x.by);
+                let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+                values.sort_by(f64::total_cmp);
+                let quantile = |percent: u32| {
+                    let rank = (values.len() * percent as usize).div_ceil(100).max(1);
+                    values.get(rank - 1).copied().unwrap_or(f64::NAN)
+                };
+                let series = match self.kind {
+                    Kind::Cdf => cdf(label, &values),
+                    _ => self.histogram(label, &values),
+                };
+                return series.with_quantiles(quantile, |value, apart| {
+                    let label = ::plot::unit::brief_apart(value, apart);
+                    format!("{label} {}", x.unit).trim_end().into()
+                });
+            }
+            let y_values = table.column(column).map(|value| value / y.by);
+            let points = x_values.iter().copied().zip(y_values);
             let points = points.filter(|(x, y)| x.is_finite() && y.is_finite());
             match self.kind {
                 Kind::Points => Series::points(label, points),
-                Kind::Line => Series::line(label, points),
                 Kind::Steps => Series::steps(label, points),
                 Kind::Bars => bars(label, points.collect()),
-                Kind::Cdf => cdf(label, table.column(column)),
-                Kind::Histogram | Kind::Flops => self.histogram(label, table.column(column)),
+                _ => Series::line(label, points),
             }
         });
-        let series: Vec<Series> = series.collect();
-        let values = if one {
-            table.names[y[0]].clone()
-        } else {
-            String::new()
-        };
-        // A column that nobody named says nothing by its number.
-        let told = |name: String| {
-            if name.parse::<usize>().is_ok() {
-                String::new()
-            } else {
-                name
-            }
-        };
-        let values = told(values);
-        let names = match self.kind {
-            Kind::Cdf => (values, "share".into()),
-            Kind::Histogram => (values, "count".into()),
-            _ => (
-                x.map_or("row".into(), |x| told(table.names[x].clone())),
-                values,
-            ),
-        };
-        Ok((names, series))
+        series.collect()
     }
 
-    fn histogram(&self, label: String, values: impl Iterator<Item = f64>) -> Series {
+    fn histogram(&self, label: String, values: &[f64]) -> Series {
         let log = self.log.contains('x');
-        let turn = |value: f64| if log { value.ln() } else { value };
-        let values: Vec<f64> = values.map(turn).filter(|value| value.is_finite()).collect();
+        let turn = |value: &f64| if log { value.ln() } else { *value };
+        let values: Vec<f64> = values
+            .iter()
+            .map(turn)
+            .filter(|value| value.is_finite())
+            .collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let bins = usize::from(self.bins);
@@ -382,6 +419,69 @@ impl Plot {
                 height: count as f64,
             }),
         )
+    }
+}
+
+/// A file, and the columns of it that are drawn.
+struct Chosen<'a> {
+    table: Table,
+    path: &'a Path,
+    x: Option<usize>,
+    y: Vec<usize>,
+}
+
+/// What an axis shows: its name, and what values are divided by.
+struct Scaled {
+    name: String,
+    by: f64,
+    unit: &'static str,
+}
+
+impl Default for Scaled {
+    fn default() -> Scaled {
+        Scaled {
+            name: String::new(),
+            by: 1.0,
+            unit: "",
+        }
+    }
+}
+
+impl Scaled {
+    /// By the columns on it; in a unit that suits, if it is `free` to choose one.
+    fn of<'a>(columns: impl Iterator<Item = (&'a Table, usize)>, free: bool) -> Scaled {
+        let columns: Vec<(&Table, usize)> = columns.collect();
+        let quantities = columns.iter();
+        let quantities: Vec<Quantity> = quantities
+            .map(|(table, column)| Quantity::of(&table.names[*column]))
+            .collect();
+        let Some(first) = quantities.first() else {
+            return Scaled::default();
+        };
+        let alike = quantities.iter().all(|other| other.name == first.name);
+        let same_unit = quantities.iter().all(|other| other.ps == first.ps);
+        let name = match (alike, same_unit) {
+            (true, _) => first.name.clone(),
+            (false, true) if first.ps.is_some() => "time".into(),
+            (false, _) => String::new(),
+        };
+        let Some(ps) = first.ps.filter(|_| same_unit) else {
+            return Scaled {
+                name,
+                ..Scaled::default()
+            };
+        };
+        let values = columns
+            .iter()
+            .flat_map(|(table, column)| table.column(*column));
+        let most = values.filter(|value| value.is_finite());
+        let most = most.fold(0.0, |most: f64, value| most.max(value.abs()));
+        let unit = TimeUnit::of(if free { most * ps } else { ps });
+        Scaled {
+            name: format!("{name} [{}]", unit.name),
+            by: unit.ps / ps,
+            unit: unit.name,
+        }
     }
 }
 
@@ -416,9 +516,8 @@ fn bars(label: String, points: Vec<(f64, f64)>) -> Series {
     )
 }
 
-fn cdf(label: String, values: impl Iterator<Item = f64>) -> Series {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
+/// The distribution of values in ascending order.
+fn cdf(label: String, values: &[f64]) -> Series {
     let total = values.len() as f64;
     let mut seen = 0;
     let points: Vec<(f64, f64)> = values

@@ -3,14 +3,17 @@
 mod calibrate;
 
 use crate::Verdict;
+use crate::on::{names, ports};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use live::calibrate::{Plan, found};
 use live::interface::{self, Interface};
+use live::port::calibrate::Plan;
+use live::port::calibration;
+use live::port::raw;
 use live::port::{Method, Options, PortInfo, PortSpec};
-use live::raw;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fmt::Write;
 
 /// Reads a port's name, whose path may be no UTF-8.
@@ -25,8 +28,8 @@ pub fn spec() -> impl TypedValueParser<Value = PortSpec> {
   wire ports --calibrate eth0 eth1")]
 pub struct Ports {
     /// Measure what departures and stamps of two connected ports are worth, and keep it for later runs
-    #[arg(long, num_args = 2, value_names = ["A", "B"], value_parser = spec())]
-    calibrate: Vec<PortSpec>,
+    #[arg(long, num_args = 1..=2, value_names = ["A", "B"])]
+    calibrate: Vec<OsString>,
     /// Departures of each trial
     #[arg(
         long,
@@ -102,7 +105,11 @@ struct Counters {
 impl Ports {
     /// Writes the list.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        if let [a, b] = &self.calibrate[..] {
+        if !self.calibrate.is_empty() {
+            let two = ports(&names(&self.calibrate))?;
+            let [a, b] = &two[..] else {
+                anyhow::bail!("--calibrate takes two ports, and these are {}", two.len());
+            };
             let plan = Plan {
                 count: self.count,
                 gap: std::time::Duration::from_nanos(self.gap.as_ns()),
@@ -156,7 +163,7 @@ fn row(interface: &Interface, counters: &str) -> Row {
 }
 
 fn kept(name: &str) -> Option<Kept> {
-    let found = found(&PortSpec::Interface(name.into()))?;
+    let found = calibration::find(&PortSpec::Interface(name.into()))?;
     let [p50_ns, p99_ns, p999_ns, max_ns] = found.error_ns;
     Some(Kept {
         to: found.to,

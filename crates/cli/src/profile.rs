@@ -1,29 +1,33 @@
 //! `wire profile`: what packets are like in time.
 
 mod compare;
-mod feed;
 mod figures;
 mod object;
 mod picture;
+mod reader;
 mod subject;
 
+pub use figures::text;
 pub use subject::Subjects;
 
 use crate::Verdict;
-use crate::cat::{Origin, compile, origin, tick};
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::Permissions;
+use crate::listen::Listener;
 use crate::output::{self, Buffering, Output};
 use crate::packets::Ended;
+use crate::select::Selection;
+use crate::sources::Sources;
+use crate::time::tick;
+use measure::profile::Config;
 use node::{Rate, Time};
-use nodes::profile::Config;
 use packet::Tick;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Tell what packets are like in time: gaps, bursts, rate, loss
 ///
-/// PORT or FILE is what `wire cat` reads; each interface of a capture, and each port, is told by itself.
+/// PORT or FILE is what `wire cat` reads; each interface of a capture, and each port, is told by itself, of `any` each direction too.
 /// A port is listened to until Ctrl-C, --count or --duration. With the --rate of the line, or where the
 /// capture has it, gaps are told in idle characters and bits, and bursts are found.
 ///
@@ -42,7 +46,7 @@ pub struct ProfileCommand {
     #[arg(value_name = "PORT|FILE", default_value = "-")]
     sources: Vec<OsString>,
     /// Tell what a device did to packets: FILE or FILE#INTERFACE before it, and behind it
-    #[arg(long, num_args = 2, value_names = ["BEFORE", "BEHIND"], conflicts_with_all = ["sources", "count", "duration"])]
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "BEHIND"], conflicts_with_all = ["sources", "count", "skip", "since", "until", "duration"])]
     compare: Vec<OsString>,
     /// With --compare: packets of each side that wait to be found on the other
     #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(16..=1 << 24))]
@@ -59,15 +63,8 @@ pub struct ProfileCommand {
     /// The length of the windows over which the rate is taken; by default some hundreds
     #[arg(long, value_name = "TIME", value_parser = window)]
     window: Option<Time>,
-    /// Only packets that fit a BPF expression
-    #[arg(long, short, value_name = "EXPRESSION")]
-    filter: Option<String>,
-    /// Stop after this many packets
-    #[arg(long, short, value_name = "N")]
-    count: Option<u64>,
-    /// Listen to ports for this long
-    #[arg(long, value_name = "TIME")]
-    duration: Option<Time>,
+    #[command(flatten)]
+    selection: Selection,
     /// Draw a picture, .png or .svg: distribution, histogram, delays and rate over time
     #[arg(long, value_name = "FILE")]
     plot: Vec<PathBuf>,
@@ -100,11 +97,11 @@ impl ProfileCommand {
         if !self.compare.is_empty() {
             let task = compare::Task {
                 sources: &self.compare,
-                config: nodes::compare::Config {
+                config: measure::compare::Config {
                     window: self.within as usize,
                     bytes: self.payload as usize,
                 },
-                filter: self.filter.as_deref().map(compile).transpose()?,
+                filter: self.selection.program()?,
                 tick: self.tick,
                 complaints: self.strictness.complaints(),
             };
@@ -116,51 +113,38 @@ impl ProfileCommand {
             window: self.window,
         };
         let mut subjects = Subjects::new(config, self.tick);
-        subjects.filter = self.filter.as_deref().map(compile).transpose()?;
-        subjects.left = self.count.unwrap_or(u64::MAX);
-        let (mut files, mut ports) = (Vec::new(), Vec::new());
-        for source in &self.sources {
-            match origin(source)? {
-                Origin::File(path) => files.push(path),
-                Origin::Port(spec) => ports.push(spec),
-            }
-        }
+        subjects.selector = self.selection.selector()?;
+        let sources = Sources::of(&self.sources)?;
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
-        let opened = crate::cat::ports::open(&ports, Some(self.tick))?;
-        let writes = !self.plot.is_empty();
-        match ports.is_empty() {
-            true => confine::reader(Still {
-                writes,
-                ..Still::default()
-            })?,
-            false => confine::ports(&ports, writes || !files.is_empty())?,
-        }
-        let listening = !ports.is_empty();
-        let begin = live::clock::now_ns();
+        let listener = Listener::open(&sources.ports, self.tick)?;
+        sources.confine(Permissions {
+            writes: !self.plot.is_empty(),
+            ..Permissions::default()
+        })?;
+        let listening = !sources.ports.is_empty();
+        listener.tell_life(&self.selection);
         let feed = || -> anyhow::Result<()> {
-            for path in &files {
-                if feed::file(path, &mut subjects, &complaints)? == Ended::Stopped {
+            for path in &sources.files {
+                if reader::file(path, &mut subjects, &complaints)? == Ended::Stopped {
                     return Ok(());
                 }
             }
-            feed::ports(opened, self.duration, &mut subjects, &complaints)
+            reader::ports(listener, &mut subjects, &complaints)
         };
         let fed = feed();
         let mut verdict = complaints.finish();
         if listening {
             // Ports are listened to for ever, if nothing else was asked for.
-            let endless = self.count.is_none() && self.duration.is_none();
-            let listened = live::clock::now_ns() - begin;
-            let over = self.duration.is_some_and(|time| listened >= time.as_ns());
-            verdict = verdict.max(Verdict::if_done(endless || over || subjects.enough()));
+            let done = self.selection.is_endless() || subjects.is_over() || subjects.enough();
+            verdict = verdict.max(Verdict::if_done(done));
         }
         // What was read before something went wrong is told all the same; old pictures stand, as they do where nothing is to be drawn.
         let title = self.title.as_deref();
         let mut stdout = Output::open(&Buffering::default())?;
         let told = match self.json {
             true => subjects.list().iter().map(object::line).collect(),
-            false => subjects.text(),
+            false => text(subjects.list()),
         };
         stdout.tell(&told)?;
         stdout.finish()?;

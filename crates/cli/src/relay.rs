@@ -1,9 +1,10 @@
 //! `wire relay`: nodes in the kernel's own path.
 
 mod bench;
-mod offer;
-pub mod run;
+pub mod report;
+mod run;
 mod stats;
+mod stats_server;
 mod train;
 
 use crate::Verdict;
@@ -14,8 +15,8 @@ use ::lab::Registry;
 #[command(
     disable_help_subcommand = true,
     after_help = "Examples:
-  wire relay run through --hook forward --on eth1 --on eth2
-  wire relay run delay --set 'delay=20 ms' --match 'icmp' --on eth1 --on eth2
+  wire relay run through --hook forward --on eth1 eth2
+  wire relay run delay --set 'delay=20 ms' --filter icmp --on eth1 eth2
   wire relay bench
   wire relay train monday.pcapng -o web.dict
   wire relay stats --once"

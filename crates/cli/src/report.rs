@@ -1,14 +1,64 @@
-//! What became of departures: for people on stderr, or as JSON on standard output.
+//! Reports and their places: results on standard output, progress and warnings on standard error; what became of departures.
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use live::pace::PaceReport;
 use live::port::Link;
+use live::port::pace::PaceReport;
 use live::world::Notice;
 use node::outcome::{Spread, TimingError};
 use node::{Outcome, Time};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::io::IsTerminal;
+
+/// How much a report tells.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct Detail {
+    /// Tell all detail, such as what departures were worth
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// `departures exact to 0.4 us at the median`; nothing where none was asked for at a time.
+fn exact(timing: &TimingError) -> Option<String> {
+    let exact = || format!("departures exact to {} at the median", timing.raw.p50);
+    (timing.frames > 0).then(exact)
+}
+
+/// Says on stderr that something long begins: on which ports, and until when.
+pub fn begin(what: &str, names: &[String], duration: Option<Time>) {
+    eprintln!("wire: {what} on {}, {}", names.join(", "), until(duration));
+}
+
+/// `for 10 s, or until Ctrl-C`.
+pub fn until(duration: Option<Time>) -> String {
+    match duration {
+        Some(time) => format!("for {time}, or until Ctrl-C"),
+        None => "until Ctrl-C".into(),
+    }
+}
+
+/// The same, where somebody watches: of commands that stand in pipes and scripts, which have nothing else to say on stderr.
+pub fn begin_watched(what: &str, on: &str, end: &str) {
+    if std::io::stderr().is_terminal() && !on.is_empty() {
+        eprintln!("wire: {what} {on}, {end}");
+    }
+}
+
+/// Tells a report for people. It is a result, so it goes to standard output; where packets go there, which is the port `-`, it goes to
+/// standard error.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn put(text: &str, names: &[String]) -> anyhow::Result<()> {
+    if names.iter().any(|name| name == "-") {
+        text.lines().for_each(|line| eprintln!("wire: {line}"));
+        return Ok(());
+    }
+    let mut stdout = Output::open(&Buffering::default())?;
+    stdout.tell(text)?;
+    stdout.finish()
+}
 
 /// Says on stderr when the link of one of these ports goes down or comes up.
 pub fn link_notice(names: &[String]) -> Option<Notice> {
@@ -30,7 +80,7 @@ pub fn put_link(text: &mut String, name: &str, link: Option<Link>) {
     // Writing to a String does not fail.
     let _ = writeln!(
         text,
-        "wire: {name}: link down {} {times}, {time} in all{now}",
+        "{name}: link down {} {times}, {time} in all{now}",
         link.downs
     );
 }
@@ -46,16 +96,23 @@ pub fn put_link_object(line: &mut Value, link: Option<Link>) {
 ///
 /// # Errors
 /// When the port went away, or standard output cannot be written.
-pub fn tell(port: &str, report: PaceReport, as_json: bool) -> anyhow::Result<Verdict> {
+pub fn tell(
+    port: &str,
+    report: PaceReport,
+    as_json: bool,
+    detail: Detail,
+) -> anyhow::Result<Verdict> {
     if as_json {
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(format!("{}\n", object(port, &report)).as_bytes())?;
         stdout.finish()?;
     } else {
-        eprintln!("wire: {port}: {}", text(&report));
-        for line in report.timing.lines() {
-            eprintln!("wire: {port}: {line}");
+        let mut told = format!("{port}: {}\n", text(&report));
+        for line in report.timing.lines().iter().filter(|_| detail.verbose) {
+            // Writing to a String does not fail.
+            let _ = writeln!(told, "{port}: {line}");
         }
+        put(&told, &[port.into()])?;
     }
     if let Some(refusal) = &report.refusal {
         eprintln!("wire: the first of the refused: {refusal}");
@@ -67,21 +124,19 @@ pub fn tell(port: &str, report: PaceReport, as_json: bool) -> anyhow::Result<Ver
     }
 }
 
-/// What the departures of a node on ports were worth, a line each.
-pub fn put_departures(text: &mut String, outcome: &Outcome) {
+/// What the departures of a node on ports were worth: in a line, or in all detail.
+pub fn put_departures(text: &mut String, outcome: &Outcome, detail: Detail) {
     let Some(timing) = &outcome.timing else {
         return;
     };
     // Writing to a String does not fail.
     if timing.frames > 0 {
         let (stamps, frames, late) = (outcome.stamps, timing.frames, timing.late);
-        let _ = writeln!(
-            text,
-            "wire: {stamps} stamps; {frames} departures at a time, {late} late"
-        );
+        let exact = exact(timing).unwrap_or_default();
+        let _ = writeln!(text, "{frames} {exact}, {late} late; {stamps} stamps");
     }
-    for line in timing.lines() {
-        let _ = writeln!(text, "wire: {line}");
+    for line in timing.lines().iter().filter(|_| detail.verbose) {
+        let _ = writeln!(text, "{line}");
     }
 }
 
@@ -90,7 +145,14 @@ pub const PAST: &str = "had a time that was past, as received packets have, and 
 
 /// `1000 packets sent, 3 late`.
 fn text(report: &PaceReport) -> String {
-    let mut text = format!("{} packets sent", report.sent);
+    let all = report.sent + report.refused + report.unsent;
+    let mut text = match report.sent == all {
+        true => format!("{all} packets sent"),
+        false => format!("{} of {all} packets sent", report.sent),
+    };
+    if let Some(exact) = exact(&report.timing) {
+        let _ = write!(text, ", {exact}");
+    }
     // Writing to a String does not fail.
     for (count, what) in [
         (report.timing.late, "late"),

@@ -1,20 +1,24 @@
 //! `wire run`: one node on live ports.
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::{Complaints, Leniency};
 use crate::confine;
+use crate::on::On;
 use crate::output::{Buffering, Output};
-use crate::ports::spec;
-use crate::report::{link_notice, put_departures, put_link, put_link_object, put_timing};
-use ::lab::Registry;
-use live::hook::{Config, Relay};
+use crate::report::{
+    Detail, begin, link_notice, put, put_departures, put_link, put_link_object, put_timing,
+};
+use crate::set::setting;
+use crate::time::tick;
+use ::lab::{Registry, clock_reports};
 use live::port::{self, Options, Port, PortSpec};
+use live::world::hook::{Config, Runner};
 use live::world::{self, PortsOutcome};
 use node::Time;
 use node::outcome::Finish;
 use packet::Tick;
 use serde_json::{Map, Value, json};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -26,20 +30,19 @@ use std::time::Duration;
 /// sent them on, changed or not, or dropped them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire run switch --on eth1 --on eth2 --on tap:lan0
-  wire run delay --set 'delay=20 ms' --on eth1 --on eth2
-  wire run through --on nfqueue:0 --on nfqueue:1")]
+  wire run switch --on eth1 eth2 tap:lan0
+  wire run delay --set 'delay=20 ms' --on eth1 eth2
+  wire run through --on nfqueue:0 nfqueue:1")]
 pub struct Run {
-    /// The kind of node
-    node: String,
-    /// A port; given once for each port of the node
-    #[arg(long, value_name = "PORT", required = true, value_parser = spec())]
-    on: Vec<PortSpec>,
+    /// The kind of node; `wire nodes` tells which there are
+    node: Option<OsString>,
+    #[command(flatten)]
+    on: On,
     /// A key of the node's configuration
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<String>,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
@@ -48,48 +51,41 @@ pub struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    detail: Detail,
+    #[command(flatten)]
     leniency: Leniency,
 }
 
-/// Turns KEY=VALUE into a line of TOML: what is no number, flag, list or quoted text is quoted.
-pub fn setting(text: &str) -> Result<String, String> {
-    let (key, value) = text.split_once('=').ok_or("KEY=VALUE is wanted")?;
-    let plain = value.parse::<f64>().is_ok()
-        || matches!(value, "true" | "false")
-        || value.starts_with(['[', '"', '\'', '{']);
-    Ok(match plain {
-        true => format!("{key} = {value}"),
-        false => format!("{key} = {value:?}"),
-    })
-}
-
 impl Run {
-    /// Runs it.
-    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
+    pub fn run(mut self, registry: &Registry) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let node = registry.node(&self.node, &self.set.join("\n"), self.on.len());
+        let kind = self.on.word(self.node.take())?;
+        let kind = kind.to_string_lossy().into_owned();
+        let on = self.on.ports()?;
+        let node = registry.node(&kind, &self.set.join("\n"), on.len());
         let node = node.map_err(|faults| anyhow::anyhow!("{faults}"))?;
         let queue = |port: &PortSpec| match port {
             PortSpec::Queue(number) => Some(*number),
             _ => None,
         };
-        if let Some(queues) = self.on.iter().map(queue).collect::<Option<Vec<u16>>>() {
-            return self.at_queues(node, &queues);
+        if let Some(queues) = on.iter().map(queue).collect::<Option<Vec<u16>>>() {
+            return self.at_queues(&kind, node, &queues);
         }
         let options = Options {
             tick: self.tick,
-            ..Options::of_nodes(self.on.len())
+            ..Options::of_nodes(on.len())
         };
-        let opened = Opened::open(&self.on, &options)?;
-        if !registry.runs_programs(&self.node) {
-            confine::ports(&self.on, false)?;
+        let opened = Opened::open(&on, &options)?;
+        if !registry.runs_programs(&kind) {
+            confine::ports(&on, false)?;
         }
         drive(
-            &self.node,
+            &kind,
             node,
             opened,
             self.duration,
             self.json,
+            self.detail,
             &self.leniency.complaints(),
         )
     }
@@ -97,12 +93,17 @@ impl Run {
 
 impl Run {
     /// At queues of netfilter the packets wait until the node has answered.
-    fn at_queues(&self, node: Box<dyn node::Node>, queues: &[u16]) -> anyhow::Result<Verdict> {
-        let relay = Relay::on_queues(queues, &Config::default(), node)?;
+    fn at_queues(
+        &self,
+        kind: &str,
+        node: Box<dyn node::Node>,
+        queues: &[u16],
+    ) -> anyhow::Result<Verdict> {
+        let relay = Runner::on_queues(queues, &Config::default(), node)?;
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
         let done = duration.is_none() || !live::signal::stop_requested();
-        crate::relay::run::report(&self.node, &ended, self.json)?;
+        crate::relay::report::report(kind, &ended, self.json, self.detail)?;
         match ended.trouble {
             Some(error) => Err(error.into()),
             None => Ok(Verdict::if_done(done)),
@@ -112,7 +113,6 @@ impl Run {
 
 /// Ports of a node, and their names.
 pub struct Opened {
-    /// The ports.
     pub ports: Vec<Port>,
     /// What they are called, in the same order.
     pub names: Vec<String>,
@@ -141,10 +141,12 @@ pub fn drive(
     Opened { ports, names }: Opened,
     duration: Option<Time>,
     json: bool,
+    detail: Detail,
     complaints: &Complaints,
 ) -> anyhow::Result<Verdict> {
+    begin(name, &names, duration);
     let ended = world::on_ports_with(name, node, ports, duration, link_notice(&names))?;
-    report(&ended, &names, json)?;
+    report(&ended, &names, json, detail)?;
     verdict(ended, duration, complaints)
 }
 
@@ -173,26 +175,39 @@ pub fn verdict(
 ///
 /// # Errors
 /// When standard output takes no more.
-pub fn report(ended: &PortsOutcome, names: &[String], json: bool) -> anyhow::Result<()> {
+pub fn report(
+    ended: &PortsOutcome,
+    names: &[String],
+    json: bool,
+    detail: Detail,
+) -> anyhow::Result<()> {
     if json {
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(format!("{}\n", object(ended, names)).as_bytes())?;
         return stdout.finish();
     }
-    eprint!("{}", text(ended, names));
-    Ok(())
+    put(&text(ended, names, detail), names)
 }
 
-fn text(ended: &PortsOutcome, names: &[String]) -> String {
+fn text(ended: &PortsOutcome, names: &[String], detail: Detail) -> String {
     let mut text = String::new();
+    let received: u64 = ended.received.iter().map(|rx| rx.received).sum();
+    let lost: u64 = ended
+        .received
+        .iter()
+        .map(|rx| rx.dropped + rx.refused)
+        .sum();
+    let sent: u64 = ended.sent.iter().map(|tx| tx.sent).sum();
+    let refused: u64 = ended.sent.iter().map(|tx| tx.refused).sum();
+    let lost = match lost + refused {
+        0 => "none lost at the ports".into(),
+        lost => format!("{lost} lost at the ports"),
+    };
     // Writing to a String does not fail.
+    let _ = writeln!(text, "{received} packets received, {sent} sent, {lost}");
     let ports = names.iter().zip(&ended.received).zip(&ended.sent);
     for (((name, rx), tx), unsent) in ports.zip(&ended.unsent) {
-        let _ = write!(
-            text,
-            "wire: {name}: {} received, {} sent",
-            rx.received, tx.sent
-        );
+        let _ = write!(text, "{name}: {} received, {} sent", rx.received, tx.sent);
         for (count, what) in [
             (rx.dropped, "lost because they were not read in time"),
             (rx.refused, "refused because of their length"),
@@ -210,16 +225,20 @@ fn text(ended: &PortsOutcome, names: &[String]) -> String {
         put_link(&mut text, name, *link);
     }
     for node in &ended.outcome.nodes {
-        let _ = write!(text, "wire: {}:", node.name);
+        let _ = write!(text, "{}:", node.name);
         for (name, count) in &node.counters {
             let _ = write!(text, " {name} {count}");
         }
         text.push('\n');
+        if let Some(clock) = &node.clock {
+            let told = clock_reports::line(clock, ended.outcome.stamps);
+            let _ = writeln!(text, "wire: {}: {told}", node.name);
+        }
         for (reason, count) in &node.drops {
-            let _ = writeln!(text, "wire: {}: dropped {count}: {reason}", node.name);
+            let _ = writeln!(text, "{}: dropped {count}: {reason}", node.name);
         }
     }
-    put_departures(&mut text, &ended.outcome);
+    put_departures(&mut text, &ended.outcome, detail);
     text
 }
 
@@ -252,9 +271,13 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
         .nodes
         .iter()
         .map(|node| {
-            json!({
+            let mut told = json!({
                 "kind": node.name, "counters": pairs(&node.counters), "drops": pairs(&node.drops),
-            })
+            });
+            if let Some(clock) = &node.clock {
+                told["clock"] = clock_reports::json(&node.name, clock);
+            }
+            told
         })
         .collect();
     let timing = ended.outcome.timing.unwrap_or_default();
@@ -266,23 +289,4 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
     });
     put_timing(&mut line, &timing);
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_become_toml() {
-        for (given, line) in [
-            ("delay=20 ms", "delay = \"20 ms\""),
-            ("count=5", "count = 5"),
-            ("probe=false", "probe = false"),
-            ("size=[64, 128]", "size = [64, 128]"),
-            ("expression=udp port 53", "expression = \"udp port 53\""),
-        ] {
-            assert_eq!(setting(given).as_deref(), Ok(line));
-        }
-        assert!(setting("delay").is_err());
-    }
 }

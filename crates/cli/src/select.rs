@@ -1,27 +1,45 @@
 //! Which packets of a stream are wanted: by what they are, when they came, and how many.
 
-use crate::cat::compile;
 use crate::time::Moment;
+use node::Time;
 use nodes::filter::Program;
+use packet::LONGEST;
 
-/// Which packets are taken.
-#[derive(clap::Args)]
-pub struct Selection {
-    /// Only packets that fit a BPF expression, such as 'udp port 53'
+/// Which packets are taken by what they are.
+#[derive(clap::Args, Default)]
+pub struct Filter {
+    /// Only packets that fit an expression as tcpdump has them, such as 'udp port 53'
     #[arg(long, short, value_name = "EXPRESSION")]
     filter: Option<String>,
+}
+
+/// Which packets are taken.
+#[derive(clap::Args, Default)]
+pub struct Selection {
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    span: Span,
+    /// Stop after this many packets
+    #[arg(long, short, value_name = "N")]
+    count: Option<u64>,
+}
+
+/// Which packets are taken by when they came.
+#[derive(clap::Args, Default)]
+pub struct Span {
     /// Only packets from then on: 2026-11-22T10:00:00Z, seconds since 1970, +1.5s
     #[arg(long, value_name = "WHEN")]
     since: Option<Moment>,
     /// Only packets before then; +10s is so long behind the first packet
     #[arg(long, value_name = "WHEN")]
     until: Option<Moment>,
+    /// Only packets of this long, from the first on; of ports, from the start
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
+    duration: Option<Time>,
     /// Pass over the first so many of these packets
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     skip: u64,
-    /// Stop after this many packets
-    #[arg(long, short, value_name = "N")]
-    count: Option<u64>,
 }
 
 /// A selection at work.
@@ -29,11 +47,30 @@ pub struct Selector {
     filter: Option<Program>,
     since: Option<Moment>,
     until: Option<Moment>,
+    /// ps.
+    duration: Option<u128>,
     /// When the first packet of all came, ps since 1970.
     first: Option<u128>,
+    /// When ports were first asked.
+    began: Option<u128>,
     skip: u64,
     left: u64,
     counted: bool,
+}
+
+impl Filter {
+    /// That of a command whose option has another short flag.
+    pub fn of(filter: Option<String>) -> Filter {
+        Filter { filter }
+    }
+
+    /// The program that it is, if there is one.
+    ///
+    /// # Errors
+    /// When the expression is none.
+    pub fn program(&self) -> anyhow::Result<Option<Program>> {
+        self.filter.as_deref().map(compile).transpose()
+    }
 }
 
 impl Selection {
@@ -43,22 +80,132 @@ impl Selection {
     /// When the filter is none.
     pub fn selector(&self) -> anyhow::Result<Selector> {
         Ok(Selector {
-            filter: self.filter.as_deref().map(compile).transpose()?,
-            since: self.since,
-            until: self.until,
-            first: None,
-            skip: self.skip,
             left: self.count.unwrap_or(u64::MAX),
             counted: self.count.is_some(),
+            ..self.span.selector(&self.filter)?
+        })
+    }
+
+    /// The filter alone.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn program(&self) -> anyhow::Result<Option<Program>> {
+        self.filter.program()
+    }
+
+    /// How long it lasts, if that was said.
+    pub fn duration(&self) -> Option<Time> {
+        self.span.duration
+    }
+
+    /// Whether it has no end of its own.
+    pub fn is_endless(&self) -> bool {
+        self.count.is_none() && self.span.duration.is_none() && self.span.until.is_none()
+    }
+}
+
+impl Span {
+    /// Gets ready, with a filter beside.
+    ///
+    /// # Errors
+    /// When the filter is none.
+    pub fn selector(&self, filter: &Filter) -> anyhow::Result<Selector> {
+        Ok(Selector {
+            filter: filter.program()?,
+            since: self.since,
+            until: self.until,
+            duration: self.duration.map(|time| time.as_ps().into()),
+            skip: self.skip,
+            ..Selector::default()
         })
     }
 }
 
+/// Everything.
+impl Default for Selector {
+    fn default() -> Selector {
+        Selector {
+            filter: None,
+            since: None,
+            until: None,
+            duration: None,
+            first: None,
+            began: None,
+            skip: 0,
+            left: u64::MAX,
+            counted: false,
+        }
+    }
+}
+
+/// Compiles an expression; what is wrong with one has a caret below it.
+///
+/// # Errors
+/// When it is none.
+pub fn compile(expression: &str) -> anyhow::Result<Program> {
+    let compiled = live::bpf::compile(expression, LONGEST as u32).map_err(|error| {
+        let at = expression[..mistake(expression)].chars().count();
+        let (line, caret) = (expression.replace(['\n', '\t'], " "), " ".repeat(at));
+        anyhow::anyhow!("{error}\n    {line}\n    {caret}^")
+    });
+    Ok(Program::new(compiled?)?)
+}
+
+/// Where the mistake is in an expression that is none: at the first word behind which nothing makes one. libpcap does not tell.
+fn mistake(expression: &str) -> usize {
+    /// What an unfinished expression may go on with.
+    const MORE: [&str; 8] = [
+        "",
+        " ip",
+        " 1",
+        " 1.2.3.4",
+        " host 1.2.3.4",
+        " port 1",
+        " 1 ]=0",
+        " ]=0",
+    ];
+    let sound = |text: &str| {
+        let open = text
+            .matches('(')
+            .count()
+            .saturating_sub(text.matches(')').count());
+        let close = ")".repeat(open);
+        MORE.iter()
+            .any(|more| live::bpf::compile(&format!("{text}{more}{close}"), LONGEST as u32).is_ok())
+    };
+    let breaks = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']');
+    let mut at = 0;
+    for (index, _) in expression
+        .match_indices(breaks)
+        .chain([(expression.len(), "")])
+    {
+        if !sound(&expression[..index]) {
+            let word = &expression[at..];
+            return at + word.len() - word.trim_start().len();
+        }
+        at = index;
+    }
+    expression.len()
+}
+
 impl Selector {
+    /// By a filter alone.
+    ///
+    /// # Errors
+    /// When that is none.
+    pub fn by(filter: &Filter) -> anyhow::Result<Selector> {
+        Ok(Selector {
+            filter: filter.program()?,
+            ..Selector::default()
+        })
+    }
+
     /// Whether a packet is wanted. `at_ps` tells when it came, in ps since 1970, and is asked only where that matters.
     #[inline]
     pub fn takes(&mut self, bytes: &[u8], at_ps: impl FnOnce() -> u128) -> bool {
-        if (self.since.is_some() || self.until.is_some()) && !self.in_time(at_ps()) {
+        let timed = self.since.is_some() || self.until.is_some() || self.duration.is_some();
+        if timed && !self.in_time(at_ps()) {
             return false;
         }
         if let Some(filter) = &self.filter
@@ -75,13 +222,29 @@ impl Selector {
         takes
     }
 
+    /// Whether it leaves out any packet.
+    pub fn selects(&self) -> bool {
+        let timed = self.since.is_some() || self.until.is_some() || self.duration.is_some();
+        timed || self.filter.is_some() || self.counted || self.skip > 0
+    }
+
     /// Whether packets are looked into, which has to be Ethernet.
     pub fn filters(&self) -> bool {
         self.filter.is_some()
     }
 
     /// Whether what comes from now on, ps since 1970, comes too late: for ports, which give packets in the order of time.
-    pub fn is_over(&self, now_ps: u128) -> bool {
+    pub fn is_over(&mut self, now_ps: u128) -> bool {
+        let began = *self.began.get_or_insert(now_ps);
+        if !self.wants_more() {
+            return true;
+        }
+        if self
+            .duration
+            .is_some_and(|long| now_ps.saturating_sub(began) >= long)
+        {
+            return true;
+        }
         match (self.until, self.first) {
             (Some(Moment::At(until)), _) => now_ps >= until,
             (Some(until), Some(first)) => now_ps >= until.ps(first),
@@ -103,6 +266,53 @@ impl Selector {
     fn in_time(&mut self, at_ps: u128) -> bool {
         let first = *self.first.get_or_insert(at_ps);
         let since = self.since.is_none_or(|since| at_ps >= since.ps(first));
-        since && self.until.is_none_or(|until| at_ps < until.ps(first))
+        let until = self.until.is_none_or(|until| at_ps < until.ps(first));
+        let long = at_ps.saturating_sub(self.began.unwrap_or(first));
+        since && until && self.duration.is_none_or(|duration| long < duration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_in_an_expression_has_a_caret_below_it() {
+        if let Err(error) = compile("ip") {
+            return println!("skipped: {error:#}");
+        }
+        for (expression, place) in [
+            ("udp prt 53", 4),
+            ("udp port 53 and and", 16),
+            ("host", 4),
+            ("(udp or tcp) nad ip", 13),
+        ] {
+            let Err(error) = compile(expression) else {
+                panic!("{expression} is one")
+            };
+            let told = error.to_string();
+            let caret = told.lines().last().unwrap().find('^').unwrap();
+            assert_eq!(caret, 4 + place, "{told}");
+        }
+        assert!(compile("udp port 53").is_ok());
+    }
+
+    #[test]
+    fn a_duration_counts_from_the_first_packet_of_a_file_and_from_the_start_of_a_port() {
+        let selection = Selection {
+            span: Span {
+                duration: Some(Time::from_ps(10)),
+                ..Span::default()
+            },
+            ..Selection::default()
+        };
+        let mut file = selection.selector().unwrap();
+        let taken = [100, 105, 110, 95].map(|at| file.takes(&[], || at));
+        assert_eq!(taken, [true, true, false, true]);
+        let mut port = selection.selector().unwrap();
+        assert!(!port.is_over(90));
+        assert!(port.takes(&[], || 99));
+        assert!(!port.takes(&[], || 100));
+        assert!(port.is_over(100));
     }
 }

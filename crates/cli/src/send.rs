@@ -3,15 +3,17 @@
 mod schedule;
 
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
 use crate::confine;
+use crate::fix::{Fix, Fixer};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::ports::spec;
-use crate::report;
+use crate::report::{self, Detail};
+use crate::select::{Selection, Selector};
+use crate::time::tick;
 use anyhow::{bail, ensure};
 use live::file::Item;
-use live::pace::{Pacer, Stopped};
+use live::port::pace::{Pacer, Stopped};
 use live::port::{self, Options, PortSpec};
 use node::{Rate, Time};
 use packet::Tick;
@@ -26,7 +28,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire gen --count 1000 --gap 10us | wire send eth0
-  wire send eth0 trace.pcapng --scale 2 --loop 10")]
+  wire send eth0 trace.pcapng --speed 2 --loop 10")]
 pub struct Send {
     /// Where to: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     #[arg(value_parser = spec())]
@@ -37,12 +39,15 @@ pub struct Send {
     /// Send each packet as soon as it can leave, whatever its time
     #[arg(long, group = "timing")]
     at_once: bool,
+    /// Send each packet at its date, by this machine's clock
+    #[arg(long, group = "timing", conflicts_with = "replay")]
+    at_date: bool,
     /// Send with the timing of the lines' or records' timestamps, from the first packet on
     #[arg(long)]
     replay: bool,
     /// Replay so many times as fast as it was; implies --replay
-    #[arg(long, value_name = "FACTOR", group = "timing")]
-    scale: Option<f64>,
+    #[arg(long, alias = "scale", value_name = "FACTOR", group = "timing")]
+    speed: Option<f64>,
     /// Send so many bits a second, such as 100Mb/s, preamble and gap between frames counted
     #[arg(long, value_name = "RATE", group = "timing")]
     rate: Option<Rate>,
@@ -53,14 +58,20 @@ pub struct Send {
     #[arg(long, value_name = "TIME", group = "timing")]
     gap: Option<Time>,
     /// Send the file so many times, 0 for ever
-    #[arg(long = "loop", value_name = "N", default_value_t = 1)]
+    #[arg(long = "loop", alias = "loops", value_name = "N", default_value_t = 1)]
     loops: u64,
+    #[command(flatten)]
+    selection: Selection,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
+    #[command(flatten)]
+    fix: Fix,
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    detail: Detail,
     #[command(flatten)]
     strictness: Strictness,
 }
@@ -86,16 +97,23 @@ impl Send {
         // Nothing is to gather in a buffer that nobody reads.
         drop(port.rx);
         confine::ports([&self.port], self.loops != 1)?;
+        let end = match self.file == Path::new("-") {
+            true => "until standard input ends, or Ctrl-C".into(),
+            false => format!("until {} ends, or Ctrl-C", self.file.display()),
+        };
+        report::begin_watched("sending to", &name, &end);
         let mut sender = Sender {
             pacer: Pacer::start(port.tx, self.tick)?,
             schedule,
             tick: self.tick,
             complaints: complaints.clone(),
+            fixer: self.fix.fixer(),
             sent: 0,
         };
-        let mut result = packets.copy(&mut sender);
+        let mut selector = self.selection.selector()?;
+        let mut result = packets.choose(&mut selector, self.tick, &mut sender);
         let mut loops = 1;
-        while matches!(result, Ok(Ended::End)) && loops != self.loops {
+        while over(&result, &selector) && loops != self.loops {
             if sender.sent == 0 {
                 result = Err(anyhow::anyhow!(
                     "there is no packet to send again and again"
@@ -104,12 +122,14 @@ impl Send {
             }
             loops += 1;
             sender.schedule.again();
+            selector = self.selection.selector()?;
             result = Packets::open(&self.file, &complaints)
-                .and_then(|mut packets| packets.copy(&mut sender));
+                .and_then(|mut packets| packets.choose(&mut selector, self.tick, &mut sender));
         }
+        sender.fixer.tell();
         let report = sender.pacer.finish();
-        let done = matches!(result, Ok(Ended::End)) && report.unsent == 0;
-        let verdict = report::tell(&name, report, self.json);
+        let done = over(&result, &selector) && report.unsent == 0;
+        let verdict = report::tell(&name, report, self.json, self.detail);
         let input = complaints.finish();
         // What is wrong with the port says more than that it takes nothing any more.
         match result {
@@ -122,6 +142,7 @@ impl Send {
     fn pace(&self) -> anyhow::Result<Pace> {
         Ok(match self {
             Send { at_once: true, .. } => Pace::AtOnce,
+            Send { at_date: true, .. } => Pace::AtDate(u128::from(live::clock::epoch_ns()) * 1_000),
             Send {
                 rate: Some(rate), ..
             } => Pace::Rate(*rate, 0),
@@ -129,14 +150,23 @@ impl Send {
             Send { pps: Some(0), .. } => bail!("--pps needs at least 1 packet a second"),
             Send { pps: Some(pps), .. } => Pace::PerSecond(*pps, 0),
             Send {
-                scale: Some(scale), ..
+                speed: Some(speed), ..
             } => {
-                let sound = scale.is_finite() && *scale >= 1e-6 && *scale <= 1e9;
-                ensure!(sound, "--scale takes a factor from 0.000001 to 1000000000");
-                Pace::Own(*scale)
+                let sound = speed.is_finite() && *speed >= 1e-6 && *speed <= 1e9;
+                ensure!(sound, "--speed takes a factor from 0.000001 to 1000000000");
+                Pace::Own(*speed)
             }
             _ => Pace::Said,
         })
+    }
+}
+
+/// Whether all that was to be sent of a file was given.
+fn over(result: &anyhow::Result<Ended>, selector: &Selector) -> bool {
+    match result {
+        Ok(Ended::End) => true,
+        Ok(Ended::Enough) => !selector.wants_more(),
+        Ok(Ended::Stopped) | Err(_) => false,
     }
 }
 
@@ -146,6 +176,7 @@ struct Sender {
     schedule: Schedule,
     tick: Tick,
     complaints: Complaints,
+    fixer: Fixer,
     sent: u64,
 }
 
@@ -163,7 +194,7 @@ impl Consumer for Sender {
             true => self.pacer.as_stamped(departure),
             false => departure,
         };
-        self.pacer.submit(departure, item.bytes)?;
+        self.pacer.submit(departure, self.fixer.frame(item.bytes))?;
         self.sent += 1;
         Ok(!live::signal::stop_requested())
     }

@@ -109,6 +109,11 @@ impl Stream {
         }
     }
 
+    /// Whether it may be objects of JSON: no line begins with a brace.
+    pub fn is_json(&self) -> bool {
+        self.begin.first() == Some(&b'{')
+    }
+
     /// Whether it is compressed.
     fn compressed(&self) -> bool {
         matches!(self.begin[..], [0x1F, 0x8B, ..] | [0x28, 0xB5, 0x2F, 0xFD])

@@ -6,6 +6,8 @@ use crate::confine;
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
+use crate::report::begin_watched;
+use crate::select::Selection;
 use live::file::Item;
 use live::port::{self, Options, Port, PortError, PortSpec, Transmit};
 use packet::{Packet, Stamp, Tick};
@@ -23,7 +25,7 @@ const REST: u32 = 256;
 /// Put the system's network stack on standard input and output
 ///
 /// Makes a TAP interface and sets it up. Packets on standard input arrive at it, at once whatever their timestamps;
-/// what the system sends by it is written to standard output. It goes when the input ends, on
+/// what the system sends by it, or what is selected of that, is written to standard output. It goes when the input ends, on
 /// Ctrl-C, or when nobody reads the output.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
@@ -34,6 +36,8 @@ pub struct Tap {
     /// Go on when the input has ended
     #[arg(long)]
     keep: bool,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     form: FormOptions,
     #[command(flatten)]
@@ -51,6 +55,7 @@ impl Tap {
         let Port { info, rx, tx } = port::open(&spec, &Options::default())?;
         let mut stdout = Output::open(&self.buffering)?;
         confine::ports([&spec], false)?;
+        begin_watched("tap", &self.name, "until standard input ends, or Ctrl-C");
         let complaints = self.strictness.complaints().endless();
         // Reading standard input may wait for ever, so it has a thread that nobody waits for.
         let (tell, input) = channel();
@@ -76,9 +81,15 @@ impl Tap {
         input: &Receiver<anyhow::Result<()>>,
     ) -> anyhow::Result<()> {
         let mut form = self.form.form();
+        let mut selector = self.selection.selector()?;
+        let epoch_ps = u128::from(live::clock::epoch_ns()) * 1_000;
+        let now = || epoch_ps + u128::from(live::clock::now_ns()) * 1_000;
         let mut ended = false;
         let mut rest = None;
         while rest != Some(0) {
+            if !selector.wants_more() || selector.is_over(now()) {
+                return Ok(());
+            }
             if rest.is_none() && live::signal::stop_requested() {
                 if !ended && let Ok(result) = input.recv_timeout(PATIENCE) {
                     result?;
@@ -88,6 +99,9 @@ impl Tap {
             let wait = if rest.is_some() { Duration::ZERO } else { WAIT };
             let mut written = Ok(());
             let received = rx.receive(wait, &mut |frame| {
+                if !selector.takes(frame.bytes, || epoch_ps + u128::from(frame.at_ns) * 1_000) {
+                    return;
+                }
                 let packet = Packet {
                     stamp: Some(Stamp::Word(tick.count(u128::from(frame.at_ns) * 1_000))),
                     hash: None,

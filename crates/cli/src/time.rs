@@ -10,6 +10,14 @@ use std::str::FromStr;
 
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
 
+/// Reads a tick: a time from 1 ps to 4 ms.
+pub fn tick(text: &str) -> Result<Tick, String> {
+    let time: node::Time = text.parse().map_err(|error| format!("{error}"))?;
+    let ps = u32::try_from(time.as_ps()).ok();
+    ps.and_then(Tick::from_ps)
+        .ok_or_else(|| "a tick is 1 ps to 4.29 ms".into())
+}
+
 /// How times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum TimeForm {

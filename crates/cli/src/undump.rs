@@ -1,14 +1,16 @@
 //! `wire undump`: a capture as lines or records, stamps kept.
 
 use crate::Verdict;
-use crate::cat::{FileReader, Writer, tick};
+use crate::cat::{FileReader, Writer};
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
+use crate::epoch::Words;
+use crate::fix::Fixer;
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::packets::Packets;
 use crate::select::Selection;
-use crate::zero::Zero;
+use crate::time::tick;
 use packet::Tick;
 use std::path::PathBuf;
 
@@ -53,12 +55,13 @@ impl Undump {
             selector: self.selection.selector()?,
             epoch_ps: 0,
             dates: false,
+            fixer: Fixer::default(),
         };
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         let complaints = self.strictness.complaints();
         let mut reader = FileReader {
             out: &mut out,
-            words: self.words.then(|| Zero::new(self.tick, self.epoch)),
+            words: self.words.then(|| Words::new(self.tick, self.epoch)),
             tick: self.tick.unwrap_or(Tick::EIGHT_NS),
         };
         let result = Packets::open(&self.file, &complaints)?.copy(&mut reader);

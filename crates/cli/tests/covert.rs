@@ -1,8 +1,6 @@
 //! Messages in gaps, through pipes, files of every kind and the line's own bits.
 
-mod shell;
-
-use shell::Place;
+use crate::shell::Place;
 
 /// Clean traffic of 1518 bytes at 9 Gb/s, and the same with a message.
 fn place(name: &str) -> Place {

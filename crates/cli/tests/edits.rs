@@ -1,8 +1,6 @@
 //! From capture to capture: nothing is lost, and the parts are those of editcap and mergecap.
 
-mod shell;
-
-use shell::{Place, has};
+use crate::shell::{Place, has};
 use std::path::Path;
 
 fn testdata(name: &str) -> String {
@@ -194,7 +192,7 @@ fn what_is_split_is_whole_together() {
 #[test]
 fn packets_that_no_wire_carries_are_kept_as_they_are() {
     let place = Place::new("edits-foreign");
-    // Big-endian, raw IP with a comment and flags on the packet, a comment on the interface, an FCS of 4 bytes, and five bytes.
+    // Big-endian, of a wireless network, with a comment and flags on the packet, a comment on the interface, an FCS of 4 bytes, and five bytes.
     let block = |kind: u32, body: &[u8]| {
         let length = (12 + body.len() as u32).to_be_bytes();
         [&kind.to_be_bytes(), &length[..], body, &length].concat()
@@ -211,7 +209,7 @@ fn packets_that_no_wire_carries_are_kept_as_they_are() {
         .chain(option(1, b"of the section"));
     let mut file = block(0x0A0D_0D0A, &section.collect::<Vec<_>>());
     let interface = [
-        [0, 101, 0, 0, 0, 0, 0, 0].to_vec(),
+        [0, 105, 0, 0, 0, 0, 0, 0].to_vec(),
         option(1, b"of the interface"),
         option(13, &[4]),
         vec![0; 4],
@@ -241,7 +239,7 @@ fn packets_that_no_wire_carries_are_kept_as_they_are() {
             );
             assert_eq!(
                 place.run(&script).good(),
-                "of the packet\t0x00000002\t7\t5\n",
+                "of the packet\t0x00000002\t20\t5\n",
                 "{file}"
             );
         }

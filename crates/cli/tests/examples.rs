@@ -1,19 +1,17 @@
 //! Every example in the help runs as it stands.
 
-mod shell;
-
+use crate::shell::{Ended, Place, is_root, lines, prepare};
 use live::netns::{Namespace, VethEnd, veth};
-use shell::{Ended, Place, is_root, lines, prepare};
 use std::process::Command;
 
 /// The commands whose help there is.
 fn commands() -> Vec<String> {
     let out = Place::new("help").run("wire --help").good();
-    let (_, list) = out.split_once("Commands:\n").unwrap();
+    let (_, list) = out.split_once("Packets:\n").unwrap();
+    // Groups with their titles.
     let names = list.lines().take_while(|line| !line.is_empty());
-    // What is too long goes on in a line that is indented farther.
     let mut names: Vec<String> = names
-        .filter(|line| !line.starts_with("   "))
+        .filter(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())
         .map(Into::into)
         .collect();
@@ -45,7 +43,7 @@ fn every_example_in_the_help_runs() {
     );
     place.write("router.p4", program);
     place.write("router.stf", tests);
-    place.run("mv t.lines trace.lines; wire dump trace.lines -o trace.pcapng; wire gen --count 500 --size 200 --gap 1us --payload text | wire dump -o monday.pcapng; cp trace.pcapng before.pcapng; cp trace.pcapng behind.pcapng; mkdir -p ports target/man home/.local/share/bash-completion/completions").good();
+    place.run("mv t.lines trace.lines; wire dump trace.lines -o trace.pcapng; cp trace.pcapng dns.pcapng; wire gen --count 500 --size 200 --gap 1us --payload text | wire dump -o monday.pcapng; cp trace.pcapng before.pcapng; cp trace.pcapng behind.pcapng; mkdir -p ports target/man home/.local/share/bash-completion/completions").good();
     let rooted = is_root("examples with ports");
     let namespace = rooted.then(network);
     let mut run = 0;
@@ -64,7 +62,7 @@ fn every_example_in_the_help_runs() {
             if is_other || matches!(command.as_str(), "mount" | "lab") {
                 continue;
             }
-            let needs_port = ["eth", "tap ", "tap:", "wire run"]
+            let needs_port = ["eth", "tap ", "tap:", "wire run", " any "]
                 .iter()
                 .any(|word| example.contains(word));
             if needs_port && !rooted {
@@ -76,10 +74,13 @@ fn every_example_in_the_help_runs() {
                 .replace("/dev/ethpipe/1", "ports/1")
                 .replace("~/", "home/")
                 .replace("man -l", "head -1")
-                .replace("--loop 10", "--loop 2");
+                .replace("--loop 10", "--loop 2")
+                .replace("--duration 60", "--duration 1")
+                .replace("--duration 10", "--duration 1");
             // What runs until Ctrl-C gets it; what waits for packets gets some.
             let serves = matches!(command.as_str(), "run" | "tap" | "delay");
-            let endless = serves || script.contains("wire cat eth0");
+            let listens = ["wire cat eth0", "wire dump eth0"];
+            let endless = serves || listens.iter().any(|words| script.contains(words));
             let script = match endless {
                 true => format!(
                     "touch ports/0; (sleep 0.4; timeout 5 wire gen eth1 --count 100 2>/dev/null) & \
@@ -113,13 +114,18 @@ fn every_example_in_the_book_runs() {
         .run(
             "wire dump trace.lines -o trace.pcapng
             wire gen --count 500 --size 200 --gap 1us --payload text | wire dump -o monday.pcapng
-            cp monday.pcapng tuesday.pcapng",
+            cp monday.pcapng tuesday.pcapng; cp trace.pcapng tls.pcapng",
         )
         .good();
     let namespace = network();
-    let book = include_str!("../../../docs/book/src/commands.md");
+    let pages = [
+        include_str!("../../../docs/book/src/commands.md"),
+        include_str!("../../../docs/book/src/coming-from-tcpdump.md"),
+        include_str!("../../../docs/book/src/coming-from-scapy.md"),
+        include_str!("../../../docs/book/src/coming-from-tc.md"),
+    ];
     let mut run = 0;
-    for block in book.split("```sh\n").skip(1) {
+    for block in pages.iter().flat_map(|page| page.split("```sh\n").skip(1)) {
         let (examples, _) = block.split_once("```").unwrap();
         for example in examples.lines() {
             let ended = place.run_by(namespace.command("timeout"), example);

@@ -326,7 +326,7 @@ fn files_of_flows_are_added_compared_and_put_in_place_also_as_bundles() {
     assert_eq!(refused.status.code(), Some(2));
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        told.contains("bad.txt:2: column 12: 'colour' is no field"),
+        told.contains("bad.txt:2: column 12: 'colour' is not a field"),
         "{told}"
     );
     // One of a bundle is refused by the switch: then none is there.

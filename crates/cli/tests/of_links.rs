@@ -1,8 +1,6 @@
 //! A port of `wire of switch` that loses its carrier, is set down, is removed and returns, seen by ovs-ofctl.
 
-mod shell;
-
-use shell::{Place, has, is_root, lines};
+use crate::shell::{Place, has, is_root, lines};
 
 const SCRIPT: &str = r#"
 unshare --net bash -e -c '
@@ -18,25 +16,25 @@ switch=$!
 trap "kill $switch; wait $switch || true" EXIT
 of() { ovs-ofctl -O OpenFlow13 $1 tcp:127.0.0.1:6654 "${@:2}"; }
 state() { of show | grep -A2 "^ $1(" | sed -n "s/ *state: *//p"; }
-until_state() { for i in $(seq 100); do [ "$(state $1 2> /dev/null)" != $2 ] || return 0; sleep 0.1; done; echo "port $1 is not $2"; return 1; }
+until_state() { for i in $(seq 600); do [ "$(state $1 2> /dev/null)" != $2 ] || return 0; sleep 0.1; done; echo "port $1 is not $2"; return 1; }
 until_state 2 LIVE
 of add-group group_id=1,type=ff,bucket=watch_port:2,actions=output:2,bucket=watch_port:3,actions=output:3
 of add-flow in_port=1,actions=group:1
 counts() { of dump-group-stats | grep -o "packet_count=[0-9]*" | tr "\n" " "; echo; }
-pass() { for i in $(seq 100); do case "$(counts)" in "packet_count=$1 "*) break ;; esac; sleep 0.1; done; counts; }
-wire send h1 packets 2> /dev/null
+pass() { for i in $(seq 600); do case "$(counts)" in "packet_count=$1 "*) break ;; esac; sleep 0.1; done; counts; }
+wire send h1 packets > /dev/null 2>&1
 pass 1
 ip link set h2 down
 until_state 2 LINK_DOWN
-wire send h1 packets 2> /dev/null
+wire send h1 packets > /dev/null 2>&1
 pass 2
 ip link set h2 up
 until_state 2 LIVE
 of mod-port 2 down
-wire send h1 packets 2> /dev/null
+wire send h1 packets > /dev/null 2>&1
 pass 3
 of mod-port 2 up
-wire send h1 packets 2> /dev/null
+wire send h1 packets > /dev/null 2>&1
 pass 4
 ip link set s2 down
 until_state 2 LINK_DOWN
@@ -44,13 +42,13 @@ ip link set s2 up
 until_state 2 LIVE
 ip link del s2
 until_state 2 LINK_DOWN
-wire send h1 packets 2> /dev/null
+wire send h1 packets > /dev/null 2>&1
 pass 5
 ip link add s2 type veth peer name h2
 ip link set h2 up
 ip link set s2 up
 until_state 2 LIVE
-wire send h1 packets 2> /dev/null
+wire send h1 packets > /dev/null 2>&1
 pass 6
 kill $switch
 wait $switch || true
@@ -80,7 +78,7 @@ fn a_port_without_a_carrier_or_interface_is_told_and_fast_failover_leaves_it_unt
     );
     assert!(
         told.iter()
-            .any(|line| line.starts_with("wire: s2: link down 3 times")),
+            .any(|line| line.starts_with("s2: link down 3 times")),
         "{told:?}"
     );
     // All that the group got, then by bucket.

@@ -1,10 +1,8 @@
 //! `wire of` against the real Open vSwitch, over its userspace datapath, in namespaces and with a database of its own.
 
-mod shell;
-
+use crate::shell::{Place, has, is_root, prepare};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use serde_json::Value;
-use shell::{Place, has, is_root, prepare};
 use std::process::Stdio;
 
 /// Two hosts at a switch: their namespaces, and the switch's with the interfaces s1 and s2.
@@ -42,7 +40,9 @@ ovs-vsctl --db=unix:$PWD/db.sock --no-wait init
 ovs-vswitchd unix:$PWD/db.sock --disable-system --unixctl=$PWD/vs.ctl --pidfile=$PWD/vswitchd.pid --log-file=$PWD/vs.log --detach
 ovs-vsctl --db=unix:$PWD/db.sock -- add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure protocols=$VERSION \
   other-config:datapath-id=00000000000000ab -- set-controller br0 tcp:127.0.0.1:6653 -- add-port br0 s1 -- add-port br0 s2
-wire of controller topology collector learning --listen ptcp:6653:127.0.0.1 --rest 127.0.0.1:8080 --token-file token --duration 14s --json > report.json
+wire of controller topology collector learning --listen ptcp:6653:127.0.0.1 --rest 127.0.0.1:8080 --token-file token --json > report.json &
+echo $! > controller.pid
+wait $!
 "#;
 
 #[test]
@@ -58,7 +58,7 @@ fn hosts_at_open_vswitch_reach_each_other_through_our_controller() {
         };
         let place = Place::new(&format!("of-{version}"));
         let mut command = switch.command("timeout");
-        let arguments = ["-k", "5", "60", "bash", "-c", SWITCH];
+        let arguments = ["-k", "5", "120", "bash", "-c", SWITCH];
         let child = prepare(command.args(arguments).current_dir(&place.path))
             .env("VERSION", version)
             .stdin(Stdio::null())
@@ -67,12 +67,15 @@ fn hosts_at_open_vswitch_reach_each_other_through_our_controller() {
             .spawn()
             .unwrap();
         // Until the switch has its ports and its controller, nothing is answered.
-        let ping = "for i in $(seq 40); do ping -n -c 1 -W 0.25 10.80.0.2 > first 2>&1 && break; sleep 0.2; done
-            ping -n -c 5 -i 0.2 -W 2 10.80.0.2";
+        let ping = "for i in $(seq 600); do ping -n -c 1 -W 1 10.80.0.2 > first 2>&1 && break; sleep 0.2; done
+            ping -n -c 5 -i 0.2 -W 20 10.80.0.2";
         let pinged = place.run_by(a.command("timeout"), ping);
-        let asked = "ask() { curl -s -H \"Authorization: Bearer $(cat token)\" http://127.0.0.1:8080/$1; }
-            ask switches; echo; sleep 2; ask switches/0xab/flows; echo; ask hosts; echo; ask metrics";
+        let asked =
+            "ask() { curl -s -H \"Authorization: Bearer $(cat token)\" http://127.0.0.1:8080/$1; }
+            ask switches; echo; until ask switches/0xab/flows | grep -q eth_dst; do sleep 0.1; done
+            ask switches/0xab/flows; echo; ask hosts; echo; ask metrics";
         let asked = has("curl", test).then(|| place.run_by(switch.command("timeout"), asked));
+        place.run("kill -TERM $(cat controller.pid)").good();
         let ended = child.wait_with_output().unwrap();
         let told = format!(
             "{}{}",
@@ -145,7 +148,7 @@ fn options_of_ctl_stand_before_the_switch_or_behind_what_is_asked() {
 fn switches_of_cbench_are_others_than_the_first_switch_of_the_controller() {
     let place = Place::new("of-cbench-beside");
     // A switch with the number 1, as `wire of switch` has, is there meanwhile.
-    let script = "wire of controller learning --listen punix:c.sock --duration 20s --json > report.json 2> err &
+    let script = "wire of controller learning --listen punix:c.sock --json > report.json 2> err &
         controller=$!
         until [ -S c.sock ]; do sleep 0.05; done
         wire of cbench --connect unix:c.sock --switches 1 --first-datapath 1 --loops 8 --ms-per-test 200 --json > one 2> two & beside=$!
@@ -168,7 +171,7 @@ fn switches_of_cbench_are_others_than_the_first_switch_of_the_controller() {
 #[test]
 fn cbench_says_what_it_has_measured_and_what_it_could_not() {
     let place = Place::new("of-cbench");
-    let script = "wire of controller learning --listen punix:c.sock --duration 20s --json > report.json 2> err &
+    let script = "wire of controller learning --listen punix:c.sock --json > report.json 2> err &
         until [ -S c.sock ]; do sleep 0.05; done
         wire of cbench --connect unix:c.sock --mode throughput --switches 4 --loops 2 --ms-per-test 200 --openflow 1.3 --json
         kill -TERM $!; wait $! || [ $? = 143 ]";

@@ -189,7 +189,7 @@ fn the_commands_of_the_book_s_chapter_run_as_they_stand() {
     let lines = book.lines().filter_map(|line| line.strip_prefix("$ "));
     // What needs ports is run on ports elsewhere, and `lsp` by an editor.
     let commands: Vec<&str> = lines
-        .filter(|line| line.starts_with("wire p4 ") && !line.contains("--at "))
+        .filter(|line| line.starts_with("wire p4 ") && !line.contains("--control "))
         .collect();
     assert!(commands.len() >= 8, "only {commands:?}");
     run_commands(&commands, &folder("p4-book"));

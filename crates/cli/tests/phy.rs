@@ -1,8 +1,7 @@
 //! The line of 10GBASE-R as bits and blocks.
 
-mod shell;
-
-use shell::{Place, lines};
+use crate::shell;
+use crate::shell::{Place, lines};
 
 /// The bits, the idles and the verdicts of a table.
 fn table(out: &str) -> Vec<(u64, Option<u64>, String)> {

@@ -1,10 +1,8 @@
 //! `wire ping` asks real kernels, and shares an interface with one.
 
-mod shell;
-
+use crate::shell::{Place, has, is_root};
 use live::netns::{Namespace, VethEnd, veth};
 use serde_json::Value;
-use shell::{Place, has, is_root};
 
 /// Two namespaces with addresses at both ends of a veth pair, eth0 to eth0.
 fn pair(test: &str) -> Option<[Namespace; 2]> {
@@ -51,7 +49,7 @@ fn a_kernel_answers_by_icmp_and_arp_over_ipv4_and_ipv6() {
     };
     let place = Place::new("ping");
     // IPv6 addresses are not in use before nobody else is found to have them.
-    let script = "for i in $(seq 50); do ping -n -c 1 -W 1 fd79::2 > /dev/null 2>&1 && break; sleep 0.1; done";
+    let script = "for i in $(seq 600); do ping -n -c 1 -W 1 fd79::2 > /dev/null 2>&1 && break; sleep 0.1; done";
     place.run_by(a.command("timeout"), script);
     for (target, how) in [
         ("10.79.0.2", ""),
@@ -140,7 +138,7 @@ fn a_kernel_behind_a_tap_interface_answers_and_the_bound_is_honest() {
     };
     let place = Place::new("ping-tap");
     let script = "wire ping tap:p0 10.80.0.1 --source 10.80.0.2 -c 30 -i 100ms --json & ping=$!
-        for i in $(seq 100); do ip link show p0 > /dev/null 2>&1 && break; sleep 0.05; done
+        for i in $(seq 1200); do ip link show p0 > /dev/null 2>&1 && break; sleep 0.05; done
         ip addr add 10.80.0.1/24 dev p0; wait $ping";
     let ended = place.run_by(a.command("timeout"), script);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -159,7 +157,7 @@ fn who_is_not_there_is_told_and_the_exit_code_is_1() {
     let place = Place::new("ping-nobody");
     let ended = place.run_by(a.command("timeout"), "wire ping eth0 10.79.0.77 -c 1");
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.out.contains("no answer to ARP"), "{ended:?}");
+    assert!(ended.out.contains("nobody answered to ARP"), "{ended:?}");
     let ended = place.run_by(
         a.command("timeout"),
         "wire ping eth0 10.79.0.77 --arp -c 2 -i 10ms --timeout 50ms",

@@ -1,8 +1,6 @@
 //! Pictures of columns.
 
-mod shell;
-
-use shell::Place;
+use crate::shell::Place;
 
 #[test]
 fn columns_become_series_in_either_format() {
@@ -26,6 +24,15 @@ fn columns_become_series_in_either_format() {
     assert_eq!(&place.read("p.png")[..4], b"\x89PNG");
 }
 
+/// Whether there is an area with three corners.
+fn has_triangle(svg: &str) -> bool {
+    let areas = svg.split("<polygon points=\"").skip(1);
+    let corners = areas.filter_map(|area| area.split('"').next());
+    corners
+        .into_iter()
+        .any(|corners| corners.split(' ').count() == 3)
+}
+
 #[test]
 fn a_distribution_of_one_value_is_a_step_with_a_mark() {
     let place = Place::new("plot-cdf");
@@ -33,14 +40,11 @@ fn a_distribution_of_one_value_is_a_step_with_a_mark() {
         .run("seq 1000 | sed s,.*,1356.8, | wire plot --kind cdf --x-range 0:3000 -o one.svg")
         .good();
     let svg = String::from_utf8(place.read("one.svg")).unwrap();
-    assert!(svg.contains("<polygon"), "no triangle");
+    assert!(has_triangle(&svg), "no triangle");
     let spread = place.run("seq 1000 | wire plot --kind cdf -o many.svg");
     spread.good();
     let svg = String::from_utf8(place.read("many.svg")).unwrap();
-    assert!(
-        !svg.contains("<polygon"),
-        "a triangle on a wide distribution"
-    );
+    assert!(!has_triangle(&svg), "a triangle on a wide distribution");
 }
 
 #[test]
@@ -88,7 +92,10 @@ fn figures_of_other_commands_are_drawn_from_their_json() {
         .good();
     let svg = String::from_utf8(place.read("s.svg")).unwrap();
     for name in ["length", "ns"] {
-        assert!(svg.lines().any(|line| line == name), "no {name} at an axis");
+        assert!(
+            svg.contains(&format!(">{name}</text>")),
+            "no {name} at an axis"
+        );
     }
 }
 
@@ -133,4 +140,31 @@ fn lines_that_are_skipped_are_a_loss_unless_that_is_accepted() {
     assert!(place.read("p.svg").starts_with(b"<svg"));
     assert_eq!(place.run("wire plot bad -o p.svg --lenient").code, Some(0));
     place.run("grep -v foo bad | wire plot -o p.svg").good();
+}
+
+#[test]
+fn axes_are_named_by_their_columns_in_the_unit_that_suits() {
+    let place = Place::new("plot-units");
+    let made = "(echo 'time_ps queue_bytes'; seq 50 | awk '{print $1 * 1e9, $1 * 100}')";
+    place
+        .run(&format!("{made} | wire plot -o units.svg"))
+        .good();
+    let svg = String::from_utf8(place.read("units.svg")).unwrap();
+    for text in [">time [ms]<", ">queue [bytes]<", ">50<"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    // Whoever says where an axis ends does so in the column's unit.
+    place
+        .run(&format!("{made} | wire plot --x-range 0:5e10 -o own.svg"))
+        .good();
+    let svg = String::from_utf8(place.read("own.svg")).unwrap();
+    assert!(svg.contains(">time [ps]<"), "{svg}");
+    place
+        .run("seq 1000 | wire plot --kind cdf -o cdf.svg")
+        .good();
+    let svg = String::from_utf8(place.read("cdf.svg")).unwrap();
+    assert!(
+        svg.contains(">p50 500<") && svg.contains(">p99 990<"),
+        "{svg}"
+    );
 }

@@ -1,8 +1,6 @@
 //! What packets are like in time, from captures of which that is known.
 
-mod shell;
-
-use shell::{Ended, Place};
+use crate::shell::{Ended, Place};
 
 /// A lab that captures `frames` at `b.0` of a 10 Gb/s link in picoseconds.
 fn lab(place: &Place, generator: &str) {
@@ -141,7 +139,7 @@ fn each_interface_of_a_capture_is_told_by_itself() {
         assert_eq!(number(line, &["delay", "sd_ps"]), 0.0);
     }
     let svg = String::from_utf8(place.read("t.svg")).unwrap();
-    assert!(svg.contains("t.pcapng b.0") && svg.contains("share of packets"));
+    assert!(svg.contains(">b.0<") && svg.contains("share of packets"));
 }
 
 #[test]

@@ -4,13 +4,11 @@
     reason = "these tests wait for other programs"
 )]
 
-mod testbed;
-
-use live::hook::trial::{HOSTS, Trial};
+use crate::testbed::{Job, eventually};
+use live::world::hook::trial::{HOSTS, Trial};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use testbed::{Job, eventually};
 
 fn bed() -> Option<Trial> {
     match Trial::new() {
@@ -42,13 +40,14 @@ fn start(bed: &Trial, arguments: &[&str]) -> (Job, std::path::PathBuf) {
     let mut command = wire(bed, arguments);
     let errors = std::fs::File::create(&told).unwrap();
     let job = Job::start(command.stdout(file).stderr(errors));
-    let begun = || {
-        let told = std::fs::read_to_string(&told).unwrap_or_default();
-        told.contains(" at forward of ") || !queues(bed).is_empty()
+    // A relay tells when its rules are there; else they are there before.
+    let begun = || match arguments[0] {
+        "relay" => {
+            std::fs::read_to_string(&told).is_ok_and(|told| told.contains(" at forward of "))
+        }
+        _ => !queues(bed).is_empty(),
     };
     assert!(eventually(begun), "{:?}", std::fs::read_to_string(&told));
-    // From the queue to the rules.
-    std::thread::sleep(Duration::from_millis(100));
     (job, path)
 }
 
@@ -62,19 +61,25 @@ fn queues(bed: &Trial) -> String {
 /// Ends it as Ctrl-C does; what it wrote.
 fn finish((mut job, path): (Job, std::path::PathBuf)) -> String {
     job.signal("INT");
-    assert!(job.ends_within(Duration::from_secs(10)));
+    assert!(job.ends());
     let text = std::fs::read_to_string(&path).unwrap();
     let _ = std::fs::remove_file(path.with_extension("err"));
     let _ = std::fs::remove_file(path);
     text
 }
 
-/// Round trips between the hosts, ms.
+/// Round trips between the hosts, ms, of requests that are answered, however long that takes on a machine that does much else.
 fn ping(bed: &Trial, count: u32) -> Vec<f64> {
+    ping_for(bed, count, 20)
+}
+
+/// The same of requests each of which may take so many seconds.
+fn ping_for(bed: &Trial, count: u32, seconds: u32) -> Vec<f64> {
+    let [count, wait] = [count, seconds].map(|number| number.to_string());
     let output = bed
         .host(0)
         .command("ping")
-        .args(["-n", "-i0.05", "-W1", "-c", &count.to_string()])
+        .args(["-n", "-i0.05", "-W", &wait, "-c", &count])
         .arg(HOSTS[1].to_string())
         .output()
         .unwrap();
@@ -107,7 +112,8 @@ fn a_delay_at_a_hook_is_seen_by_ping_and_reported() {
     );
     assert_eq!(report["accepted"], 8, "{report}");
     assert_eq!(report["counters"]["packets"], 8, "{report}");
-    assert!(ping(&bed, 1)[0] < 20.0);
+    // On a machine that does much else one may take as long all the same.
+    assert!(eventually(|| ping(&bed, 1)[0] < 20.0));
 }
 
 #[test]
@@ -115,9 +121,9 @@ fn after_kill_9_no_rule_is_left_and_packets_go_their_way() {
     let Some(bed) = bed() else { return };
     let arguments = ["relay", "run", "filter", "--set", "expression=not icmp"];
     let (mut job, path) = start(&bed, &[&arguments[..], &ON].concat());
-    assert_eq!(ping(&bed, 1).len(), 0, "the node drops it");
+    assert_eq!(ping_for(&bed, 1, 1).len(), 0, "the node drops it");
     job.signal("KILL");
-    assert!(job.ends_within(Duration::from_secs(5)));
+    assert!(job.ends());
     let _ = std::fs::remove_file(path.with_extension("err"));
     let _ = std::fs::remove_file(path);
     assert_eq!(ping(&bed, 3).len(), 3);

@@ -1,9 +1,7 @@
 //! `wire relay`: programs that answer for packets, and what all relays do, in namespaces that nobody else sees.
 
-mod shell;
-
+use crate::shell::{Place, can_unshare, has, is_root};
 use serde_json::Value;
-use shell::{Place, can_unshare, has, is_root};
 
 /// Two hosts, `near` being the namespace of the script; sockets of relays are its own too.
 const NETWORK: &str = "
@@ -15,11 +13,11 @@ ip addr add 10.0.0.1/24 dev v0
 ip link set v0 up
 ip netns exec far ip addr add 10.0.0.2/24 dev v1
 ip netns exec far ip link set v1 up
-ip netns exec far ping -q -c 1 -W 5 10.0.0.1 >ping
+ip netns exec far ping -q -c 1 -W 20 10.0.0.1 >ping
 relay() {
     wire relay run \"$@\" >report 2>said &
     relay=$!
-    for look in $(seq 200); do grep -q '^wire: ' said && return; sleep 0.05; done
+    for look in $(seq 1200); do grep -q '^wire: ' said && return; sleep 0.05; done
     cat said
     exit 1
 }
@@ -39,7 +37,7 @@ fn run(name: &str, script: &str) -> Option<String> {
 fn a_program_answers_for_packets_and_stats_tell_of_it() {
     let script = r#"
 relay --hook input --on v0 --match icmp --json --command "$(command -v mawk || echo awk) '{ print n++ % 2 ? \"drop\" : \"through\" }'"
-ip netns exec far ping -q -c 4 -i 0.2 -W 1 10.0.0.1 >ping || :
+ip netns exec far ping -q -c 4 -i 0.2 -W 4 10.0.0.1 >ping || :
 grep -o '[0-9]* received' ping
 wire relay stats --once
 wire relay stats --once --json
@@ -80,15 +78,15 @@ fn a_program_changes_packets_and_its_end_is_no_end_of_the_relay() {
     // The payload of the echo, with as many more in one byte as fewer in the other, so that the checksum stays.
     let script = r#"
 relay --hook input --on v0 --match icmp --fail open --command 'read line; echo "$line"; exit 1'
-ip netns exec far ping -q -c 3 -i 0.2 -W 1 10.0.0.1 | grep -o '[0-9]* received'
+ip netns exec far ping -q -c 3 -i 0.2 -W 20 10.0.0.1 | grep -o '[0-9]* received'
 kill -TERM $relay
 wait $relay
 grep -c 'packets pass until it runs again' said
 relay --hook input --on v0 --match icmp --command 'sed "s/11 22 33 44/33 44 11 22/"'
-ip netns exec far ping -c 1 -W 1 -s 64 -p 11223344 10.0.0.1 | grep -c 'wrong data byte' || :
+ip netns exec far ping -c 1 -W 20 -s 64 -p 11223344 10.0.0.1 | grep -c 'wrong data byte' || :
 kill -TERM $relay
 wait $relay
-grep -o '1 changed' said
+grep -o '1 changed' report
 "#;
     let Some(out) = run("relay-change", script) else {
         return;

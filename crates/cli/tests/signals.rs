@@ -5,9 +5,7 @@
     reason = "a signal comes at a moment of real time"
 )]
 
-mod shell;
-
-use shell::{DEFAULT_SIGNALS, Place, lines, prepare};
+use crate::shell::{DEFAULT_SIGNALS, Place, lines, prepare};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -323,30 +321,40 @@ fn a_fifo_without_a_writer_is_left_on_a_signal() {
 }
 
 #[test]
-fn term_works_where_it_was_ignored_and_an_interrupt_stays_ignored() {
-    let place = Place::new("ignored");
-    place.run("mkfifo f").good();
-    let mut bash = Command::new("bash");
-    bash.args(["-c", "trap '' INT TERM HUP; exec wire cat f"]);
-    let child = prepare(&mut bash)
-        .current_dir(&place.path)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut running = Running(child.unwrap());
-    let begin = Instant::now();
-    while running.mask("SigCgt") >> (15 - 1) & 1 == 0 {
-        assert!(begin.elapsed() < LONG, "TERM is not taken");
-        std::thread::sleep(Duration::from_millis(2));
+fn int_and_term_work_where_they_were_ignored_and_a_hang_up_stays_ignored() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let place = Place::new("ignored");
+        place.run("mkfifo f").good();
+        let mut bash = Command::new("bash");
+        bash.args(["-c", "trap '' INT TERM HUP; exec wire cat f"]);
+        let child = prepare(&mut bash)
+            .current_dir(&place.path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut running = Running(child.unwrap());
+        let begin = Instant::now();
+        // 2 for INT, 15 for TERM.
+        while running.mask("SigCgt") & (1 << 1 | 1 << 14) != 1 << 1 | 1 << 14 {
+            assert!(begin.elapsed() < LONG, "INT and TERM are not taken");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(running.mask("SigIgn") & 0b11, 0b01);
+        running.send("HUP");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(running.0.try_wait().unwrap(), None);
+        running.send(signal);
+        assert_eq!(running.end().0, Some(code));
     }
-    // 1 for INT and HUP.
-    assert_eq!(running.mask("SigIgn") & 0b11, 0b11);
-    running.send("INT");
-    running.send("HUP");
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(running.0.try_wait().unwrap(), None);
-    running.send("TERM");
-    assert_eq!(running.end().0, Some(143));
+}
+
+#[test]
+fn a_script_ends_what_it_has_in_the_background_by_an_interrupt() {
+    let place = Place::new("background");
+    // Without job control a shell has INT ignored in what it starts like this.
+    place.write("t.lines", lines(3));
+    let script = "mkfifo f; sh -c 'wire cat f > out & p=$!; cat t.lines > f & exec 3>f; until [ -s out ]; do sleep 0.05; done; kill -INT $p; wait $p; echo $?'; cmp out t.lines";
+    assert_eq!(place.run(script).good(), "130\n");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Addresses as people write them.
 
-use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
+#[cfg(feature = "serde")]
+use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::str::FromStr;
@@ -10,14 +11,14 @@ use core::str::FromStr;
 ///
 /// Without the number behind the stroke everything is taken to be on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct InterfaceAddress {
     /// The address itself, that of one station.
     pub address: IpAddr,
     /// Leading bits of the address that all on the link share.
     pub prefix: u8,
 }
 
-impl Network {
+impl InterfaceAddress {
     /// Whether an address is on this link.
     pub fn contains(self, other: IpAddr) -> bool {
         match (self.address, other) {
@@ -48,29 +49,47 @@ impl Network {
     }
 }
 
-impl From<Ipv4Addr> for Network {
-    fn from(address: Ipv4Addr) -> Network {
-        Network {
+impl From<Ipv4Addr> for InterfaceAddress {
+    fn from(address: Ipv4Addr) -> InterfaceAddress {
+        InterfaceAddress {
             address: address.into(),
             prefix: 0,
         }
     }
 }
 
-impl From<Ipv6Addr> for Network {
-    fn from(address: Ipv6Addr) -> Network {
-        Network {
+impl From<Ipv6Addr> for InterfaceAddress {
+    fn from(address: Ipv6Addr) -> InterfaceAddress {
+        InterfaceAddress {
             address: address.into(),
             prefix: 0,
         }
     }
 }
 
-impl FromStr for Network {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Network, String> {
-        let wanted =
-            || format!("`{text}` is no address of a host, such as 10.0.0.1/24 or fd00::1/64");
+/// Why a text is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Not the address of an interface.
+    #[error("`{0}` is not an interface address, such as 10.0.0.1/24 or fd00::1/64")]
+    Interface(String),
+    /// Neither an address nor an address and a port.
+    #[error(
+        "`{0}` is not an address: write an address and a port, such as 10.0.0.2:5001 or [fd00::2]:5001"
+    )]
+    Peer(String),
+    /// A prefix that is too long; the longest of this version of IP.
+    #[error("a prefix of this version has 0 to {0} bits")]
+    Prefix(u8),
+    /// A multicast, broadcast or unspecified address, or port 0.
+    #[error("{0} is not a unicast address")]
+    NotUnicast(String),
+}
+
+impl FromStr for InterfaceAddress {
+    type Err = AddressError;
+    fn from_str(text: &str) -> Result<InterfaceAddress, AddressError> {
+        let wanted = || AddressError::Interface(text.into());
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
@@ -82,18 +101,18 @@ impl FromStr for Network {
             Some(digits) => {
                 let prefix = digits.trim().parse().ok();
                 let prefix = prefix.filter(|prefix| *prefix <= most);
-                prefix.ok_or_else(|| format!("a prefix of this version has 0 to {most} bits"))?
+                prefix.ok_or(AddressError::Prefix(most))?
             }
         };
-        let network = Network { address, prefix };
-        match is_station(address) && !network.is_broadcast() {
+        let network = InterfaceAddress { address, prefix };
+        match is_unicast(address) && !network.is_broadcast() {
             true => Ok(network),
-            false => Err(format!("{address} is not the address of one station")),
+            false => Err(AddressError::NotUnicast(address.to_string())),
         }
     }
 }
 
-impl Network {
+impl InterfaceAddress {
     /// Whether all bits behind the prefix are set, in a network of IPv4 with room for a broadcast address.
     fn is_broadcast(self) -> bool {
         match self.address {
@@ -105,14 +124,14 @@ impl Network {
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for InterfaceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix)
     }
 }
 
 /// Whether an address can be that of one station.
-pub(crate) fn is_station(address: IpAddr) -> bool {
+pub(crate) fn is_unicast(address: IpAddr) -> bool {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     !address.is_unspecified() && !address.is_multicast() && !broadcast
 }
@@ -120,7 +139,6 @@ pub(crate) fn is_station(address: IpAddr) -> bool {
 /// Somebody to talk to: an address and, unless the program has a usual one, a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Where.
     pub address: IpAddr,
     /// `None`: the program's usual one.
     pub port: Option<u16>,
@@ -134,8 +152,8 @@ impl Peer {
 }
 
 impl FromStr for Peer {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Peer, String> {
+    type Err = AddressError;
+    fn from_str(text: &str) -> Result<Peer, AddressError> {
         let text = text.trim();
         let peer = match (text.parse::<SocketAddr>(), text.parse::<IpAddr>()) {
             (Ok(both), _) => Peer {
@@ -146,15 +164,11 @@ impl FromStr for Peer {
                 address,
                 port: None,
             },
-            _ => {
-                return Err(format!(
-                    "`{text}` is nobody: write an address and a port, such as 10.0.0.2:5001 or [fd00::2]:5001"
-                ));
-            }
+            _ => return Err(AddressError::Peer(text.into())),
         };
-        match is_station(peer.address) && peer.port != Some(0) {
+        match is_unicast(peer.address) && peer.port != Some(0) {
             true => Ok(peer),
-            false => Err(format!("{text} is not the address of one station")),
+            false => Err(AddressError::NotUnicast(text.into())),
         }
     }
 }
@@ -169,74 +183,35 @@ impl fmt::Display for Peer {
 }
 
 #[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for Peer {
-    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Peer, D::Error> {
-        text::parse(input)
-    }
-}
+node::deserialize_from_str!(
+    InterfaceAddress: "an address and its prefix, such as \"10.0.0.1/24\"",
+    Peer: "an address and a port, such as \"10.0.0.2:5001\"",
+);
 
-/// One network, or a list of them.
+/// One, or a list of them.
 #[cfg(feature = "serde")]
-pub(crate) mod text {
-    use alloc::string::String;
-    use alloc::vec::Vec;
-    use core::fmt::Display;
-    use core::marker::PhantomData;
-    use core::str::FromStr;
-    use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+pub(crate) fn several<'de, D, T>(input: D) -> Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::Deserialize<'de>,
+{
+    use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
+    use serde::de::{Error, SeqAccess, Visitor};
 
-    /// Whatever reads itself from a text.
-    pub fn parse<'de, D, T>(input: D) -> Result<T, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        String::deserialize(input)?
-            .parse()
-            .map_err(D::Error::custom)
-    }
-
-    /// The same, for a value that may be left out.
-    pub fn parse_some<'de, D, T>(input: D) -> Result<Option<T>, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        parse(input).map(Some)
-    }
-
-    /// One of them, or a list.
-    pub fn several<'de, D, T>(input: D) -> Result<Vec<T>, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        struct Several<T>(PhantomData<T>);
-        impl<'de, T: FromStr<Err: Display>> Visitor<'de> for Several<T> {
-            type Value = Vec<T>;
-            fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str("a text, or a list of texts")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
-                Ok([text.parse().map_err(E::custom)?].into())
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
-                let mut all = Vec::new();
-                while let Some(text) = list.next_element::<String>()? {
-                    all.push(text.parse().map_err(A::Error::custom)?);
-                }
-                Ok(all)
-            }
+    struct Several<T>(core::marker::PhantomData<T>);
+    impl<'de, T: serde::Deserialize<'de>> Visitor<'de> for Several<T> {
+        type Value = Vec<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text, or a list of texts")
         }
-        input.deserialize_any(Several(PhantomData))
+        fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
+            Ok([T::deserialize(StrDeserializer::new(text))?].into())
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+            serde::Deserialize::deserialize(SeqAccessDeserializer::new(list))
+        }
     }
-
-    /// A MAC address.
-    pub fn mac_some<'de, D: Deserializer<'de>>(input: D) -> Result<Option<[u8; 6]>, D::Error> {
-        let mac = nodes::mac_from_text(&String::deserialize(input)?);
-        let wanted = "a MAC address is wanted, such as \"02:00:00:00:00:01\"";
-        mac.map(Some).ok_or_else(|| D::Error::custom(wanted))
-    }
+    input.deserialize_any(Several(core::marker::PhantomData))
 }
 
 #[cfg(test)]
@@ -245,16 +220,16 @@ mod tests {
 
     #[test]
     fn a_network_knows_who_is_on_the_link() {
-        let network: Network = "10.1.2.3/24".parse().unwrap();
+        let network: InterfaceAddress = "10.1.2.3/24".parse().unwrap();
         assert!(network.contains([10, 1, 2, 200].into()));
         assert!(!network.contains([10, 1, 3, 3].into()));
         assert_eq!(network.mac(), [2, 0, 10, 1, 2, 3]);
-        let all: Network = "10.1.2.3".parse().unwrap();
+        let all: InterfaceAddress = "10.1.2.3".parse().unwrap();
         assert!(all.contains([192, 0, 2, 1].into()));
-        let six: Network = "fd00::1/64".parse().unwrap();
+        let six: InterfaceAddress = "fd00::1/64".parse().unwrap();
         assert!(six.contains("fd00::2".parse().unwrap()));
         assert!(!six.contains("fd00:0:0:1::2".parse().unwrap()));
-        let one: Network = "10.1.2.3/32".parse().unwrap();
+        let one: InterfaceAddress = "10.1.2.3/32".parse().unwrap();
         assert!(!one.contains([10, 1, 2, 2].into()));
     }
 
@@ -270,7 +245,7 @@ mod tests {
             "x/3",
             "",
         ] {
-            assert!(text.parse::<Network>().is_err(), "{text}");
+            assert!(text.parse::<InterfaceAddress>().is_err(), "{text}");
         }
         for text in ["10.0.0.2:0", "10.0.0.2:", "host:80", "255.255.255.255"] {
             assert!(text.parse::<Peer>().is_err(), "{text}");

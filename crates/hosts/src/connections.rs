@@ -5,10 +5,10 @@
 //! and checked here, by the vectors of [`packet::checksum`]; nothing is taken on trust.
 
 pub(crate) use crate::endpoint::Sender;
-pub use crate::endpoint::{Congestion, Manner};
+pub use crate::endpoint::{Congestion, SocketOptions};
 
-use crate::address::Network;
-use crate::endpoint::{Endpoint, Stack, Way};
+use crate::address::InterfaceAddress;
+use crate::endpoint::{Egress, Endpoint, Stack};
 use crate::ip::Packet;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -44,17 +44,17 @@ struct Key(u16, u16, IpAddr);
 
 struct Listener {
     owner: usize,
-    manner: Manner,
+    options: SocketOptions,
 }
 
 /// What came of a segment.
-pub(crate) enum Came {
+pub(crate) enum Delivery {
     /// For this connection; `true` when it is new.
-    For(Id, bool),
+    To(Id, bool),
     /// For nobody here: it has been refused.
-    Nobody,
+    Refused,
     /// For one whose far end has sent others since: it is to be dropped.
-    Old,
+    Stale,
 }
 
 pub(crate) struct Connections {
@@ -71,10 +71,12 @@ pub(crate) struct Connections {
     port: u16,
     /// What the clock of connections shows at time zero, if they offer timestamps.
     pub clock: Option<u32>,
+    /// Whether connections keep how their congestion windows change.
+    pub windows: bool,
 }
 
 impl Connections {
-    pub fn new(networks: &[Network], mtu: usize, seed: u64) -> Connections {
+    pub fn new(networks: &[InterfaceAddress], mtu: usize, seed: u64) -> Connections {
         let mut stack = Stack::new(mtu, seed);
         stack.interface.update_ip_addrs(|addresses| {
             for network in networks {
@@ -94,12 +96,13 @@ impl Connections {
             nobody: SocketSet::new(Vec::new()),
             port: EPHEMERAL.start + (seed % spread) as u16,
             clock: None,
+            windows: false,
         }
     }
 
     /// Lets a program have what comes to a port; `false` when another has it.
-    pub fn listen(&mut self, port: u16, owner: usize, manner: Manner) -> bool {
-        let listener = Listener { owner, manner };
+    pub fn listen(&mut self, port: u16, owner: usize, options: SocketOptions) -> bool {
+        let listener = Listener { owner, options };
         let free = !self.listeners.contains_key(&port);
         if free {
             self.listeners.insert(port, listener);
@@ -115,7 +118,7 @@ impl Connections {
         owner: usize,
         from: IpAddr,
         to: SocketAddr,
-        manner: Manner,
+        options: SocketOptions,
     ) -> Option<Id> {
         let ports = EPHEMERAL.end - EPHEMERAL.start;
         let key = (0..ports).find_map(|_| {
@@ -129,7 +132,7 @@ impl Connections {
             let free = !self.index.contains_key(&key) && !self.listeners.contains_key(&port);
             free.then_some(key)
         })?;
-        let id = self.put(owner, key, manner)?;
+        let id = self.put(owner, key, options)?;
         let connection = self.all[id.0 as usize].as_mut().expect("just put in");
         let own = SocketAddr::new(from, key.0);
         if !connection.end.connect(&mut self.stack, own, to) {
@@ -139,13 +142,16 @@ impl Connections {
         Some(id)
     }
 
-    fn put(&mut self, owner: usize, key: Key, manner: Manner) -> Option<Id> {
+    fn put(&mut self, owner: usize, key: Key, options: SocketOptions) -> Option<Id> {
         if self.all.len() - self.free.len() >= MOST {
             return None;
         }
-        let mut end = Endpoint::new(self.stack.mtu, key.2, manner);
+        let mut end = Endpoint::new(self.stack.mtu, key.2, options);
         if let Some(clock) = self.clock {
             end.offer_timestamps(Time::ZERO, clock);
+        }
+        if self.windows {
+            end.keep_windows();
         }
         let connection = Some(Box::new(Connection { end, key, owner }));
         let index = match self.free.pop() {
@@ -211,12 +217,12 @@ impl Connections {
         now: Time,
         frame: &Frame,
         packet: &Packet,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
-    ) -> Came {
+    ) -> Delivery {
         let bytes = &frame[packet.payload..packet.end];
         let Some(header) = bytes.first_chunk::<20>() else {
-            return Came::Nobody;
+            return Delivery::Refused;
         };
         let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         let key = Key(port(2), port(0), packet.source);
@@ -234,39 +240,41 @@ impl Connections {
         match id.and_then(|id| self.all[id.0 as usize].as_deref_mut()) {
             Some(connection) => {
                 let end = &mut connection.end;
-                if !end.take(&mut self.stack, now, frame, packet.payload, way, out) {
-                    return Came::Old;
+                if !end.take(&mut self.stack, now, frame, packet.payload, egress, out) {
+                    return Delivery::Stale;
                 }
             }
             None => {
                 let (packet, nobody) = (&frame[crate::ip::ETHERNET..], &mut self.nobody);
-                self.stack.take(now, packet, nobody, None, way, out);
+                self.stack.take(now, packet, nobody, None, egress, out);
             }
         }
-        let Some(id) = id else { return Came::Nobody };
+        let Some(id) = id else {
+            return Delivery::Refused;
+        };
         self.last = Some((key, id));
         if new && !self.socket(id).is_some_and(|socket| socket.is_active()) {
             self.remove(id, out);
-            return Came::Nobody;
+            return Delivery::Refused;
         }
-        Came::For(id, new)
+        Delivery::To(id, new)
     }
 
     /// A connection for somebody who knocks, if there is a listener.
     fn accept(&mut self, key: Key) -> Option<Id> {
         let listener = self.listeners.get(&key.0)?;
-        let (owner, manner) = (listener.owner, listener.manner);
-        let id = self.put(owner, key, manner)?;
+        let (owner, options) = (listener.owner, listener.options);
+        let id = self.put(owner, key, options)?;
         // It is neither open nor is its port 0.
         let connection = self.all[id.0 as usize].as_mut()?;
         connection.end.listen(None, key.0).then_some(id)
     }
 
     /// Sends what a connection has to send by now, and notes when it is due again.
-    pub fn drive(&mut self, now: Time, id: Id, way: &mut dyn Way, out: &mut Out) {
+    pub fn drive(&mut self, now: Time, id: Id, egress: &mut dyn Egress, out: &mut Out) {
         if let Some(Some(connection)) = self.all.get_mut(id.0 as usize) {
             let end = &mut connection.end;
-            self.due[id.0 as usize] = end.drive(&mut self.stack, now, way, out);
+            self.due[id.0 as usize] = end.drive(&mut self.stack, now, egress, out);
         }
     }
 
@@ -282,7 +290,6 @@ impl Connections {
         found.map(|index| Id(index as u32))
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.all.len() - self.free.len()
     }

@@ -9,10 +9,11 @@
 //! channel's end does not acknowledge is not taken from the network, so that its window closes. A lost connection closes
 //! the channel's, and the other way round.
 
-use crate::address::{Network, Peer};
-use crate::connections::{Congestion, Id, Manner};
-use crate::host::{self, Here, Host, Net};
-use crate::program::{Claim, Program};
+use crate::address::{InterfaceAddress, Peer};
+use crate::connections::{Congestion, Id, SocketOptions};
+use crate::host::{self, Host};
+use crate::net::{Context, Net};
+use crate::program::{Binding, Program};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -43,23 +44,13 @@ const GIVE_UP: Time = Time::from_secs(10);
 )]
 pub struct Config {
     /// Its addresses.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::several")
-    )]
-    pub address: Vec<Network>,
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::address::several"))]
+    pub address: Vec<InterfaceAddress>,
     /// Who takes what is not for the link.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::several")
-    )]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::address::several"))]
     pub gateway: Vec<IpAddr>,
     /// Its MAC address; `None`: made from the first address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::mac_some")
-    )]
-    pub mac: Option<[u8; 6]>,
+    pub mac: Option<packet::ethernet::Mac>,
     /// Where connections are taken; `None`: nowhere.
     pub listen: Option<u16>,
     /// Where connections go that the channel opens; `None`: they are refused. Port 6653 unless it says otherwise.
@@ -221,8 +212,8 @@ struct Channel {
 }
 
 impl Relay {
-    fn manner(timeout: Option<Time>) -> Manner {
-        Manner {
+    fn options(timeout: Option<Time>) -> SocketOptions {
+        SocketOptions {
             buffer: WINDOW as usize,
             congestion: Congestion::Cubic,
             timeout,
@@ -238,10 +229,12 @@ impl Relay {
         });
     }
 
-    fn add(&mut self, id: Id, number: u32, open: bool, here: &mut Here<'_>) -> String {
-        let (own, far) = here.ends(id).map_or_else(Default::default, |(own, far)| {
-            (own.to_string(), far.to_string())
-        });
+    fn add(&mut self, id: Id, number: u32, open: bool, context: &mut Context<'_>) -> String {
+        let (own, remote) = context
+            .ends(id)
+            .map_or_else(Default::default, |(own, remote)| {
+                (own.to_string(), remote.to_string())
+            });
         let channel = Channel {
             id,
             open,
@@ -254,19 +247,19 @@ impl Relay {
             flow: Flow {
                 program: "tcp",
                 from: own,
-                to: far.clone(),
-                begun: here.now,
-                ended: here.now,
+                to: remote.clone(),
+                begun: context.now,
+                ended: context.now,
                 ..Flow::default()
             },
         };
         self.numbers.insert(id, number);
         self.channels.insert(number, channel);
-        far
+        remote
     }
 
     /// The channel's end opens a connection.
-    fn open(&mut self, number: u32, here: &mut Here<'_>) {
+    fn open(&mut self, number: u32, context: &mut Context<'_>) {
         if let Some(channel) = self.channels.get_mut(&number) {
             // It answers the network's.
             channel.open |= number >= OURS;
@@ -275,11 +268,11 @@ impl Relay {
         let room = number < OURS && self.channels.len() < MOST;
         let to = self.config.to.filter(|_| room);
         let to = to.map(|to| to.with(PORT));
-        match to.and_then(|to| here.connect(to, Relay::manner(Some(GIVE_UP)))) {
-            Some(id) => drop(self.add(id, number, false, here)),
+        match to.and_then(|to| context.connect(to, Relay::options(Some(GIVE_UP)))) {
+            Some(id) => drop(self.add(id, number, false, context)),
             None => {
                 let why = if room {
-                    "no way there"
+                    "no route to it"
                 } else {
                     "too many connections"
                 };
@@ -289,13 +282,13 @@ impl Relay {
     }
 
     /// Passes on in both directions as much as goes.
-    fn pump(&mut self, number: u32, here: &mut Here<'_>) {
+    fn pump(&mut self, number: u32, context: &mut Context<'_>) {
         let Some(channel) = self.channels.get_mut(&number) else {
             return;
         };
-        let (id, now) = (channel.id, here.now);
-        let room = here.room(id, channel.waiting.len() as u64);
-        let Some(socket) = here.socket(id) else {
+        let (id, now) = (channel.id, context.now);
+        let room = context.room(id, channel.waiting.len() as u64);
+        let Some(socket) = context.socket(id) else {
             return;
         };
         let mut speaks = Vec::new();
@@ -351,16 +344,16 @@ impl Relay {
 }
 
 impl Program for Relay {
-    fn claims(&self) -> Vec<Claim> {
+    fn bindings(&self) -> Vec<Binding> {
         let port = self.config.listen;
-        let claim = port.map(|port| Claim::Tcp(port, Relay::manner(None)));
-        claim.into_iter().collect()
+        let binding = port.map(|port| Binding::Tcp(port, Relay::options(None)));
+        binding.into_iter().collect()
     }
 
-    fn segment(&mut self, segment: Segment<'_>, here: &mut Here<'_>) -> Option<Id> {
+    fn segment(&mut self, segment: Segment<'_>, context: &mut Context<'_>) -> Option<Id> {
         let number = segment.connection;
         if segment.kind == Kind::Open {
-            self.open(number, here);
+            self.open(number, context);
         }
         let channel = self
             .channels
@@ -374,7 +367,7 @@ impl Program for Relay {
                 if segment.count != channel.came || !fits || !channel.open {
                     // A segment was lost, or the sender does not wait: the stream is of no use any more.
                     channel.closed = true;
-                    if let Some(socket) = here.socket(id) {
+                    if let Some(socket) = context.socket(id) {
                         socket.abort();
                     }
                     self.speak(Kind::Close, number, 0, "a segment is missing".into());
@@ -392,7 +385,7 @@ impl Program for Relay {
             }
             Kind::Close => channel.closed = true,
         }
-        self.pump(number, here);
+        self.pump(number, context);
         Some(id)
     }
 
@@ -407,26 +400,26 @@ impl Program for Relay {
         }
     }
 
-    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+    fn ready(&mut self, id: Id, new: bool, context: &mut Context<'_>) {
         if new {
             let number = self.next;
             self.next = self.next.wrapping_add(1) | OURS;
-            let far = self.add(id, number, false, here);
-            self.speak(Kind::Open, number, 0, far.into_bytes());
+            let remote = self.add(id, number, false, context);
+            self.speak(Kind::Open, number, 0, remote.into_bytes());
         }
         if let Some(&number) = self.numbers.get(&id) {
-            self.pump(number, here);
+            self.pump(number, context);
         }
     }
 
-    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+    fn over(&mut self, id: Id, context: &mut Context<'_>) {
         let Some(number) = self.numbers.remove(&id) else {
             return;
         };
         if let Some(channel) = self.channels.remove(&number)
             && !channel.closed
         {
-            let _ = here;
+            let _ = context;
             let why = if channel.open {
                 "connection lost"
             } else {
@@ -440,7 +433,7 @@ impl Program for Relay {
         for channel in self.channels.values() {
             let mut flow = channel.flow.clone();
             if let Some(sender) = net.connections.sender(channel.id) {
-                sender.tell(&mut flow);
+                sender.report(&mut flow);
             }
             visit(flow);
         }

@@ -1,7 +1,7 @@
 //! One end of a TCP connection, by itself: for a host's connections, and for whoever takes somebody else's place in one.
 //!
 //! An [`Endpoint`] is a socket of smoltcp with this crate's [sender](crate::host); it is given the segments that are for it, and sends by a
-//! [`Way`]. A [`Stack`] is what all endpoints of a node share. Which address is its own an endpoint is told when it is made: it need not
+//! [`Egress`]. A [`Stack`] is what all endpoints of a node share. Which address is its own an endpoint is told when it is made: it need not
 //! be one of the node's.
 
 mod device;
@@ -45,7 +45,7 @@ pub enum Congestion {
 
 /// What a connection is like.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct SocketOptions {
     /// Bytes of the buffer in each direction; the window is never more.
     pub buffer: usize,
     /// How its sender meets congestion.
@@ -60,7 +60,7 @@ fn behind(a: u32, b: u32) -> bool {
 }
 
 /// Where packets go that a stack has made.
-pub trait Way {
+pub trait Egress {
     /// Sends a packet in a frame whose addresses on the link are yet to be filled in.
     fn send(&mut self, now: Time, to: IpAddr, when: When, frame: Frame, out: &mut Out);
 }
@@ -114,14 +114,14 @@ impl Stack {
         packet: &[u8],
         sockets: &mut SocketSet<'static>,
         sender: Option<&mut Sender>,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
     ) {
         let mut device = Device {
             incoming: Some(packet),
             mtu: self.mtu,
             now,
-            way,
+            egress,
             sender,
             out,
         };
@@ -141,12 +141,12 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// One that is neither open nor waits, towards somebody with an address of that version.
-    pub(crate) fn new(mtu: usize, far: IpAddr, manner: Manner) -> Endpoint {
-        let mss = mtu - ip::header(far) - HEADER;
-        let buffer = || tcp::SocketBuffer::new(vec![0; manner.buffer]);
+    pub(crate) fn new(mtu: usize, remote: IpAddr, options: SocketOptions) -> Endpoint {
+        let mss = mtu - ip::header(remote) - HEADER;
+        let buffer = || tcp::SocketBuffer::new(vec![0; options.buffer]);
         let mut socket = Socket::new(buffer(), buffer());
         socket.set_nagle_enabled(false);
-        socket.set_timeout(manner.timeout.map(duration));
+        socket.set_timeout(options.timeout.map(duration));
         // Congestion is the sender's matter, see there.
         socket.set_congestion_control(tcp::CongestionControl::None);
         let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY]);
@@ -154,14 +154,14 @@ impl Endpoint {
         Endpoint {
             sockets,
             handle,
-            sender: Sender::new(manner.congestion, mss),
+            sender: Sender::new(options.congestion, mss),
             own: None,
         }
     }
 
     /// One that waits at `own` for the far end's first segment.
-    pub fn waiting(stack: &Stack, own: SocketAddr, manner: Manner) -> Endpoint {
-        let mut end = Endpoint::new(stack.mtu, own.ip(), manner);
+    pub fn waiting(stack: &Stack, own: SocketAddr, options: SocketOptions) -> Endpoint {
+        let mut end = Endpoint::new(stack.mtu, own.ip(), options);
         end.own = Some(own.ip());
         // It is neither open nor is its port 0; if that is wrong, it stays closed.
         end.listen(Some(own.ip()), own.port());
@@ -173,18 +173,18 @@ impl Endpoint {
     pub fn opening(
         stack: &mut Stack,
         own: SocketAddr,
-        far: SocketAddr,
-        manner: Manner,
+        remote: SocketAddr,
+        options: SocketOptions,
     ) -> Option<Endpoint> {
         // The stack panics when it is to be a group, or nobody; and it is to be the far end in its turn.
         let somebody = |end: SocketAddr| IpAddress::from(end.ip()).is_unicast();
-        if !somebody(own) || !somebody(far) {
+        if !somebody(own) || !somebody(remote) {
             return None;
         }
-        let mut end = Endpoint::new(stack.mtu, far.ip(), manner);
+        let mut end = Endpoint::new(stack.mtu, remote.ip(), options);
         end.own = Some(own.ip());
         stack.be(own.ip());
-        end.connect(stack, own, far).then_some(end)
+        end.connect(stack, own, remote).then_some(end)
     }
 
     /// Has it offer timestamps (RFC 7323), of a clock that shows this now: before its first segment leaves. It keeps to them if the far end
@@ -203,13 +203,18 @@ impl Endpoint {
         self.socket_mut().listen(end).is_ok()
     }
 
-    pub(crate) fn connect(&mut self, stack: &mut Stack, own: SocketAddr, far: SocketAddr) -> bool {
+    pub(crate) fn connect(
+        &mut self,
+        stack: &mut Stack,
+        own: SocketAddr,
+        remote: SocketAddr,
+    ) -> bool {
         let context = stack.interface.context();
-        let (far, own) = (
-            (IpAddress::from(far.ip()), far.port()),
+        let (remote, own) = (
+            (IpAddress::from(remote.ip()), remote.port()),
             (IpAddress::from(own.ip()), own.port()),
         );
-        self.socket_mut().connect(context, far, own).is_ok()
+        self.socket_mut().connect(context, remote, own).is_ok()
     }
 
     pub(crate) fn socket_mut(&mut self) -> &mut Socket<'static> {
@@ -218,6 +223,11 @@ impl Endpoint {
 
     pub(crate) fn socket(&self) -> &Socket<'static> {
         self.sockets.get(self.handle)
+    }
+
+    /// Has it keep how its congestion window changes.
+    pub(crate) fn keep_windows(&mut self) {
+        self.sender.keep_windows();
     }
 
     pub(crate) fn sender(&self) -> &Sender {
@@ -238,7 +248,7 @@ impl Endpoint {
         stack: &mut Stack,
         now: Time,
         frame: &Frame,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
     ) -> Result<(), &'static str> {
         let packet = ip::read(frame).filter(|packet| {
@@ -247,7 +257,7 @@ impl Endpoint {
         });
         let packet = packet.ok_or("broken segment")?;
         let frame = &frame[..packet.end];
-        let is_new = self.take(stack, now, frame, packet.payload, way, out);
+        let is_new = self.take(stack, now, frame, packet.payload, egress, out);
         is_new.then_some(()).ok_or(OLD)
     }
 
@@ -258,25 +268,32 @@ impl Endpoint {
         now: Time,
         frame: &[u8],
         at: usize,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
     ) -> bool {
-        if !self.sender.is_new(now, frame, at, way, out) {
+        if !self.sender.is_new(now, frame, at, egress, out) {
             return false;
         }
         if let Some(own) = self.own {
             stack.be(own);
         }
         self.sender.comes(now, &frame[at..], out);
-        self.sender.resend(now, way, out);
+        self.sender.resend(now, egress, out);
         let sender = Some(&mut self.sender);
-        stack.take(now, &frame[ETHERNET..], &mut self.sockets, sender, way, out);
+        stack.take(
+            now,
+            &frame[ETHERNET..],
+            &mut self.sockets,
+            sender,
+            egress,
+            out,
+        );
         true
     }
 
     /// A router says that a packet of so many bytes at most can pass, and not the one with this sequence number. `false` when it had none such.
-    pub fn too_big(&mut self, sequence: u32, mtu: usize, far: IpAddr, out: &mut Out) -> bool {
-        let headers = ip::header(far) + HEADER + self.sender.options();
+    pub fn too_big(&mut self, sequence: u32, mtu: usize, remote: IpAddr, out: &mut Out) -> bool {
+        let headers = ip::header(remote) + HEADER + self.sender.options();
         let most = mtu.saturating_sub(headers);
         most > 0 && self.sender.too_big(sequence, most, out)
     }
@@ -286,7 +303,7 @@ impl Endpoint {
         &mut self,
         stack: &mut Stack,
         now: Time,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
     ) -> Time {
         if let Some(own) = self.own {
@@ -294,12 +311,12 @@ impl Endpoint {
         }
         let at = instant(now);
         self.sender.expire(now);
-        self.sender.resend(now, way, out);
+        self.sender.resend(now, egress, out);
         let mut device = Device {
             incoming: None,
             mtu: stack.mtu,
             now,
-            way,
+            egress,
             sender: Some(&mut self.sender),
             out,
         };
@@ -376,8 +393,8 @@ impl Endpoint {
     }
 
     /// Puts what was measured of its sending into a conversation's record.
-    pub fn tell(&self, flow: &mut Flow) {
-        self.sender.tell(flow);
+    pub fn report(&self, flow: &mut Flow) {
+        self.sender.report(flow);
     }
 }
 
@@ -396,14 +413,14 @@ mod tests {
     #[test]
     fn only_somebody_opens_a_connection_and_only_to_somebody() {
         let mut stack = Stack::new(1500, 1);
-        let mut opens = |own: &str, far: &str| {
-            let manner = Manner {
+        let mut opens = |own: &str, remote: &str| {
+            let options = SocketOptions {
                 buffer: 4096,
                 congestion: Congestion::Cubic,
                 timeout: None,
             };
-            let [own, far] = [own, far].map(|end| end.parse().unwrap());
-            Endpoint::opening(&mut stack, own, far, manner).is_some()
+            let [own, remote] = [own, remote].map(|end| end.parse().unwrap());
+            Endpoint::opening(&mut stack, own, remote, options).is_some()
         };
         assert!(opens("10.0.0.1:1", "10.0.0.2:2"));
         assert!(opens("[fd00::1]:1", "[fd00::2]:2"));

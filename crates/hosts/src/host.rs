@@ -12,30 +12,28 @@
 //! Answers ARP, neighbour discovery and ping as the host without programs does, by the same code. TCP is smoltcp's; UDP
 //! and ICMP of programs are sent by their own clock, exact to the picosecond.
 
-use crate::address::Network;
-use crate::connections::{Came, Connections, Id, Manner, Sender};
-use crate::endpoint::{OLD, Way};
+use crate::address::InterfaceAddress;
+use crate::connections::{Connections, Delivery, Id};
+use crate::endpoint::OLD;
 use crate::ip::{self, ETHERNET, Packet};
 use crate::neighbours::Neighbours;
-use crate::program::{Claim, Program, Programs};
+use crate::net::{Context, Net};
+use crate::program::{Binding, Program, Programs};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
+use node::random::Random;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
-use nodes::distribution::Random;
 use nodes::host::Host as Plain;
-use packet::checksum::Sum;
 use packet::segment::Segment;
-use smoltcp::socket::tcp::Socket;
 
 /// The most addresses that a host may have.
 pub const MOST_ADDRESSES: usize = 8;
-/// The most programs.
 pub const MOST_PROGRAMS: usize = 1024;
-const ARP: [u8; 2] = [8, 6];
+pub(crate) const ARP: [u8; 2] = [8, 6];
 const ECHO_PORT: u16 = 7;
 
 /// What a host is made from.
@@ -47,41 +45,25 @@ const ECHO_PORT: u16 = 7;
 )]
 pub struct Config {
     /// Its addresses, each with what is on the link; at most [`MOST_ADDRESSES`].
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::several")
-    )]
-    pub address: Vec<Network>,
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::address::several"))]
+    pub address: Vec<InterfaceAddress>,
     /// An IPv4 address without a prefix.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse_some")
-    )]
     pub ipv4: Option<Ipv4Addr>,
     /// An IPv6 address without a prefix.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse_some")
-    )]
     pub ipv6: Option<Ipv6Addr>,
     /// Who takes what is not for the link, one of each version.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::several")
-    )]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::address::several"))]
     pub gateway: Vec<IpAddr>,
     /// Its MAC address; `None`: made from the first address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::mac_some")
-    )]
-    pub mac: Option<[u8; 6]>,
+    pub mac: Option<packet::ethernet::Mac>,
     /// The longest IP packet, 576 to 9000 bytes; at least 1280 with IPv6.
     pub mtu: usize,
     /// Whether what comes to UDP port 7 goes back.
     pub udp_echo: bool,
     /// Whether its programs' connections offer TCP timestamps (RFC 7323).
     pub timestamps: bool,
+    /// Whether it keeps how the congestion windows of its programs' connections change, for a plot.
+    pub windows: bool,
 }
 
 impl Default for Config {
@@ -95,14 +77,15 @@ impl Default for Config {
             mtu: 1500,
             udp_echo: true,
             timestamps: false,
+            windows: false,
         }
     }
 }
 
 impl Config {
-    fn networks(&self) -> Vec<Network> {
-        let v4 = self.ipv4.map(Network::from);
-        let v6 = self.ipv6.map(Network::from);
+    fn networks(&self) -> Vec<InterfaceAddress> {
+        let v4 = self.ipv4.map(InterfaceAddress::from);
+        let v6 = self.ipv6.map(InterfaceAddress::from);
         self.address.iter().copied().chain(v4).chain(v6).collect()
     }
 }
@@ -130,10 +113,10 @@ pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Nod
             first(false),
         )));
     }
-    let mut luck = Random::new(seed);
-    let own = luck.bits();
+    let mut random = Random::new(seed);
+    let own = random.bits();
     let programs = programs.into_iter().enumerate();
-    let programs = programs.map(|(me, program)| program.make(me, luck.bits()));
+    let programs = programs.map(|(me, program)| program.make(me, random.bits()));
     let host = Host::new(&config, mac, networks, programs.collect(), own)?;
     Ok(Box::new(host))
 }
@@ -149,7 +132,10 @@ pub(crate) fn with(
 }
 
 /// The addresses of a host, and its MAC address.
-fn check(config: &Config, programs: bool) -> Result<(Vec<Network>, [u8; 6]), ConfigError> {
+pub(crate) fn check(
+    config: &Config,
+    programs: bool,
+) -> Result<(Vec<InterfaceAddress>, [u8; 6]), ConfigError> {
     let networks = config.networks();
     if networks.len() > MOST_ADDRESSES {
         let reason = format!("a host has at most {MOST_ADDRESSES} addresses");
@@ -164,8 +150,11 @@ fn check(config: &Config, programs: bool) -> Result<(Vec<Network>, [u8; 6]), Con
         let reason = "a host that runs programs needs one, such as \"10.0.0.1/24\"";
         return Err(wrong("address", reason.into()));
     }
-    let mac = config.mac.or(networks.first().map(|network| network.mac()));
-    let mac = mac.unwrap_or(nodes::host::Config::default().mac);
+    let mac = config
+        .mac
+        .map(|mac| mac.0)
+        .or(networks.first().map(|network| network.mac()));
+    let mac = mac.unwrap_or(nodes::host::Config::default().mac.0);
     if mac[0] & 1 == 1 {
         return Err(wrong("mac", "that of a group cannot be a host's".into()));
     }
@@ -186,7 +175,7 @@ fn plain(mac: [u8; 6], udp_echo: bool, v4: Option<IpAddr>, v6: Option<IpAddr>) -
         _ => None,
     };
     Plain::new(nodes::host::Config {
-        mac,
+        mac: packet::ethernet::Mac(mac),
         ipv4,
         ipv6,
         udp_echo,
@@ -202,46 +191,24 @@ pub struct Host {
     accepted: u64,
 }
 
-/// What programs use of a host.
-pub(crate) struct Net {
-    mac: [u8; 6],
-    addresses: Vec<IpAddr>,
-    mtu: usize,
-    neighbours: Neighbours,
-    pub connections: Connections,
-    /// Which program has which UDP port.
-    udp: BTreeMap<u16, usize>,
-    /// Answers for each pair of addresses.
-    answers: Vec<Plain>,
-    opened: u64,
-}
-
-/// A program's view of its host during one call.
-pub(crate) struct Here<'a> {
-    pub now: Time,
-    /// Which of the host's programs it is.
-    me: usize,
-    net: &'a mut Net,
-    out: &'a mut Out,
-}
-
 impl Host {
     fn new(
         config: &Config,
         mac: [u8; 6],
-        networks: Vec<Network>,
+        networks: Vec<InterfaceAddress>,
         programs: Vec<Box<dyn Program>>,
         seed: u64,
     ) -> Result<Host, ConfigError> {
         let addresses: Vec<IpAddr> = networks.iter().map(|network| network.address).collect();
         let mut connections = Connections::new(&networks, config.mtu, seed);
+        connections.windows = config.windows;
         connections.clock = config.timestamps.then_some((seed >> 32) as u32);
         let mut udp = BTreeMap::new();
         for (me, program) in programs.iter().enumerate() {
-            for claim in program.claims() {
-                let (free, port) = match claim {
-                    Claim::Tcp(port, manner) => (connections.listen(port, me, manner), port),
-                    Claim::Udp(port) => (udp.insert(port, me).is_none(), port),
+            for binding in program.bindings() {
+                let (free, port) = match binding {
+                    Binding::Tcp(port, options) => (connections.listen(port, me, options), port),
+                    Binding::Udp(port) => (udp.insert(port, me).is_none(), port),
                 };
                 if !free {
                     let reason = format!("two programs want port {port}; give one of them another");
@@ -278,8 +245,8 @@ impl Host {
 
     /// A segment of a control channel, for the only program.
     pub(crate) fn segment_of_channel(&mut self, now: Time, segment: Segment<'_>, out: &mut Out) {
-        let mut here = Host::here(&mut self.net, now, 0, out);
-        let Some(id) = self.programs[0].segment(segment, &mut here) else {
+        let mut context = Host::context(&mut self.net, now, 0, out);
+        let Some(id) = self.programs[0].segment(segment, &mut context) else {
             return;
         };
         self.net.drive(now, id, out);
@@ -291,8 +258,8 @@ impl Host {
         self.programs[0].spoken(see);
     }
 
-    fn here<'a>(net: &'a mut Net, now: Time, me: usize, out: &'a mut Out) -> Here<'a> {
-        Here { now, me, net, out }
+    fn context<'a>(net: &'a mut Net, now: Time, me: usize, out: &'a mut Out) -> Context<'a> {
+        Context { now, me, net, out }
     }
 
     /// Lets the owner of a connection do what it can, sends what comes of that, and ends what is over.
@@ -300,12 +267,12 @@ impl Host {
         let Some(owner) = self.net.connections.owner(id) else {
             return;
         };
-        let mut here = Host::here(&mut self.net, now, owner, out);
+        let mut context = Host::context(&mut self.net, now, owner, out);
         let program = &mut self.programs[owner];
-        program.ready(id, new, &mut here);
-        here.drive(id);
-        if here.net.connections.is_over(id) {
-            program.over(id, &mut here);
+        program.ready(id, new, &mut context);
+        context.drive(id);
+        if context.net.connections.is_over(id) {
+            program.over(id, &mut context);
             self.net.connections.remove(id, out);
         }
     }
@@ -316,9 +283,9 @@ impl Host {
             .connections
             .segment(now, &frame, packet, &mut net.neighbours, out);
         match came {
-            Came::Old => return out.drop(frame, OLD),
-            Came::Nobody => self.refused += 1,
-            Came::For(id, new) => {
+            Delivery::Stale => return out.drop(frame, OLD),
+            Delivery::Refused => self.refused += 1,
+            Delivery::To(id, new) => {
                 self.accepted += u64::from(new);
                 self.attend(now, id, new, out);
             }
@@ -341,27 +308,20 @@ impl Host {
             return false;
         };
         let from = SocketAddr::new(packet.source, from);
-        let mut here = Host::here(&mut self.net, now, owner, out);
-        self.programs[owner].datagram(frame.arrived(), from, to, payload, &mut here);
+        let mut context = Host::context(&mut self.net, now, owner, out);
+        self.programs[owner].datagram(frame.arrived(), from, to, payload, &mut context);
         true
     }
 
     /// An answer to a ping; `false` when it is something else.
     fn echo(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) -> bool {
-        let message = &frame[packet.payload..packet.end];
-        let reply = if packet.protocol == ip::ICMP { 0 } else { 129 };
-        let Some(header) = message
-            .first_chunk::<8>()
-            .filter(|header| header[0] == reply)
-        else {
+        let Some((identification, sequence)) = ip::echo_reply(frame, packet) else {
             return false;
         };
-        let identification = u16::from_be_bytes([header[4], header[5]]);
-        let sequence = u16::from_be_bytes([header[6], header[7]]);
         if let Some(program) = self.programs.get_mut(usize::from(identification)) {
             let me = identification.into();
-            let mut here = Host::here(&mut self.net, now, me, out);
-            program.echoed(frame.arrived(), packet.source, sequence, &mut here);
+            let mut context = Host::context(&mut self.net, now, me, out);
+            program.echoed(frame.arrived(), packet.source, sequence, &mut context);
         }
         true
     }
@@ -464,7 +424,7 @@ impl Node for Host {
         }
         for (me, program) in self.programs.iter_mut().enumerate() {
             if program.next().is_some_and(|next| next <= now) {
-                program.wake(&mut Host::here(&mut self.net, now, me, out));
+                program.wake(&mut Host::context(&mut self.net, now, me, out));
             }
         }
     }
@@ -494,150 +454,5 @@ impl Node for Host {
             program.flows(&self.net, &mut |flow| all.flows.push(flow));
         }
         all
-    }
-}
-
-impl Net {
-    fn drive(&mut self, now: Time, id: Id, out: &mut Out) {
-        self.connections.drive(now, id, &mut self.neighbours, out);
-    }
-
-    /// Tells that nobody has the port of a datagram (RFC 792, RFC 4443).
-    fn unreachable(&mut self, now: Time, about: &Frame, packet: &Packet, out: &mut Out) {
-        if !crate::address::is_station(packet.source) || about[0] & 1 == 1 {
-            return;
-        }
-        let v4 = packet.destination.is_ipv4();
-        let offending = &about[ETHERNET..packet.end];
-        // As much of it as fits into the least packet that every link carries.
-        let quoted = &offending[..offending.len().min(if v4 { 548 } else { 1232 })];
-        let mut frame = out.frame();
-        let at = ETHERNET + ip::header(packet.destination);
-        frame.resize(at + 8);
-        frame.extend(quoted);
-        let protocol = if v4 { ip::ICMP } else { ip::ICMPV6 };
-        ip::write_header(&mut frame, packet.destination, packet.source, protocol);
-        let kind = if v4 { [3, 3] } else { [1, 4] };
-        frame[at..at + 2].copy_from_slice(&kind);
-        self.finish_icmp(packet.destination, packet.source, &mut frame);
-        self.neighbours
-            .send(now, packet.source, When::Now, frame, out);
-    }
-
-    /// Fills in the checksum of a message that is otherwise whole.
-    fn finish_icmp(&self, from: IpAddr, to: IpAddr, frame: &mut Frame) {
-        let at = ETHERNET + ip::header(from);
-        let message = &frame[at..];
-        let sum = match from.is_ipv4() {
-            true => Sum::default(),
-            false => ip::pseudo(from, to, ip::ICMPV6).sum(message.len()),
-        };
-        let checksum = sum.plus(message).checksum();
-        frame[at + 2..at + 4].copy_from_slice(&checksum.to_be_bytes());
-    }
-}
-
-impl Here<'_> {
-    /// Opens a connection; `None` when there is no way, or no room.
-    pub fn connect(&mut self, to: SocketAddr, manner: Manner) -> Option<Id> {
-        let from = self.net.neighbours.source(to.ip())?;
-        let id = self
-            .net
-            .connections
-            .connect(self.out, self.me, from, to, manner)?;
-        self.net.opened += 1;
-        self.drive(id);
-        Some(id)
-    }
-
-    /// A connection's socket, until it is over.
-    pub fn socket(&mut self, id: Id) -> Option<&mut Socket<'static>> {
-        self.net.connections.socket(id)
-    }
-
-    /// Sends what a connection has to send.
-    pub fn drive(&mut self, id: Id) {
-        self.net.drive(self.now, id, self.out);
-    }
-
-    pub fn sender(&self, id: Id) -> Option<&Sender> {
-        self.net.connections.sender(id)
-    }
-
-    /// How many of the bytes that are left may be given to a connection now.
-    pub fn room(&mut self, id: Id, left: u64) -> usize {
-        let Some(socket) = self.net.connections.socket(id) else {
-            return 0;
-        };
-        let queued = socket.send_queue();
-        let sender = self.net.connections.sender(id);
-        sender.map_or(0, |sender| sender.room(queued, left))
-    }
-
-    /// The own end of a connection, and the far one.
-    pub fn ends(&self, id: Id) -> Option<(SocketAddr, SocketAddr)> {
-        let (port, to) = self.net.connections.ends(id)?;
-        let own = self.source(to.ip())?;
-        Some((SocketAddr::new(own, port), to))
-    }
-
-    /// The own address towards somebody.
-    pub fn source(&self, to: IpAddr) -> Option<IpAddr> {
-        self.net.neighbours.source(to)
-    }
-
-    /// Sends a datagram whose payload, of so many bytes of zero, `fill` fills; `false` when there is no way or it
-    /// is too long.
-    pub fn datagram(
-        &mut self,
-        port: u16,
-        to: SocketAddr,
-        when: When,
-        length: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let Some(from) = self.source(to.ip()) else {
-            return false;
-        };
-        let headers = ip::header(from) + ip::UDP_HEADER;
-        if headers + length > self.net.mtu {
-            return false;
-        }
-        let mut frame = self.out.frame();
-        frame.resize(ETHERNET + headers + length);
-        fill(&mut frame[ETHERNET + headers..]);
-        ip::write_header(&mut frame, from, to.ip(), ip::UDP);
-        ip::write_udp(&mut frame, (from, port), (to.ip(), to.port()));
-        self.net
-            .neighbours
-            .send(self.now, to.ip(), when, frame, self.out);
-        true
-    }
-
-    /// Sends an echo request with so many bytes behind its header; `false` when there is no way.
-    pub fn ask(&mut self, to: IpAddr, sequence: u16, size: usize) -> bool {
-        let Some(from) = self.source(to) else {
-            return false;
-        };
-        let at = ETHERNET + ip::header(from);
-        if at - ETHERNET + 8 + size > self.net.mtu {
-            return false;
-        }
-        let mut frame = self.out.frame();
-        frame.resize(at + 8 + size);
-        let protocol = if from.is_ipv4() { ip::ICMP } else { ip::ICMPV6 };
-        ip::write_header(&mut frame, from, to, protocol);
-        let message = &mut frame[at..];
-        message[0] = if from.is_ipv4() { 8 } else { 128 };
-        message[4..6].copy_from_slice(&(self.me as u16).to_be_bytes());
-        message[6..8].copy_from_slice(&sequence.to_be_bytes());
-        for (index, byte) in message[8..].iter_mut().enumerate() {
-            *byte = index as u8;
-        }
-        self.net.finish_icmp(from, to, &mut frame);
-        self.net
-            .neighbours
-            .send(self.now, to, When::At(self.now), frame, self.out);
-        true
     }
 }

@@ -1,8 +1,10 @@
 //! IP packets in frames: reading what comes, writing what goes.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 use node::Frame;
 use packet::checksum::{self, Pseudo, Sum};
+use packet::ethernet::{EthernetView, ethertype};
+use packet::ip::IpView;
 
 /// Bytes of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
@@ -10,11 +12,8 @@ pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMPV6: u8 = 58;
-const TYPE_IPV4: u16 = 0x0800;
-const TYPE_IPV6: u16 = 0x86DD;
 /// What hosts send, RFC 1122 and RFC 8200's usual choice.
 const HOPS: u8 = 64;
-/// Of UDP.
 pub(crate) const UDP_HEADER: usize = 8;
 
 /// A whole IP packet without what a link has put behind it.
@@ -32,51 +31,21 @@ pub(crate) struct Packet {
 /// Reads an IP packet; `None` when it is broken, a fragment, or none. Extension headers of IPv6 are not
 /// looked behind.
 pub(crate) fn read(frame: &[u8]) -> Option<Packet> {
-    let ip = frame.get(ETHERNET..)?;
-    match u16::from_be_bytes([frame[12], frame[13]]) {
-        TYPE_IPV4 => {
-            let header: &[u8; 20] = ip.first_chunk()?;
-            let length = usize::from(header[0] & 15) * 4;
-            let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-            let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3FFF != 0;
-            if header[0] >> 4 != 4 || length < 20 || total < length || total > ip.len() || fragment
-            {
-                return None;
-            }
-            if !Sum::default().plus(&ip[..length]).is_valid() {
-                return None;
-            }
-            let address = |at: usize| {
-                Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]).into()
-            };
-            Some(Packet {
-                source: address(12),
-                destination: address(16),
-                protocol: header[9],
-                end: ETHERNET + total,
-                payload: ETHERNET + length,
-            })
-        }
-        TYPE_IPV6 => {
-            let header: &[u8; 40] = ip.first_chunk()?;
-            let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-            if header[0] >> 4 != 6 || total > ip.len() {
-                return None;
-            }
-            let address = |at: usize| {
-                let octets: [u8; 16] = core::array::from_fn(|index| header[at + index]);
-                Ipv6Addr::from(octets).into()
-            };
-            Some(Packet {
-                source: address(8),
-                destination: address(24),
-                protocol: header[6],
-                end: ETHERNET + total,
-                payload: ETHERNET + 40,
-            })
-        }
-        _ => None,
+    let ethernet = EthernetView::new(frame).ok()?;
+    let ip = IpView::new(ethernet.ethertype(), ethernet.payload()).ok()?;
+    if let IpView::V4(ip) = ip
+        && (ip.is_fragment() || !ip.is_checksum_valid())
+    {
+        return None;
     }
+    let payload = ETHERNET + ip.header_length();
+    Some(Packet {
+        source: ip.source(),
+        destination: ip.destination(),
+        protocol: ip.protocol(),
+        end: payload + ip.payload().len(),
+        payload,
+    })
 }
 
 /// What a protocol above takes from the IP header into its checksum.
@@ -116,12 +85,12 @@ pub(crate) fn header(of: IpAddr) -> usize {
 /// addresses are for who knows them.
 pub(crate) fn write_header(frame: &mut Frame, source: IpAddr, destination: IpAddr, protocol: u8) {
     let length = (frame.len() - ETHERNET) as u16;
-    let ethertype = if source.is_ipv4() {
-        TYPE_IPV4
+    let kind = if source.is_ipv4() {
+        ethertype::IPV4
     } else {
-        TYPE_IPV6
+        ethertype::IPV6
     };
-    frame[12..14].copy_from_slice(&ethertype.to_be_bytes());
+    frame[12..14].copy_from_slice(&kind.to_be_bytes());
     let ip = &mut frame[ETHERNET..];
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -146,6 +115,56 @@ pub(crate) fn write_header(frame: &mut Frame, source: IpAddr, destination: IpAdd
         }
         _ => {}
     }
+}
+
+/// Writes an echo request (RFC 792, RFC 4443) with an identifier and a number into an empty frame, and so many bytes behind them.
+pub(crate) fn write_echo(
+    frame: &mut Frame,
+    source: IpAddr,
+    destination: IpAddr,
+    (identifier, sequence): (u16, u16),
+    size: usize,
+) {
+    let at = ETHERNET + header(source);
+    frame.resize(at + 8 + size);
+    let (protocol, request) = match source.is_ipv4() {
+        true => (ICMP, 8),
+        false => (ICMPV6, 128),
+    };
+    write_header(frame, source, destination, protocol);
+    let message = &mut frame[at..];
+    message[0] = request;
+    message[4..6].copy_from_slice(&identifier.to_be_bytes());
+    message[6..8].copy_from_slice(&sequence.to_be_bytes());
+    for (index, byte) in message[8..].iter_mut().enumerate() {
+        *byte = index as u8;
+    }
+    finish_icmp(source, destination, frame);
+}
+
+/// The identifier and the number of an echo reply; `None` when the packet is something else.
+pub(crate) fn echo_reply(frame: &[u8], packet: &Packet) -> Option<(u16, u16)> {
+    let reply = match packet.protocol {
+        ICMP => 0,
+        ICMPV6 => 129,
+        _ => return None,
+    };
+    let message = frame.get(packet.payload..packet.end)?.first_chunk::<8>()?;
+    let [identifier, sequence] =
+        [4, 6].map(|at| u16::from_be_bytes([message[at], message[at + 1]]));
+    (message[0] == reply).then_some((identifier, sequence))
+}
+
+/// Fills in the checksum of a message that is otherwise whole.
+pub(crate) fn finish_icmp(source: IpAddr, destination: IpAddr, frame: &mut Frame) {
+    let at = ETHERNET + header(source);
+    let message = &frame[at..];
+    let sum = match source.is_ipv4() {
+        true => Sum::default(),
+        false => pseudo(source, destination, ICMPV6).sum(message.len()),
+    };
+    let checksum = sum.plus(message).checksum();
+    frame[at + 2..at + 4].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// Makes the length in an IP header so many bytes less.

@@ -15,4 +15,6 @@ pub mod endpoint;
 pub mod host;
 mod ip;
 mod neighbours;
+mod net;
+pub mod pinger;
 pub mod program;

@@ -3,8 +3,8 @@
 //! A stack that asks at most once a second for anybody, as small ones do, would hold up a host that
 //! begins to speak to many at once; this one asks for each by itself, at once.
 
-use crate::address::Network;
-use crate::endpoint::Way;
+use crate::address::InterfaceAddress;
+use crate::endpoint::Egress;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -29,23 +29,31 @@ const ICMPV6: u8 = 58;
 /// What a host knows of its link.
 pub(crate) struct Neighbours {
     mac: [u8; 6],
-    networks: Vec<Network>,
+    networks: Vec<InterfaceAddress>,
     gateways: Vec<IpAddr>,
     known: BTreeMap<IpAddr, [u8; 6]>,
-    asked: BTreeMap<IpAddr, Asked>,
+    incomplete: BTreeMap<IpAddr, Incomplete>,
     /// When the first of those asked for is due again.
     next: Option<Time>,
     scratch: Vec<u8>,
 }
 
 /// Somebody who has not answered yet.
-struct Asked {
+struct Incomplete {
     questions: u32,
     again: Time,
     waiting: Vec<(When, Frame)>,
 }
 
-impl Way for Neighbours {
+impl Incomplete {
+    fn give_up(self, out: &mut Out) {
+        for (_, frame) in self.waiting {
+            out.drop(frame, "no host answered for this address");
+        }
+    }
+}
+
+impl Egress for Neighbours {
     /// Sends it when it is known where to.
     fn send(&mut self, now: Time, to: IpAddr, when: When, mut frame: Frame, out: &mut Out) {
         // Who is on the link, and known, is by far the usual case.
@@ -59,32 +67,32 @@ impl Way for Neighbours {
         if let Some(&mac) = self.known.get(&hop) {
             return self.depart(mac, when, frame, out);
         }
-        if !self.asked.contains_key(&hop) {
+        if !self.incomplete.contains_key(&hop) {
             self.ask(hop, out);
-            let asked = Asked {
+            let incomplete = Incomplete {
                 questions: 1,
                 again: now + ANSWER,
                 waiting: Vec::new(),
             };
-            self.asked.insert(hop, asked);
+            self.incomplete.insert(hop, incomplete);
             self.reckon();
         }
-        let asked = self.asked.get_mut(&hop).expect("just put in");
-        match asked.waiting.len() < WAITING {
-            true => asked.waiting.push((when, core::mem::take(&mut frame))),
+        let incomplete = self.incomplete.get_mut(&hop).expect("just put in");
+        match incomplete.waiting.len() < WAITING {
+            true => incomplete.waiting.push((when, core::mem::take(&mut frame))),
             false => out.drop(frame, "waits for an address"),
         }
     }
 }
 
 impl Neighbours {
-    pub fn new(mac: [u8; 6], networks: Vec<Network>, gateways: Vec<IpAddr>) -> Neighbours {
+    pub fn new(mac: [u8; 6], networks: Vec<InterfaceAddress>, gateways: Vec<IpAddr>) -> Neighbours {
         Neighbours {
             mac,
             networks,
             gateways,
             known: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            incomplete: BTreeMap::new(),
             next: None,
             scratch: Vec::new(),
         }
@@ -93,16 +101,18 @@ impl Neighbours {
     /// The host's own address towards somebody, if there is a way.
     pub fn source(&self, to: IpAddr) -> Option<IpAddr> {
         let hop = self.hop(to)?;
-        let same = |network: &&Network| network.address.is_ipv4() == to.is_ipv4();
+        let same = |network: &&InterfaceAddress| network.address.is_ipv4() == to.is_ipv4();
         let mut own = self.networks.iter().filter(same);
-        let near = own.clone().find(|network| network.contains(hop));
-        near.or_else(|| own.next()).map(|network| network.address)
+        let on_link = own.clone().find(|network| network.contains(hop));
+        on_link
+            .or_else(|| own.next())
+            .map(|network| network.address)
     }
 
     /// Who is to be asked for: the receiver, or a gateway.
     fn hop(&self, to: IpAddr) -> Option<IpAddr> {
-        let near = self.networks.iter().any(|network| network.contains(to));
-        match near {
+        let on_link = self.networks.iter().any(|network| network.contains(to));
+        match on_link {
             true => Some(to),
             false => {
                 let same = |gateway: &&IpAddr| gateway.is_ipv4() == to.is_ipv4();
@@ -122,17 +132,17 @@ impl Neighbours {
 
     /// Somebody has said which MAC address is his; what waits for him leaves.
     fn learn(&mut self, who: IpAddr, mac: [u8; 6], out: &mut Out) {
-        if mac[0] & 1 == 1 || !crate::address::is_station(who) {
+        if mac[0] & 1 == 1 || !crate::address::is_unicast(who) {
             return;
         }
-        let asked = self.asked.remove(&who);
-        if asked.is_none() && !self.known.contains_key(&who) && self.known.len() >= MOST {
+        let incomplete = self.incomplete.remove(&who);
+        if incomplete.is_none() && !self.known.contains_key(&who) && self.known.len() >= MOST {
             self.known.pop_first();
         }
         self.known.insert(who, mac);
-        if let Some(asked) = asked {
+        if let Some(incomplete) = incomplete {
             self.reckon();
-            for (when, frame) in asked.waiting {
+            for (when, frame) in incomplete.waiting {
                 self.depart(mac, when, frame, out);
             }
         }
@@ -143,7 +153,7 @@ impl Neighbours {
         let Some(Ok(arp)) = frame.get(14..).map(Arp::parse) else {
             return;
         };
-        let mine = |network: &Network| network.address == IpAddr::V4(arp.target);
+        let mine = |network: &InterfaceAddress| network.address == IpAddr::V4(arp.target);
         // Who announces a new address for himself is believed if he is known.
         let known = self.known.contains_key(&IpAddr::V4(arp.sender));
         if self.networks.iter().any(mine) || (arp.sender == arp.target && known) {
@@ -168,12 +178,12 @@ impl Neighbours {
         match message.message() {
             Icmpv6::NeighbourAdvertisement { target, .. } => {
                 let target = IpAddr::V6(target);
-                if self.asked.contains_key(&target) || self.known.contains_key(&target) {
+                if self.incomplete.contains_key(&target) || self.known.contains_key(&target) {
                     self.learn(target, mac.0, out);
                 }
             }
             Icmpv6::NeighbourSolicitation { target } => {
-                let mine = |network: &Network| network.address == IpAddr::V6(target);
+                let mine = |network: &InterfaceAddress| network.address == IpAddr::V6(target);
                 if self.networks.iter().any(mine) {
                     self.learn(ip.source().into(), mac.0, out);
                 }
@@ -188,7 +198,11 @@ impl Neighbours {
     }
 
     fn reckon(&mut self) {
-        self.next = self.asked.values().map(|asked| asked.again).min();
+        self.next = self
+            .incomplete
+            .values()
+            .map(|incomplete| incomplete.again)
+            .min();
     }
 
     /// Asks again, or gives up.
@@ -196,19 +210,26 @@ impl Neighbours {
         if self.next.is_none_or(|next| next > now) {
             return;
         }
-        let due = |(who, asked): (&IpAddr, &Asked)| (asked.again <= now).then_some(*who);
-        let due: Vec<IpAddr> = self.asked.iter().filter_map(due).collect();
+        let due =
+            |(who, incomplete): (&IpAddr, &Incomplete)| (incomplete.again <= now).then_some(*who);
+        let due: Vec<IpAddr> = self.incomplete.iter().filter_map(due).collect();
         for who in due {
-            let asked = self.asked.get_mut(&who).expect("just found");
-            if asked.questions < QUESTIONS {
-                asked.questions += 1;
-                asked.again = now + ANSWER;
+            let incomplete = self.incomplete.get_mut(&who).expect("just found");
+            if incomplete.questions < QUESTIONS {
+                incomplete.questions += 1;
+                incomplete.again = now + ANSWER;
                 self.ask(who, out);
-            } else if let Some(asked) = self.asked.remove(&who) {
-                for (_, frame) in asked.waiting {
-                    out.drop(frame, "nobody has this address");
-                }
+            } else if let Some(incomplete) = self.incomplete.remove(&who) {
+                incomplete.give_up(out);
             }
+        }
+        self.reckon();
+    }
+
+    /// Waits no longer for anybody who has not answered.
+    pub fn give_up(&mut self, out: &mut Out) {
+        for (_, incomplete) in core::mem::take(&mut self.incomplete) {
+            incomplete.give_up(out);
         }
         self.reckon();
     }

@@ -26,8 +26,8 @@ pub mod udp;
 
 pub use crate::connections::Congestion;
 
-use crate::connections::{Id, Manner};
-use crate::host::{Here, Net};
+use crate::connections::{Id, SocketOptions};
+use crate::net::{Context, Net};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -90,15 +90,15 @@ fn client_port(me: usize) -> u16 {
 }
 
 /// A port that a program wants to have.
-pub(crate) enum Claim {
-    Tcp(u16, Manner),
+pub(crate) enum Binding {
+    Tcp(u16, SocketOptions),
     Udp(u16),
 }
 
 /// A program at work. Its calls come from its host alone.
 pub(crate) trait Program: Send {
     /// The ports on which it waits for others.
-    fn claims(&self) -> Vec<Claim> {
+    fn bindings(&self) -> Vec<Binding> {
         Vec::new()
     }
     /// When it wants to be woken.
@@ -106,17 +106,17 @@ pub(crate) trait Program: Send {
         None
     }
     /// It is that time.
-    fn wake(&mut self, here: &mut Here<'_>) {
-        let _ = here;
+    fn wake(&mut self, context: &mut Context<'_>) {
+        let _ = context;
     }
     /// Something may have changed for a connection: it is open, there is something to read, room to write. What
     /// was written is sent behind this call.
-    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
-        let _ = (id, new, here);
+    fn ready(&mut self, id: Id, new: bool, context: &mut Context<'_>) {
+        let _ = (id, new, context);
     }
     /// A connection is over, and forgotten behind this call.
-    fn over(&mut self, id: Id, here: &mut Here<'_>) {
-        let _ = (id, here);
+    fn over(&mut self, id: Id, context: &mut Context<'_>) {
+        let _ = (id, context);
     }
     /// A datagram for one of its ports.
     fn datagram(
@@ -125,17 +125,17 @@ pub(crate) trait Program: Send {
         from: SocketAddr,
         port: u16,
         payload: &[u8],
-        here: &mut Here<'_>,
+        context: &mut Context<'_>,
     ) {
-        let _ = (arrived, from, port, payload, here);
+        let _ = (arrived, from, port, payload, context);
     }
     /// An answer to one of its echo requests.
-    fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, here: &mut Here<'_>) {
-        let _ = (arrived, from, sequence, here);
+    fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, context: &mut Context<'_>) {
+        let _ = (arrived, from, sequence, context);
     }
     /// A segment of a control channel; tells which connection it is about.
-    fn segment(&mut self, segment: Segment<'_>, here: &mut Here<'_>) -> Option<Id> {
-        let _ = (segment, here);
+    fn segment(&mut self, segment: Segment<'_>, context: &mut Context<'_>) -> Option<Id> {
+        let _ = (segment, context);
         None
     }
     /// Shows the segments that it has to say, each once.

@@ -4,9 +4,6 @@ use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, sink, udp};
 use node::{Channel, Graph, Rate, Time};
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 fn allocations_in(seconds: u64) -> (u64, u64) {
     let mut graph = Graph::default();
     let bulk = Program::Bulk(bulk::Config {

@@ -3,8 +3,9 @@
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
+use measure::distribution::Distribution;
+use node::random::Random;
 use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Rate, Time};
-use nodes::distribution::{Distribution, Random};
 use packet::checksum::{Pseudo, Sum};
 
 /// Passes frames on and changes some.

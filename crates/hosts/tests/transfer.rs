@@ -2,8 +2,8 @@
 
 use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
+use measure::distribution::Distribution;
 use node::{Channel, Flow, Graph, Outcome, Probability, QueueLimit, Rate, Time};
-use nodes::distribution::Distribution;
 
 fn rate(megabits: u64) -> Option<Rate> {
     Rate::from_bits_per_second(megabits * 1_000_000)
@@ -155,11 +155,11 @@ fn share(queue: u32) {
         graph.connect((a, 0), (switch, u16::from(number) - 1), wide());
     }
     // Both receivers are behind one narrow link.
-    let far = nodes::switch::Config {
+    let remote = nodes::switch::Config {
         ports: 3,
         ..nodes::switch::Config::default()
     };
-    let far = graph.add("t", Box::new(nodes::switch::Switch::new(far).unwrap()));
+    let remote = graph.add("t", Box::new(nodes::switch::Switch::new(remote).unwrap()));
     let spare = graph.add(
         "x",
         Box::new(nodes::sink::Sink::new(nodes::sink::Config::default()).unwrap()),
@@ -169,10 +169,10 @@ fn share(queue: u32) {
         queue: QueueLimit::Packets(queue),
         ..channel(100, Time::from_ms(5))
     };
-    graph.connect((switch, 2), (far, 0), narrow);
+    graph.connect((switch, 2), (remote, 0), narrow);
     for number in [3, 4] {
         let b = host(&mut graph, number, vec![sink()]);
-        graph.connect((far, u16::from(number) - 2), (b, 0), wide());
+        graph.connect((remote, u16::from(number) - 2), (b, 0), wide());
     }
     let outcome = run(graph, 30);
     let got: Vec<f64> = outcome

@@ -4,10 +4,10 @@ use jit::Jit;
 use node::Time;
 use p4::compile::{Options, compile};
 use p4::ir::Ty;
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::engine::Engine;
-use pipeline::environment::{self, Environment};
+use pipeline::environment::{self, Environment, Unsupported};
 use pipeline::externs::registry::{Instance, Method, Methods, Registry, Signature};
 use pipeline::interpreter::Interpreter;
 use std::error::Error;
@@ -33,7 +33,7 @@ impl CountMin {
 }
 
 /// The methods of one `CountMin<K>(rows, columns)` of the program; they share its state.
-fn count_min(instance: &Instance<'_>) -> Result<Methods, String> {
+fn count_min(instance: &Instance<'_>) -> Result<Methods, Unsupported> {
     let size = |parameter| {
         instance
             .number(parameter)
@@ -72,7 +72,7 @@ pub fn registry() -> Registry {
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or("no such file")?;
         Ok((name.into(), text.into()))
     }

@@ -2,10 +2,9 @@
 
 use crate::origin::{Clean, Origins};
 use crate::plan::Plan;
-use crate::unit::Unit;
-use crate::{Code, Compiled, Jit, Section, Shared, Way};
+use crate::unit::{Target, Unit};
+use crate::{Code, Compiled, CompiledPath, Jit, Section, Shared};
 use cranelift_codegen::ir::{AbiParam, UserFuncName, types::I64};
-use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
@@ -76,6 +75,15 @@ impl From<Unsupported> for Error {
     }
 }
 
+impl From<Error> for Unsupported {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unsupported(unsupported) => unsupported,
+            error => error.to_string().into(),
+        }
+    }
+}
+
 impl From<ModuleError> for Error {
     fn from(error: ModuleError) -> Self {
         Error::Code(error.to_string())
@@ -92,14 +100,6 @@ impl Drop for Memory {
         // SAFETY: only the engine that owns this calls the code, and it is being dropped.
         unsafe { module.free_memory() };
     }
-}
-
-/// What all functions share.
-pub(crate) struct Target {
-    pub(crate) convention: CallConv,
-    /// The numbers of errors, if the program has them.
-    pub(crate) too_short: Option<u64>,
-    pub(crate) out_of_bounds: Option<u64>,
 }
 
 /// An engine without any code yet.
@@ -156,14 +156,14 @@ impl Jit {
     }
 
     /// Compiles a path.
-    pub(crate) fn path(&mut self, path: &Path) -> Result<Way, Error> {
+    pub(crate) fn path(&mut self, path: &Path) -> Result<CompiledPath, Error> {
         let plan = Plan::of_path(&self.shared.environment.program, path, &self.plan);
         let made = make(&self.shared, &mut self.memory.0, &plan, &What::Path(path))?;
         let sections = path.steps.iter().filter_map(|step| match step {
             Step::Run(id) => Some(id.index()),
             _ => None,
         });
-        Ok(Way {
+        Ok(CompiledPath {
             code: made.code,
             room: sections.map(|index| plan.room(index)).sum(),
             reads_bytes: made.reads_bytes,

@@ -133,24 +133,24 @@ impl Unit<'_, '_> {
         truth(&mut self.b, same)
     }
 
-    pub(crate) fn assign(&mut self, target: &Place, value: &Expr) {
+    pub(crate) fn assign(&mut self, target: &LValue, value: &Expr) {
         let value = self.expression(value);
         self.put(target, value);
     }
 
     /// Puts a value where [`crate::plan`] found that it fits.
-    pub(crate) fn put(&mut self, target: &Place, value: Wide) {
+    pub(crate) fn put(&mut self, target: &LValue, value: Wide) {
         match target {
-            Place::Slot(slot) => {
+            LValue::Slot(slot) => {
                 let ty = self.program.slots[slot.index()].ty;
                 self.write(*slot, &value.of_type(ty));
             }
-            Place::Slice { slot, high, low } => {
+            LValue::Slice { slot, high, low } => {
                 let before = self.read(*slot);
                 let after = before.insert(*high, *low, &value, &mut self.b);
                 self.write(*slot, &after);
             }
-            Place::Element {
+            LValue::Element {
                 slots,
                 index,
                 slice,

@@ -77,7 +77,7 @@ enum Compiled {
 
 /// What is known of a path beside its code.
 #[derive(Clone, Copy)]
-struct Way {
+struct CompiledPath {
     code: Code,
     /// How many bytes it can append.
     room: usize,
@@ -97,7 +97,7 @@ pub struct Jit {
     shared: Box<Shared>,
     interpreter: Interpreter,
     sections: Vec<Compiled>,
-    path: Option<Way>,
+    path: Option<CompiledPath>,
     /// Of the sections one by one.
     plan: Plan,
     /// Owns the memory of the code.
@@ -205,19 +205,12 @@ impl Engine for Jit {
     }
 
     fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
-        let told = |error: Error| match error {
-            Error::Unsupported(unsupported) => unsupported,
-            error => Unsupported {
-                message: error.to_string(),
-                span: None,
-            },
-        };
         if let Some(path) = path {
             self.path = match self.path(path) {
-                Ok(way) => Some(way),
+                Ok(compiled) => Some(compiled),
                 // Too much for one function; then section by section.
                 Err(Error::Code(_) | Error::TooLarge(_)) => None,
-                Err(error) => return Err(told(error)),
+                Err(error) => return Err(error.into()),
             };
             return Ok(self.path.is_some());
         }
@@ -225,7 +218,7 @@ impl Engine for Jit {
             self.sections[index] = match self.section(index) {
                 Ok(section) => Compiled::Code(section),
                 Err(Error::TooLarge(_)) => Compiled::Not,
-                Err(error) => return Err(told(error)),
+                Err(error) => return Err(error.into()),
             };
         }
         Ok(false)
@@ -240,14 +233,14 @@ impl Engine for Jit {
         tables: &[Table],
         context: &mut Context,
     ) -> Passed {
-        let way = self.path.expect("a path was prepared");
+        let compiled = self.path.expect("a path was prepared");
         assert!(
             self.fits(cells, tables),
             "cells and tables are those of another program"
         );
         packet.emitted.clear();
-        packet.emitted.reserve(way.room + bytes.len());
-        if way.reads_bytes {
+        packet.emitted.reserve(compiled.room + bytes.len());
+        if compiled.reads_bytes {
             packet.bytes.clear();
             packet.bytes.extend_from_slice(bytes);
         }
@@ -268,7 +261,7 @@ impl Engine for Jit {
             context,
             shared: &raw const *self.shared,
             section: 0,
-            room: way.room,
+            room: compiled.room,
             asked: 0,
             checksum_error: 0,
             from: u64::from(port),
@@ -277,7 +270,7 @@ impl Engine for Jit {
             nanoseconds: context.now.as_ns(),
         };
         // SAFETY: as in `run`.
-        let result = unsafe { (way.code)(state.cells, &raw mut state) };
+        let result = unsafe { (compiled.code)(state.cells, &raw mut state) };
         state.finish();
         context.steps = state.steps as u32;
         context.hit = None;

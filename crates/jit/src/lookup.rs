@@ -1,7 +1,7 @@
 //! Lookups: exact and longest-prefix matches as code, all others by calls.
 
 use crate::arithmetic::constant;
-use crate::runtime::{self, State};
+use crate::runtime::{self, LookupCall, State};
 use crate::unit::Unit;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Value, types::I64};
@@ -14,21 +14,11 @@ const MOST_CELLS: usize = 4;
 
 /// What a lookup found, as 64 bits each.
 pub(crate) struct Found {
-    /// Where the arguments are.
     pub(crate) arguments: Value,
     /// The action's number in the table.
     pub(crate) action: Value,
     /// Whether an entry was hit.
     pub(crate) hit: Value,
-}
-
-/// Lookups that are calls, and give a [`runtime::Row`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Call {
-    /// `(address of the table, address of the key)`.
-    Any,
-    /// `(state, number of the table, address of the key)`: counts the hit too.
-    Hit,
 }
 
 impl Unit<'_, '_> {
@@ -48,15 +38,15 @@ impl Unit<'_, '_> {
             (Lookup::Trie(width), [key]) => self.prefix(table, *key, width),
             _ => {
                 let key = self.in_memory(keys, false);
-                return self.called(Call::Any, &[table, key]);
+                return self.called(LookupCall::Any, &[table, key]);
             }
         };
         let rows = self.word(table, 0);
         let size = constant(&mut self.b, size as u64);
         let offset = self.b.ins().imul(row, size);
-        let place = self.b.ins().iadd(rows, offset);
-        let action = self.b.ins().load(I64, MemFlagsData::trusted(), place, 0);
-        let arguments = self.b.ins().iadd_imm_u(place, 8);
+        let address = self.b.ins().iadd(rows, offset);
+        let action = self.b.ins().load(I64, MemFlagsData::trusted(), address, 0);
+        let arguments = self.b.ins().iadd_imm_u(address, 8);
         let hit = self.b.ins().icmp_imm_u(IntCC::NotEqual, row, 0);
         let hit = self.b.ins().uextend(I64, hit);
         Found {
@@ -67,7 +57,7 @@ impl Unit<'_, '_> {
     }
 
     /// A lookup by a call.
-    pub(crate) fn called(&mut self, call: Call, arguments: &[Value]) -> Found {
+    pub(crate) fn called(&mut self, call: LookupCall, arguments: &[Value]) -> Found {
         let mut signature = ir::Signature::new(self.target.convention);
         let word = ir::AbiParam::new(I64);
         signature.params.resize(arguments.len(), word);
@@ -102,11 +92,11 @@ impl Unit<'_, '_> {
     fn element(&mut self, array: Value, number: Value, bytes: u64) -> Value {
         let by = u64::from(bytes.trailing_zeros());
         let offset = self.b.ins().ishl_imm_u(number, by as i64);
-        let place = self.b.ins().iadd(array, offset);
+        let address = self.b.ins().iadd(array, offset);
         let flags = MemFlagsData::trusted();
         match bytes {
-            4 => self.b.ins().uload32(flags, place, 0),
-            _ => self.b.ins().load(I64, flags, place, 0),
+            4 => self.b.ins().uload32(flags, address, 0),
+            _ => self.b.ins().load(I64, flags, address, 0),
         }
     }
 
@@ -158,11 +148,11 @@ impl Unit<'_, '_> {
         b.switch_to_block(same);
         let found = b.ins().band_imm_u(slot, 0xFFFF_FFFF);
         let offset = b.ins().imul_imm_u(found, keys.len() as i64 * 8);
-        let place = b.ins().iadd(by_row, offset);
+        let address = b.ins().iadd(by_row, offset);
         let mut differ = zero;
         for (number, key) in keys.iter().enumerate() {
             let flags = MemFlagsData::trusted();
-            let of_row = b.ins().load(I64, flags, place, number as i32 * 8);
+            let of_row = b.ins().load(I64, flags, address, number as i32 * 8);
             let unlike = b.ins().bxor(of_row, *key);
             differ = b.ins().bor(differ, unlike);
         }
@@ -212,10 +202,10 @@ impl Unit<'_, '_> {
         b.switch_to_block(alone);
         let one = b.ins().bxor(low, mark);
         let offset = b.ins().ishl_imm_u(one, 4);
-        let place = b.ins().iadd(prefixes, offset);
+        let address = b.ins().iadd(prefixes, offset);
         let flags = MemFlagsData::trusted();
-        let prefix = b.ins().load(I64, flags, place, 0);
-        let length = b.ins().load(I64, flags, place, 8);
+        let prefix = b.ins().load(I64, flags, address, 0);
+        let length = b.ins().load(I64, flags, address, 8);
         let differ = b.ins().bxor(prefix, value);
         // Modulo 64 again: by 64 less the length.
         let by = b.ins().ineg(length);

@@ -6,7 +6,7 @@
 //! A header has a *base*, the address that it was last read at, or of zeros if it was not. A slot is *clean* at a place in the code
 //! if on each way there it has the bits that its header has at its base; validity does not matter to that.
 
-use crate::plan::{native_header, native_statement, place_slots, statement_slots};
+use crate::plan::{lvalue_slots, native_header, native_statement, statement_slots};
 use p4::ir::*;
 use pipeline::environment::Environment;
 
@@ -230,11 +230,11 @@ impl<'a> Origins<'a> {
         match statement {
             StatementKind::Extract { header, .. } if native && aligned => self.read(*header, clean),
             StatementKind::Emit { .. } | StatementKind::EmitValue { .. } if native => {}
-            StatementKind::Assign { target, .. } if native => place_slots(target, &mut dirty),
+            StatementKind::Assign { target, .. } if native => lvalue_slots(target, &mut dirty),
             StatementKind::Call { results, .. } if native => {
                 results
                     .iter()
-                    .for_each(|place| place_slots(place, &mut dirty));
+                    .for_each(|result| lvalue_slots(result, &mut dirty));
                 self.marks.iter().flatten().copied().for_each(dirty);
             }
             // What the interpreter reads becomes dirty too; little is lost.

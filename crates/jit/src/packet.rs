@@ -120,8 +120,8 @@ impl Unit<'_, '_> {
         self.b.set_cold_block(copy);
         self.b.ins().brif(odd, copy, &[], on, &[direct.into()]);
         self.b.switch_to_block(copy);
-        let place = self.buffer(width.div_ceil(8) + 8);
-        let target = self.b.ins().stack_addr(types::I64, place, 0);
+        let buffer = self.buffer(width.div_ceil(8) + 8);
+        let target = self.b.ins().stack_addr(types::I64, buffer, 0);
         let count = constant(&mut self.b, u64::from(width));
         self.call(Shim::Copy, &[position, count, target]);
         self.b.ins().jump(on, &[target.into()]);
@@ -247,13 +247,13 @@ impl Unit<'_, '_> {
             self.b.ins().jump(odd, &[]);
         }
         self.b.switch_to_block(odd);
-        let place = self.buffer(words.len() as u32 * 8);
+        let buffer = self.buffer(words.len() as u32 * 8);
         for (index, (word, _)) in words.iter().enumerate() {
             self.b
                 .ins()
-                .stack_store(types::I64, *word, place, index as i32 * 8);
+                .stack_store(types::I64, *word, buffer, index as i32 * 8);
         }
-        let source = self.b.ins().stack_addr(types::I64, place, 0);
+        let source = self.b.ins().stack_addr(types::I64, buffer, 0);
         self.call(Shim::Append, &[before, source, count]);
         self.b.ins().jump(on, &[]);
         self.b.switch_to_block(on);

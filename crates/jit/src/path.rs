@@ -205,7 +205,7 @@ impl Unit<'_, '_> {
                 Some((header, at)) if width > 0 => self.words_of(header, at, width)[0].0,
                 _ => self.b.use_var(variable),
             };
-            let at = self.layout.place(slot).0 as i32 * 8;
+            let at = self.layout.cell(slot).0 as i32 * 8;
             let flags = ir::MemFlagsData::trusted();
             self.b.ins().store(flags, value, self.cells, at);
         }

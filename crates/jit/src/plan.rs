@@ -356,12 +356,12 @@ pub(crate) fn native(expression: &Expr, slots: &[Slot]) -> Option<Ty> {
     native_ty(ty).then_some(ty)
 }
 
-fn native_place(place: &Place, program: &Program) -> Option<Ty> {
+fn native_lvalue(lvalue: &LValue, program: &Program) -> Option<Ty> {
     let slots = &program.slots;
-    let (ty, slice) = match place {
-        Place::Slot(slot) => (slots[slot.index()].ty, None),
-        Place::Slice { slot, high, low } => (slots[slot.index()].ty, Some((high, low))),
-        Place::Element {
+    let (ty, slice) = match lvalue {
+        LValue::Slot(slot) => (slots[slot.index()].ty, None),
+        LValue::Slice { slot, high, low } => (slots[slot.index()].ty, Some((high, low))),
+        LValue::Element {
             slots: list,
             index,
             slice,
@@ -398,9 +398,9 @@ pub(crate) fn native_statement(statement: &StatementKind, program: &Program) -> 
     match statement {
         StatementKind::Assign { target, value } => {
             let value = native(value, &program.slots);
-            native_place(target, program)
+            native_lvalue(target, program)
                 .zip(value)
-                .is_some_and(|(place, value)| place.width() == value.width())
+                .is_some_and(|(lvalue, value)| lvalue.width() == value.width())
         }
         StatementKind::Extract { header, size } => {
             size.is_none() && native_header(*header, program).is_some()
@@ -425,7 +425,7 @@ pub(crate) fn native_statement(statement: &StatementKind, program: &Program) -> 
         } => {
             results
                 .iter()
-                .all(|place| native_place(place, program).is_some())
+                .all(|lvalue| native_lvalue(lvalue, program).is_some())
                 && argument_expressions(arguments)
                     .all(|expression| native(expression, &program.slots).is_some())
         }
@@ -508,10 +508,10 @@ fn expression_slots(expression: &Expr, f: &mut impl FnMut(SlotId)) {
 }
 
 /// All slots of a place, and of its index.
-pub(crate) fn place_slots(place: &Place, f: &mut impl FnMut(SlotId)) {
-    match place {
-        Place::Slot(slot) | Place::Slice { slot, .. } => f(*slot),
-        Place::Element { slots, index, .. } => {
+pub(crate) fn lvalue_slots(lvalue: &LValue, f: &mut impl FnMut(SlotId)) {
+    match lvalue {
+        LValue::Slot(slot) | LValue::Slice { slot, .. } => f(*slot),
+        LValue::Element { slots, index, .. } => {
             slots.iter().for_each(|slot| f(*slot));
             expression_slots(index, f);
         }
@@ -532,7 +532,7 @@ pub(crate) fn statement_slots(
 ) {
     match statement {
         StatementKind::Assign { target, value } => {
-            place_slots(target, f);
+            lvalue_slots(target, f);
             expression_slots(value, f);
         }
         StatementKind::Extract { header, size } => {
@@ -570,7 +570,7 @@ pub(crate) fn statement_slots(
                     Argument::Text(_) | Argument::Object(_) | Argument::Member(..) => {}
                 }
             }
-            results.iter().for_each(|place| place_slots(place, f));
+            results.iter().for_each(|lvalue| lvalue_slots(lvalue, f));
         }
     }
 }

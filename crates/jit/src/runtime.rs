@@ -85,11 +85,20 @@ pub(crate) enum Shim {
     WaitingTime,
 }
 
+/// Lookups that are calls, and give a [`Row`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LookupCall {
+    /// `(address of the table, address of the key)`.
+    Any,
+    /// `(state, number of the table, address of the key)`: counts the hit too.
+    Hit,
+}
+
 /// Where the code of a lookup is, which gives a [`Row`].
-pub(crate) fn lookup_address(call: crate::lookup::Call) -> usize {
+pub(crate) fn lookup_address(call: LookupCall) -> usize {
     match call {
-        crate::lookup::Call::Any => lookup as *const () as usize,
-        crate::lookup::Call::Hit => hit as *const () as usize,
+        LookupCall::Any => lookup as *const () as usize,
+        LookupCall::Hit => hit as *const () as usize,
     }
 }
 

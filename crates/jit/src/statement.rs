@@ -112,7 +112,7 @@ impl Unit<'_, '_> {
     }
 
     /// A call of an extern: arguments into memory, the shim, results out of memory.
-    fn call_extern(&mut self, statement: &Statement, results: &[Place]) {
+    fn call_extern(&mut self, statement: &Statement, results: &[LValue]) {
         let shared = self.shared;
         let address = std::ptr::from_ref(statement) as usize;
         let Some(call) = shared.calls.get(&address) else {
@@ -154,7 +154,7 @@ impl Unit<'_, '_> {
         ) {
             self.go_on(result);
         }
-        for (place, part) in results.iter().zip(&call.outputs) {
+        for (result, part) in results.iter().zip(&call.outputs) {
             let limbs = (0..limbs(part.ty.width()))
                 .map(|index| {
                     self.b
@@ -162,12 +162,12 @@ impl Unit<'_, '_> {
                         .stack_load(I64, I64, output, (part.at + index) as i32 * 8)
                 })
                 .collect();
-            self.put(place, Wide { limbs, ty: part.ty });
+            self.put(result, Wide { limbs, ty: part.ty });
         }
     }
 
     /// What is simple enough to be done here.
-    fn direct_call(&mut self, call: &Call, results: &[Place]) -> bool {
+    fn direct_call(&mut self, call: &Call, results: &[LValue]) -> bool {
         match &call.operation {
             Operation::Nothing => true,
             Operation::MarkToDropSlots => {
@@ -187,7 +187,7 @@ impl Unit<'_, '_> {
                 mcast_grp,
             } => {
                 let drop_port = self.shared.environment.options.drop_port;
-                for (number, (item, (place, part))) in call
+                for (number, (item, (result, part))) in call
                     .items
                     .iter()
                     .zip(results.iter().zip(&call.outputs))
@@ -199,18 +199,18 @@ impl Unit<'_, '_> {
                         0
                     } else {
                         let given = &call.inputs[item.input].value;
-                        if let (Place::Slot(to), Expr::Slot(from)) = (place, given)
+                        if let (LValue::Slot(to), Expr::Slot(from)) = (result, given)
                             && to == from
                         {
                             continue;
                         }
                         let value = self.any_expression(given, part.ty);
-                        self.put(place, value);
+                        self.put(result, value);
                         continue;
                     };
                     let value = Bits::new(part.ty.width(), value);
                     let value = Wide::constant(&mut self.b, &value, part.ty);
-                    self.put(place, value);
+                    self.put(result, value);
                 }
                 true
             }
@@ -220,7 +220,7 @@ impl Unit<'_, '_> {
                 checksum,
                 payload: false,
             } => {
-                let (Some(sum), [place]) = (self.internet_checksum(call), results) else {
+                let (Some(sum), [result]) = (self.internet_checksum(call), results) else {
                     return false;
                 };
                 let part = call.outputs[0];
@@ -232,7 +232,7 @@ impl Unit<'_, '_> {
                     ty: Ty::Bits(64),
                 };
                 let new = new.cast(part.ty, &mut self.b);
-                self.put(place, new);
+                self.put(result, new);
                 true
             }
             Operation::VerifyChecksum {

@@ -1,8 +1,7 @@
 //! Tables: keys, and the code of their actions.
 
 use crate::arithmetic::{Wide, constant};
-use crate::lookup::Call;
-use crate::runtime::{Shim, State};
+use crate::runtime::{LookupCall, Shim, State};
 use crate::unit::{End, Unit};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Value, types::I64};
 use cranelift_frontend::Switch;
@@ -25,7 +24,7 @@ impl Unit<'_, '_> {
         } else if direct || table.idle_timeout {
             let key = self.table_key(id, false);
             let state = self.state;
-            self.called(Call::Hit, &[state, number, key])
+            self.called(LookupCall::Hit, &[state, number, key])
         } else {
             let keys = self.key_values(id, false);
             self.entry(id, keys)
@@ -121,10 +120,10 @@ impl Unit<'_, '_> {
         self.write(slot, &Wide { limbs: values, ty });
         if matches!(ty, Ty::Varbit(_)) {
             let length = self.b.ins().load(I64, flags, arguments, *at * 8);
-            let place = self.layout.place(slot).0 + count;
+            let length_cell = self.layout.cell(slot).0 + count;
             self.b
                 .ins()
-                .store(flags, length, self.cells, place as i32 * 8);
+                .store(flags, length, self.cells, length_cell as i32 * 8);
             *at += 1;
         }
     }
@@ -156,7 +155,7 @@ impl Unit<'_, '_> {
         }
         let size = values.len() as u32 * 8;
         // Both are needed at once.
-        let place = if selectors {
+        let buffer = if selectors {
             self.new_buffer(size)
         } else {
             self.buffer(size)
@@ -164,8 +163,8 @@ impl Unit<'_, '_> {
         for (index, value) in values.into_iter().enumerate() {
             self.b
                 .ins()
-                .stack_store(I64, value, place, index as i32 * 8);
+                .stack_store(I64, value, buffer, index as i32 * 8);
         }
-        self.b.ins().stack_addr(I64, place, 0)
+        self.b.ins().stack_addr(I64, buffer, 0)
     }
 }

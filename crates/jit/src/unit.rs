@@ -2,14 +2,13 @@
 
 use crate::Shared;
 use crate::arithmetic::{Wide, constant};
-use crate::compile::Target;
 use crate::origin::{Clean, Flow, Origins};
 use crate::plan::{Plan, native};
 use crate::runtime::{self, Shim, State};
 use cranelift_codegen::ir::{
     self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types::I64,
 };
-use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use p4::ir::*;
 use pipeline::layout::{Layout, limbs};
@@ -30,6 +29,14 @@ pub(crate) enum End {
     Section,
     /// It is an action's: go on in these blocks.
     Action { next: ir::Block, exit: ir::Block },
+}
+
+/// What all functions share.
+pub(crate) struct Target {
+    pub(crate) convention: CallConv,
+    /// The numbers of errors, if the program has them.
+    pub(crate) too_short: Option<u64>,
+    pub(crate) out_of_bounds: Option<u64>,
 }
 
 pub(crate) struct Unit<'a, 'b> {
@@ -274,13 +281,13 @@ impl Unit<'_, '_> {
             };
         }
         let count = limbs(ty.width()) as u32;
-        let place = self.buffer(count * 8);
-        let out = self.b.ins().stack_addr(I64, place, 0);
+        let buffer = self.buffer(count * 8);
+        let out = self.b.ins().stack_addr(I64, buffer, 0);
         let which = constant(&mut self.b, std::ptr::from_ref(expression) as u64);
         let room = constant(&mut self.b, u64::from(count));
         self.call(Shim::Evaluate, &[which, out, room]);
         let limbs = (0..count as i32)
-            .map(|index| self.b.ins().stack_load(I64, I64, place, index * 8))
+            .map(|index| self.b.ins().stack_load(I64, I64, buffer, index * 8))
             .collect();
         Wide { limbs, ty }
     }
@@ -303,7 +310,7 @@ impl Unit<'_, '_> {
                 ty,
             };
         }
-        let at = self.layout.place(slot).0;
+        let at = self.layout.cell(slot).0;
         let values: Vec<Value> = (at..at + limbs(ty.width()))
             .map(|cell| {
                 let flags = MemFlagsData::trusted();
@@ -321,7 +328,7 @@ impl Unit<'_, '_> {
             self.b.def_var(*variable, value.limbs[0]);
             return;
         }
-        let at = self.layout.place(slot).0;
+        let at = self.layout.cell(slot).0;
         for (index, limb) in value.limbs.iter().enumerate() {
             let flags = MemFlagsData::trusted();
             self.b

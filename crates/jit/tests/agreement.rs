@@ -1,8 +1,6 @@
 //! The fast engine agrees with the interpreter on random programs and random packets.
 
-mod random;
-
-use random::{Choices, compare, compare_paths, compare_whole};
+use crate::random::{Choices, compare, compare_paths, compare_whole};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// As many programs as `JIT_SEEDS` says, from `JIT_FROM` on.

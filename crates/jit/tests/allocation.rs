@@ -11,9 +11,6 @@ use pipeline::control::Control;
 use pipeline::environment::{Environment, Options};
 use std::sync::Arc;
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 #[derive(Default)]
 struct Count {
     sent: u64,

@@ -2,7 +2,7 @@
 
 use jit::Jit;
 use p4::compile::{Options, compile};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::context::Waiting;
 use pipeline::engine::Engine;
@@ -19,7 +19,7 @@ mod own_extern;
 struct Beside<'a>(&'a Path);
 
 impl Includes for Beside<'_> {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = match std::fs::read_to_string(self.0.join(name)) {
             Ok(text) => text,
             Err(_) => p4::library::file(name).ok_or("no such file")?.into(),

@@ -4,7 +4,7 @@ use jit::Jit;
 use node::Time;
 use p4::compile::{Options, compile};
 use p4::ir::{ActionCall, KeyMatch, TableId};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use p4::value::Bits;
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::engine::Engine;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or("only the library is here")?;
         Ok((name.into(), text.into()))
     }

@@ -1,8 +1,8 @@
 //! The keys that say what a link is like.
 
 use crate::fault::Fault;
-use crate::fields::{Fields, Text};
-use node::{Channel, Probability, QueueLimit, Rate, Time};
+use crate::fields::Fields;
+use node::{Channel, Probability, QuantityError, QueueLimit, Rate, Size, Time};
 use serde::Deserialize;
 use std::str::FromStr;
 
@@ -12,16 +12,16 @@ const MOST_GAP: u32 = 1_000_000;
 /// Reads the keys of a channel, each of which may be left out, over what `base` says.
 pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fault>) -> Channel {
     let mut channel = base.clone();
-    if let Some(Text(RateLimit(rate))) = fields.optional("rate", faults) {
+    if let Some(RateLimit(rate)) = fields.optional("rate", faults) {
         channel.rate = rate;
     }
     if let Some(Gap(gap)) = fields.optional("gap", faults) {
         channel.gap = gap;
     }
-    if let Some(Text(delay)) = fields.optional::<Text<Time>>("delay", faults) {
+    if let Some(delay) = fields.optional("delay", faults) {
         channel.delay = delay;
     }
-    if let Some(Text(Queue(queue))) = fields.optional("queue", faults) {
+    if let Some(Queue(queue)) = fields.optional("queue", faults) {
         channel.queue = queue;
     }
     for (key, chance) in [
@@ -33,41 +33,53 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fau
             *chance = asked;
         }
     }
-    if let Some(Text(held_up)) = fields.optional::<Text<Time>>("reorder_by", faults) {
+    if let Some(held_up) = fields.optional("reorder_by", faults) {
         channel.reorder_by = held_up;
     }
     if let Some(BitError(bit_error)) = fields.optional("bit_error", faults) {
         channel.bit_error = bit_error;
     }
-    if let Some(times) = fields.optional::<Vec<[Text<Time>; 2]>>("down", faults) {
-        channel.down = times.into_iter().map(|pair| pair.map(|at| at.0)).collect();
+    if let Some(times) = fields.optional("down", faults) {
+        channel.down = times;
     }
     if channel.reorder != Probability::default()
         && channel.reorder_by == Time::ZERO
         && let Some(value) = fields.value("reorder")
     {
-        let message = "frames are held up for no time at all, so none is overtaken";
+        let message = "frames are held up for no time, so none is overtaken";
         let fault = Fault::new(value.span.clone(), message);
         faults.push(fault.help("say for how long: `reorder_by = \"10 us\"`"));
     }
     channel
 }
 
+node::deserialize_from_str!(
+    RateLimit: "a rate such as \"10 Gb/s\", or \"unlimited\"",
+    Queue: "a queue such as \"1000 packets\" or \"512 kB\"",
+);
+
+/// Why a text is no rate of a link.
+#[derive(Debug, thiserror::Error)]
+enum RateError {
+    #[error(
+        "a rate is at least 1 b/s, in whole bits a second; for a link on which a frame takes no time write \"unlimited\""
+    )]
+    Range,
+    #[error(transparent)]
+    Quantity(QuantityError),
+}
+
 struct RateLimit(Option<Rate>);
 
 impl FromStr for RateLimit {
-    type Err = String;
-    fn from_str(text: &str) -> Result<RateLimit, String> {
+    type Err = RateError;
+    fn from_str(text: &str) -> Result<RateLimit, RateError> {
         if text.trim() == "unlimited" {
             return Ok(RateLimit(None));
         }
         let rate = text.parse::<Rate>().map_err(|error| match error {
-            node::time::QuantityError::Range(_) => {
-                "a rate is at least 1 b/s, in whole bits a second; for a link on which a frame \
-                 takes no time write \"unlimited\""
-                    .to_string()
-            }
-            other => other.to_string(),
+            QuantityError::Range(_) => RateError::Range,
+            other => RateError::Quantity(other),
         })?;
         Ok(RateLimit(Some(rate)))
     }
@@ -81,23 +93,17 @@ impl FromStr for Queue {
         const WANTED: &str =
             "a queue is so many packets or bytes, such as \"1000 packets\" or \"512 kB\"";
         let text = text.trim();
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '_')
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let number = number.replace('_', "").parse::<u64>();
-        let number = number.map_err(|_| WANTED)?;
-        let scale = match unit.trim() {
-            "packet" | "packets" | "frame" | "frames" => 0,
-            "B" | "byte" | "bytes" => 1,
-            "kB" => 1_000,
-            "MB" => 1_000_000,
-            "GB" => 1_000_000_000,
-            _ => return Err(WANTED),
-        };
-        let limit = match scale {
-            0 => QueueLimit::Packets(u32::try_from(number).unwrap_or(u32::MAX)),
-            scale => QueueLimit::Bytes(number.saturating_mul(scale)),
+        let packets = ["packets", "packet", "frames", "frame"];
+        let number = packets.iter().find_map(|unit| text.strip_suffix(unit));
+        let limit = match number {
+            Some(number) => {
+                let number = number.trim().replace('_', "").parse::<u64>();
+                let number = u32::try_from(number.map_err(|_| WANTED)?);
+                QueueLimit::Packets(number.unwrap_or(u32::MAX))
+            }
+            // Of a bare number nobody knows which it is.
+            None if text.ends_with(|last: char| last.is_ascii_digit()) => return Err(WANTED),
+            None => QueueLimit::Bytes(text.parse::<Size>().map_err(|_| WANTED)?.bytes()),
         };
         if limit.is_zero() {
             return Err("a queue of 0 holds no frame; give it room for at least one");

@@ -2,8 +2,8 @@
 
 use crate::fault::Fault;
 use crate::file::{ENOUGH, Reader};
-use crate::plan::Lab;
-use node::{GraphError, Rate};
+use crate::plan::{Lab, LinkPlan};
+use node::{GraphError, Level, Rate};
 use std::path::Path;
 
 /// The most ports of all nodes together.
@@ -76,6 +76,17 @@ impl Reader<'_> {
                 GraphError::DuplicateName(_) => 0..0,
             };
             self.faults.push(Fault::new(span, error.to_string()));
+        }
+        for (node, plan) in lab.nodes.iter().enumerate() {
+            let Some((_, span)) = &plan.dtp else { continue };
+            let own = |link: &LinkPlan| link.link.ends.iter().any(|end| end.node.0 == node);
+            let blocks = |link: &LinkPlan| link.link.channels[0].level != Level::Frame;
+            if !lab.links.iter().any(|link| own(link) && blocks(link)) {
+                let message = "DTP speaks between frames, on links at the level of blocks";
+                let fault = Fault::new(span.clone(), message);
+                self.faults
+                    .push(fault.help("give the node's links `level = \"block\"`"));
+            }
         }
         // Nodes that pass frames on before they are in.
         for (node, (_, properties)) in members.iter().enumerate() {

@@ -1,10 +1,12 @@
-//! The keys that say at which level a link is, and what the clocks at its ends are like.
+//! The keys that say at which level a link is, and what the clocks at its ends, or of a node, are like.
 
 use crate::fault::Fault;
-use crate::fields::{Fields, Text};
+use crate::fields::Fields;
+use crate::plan::Lab;
 use crate::tree::{Value, What};
-use node::oscillator::OscillatorError;
-use node::{Channel, Clocks, Level, Oscillator, Time};
+use node::oscillator::{MOST_PPM, OscillatorError};
+use node::random::Random;
+use node::{Channel, Clocks, Level, Oscillator, Probability, Time};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -23,13 +25,24 @@ pub(crate) fn read(fields: &mut Fields<'_>, channel: &mut Channel, faults: &mut 
         (Some(Name::Block), Level::Frame) => channel.level = Level::Block(Clocks::default()),
         (Some(Name::Block), Level::Block(_)) | (None, _) => {}
     }
+    if let Some(value) = fields.value("fifo") {
+        match (&mut channel.level, value.read::<f64>()) {
+            (_, Err(fault)) => faults.push(fault),
+            (Level::Frame, _) => faults.push(only_blocks(value, "a synchronisation FIFO")),
+            (Level::Block(clocks), Ok(chance)) => match Probability::new(chance) {
+                Some(chance) => clocks.fifo = chance,
+                None => {
+                    let message = "how likely it is to hold a message for a tick more: 0 to 1";
+                    faults.push(Fault::new(value.span.clone(), message));
+                }
+            },
+        }
+    }
     let Some(value) = fields.value("clocks") else {
         return;
     };
     let Level::Block(clocks) = &mut channel.level else {
-        let message = "only a link at the level of blocks has clocks";
-        let fault = Fault::new(value.span.clone(), message);
-        faults.push(fault.help("add `level = \"block\"`"));
+        faults.push(only_blocks(value, "clocks"));
         return;
     };
     let What::List(ends) = &value.what else {
@@ -43,7 +56,58 @@ pub(crate) fn read(fields: &mut Fields<'_>, channel: &mut Channel, faults: &mut 
     *clocks = Clocks {
         sender: clock(sender, faults),
         receiver: clock(receiver, faults),
+        fifo: clocks.fifo,
     };
+}
+
+fn only_blocks(value: &Value, what: &str) -> Fault {
+    let message = format!("only a link at the level of blocks has {what}");
+    let fault = Fault::new(value.span.clone(), message);
+    fault.help("add `level = \"block\"`")
+}
+
+/// The clock of a node, which all of its links at the level of blocks have there. One that is `within` so many ppm is
+/// drawn by lot.
+pub(crate) fn of_node(value: &Value, seed: u64, faults: &mut Vec<Fault>) -> Oscillator {
+    let Some(within) = value.get("within") else {
+        return clock(value, faults);
+    };
+    let mut fields = Fields::of(value, "a table", faults);
+    let most = fields.optional::<f64>("within", faults).unwrap_or(0.0);
+    fields.finish(faults);
+    if !(0.0..=MOST_PPM).contains(&most) {
+        let message = format!("a clock is within 0 to {MOST_PPM} ppm");
+        faults.push(Fault::new(within.span.clone(), message));
+        return Oscillator::default();
+    }
+    Oscillator::fast_by(most * (2.0 * Random::new(seed).unit() - 1.0))
+}
+
+/// Gives the ends of links the clocks of their nodes.
+pub(crate) fn settle(lab: &mut Lab, faults: &mut Vec<Fault>) {
+    for plan in &mut lab.links {
+        for end in 0..2 {
+            let Some((clock, span)) = &lab.nodes[plan.link.ends[end].node.0].clock else {
+                continue;
+            };
+            for (direction, channel) in plan.link.channels.iter_mut().enumerate() {
+                let Level::Block(clocks) = &mut channel.level else {
+                    continue;
+                };
+                let own = match direction == end {
+                    true => &mut clocks.sender,
+                    false => &mut clocks.receiver,
+                };
+                if *own != Oscillator::default() && own != clock {
+                    let message = format!("`{}` has another clock at its link", plan.names[end]);
+                    let fault = Fault::new(span.clone(), message);
+                    faults.push(fault.help("leave `clocks` of the link out"));
+                    return;
+                }
+                *own = clock.clone();
+            }
+        }
+    }
 }
 
 /// The way back of a link: the end that receives is the one that sends there.
@@ -78,9 +142,8 @@ fn clock(value: &Value, faults: &mut Vec<Fault>) -> Oscillator {
             ] {
                 *figure = fields.optional(key, faults).unwrap_or(*figure);
             }
-            let points = fields.optional::<Vec<(Text<Time>, f64)>>("temperature", faults);
-            let points = points.unwrap_or_default().into_iter();
-            law.temperature = points.map(|(Text(at), degrees)| (at, degrees)).collect();
+            let points = fields.optional::<Vec<(Time, f64)>>("temperature", faults);
+            law.temperature = points.unwrap_or_default();
             fields.finish(faults);
         }
         _ => faults.push(wanted(value)),

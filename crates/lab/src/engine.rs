@@ -12,10 +12,11 @@ use std::sync::Arc;
 /// What runs a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// The interpreter: slow, and written to be obviously right.
+    /// The interpreter: slow, and written to be obviously right. The default where there is no other.
+    #[cfg_attr(not(feature = "jit"), default)]
     Reference,
     /// Machine code.
-    #[default]
+    #[cfg_attr(feature = "jit", default)]
     Fast,
 }
 
@@ -36,26 +37,30 @@ impl EngineKind {
     pub fn engine(self, environment: &Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> {
         match self {
             EngineKind::Reference => Ok(Box::new(Interpreter::new(environment)?)),
-            EngineKind::Fast => match jit::Jit::new(environment) {
-                Ok(engine) => Ok(Box::new(engine)),
-                Err(jit::Error::Unsupported(unsupported)) => Err(unsupported),
-                Err(error) => Err(Unsupported {
-                    message: error.to_string(),
-                    span: None,
-                }),
-            },
+            #[cfg(not(feature = "jit"))]
+            EngineKind::Fast => Err(Unsupported {
+                message: "the engine `fast` is not in this build: the crate `lab` was built without its feature `jit`".into(),
+                span: None,
+            }),
+            #[cfg(feature = "jit")]
+            EngineKind::Fast => Ok(Box::new(jit::Jit::new(environment)?)),
         }
     }
 }
 
-impl FromStr for EngineKind {
-    type Err = String;
+/// A text that names no engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`fast` or `reference` is wanted, not `{0}`")]
+pub struct UnknownEngine(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for EngineKind {
+    type Err = UnknownEngine;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEngine> {
         match text {
             "reference" => Ok(EngineKind::Reference),
             "fast" => Ok(EngineKind::Fast),
-            _ => Err(format!("`fast` or `reference` is wanted, not `{text}`")),
+            _ => Err(UnknownEngine(text.into())),
         }
     }
 }
@@ -77,10 +82,10 @@ pub fn pipeline(
 
 /// Why a program cannot be run, with the place in its text.
 #[must_use]
-pub fn told(unsupported: &Unsupported, compiled: &Compiled) -> String {
+pub fn describe(unsupported: &Unsupported, compiled: &Compiled) -> String {
     let place = unsupported
         .span
-        .and_then(|span| compiled.sources.place(span.start));
+        .and_then(|span| compiled.sources.location(span.start));
     match place {
         Some(place) => format!(
             "{}:{}:{}: {unsupported}",

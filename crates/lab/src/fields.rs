@@ -2,11 +2,9 @@
 
 use crate::fault::{Fault, did_you_mean};
 use crate::tree::{Entry, Value, What};
-use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer};
-use std::fmt::Display;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::ops::Range;
-use std::str::FromStr;
 
 /// A section being read.
 pub(crate) struct Fields<'a> {
@@ -75,16 +73,6 @@ impl<'a> Fields<'a> {
                 faults.push(fault.help(did_you_mean(&entry.key, &self.known)));
             }
         }
-    }
-}
-
-/// A quantity that is written as a text.
-pub(crate) struct Text<T>(pub T);
-
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Text<T>, D::Error> {
-        let text = String::deserialize(input)?;
-        text.parse().map(Text).map_err(D::Error::custom)
     }
 }
 

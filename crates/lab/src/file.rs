@@ -2,17 +2,18 @@
 
 use crate::channel;
 use crate::clocks;
-use crate::each::{copies, fill};
+use crate::expand::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
-use crate::fields::{Fields, OneOrMore, Text};
+use crate::fields::{Fields, OneOrMore};
+use crate::host_names;
+use crate::kind::{Kind, Planned};
 use crate::kinds;
-use crate::names;
-use crate::plan::{Lab, LinkPlan, NodePlan, Place};
-use crate::registry::{Kind, Planned, Registry};
-use crate::run::World;
+use crate::plan::{Lab, LinkPlan, Location, NodePlan};
+use crate::registry::Registry;
 use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
-use node::{Channel, End, GraphError, Link, NodeId, Port, Time};
+use crate::world::World;
+use node::{Channel, End, GraphError, Link, NodeId, Port};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -52,6 +53,20 @@ impl Registry {
         folder: Option<&Path>,
         world: World,
     ) -> Result<Lab, Faults> {
+        self.parse_with(text, folder, world, &[])
+    }
+
+    /// The same, with other values for some keys, each by the way to it: `link.0.rate`.
+    ///
+    /// # Errors
+    /// Everything that was found to be wrong with it; of a key that was set, at the place of the value that it has in the text.
+    pub fn parse_with(
+        &self,
+        text: &str,
+        folder: Option<&Path>,
+        world: World,
+        settings: &[(&str, &str)],
+    ) -> Result<Lab, Faults> {
         let mut faults = Vec::new();
         if text.len() > LONGEST {
             let message = format!(
@@ -66,8 +81,16 @@ impl Registry {
             // What follows from a broken syntax is no help.
             return Err(Faults::new(text, faults));
         }
-        let reader = Reader::new(self, world);
-        let lab = reader.lab(&entries, text.len(), folder);
+        let mut root = Value {
+            span: text.len()..text.len(),
+            what: What::Table(entries),
+        };
+        let set = |(key, value): &(&str, &str)| crate::settings::set(&mut root, key, value).err();
+        faults.extend(settings.iter().filter_map(set));
+        if !faults.is_empty() {
+            return Err(Faults::new(text, faults));
+        }
+        let lab = Reader::new(self, world).lab(&root, folder);
         lab.map_err(|faults| Faults::new(text, faults))
     }
 }
@@ -103,7 +126,7 @@ pub(crate) struct Reader<'a> {
     /// The first link at a port, and which of its ends that is.
     pub ends: BTreeMap<End, (usize, usize)>,
     /// Views by place.
-    pub places: BTreeMap<Place, usize>,
+    pub places: BTreeMap<Location, usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -119,17 +142,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn lab(
-        mut self,
-        entries: &[Entry],
-        end: usize,
-        folder: Option<&Path>,
-    ) -> Result<Lab, Vec<Fault>> {
-        let root = Value {
-            span: end..end,
-            what: What::Table(entries.to_vec()),
-        };
-        let mut sections = Fields::of(&root, "a lab file", &mut self.faults);
+    fn lab(mut self, root: &Value, folder: Option<&Path>) -> Result<Lab, Vec<Fault>> {
+        let mut sections = Fields::of(root, "a lab file", &mut self.faults);
         let mut lab = self.head(sections.value("lab"));
         let base = self.default_channel(sections.value("default"));
         let mut made = match sections.value("topology") {
@@ -148,7 +162,7 @@ impl<'a> Reader<'a> {
                 self.node(&mut lab, name, name_span, section);
             }
         }
-        names::resolve(&mut lab, &self.names, &mut self.faults);
+        host_names::resolve(&mut lab, &self.names, &mut self.faults);
         let own = self.list(sections.value("link"), "[[link]]");
         for section in made.links.into_iter().chain(own) {
             if self.faults.len() < ENOUGH {
@@ -161,11 +175,16 @@ impl<'a> Reader<'a> {
         for section in self.list(sections.value("measure"), "[[measure]]") {
             let mut fields = Fields::of(&section, "a table", &mut self.faults);
             self.views(&mut lab, &mut fields);
+            lab.measures = true;
             fields.finish(&mut self.faults);
         }
         for section in self.list(sections.value("plot"), "[[plot]]") {
             self.plot(&mut lab, &section);
         }
+        if let Some(section) = sections.value("offsets") {
+            self.offsets(&mut lab, section);
+        }
+        clocks::settle(&mut lab, &mut self.faults);
         sections.finish(&mut self.faults);
         if lab.nodes.is_empty() && self.faults.is_empty() {
             let fault = Fault::new(0..0, "the lab has no node");
@@ -177,7 +196,7 @@ impl<'a> Reader<'a> {
         }
         if self.faults.is_empty() {
             let nowhere = std::path::Path::new("");
-            let plan = crate::real::plan(&lab, nowhere, nowhere, nowhere, None);
+            let plan = crate::live_nodes::plan(&lab, nowhere, nowhere, nowhere, None);
             self.faults.extend(plan.err());
         }
         if self.faults.is_empty() {
@@ -203,7 +222,9 @@ impl<'a> Reader<'a> {
             captures: Vec::new(),
             bits: Vec::new(),
             plots: Vec::new(),
+            offsets: Default::default(),
             views: Vec::new(),
+            measures: false,
         };
         let Some(section) = section else { return lab };
         let faults = &mut self.faults;
@@ -211,8 +232,7 @@ impl<'a> Reader<'a> {
         lab.name = fields.optional("name", faults).unwrap_or(lab.name);
         lab.about = fields.optional("about", faults).unwrap_or_default();
         lab.seed = fields.optional("seed", faults).unwrap_or_default();
-        let duration = fields.optional::<Text<Time>>("duration", faults);
-        lab.duration = duration.map(|Text(duration)| duration);
+        lab.duration = fields.optional("duration", faults);
         let worlds = fields.optional::<OneOrMore<World>>("worlds", faults);
         lab.worlds = worlds.map(OneOrMore::into_vec).unwrap_or_default();
         let twice = matches!(lab.worlds[..], [first, second] if first == second);
@@ -246,10 +266,7 @@ impl<'a> Reader<'a> {
             return Vec::new();
         };
         let What::List(sections) = &value.what else {
-            let fault = Fault::new(
-                value.span.clone(),
-                "this section can be there several times",
-            );
+            let fault = Fault::new(value.span.clone(), "this section may appear several times");
             self.faults
                 .push(fault.help(format!("write {name} with double brackets")));
             return Vec::new();
@@ -301,8 +318,9 @@ impl<'a> Reader<'a> {
                 section.take("each");
                 match name {
                     Ok(name) => sections.push((name, key_span.clone(), section)),
-                    Err(message) => {
-                        self.faults.push(Fault::new(key_span.clone(), message));
+                    Err(error) => {
+                        let fault = Fault::new(key_span.clone(), error.to_string());
+                        self.faults.push(fault);
                         break;
                     }
                 }
@@ -330,9 +348,15 @@ impl<'a> Reader<'a> {
             return;
         }
         let elsewhere = self.settle(&mut section);
+        let seed = node::link::seed_of(lab.seed, 2 * MOST + lab.nodes.len(), 0);
+        let clock = section.take("oscillator").map(|entry| {
+            let span = entry.value.span.clone();
+            (clocks::of_node(&entry.value, seed, &mut self.faults), span)
+        });
+        let dtp = section.take("dtp").and_then(|entry| self.dtp(&entry.value));
         let kind = self.kind_of(&name, &span, &mut section, elsewhere);
         if kind.records {
-            let view = self.view(lab, name.clone(), Place::Node(lab.nodes.len()));
+            let view = self.view(lab, name.clone(), Location::Node(lab.nodes.len()));
             self.node_capture(lab, view, &mut section);
         }
         lab.nodes.push(NodePlan {
@@ -341,6 +365,8 @@ impl<'a> Reader<'a> {
             config: section,
             span,
             planned: Planned::default(),
+            clock,
+            dtp,
         });
     }
 
@@ -388,7 +414,7 @@ impl<'a> Reader<'a> {
         let found = match (section.take("kind"), &section.what) {
             (Some(kind), _) => self.registry.find(&kind.value),
             (None, What::Table(_)) => {
-                let message = format!("the node `{name}` does not say what it is");
+                let message = format!("the node `{name}` has no `kind`");
                 let fault = Fault::new(span.clone(), message);
                 Err(match elsewhere {
                     Some(world) => {
@@ -423,9 +449,11 @@ impl<'a> Reader<'a> {
         lab.nodes.push(NodePlan {
             name: name.into(),
             kind: Arc::new(kinds::port()),
-            config: crate::real::port_config(port, span.clone()),
+            config: crate::live_nodes::port_config(port, span.clone()),
             span: span.clone(),
             planned: Planned::default(),
+            clock: None,
+            dtp: None,
         });
     }
 
@@ -436,8 +464,8 @@ impl<'a> Reader<'a> {
         let ends_value = fields.value("ends");
         let mut both = channel::read(&mut fields, base, &mut self.faults);
         clocks::read(&mut fields, &mut both, &mut self.faults);
-        let ways = [("forth", both.clone()), ("back", clocks::turned(&both))];
-        let channels = ways.map(|(key, both)| match fields.value(key) {
+        let directions = [("forth", both.clone()), ("back", clocks::turned(&both))];
+        let channels = directions.map(|(key, both)| match fields.value(key) {
             None => both,
             Some(value) => {
                 let mut fields = Fields::of(value, "a table", &mut self.faults);
@@ -491,7 +519,7 @@ pub(crate) fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End,
         return Ok(End { node, port });
     }
     let Some((name, port)) = text.rsplit_once('.') else {
-        let fault = wrong(format!("`{text}` is no port"));
+        let fault = wrong(format!("`{text}` is not a port"));
         return Err(fault.help("a port is a node's name, a dot, and a number from 0: `sw.1`"));
     };
     let Some(&node) = index.get(name) else {
@@ -503,7 +531,7 @@ pub(crate) fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End,
         });
     };
     let port = port.parse().map(Port).map_err(|_| {
-        let fault = wrong(format!("`{port}` is no number of a port"));
+        let fault = wrong(format!("`{port}` is not a port number"));
         fault.help("ports are counted from 0, up to 65535")
     })?;
     Ok(End {

@@ -40,6 +40,28 @@ impl Measured {
     }
 }
 
+/// What came of the tests, in a line: how many there were, the barrier's worst, and whether anything was wrong.
+pub fn verdict(reports: &[Report]) -> String {
+    let names: Vec<&str> = reports.iter().map(|report| report.test).collect();
+    let faults: usize = reports.iter().map(|report| report.faults.len()).sum();
+    let rows = || reports.iter().flat_map(|report| &report.rows);
+    let wrong: u64 = rows().map(|row| row.wrong).sum();
+    let probes = reports.iter().filter(|report| !is_update(report));
+    let lost = probes.flat_map(|report| &report.rows);
+    let lost: u64 = lost.map(|row| row.sent.saturating_sub(row.received)).sum();
+    let count = |count: u64, what: &str| match count {
+        0 => format!("no {what}"),
+        count => format!("{} {what}", number(count)),
+    };
+    format!(
+        "{} done: {}, {}, {}\n",
+        names.join(", "),
+        count(lost, "lost"),
+        count(wrong, "wrong"),
+        count(faults as u64, "faults")
+    )
+}
+
 /// The reports as tables; nothing where there are none.
 pub fn text(reports: &[Report]) -> String {
     let mut text = String::new();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const SHOWN: usize = 64;
 
 /// Bits a second as people write them.
-fn rate(bits: f64) -> String {
+pub(crate) fn rate(bits: f64) -> String {
     let (scale, unit) = match bits {
         _ if bits <= 0.0 => return "-".into(),
         _ if bits < 1e3 => (1.0, "b/s"),
@@ -22,7 +22,7 @@ fn rate(bits: f64) -> String {
 }
 
 /// A time, to a thousandth of itself.
-fn short(at: Time) -> String {
+pub(crate) fn short(at: Time) -> String {
     let ps = at.as_ps() as f64;
     if ps < 1.0 {
         return "-".into();
@@ -116,25 +116,30 @@ pub(crate) fn json(node: &str, flow: &Flow) -> Value {
 /// Links that people are shown, the busiest.
 const LINKS: usize = 32;
 
-/// What links carried: of those that carried most.
+/// What links carried, the busiest first, and how many directions carried nothing.
 pub(crate) fn links(
     names: &[[String; 2]],
     counters: &[[LinkCounters; 2]],
     busy: &[[Option<f64>; 2]],
-) -> Vec<Vec<String>> {
-    let mut ways = Vec::new();
+) -> (Vec<Vec<String>>, usize) {
+    let (mut ways, mut idle) = (Vec::new(), 0);
     for ((ends, both), busy) in names.iter().zip(counters).zip(busy) {
         for (direction, counters) in both.iter().enumerate() {
             if counters.sent + counters.queue_full > 0 {
                 let way = format!("{} -> {}", ends[direction], ends[1 - direction]);
                 ways.push((way, counters, busy[direction]));
+            } else {
+                idle += 1;
             }
         }
     }
     let more = ways.len().saturating_sub(LINKS);
-    if more > 0 {
-        ways.sort_by_key(|(_, counters, _)| std::cmp::Reverse(counters.bytes));
-    }
+    ways.sort_by(|(_, one, busy), (_, other, also)| {
+        let by = other.queue_full.cmp(&one.queue_full);
+        let share = |busy: &Option<f64>| busy.unwrap_or(0.0);
+        by.then(share(also).total_cmp(&share(busy)))
+            .then(other.bytes.cmp(&one.bytes))
+    });
     let mut lines = vec![cells(&[
         "link",
         "frames",
@@ -148,7 +153,7 @@ pub(crate) fn links(
             way,
             number(counters.sent),
             number(counters.bytes),
-            busy.map_or("-".into(), |busy| format!("{:.1} %", 100.0 * busy)),
+            busy.map_or("-".into(), crate::table::percent),
             number(counters.longest_queue),
             number(counters.queue_full + counters.lost + counters.bit_errors),
         ]);
@@ -156,5 +161,5 @@ pub(crate) fn links(
     if more > 0 {
         lines.push(vec![format!("and {more} less busy: --json has all")]);
     }
-    lines
+    (lines, idle)
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `covert` |
+//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
@@ -12,7 +12,7 @@
 //! | `host` | `host`, `tcp` |
 //! | `openflow` | `openflow-switch`, `controller` |
 //! | `p4` | `p4` |
-//! | `real` | `process`, `openvswitch`, `tap`, and ports of the machine |
+//! | `live_nodes` | `process`, `openvswitch`, `tap`, and ports of the machine |
 //! | `relay` | `through`, `compress`, `duplicate`, `early-discard`, `split`, `xor`, `paths` |
 
 mod basic;
@@ -23,17 +23,16 @@ mod filter;
 mod flops;
 mod generator;
 mod host;
+mod live_nodes;
 mod openflow;
 mod p4;
-mod real;
 mod relay;
 
+pub(crate) use live_nodes::port;
 pub(crate) use openflow::controller;
-pub(crate) use real::port;
 
 use crate::fault::Fault;
-use crate::registry::{Kind, Planned};
-use std::path::Path;
+use crate::kind::{Kind, Planned};
 
 /// All of them.
 pub(crate) fn standard() -> Vec<Kind> {
@@ -48,10 +47,53 @@ pub(crate) fn standard() -> Vec<Kind> {
         host::kinds(),
         openflow::kinds(),
         p4::kinds(),
-        real::kinds(),
+        live_nodes::kinds(),
         relay::kinds(),
     ];
     all.into_iter().flatten().collect()
+}
+
+macro_rules! told {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("kinds/told/", $name, ".toml")))),*]
+    };
+}
+
+/// What each of them is, for people, in the folder `told`.
+pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
+    told![
+        "callback",
+        "capture",
+        "command",
+        "compress",
+        "controller",
+        "covert",
+        "delay",
+        "duplicate",
+        "early-discard",
+        "echo",
+        "filter",
+        "flops",
+        "generator",
+        "host",
+        "meter",
+        "mirror",
+        "openflow-switch",
+        "openvswitch",
+        "p4",
+        "paths",
+        "ping",
+        "process",
+        "ptp",
+        "sink",
+        "split",
+        "switch",
+        "tap",
+        "tcp",
+        "through",
+        "vlan",
+        "xor",
+    ]
 }
 
 /// Stands for a kind that is not known, until the faults are told.
@@ -59,25 +101,4 @@ pub(crate) fn unknown() -> Kind {
     Kind::new("unknown", |config, _| -> Result<Planned, Fault> {
         Err(Fault::new(config.span.clone(), "a node of no kind"))
     })
-}
-
-/// The longest list in a file, bytes.
-const LONGEST_LIST: u64 = 64 << 20;
-
-/// A file's text, if it is not too long.
-pub(crate) fn text_of(path: &Path) -> Result<String, String> {
-    String::from_utf8(bytes_of(path, LONGEST_LIST)?).map_err(|error| error.to_string())
-}
-
-/// A file's bytes, if there are not too many.
-fn bytes_of(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let file = live::file::Bytes::open(path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    let read = file.take(longest + 1).read_to_end(&mut bytes);
-    read.map_err(|error| error.to_string())?;
-    match bytes.len() as u64 > longest {
-        true => Err(format!("longer than {longest} bytes")),
-        false => Ok(bytes),
-    }
 }

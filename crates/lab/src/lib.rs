@@ -8,27 +8,32 @@
 //! |---|---|
 //! | `file` | start here: [`parse`], section by section |
 //! | `tree`, `fields` | TOML as values that know their places; the keys of a section |
-//! | `each` | sections that stand for many |
+//! | `expand` | sections that stand for many |
 //! | `topology` | networks by a generator |
-//! | `names` | names of hosts in place of their addresses |
+//! | `host_names` | names of hosts in place of their addresses |
 //! | `channel` | what a link is like |
 //! | `views` | where to look, and what to keep and draw of it |
 //! | `check` | what only the whole graph shows |
 //! | `registry` | [`Registry`]: which kinds of nodes there are; anybody's own, too |
+//! | `kind` | what a kind of node is: its section read, checked, made |
 //! | `kinds` | those that come with Wireline |
+//! | `settings`, [`sweep`] | keys that are given other values; a lab run many times |
 //! | `fault` | [`Faults`], and how they are shown |
 //! | `plan` | [`Lab`]: what a file says, as data |
-//! | `run` | [`run`]: a lab in a world |
-//! | `watch`, `keep` | what is seen at one place: statistics, times, capture files |
-//! | `real` | nodes that are something real: programs, Open vSwitch, ports |
+//! | `run` | [`run`]: a lab in a [`World`]; [`Session`]: one that goes on when it is told to |
+//! | `pings` | what hosts are asked while they run |
+//! | `options`, `error` | how to run it; why it did not run |
+//! | `watch`, `timeline`, `capture_file` | what is seen at one place: statistics, times, capture files |
+//! | `live_nodes` | nodes that are something real: programs, Open vSwitch, ports |
 //! | `replay` | files that generators replay |
 //! | [`program`], [`engine`] | P4 programs from files, and what runs them |
-//! | [`single`] | one node of the registry by itself |
+//! | [`single_node`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
 //! | [`flops`] | what OFLOPS measured |
-//! | [`beside`] | one lab in several worlds |
+//! | [`comparison`] | one lab in several worlds |
 //! | `programs` | what came of real programs |
-//! | `report`, `flows`, `plot` | what comes of it |
+//! | `diagram` | a picture of the network |
+//! | `report`, `flows`, `clock_reports`, `plot` | what comes of it |
 //!
 //! ```
 //! let lab = lab::parse(r#"
@@ -51,50 +56,72 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
-pub mod beside;
-mod bits;
+mod block_capture;
+mod block_counters;
+mod capture_file;
 mod channel;
 mod check;
+pub mod clock_reports;
 mod clocks;
-mod each;
-mod endless;
+pub mod comparison;
+mod diagram;
 pub mod engine;
+mod error;
+mod expand;
 mod fault;
 mod fields;
 mod file;
 pub mod flops;
 mod flows;
-mod gathered;
-mod keep;
+mod host_names;
+mod input;
+mod kind;
 mod kinds;
-mod lines;
-mod names;
-mod outside;
-mod paced;
+mod live_nodes;
+mod lock;
+mod offsets;
+mod options;
+mod output_file;
+mod output_paths;
+mod pings;
 mod plan;
 mod plot;
 pub mod program;
 mod programs;
-mod real;
+mod realtime;
 mod registry;
 mod replay;
 mod report;
 mod run;
-pub mod single;
+mod settings;
+pub mod single_node;
+pub mod sweep;
 pub mod table;
+mod termination;
+mod timeline;
+mod told;
 mod topology;
 mod tree;
 mod views;
 mod watch;
+mod world;
 
+pub use error::{LabError, ReadError};
 pub use fault::{Fault, Faults};
 pub use file::{LONGEST, MOST, parse};
-pub use paced::Pace;
+pub use input::InputError;
+pub use kind::Context;
+pub use live_nodes::lacks;
+pub use offsets::{Offsets, Pair};
+pub use options::{Command, Options};
 pub use plan::Lab;
 pub use plot::write_figure;
-pub use real::{Command, lacks};
-pub use registry::{Context, Registry};
+pub use realtime::Pace;
+pub use registry::Registry;
 pub use replay::{Notes, Replayed};
-pub use report::{Report, Row};
-pub use run::{LabError, Options, ReadError, World, check_keys, check_outputs, read, run, worlds};
+pub use report::{Headline, Report, Row};
+pub use run::{Ping, Session, SessionError, check_keys, check_outputs, read, run, worlds};
+pub use told::{Key, Told};
+pub use world::World;

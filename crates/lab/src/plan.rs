@@ -1,10 +1,11 @@
 //! What a lab file says, as data.
 
-use crate::registry::{Kind, Planned};
-use crate::run::World;
+use crate::kind::{Kind, Planned};
 use crate::tree::Value;
+use crate::world::World;
 use node::outcome::Direction;
-use node::{Link, Time};
+use node::{Link, Oscillator, Time};
+use nodes::dtp;
 use serde::Deserialize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +32,11 @@ pub struct Lab {
     pub(crate) captures: Vec<CapturePlan>,
     pub(crate) bits: Vec<BitsPlan>,
     pub(crate) plots: Vec<PlotPlan>,
+    /// How the clocks of nodes with DTP are to be compared.
+    pub(crate) offsets: OffsetsPlan,
     pub(crate) views: Vec<View>,
+    /// Whether the file says where to measure.
+    pub(crate) measures: bool,
 }
 
 /// A node to be made.
@@ -45,6 +50,34 @@ pub(crate) struct NodePlan {
     pub span: Range<usize>,
     /// What is to be made of it, when it has been checked.
     pub planned: Planned,
+    /// Its clock, if it says, and where.
+    pub clock: Option<(Oscillator, Range<usize>)>,
+    /// What keeps that in step with others, and where it says so.
+    pub dtp: Option<(dtp::Config, Range<usize>)>,
+}
+
+/// How the counters of nodes with DTP are compared.
+#[derive(Clone, Debug)]
+pub(crate) struct OffsetsPlan {
+    /// From one look to the next.
+    pub every: Time,
+    /// Looks before are not counted: nodes still join.
+    pub from: Time,
+    /// The picture.
+    pub file: Option<String>,
+    /// The greatest offset of neighbours that was published for such a network, ticks.
+    pub published: Option<u32>,
+}
+
+impl Default for OffsetsPlan {
+    fn default() -> OffsetsPlan {
+        OffsetsPlan {
+            every: Time::from_us(1),
+            from: Time::from_us(100),
+            file: None,
+            published: None,
+        }
+    }
 }
 
 /// A link to be made.
@@ -62,11 +95,11 @@ pub(crate) struct LinkPlan {
 pub(crate) struct View {
     /// What people call it: `b.0`, `b.0 out`, `meter`.
     pub label: String,
-    pub place: Place,
+    pub location: Location,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// What one direction of a link delivers.
     Link(usize, Direction),
     /// What a recording node sees.
@@ -104,20 +137,38 @@ pub(crate) struct PlotPlan {
     pub file: String,
     pub title: String,
     pub views: Vec<usize>,
-    pub kind: PlotKind,
+    /// From top to bottom.
+    pub kinds: Vec<PlotKind>,
+    /// Whether the file does not say what to draw, so that what there is nothing of is left out.
+    pub usual: bool,
 }
 
-/// What a picture shows.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+/// What a panel of a picture shows.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PlotKind {
-    /// When each frame arrived, and the time since the one before.
-    #[default]
+    /// Bits a second over time.
+    Throughput,
+    /// The delay that probes tell, over time and its distribution.
+    Delay,
+    /// How many frames wait for the link, over time.
+    Queue,
+    /// The congestion windows of a host's connections, over time.
+    Cwnd,
+    /// The time since the frame before, over time.
     Arrivals,
     /// The cumulative distribution of inter-packet delays.
     Cdf,
     /// How often which inter-packet delay was.
     Histogram,
-    /// The delay that probes tell, over time and its distribution.
-    Delay,
+}
+
+impl PlotKind {
+    /// What is drawn where the file does not say.
+    pub const USUAL: [PlotKind; 4] = [
+        PlotKind::Throughput,
+        PlotKind::Delay,
+        PlotKind::Queue,
+        PlotKind::Cwnd,
+    ];
 }

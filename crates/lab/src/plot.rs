@@ -1,23 +1,44 @@
-//! Pictures of what was seen, place by place: arrivals, distributions, delays.
+//! Pictures of what was seen, place by place: throughput, delay, queue and congestion window over time, distributions.
 
-use crate::plan::{Lab, PlotKind, PlotPlan};
-use crate::run::{LabError, folder_for};
-use crate::watch::{Arrival, Shared, lock};
-use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
-use node::Histogram;
+use crate::error::{LabError, folder_for};
+use crate::lock::lock;
+use crate::plan::{Lab, Location, PlotKind, PlotPlan};
+use crate::timeline::Timeline;
+use crate::watch::{Arrival, Shared};
+use ::plot::unit::rate_unit;
+use ::plot::{Axis, Figure, Panel, PlotError, Series, TimeUnit};
+use node::{Histogram, Outcome, Time};
 use std::path::Path;
 
 /// Bars of a histogram.
 const BINS: usize = 120;
 /// From this ratio of the longest to the shortest time on, an axis of times is logarithmic.
 const WIDE: u64 = 100;
+/// Points of a curve over time at most.
+const POINTS: usize = 200;
+/// Frames in a point of throughput at least, so that it shows a rate and not single frames.
+const FRAMES: u64 = 10;
+/// Connections of which the congestion window is drawn.
+const WINDOWS: usize = 7;
 
 /// What was seen at one place.
-struct Place {
+struct Seen {
     label: String,
+    packets: u64,
     arrivals: Vec<Arrival>,
     gaps: Histogram,
     delays: Histogram,
+    bytes: Timeline,
+    queue: Option<Timeline>,
+}
+
+/// All that a picture is drawn from.
+struct Pictured<'a> {
+    places: Vec<Seen>,
+    /// Congestion windows in bytes by connection.
+    windows: Vec<(String, &'a [(Time, u64)])>,
+    ended: Time,
+    time: TimeUnit,
 }
 
 /// Draws a plot into a file, as PNG or SVG by the file's ending.
@@ -25,33 +46,44 @@ pub(crate) fn draw(
     lab: &Lab,
     plan: &PlotPlan,
     watches: &[Shared],
+    outcome: &Outcome,
     path: &Path,
 ) -> Result<(), LabError> {
     let places = plan.views.iter().map(|&view| {
-        let watch = lock(&watches[view].0);
+        let mut watch = lock(&watches[view].0);
         let arrivals = watch.arrivals.as_ref();
-        Place {
+        let arrivals = arrivals.map_or(Vec::new(), |arrivals| arrivals.list.clone());
+        Seen {
             label: lab.views[view].label.clone(),
-            arrivals: arrivals.map_or(Vec::new(), |arrivals| arrivals.list.clone()),
+            packets: watch.statistics.packets(),
+            arrivals,
             gaps: watch.statistics.gap_histogram().clone(),
             delays: watch.statistics.delay_histogram().clone(),
+            bytes: watch.bytes.clone().unwrap_or_else(Timeline::sums),
+            queue: watch.queue.as_mut().map(|queue| {
+                queue.pass(outcome.ended);
+                queue.length.clone()
+            }),
         }
     });
-    let places: Vec<Place> = places.collect();
-    if plan.kind == PlotKind::Delay && places.iter().all(|place| place.delays.total() == 0) {
-        let why = "no frame there tells when it left, as those of generators do; \
-                   `kind` may be arrivals, cdf or histogram"
-            .into();
-        let path = path.into();
-        return Err(::plot::PlotError::Empty { path, why }.into());
-    }
-    let figure = Figure::new(plan.title.clone());
-    let figure = match plan.kind {
-        PlotKind::Arrivals => arrivals(figure, &places),
-        PlotKind::Cdf => figure.panel(cdf(&places, GAP, |place| &place.gaps, |a| a.gap_ps)),
-        PlotKind::Histogram => figure.panel(histogram(&places)),
-        PlotKind::Delay => delays(figure, &places),
+    let pictured = Pictured {
+        places: places.collect(),
+        windows: windows(lab, plan, outcome),
+        ended: outcome.ended,
+        time: TimeUnit::of(outcome.ended.as_ps() as f64),
     };
+    let mut figure = Figure::new(plan.title.clone());
+    for kind in &plan.kinds {
+        match pictured.panels(*kind) {
+            Ok(panels) => figure.panels.extend(panels),
+            // What nobody asked for by its name is left out where there is nothing of it.
+            Err(_) if plan.usual => {}
+            Err(why) => {
+                let (path, why) = (path.into(), why.into());
+                return Err(PlotError::Empty { path, why }.into());
+            }
+        }
+    }
     write_figure(&figure, path)
 }
 
@@ -62,37 +94,195 @@ pub(crate) fn draw(
 /// When it cannot be drawn or written; then the old file stands.
 pub fn write_figure(figure: &Figure, path: &Path) -> Result<(), LabError> {
     let image = figure.image(path)?;
-    folder_for(path)?;
-    Ok(live::output::replace(path, &image)?)
+    write_image(&image, path)
 }
 
-fn arrivals(figure: Figure, places: &[Place]) -> Figure {
-    let of_all = || places.iter().flat_map(|place| &place.arrivals);
-    let last = of_all().map(|arrival| arrival.at_ps).max().unwrap_or(0);
-    let longest = of_all().filter_map(|arrival| arrival.gap_ps).max();
-    let time = TimeUnit::of(last as f64);
-    let gap = TimeUnit::of(longest.unwrap_or(0) as f64);
-    let arrival = || Axis::new(format!("arrival of its first bit [{}]", time.name));
-    let mut when = Panel::new(Axis::new("frame, counted from 0 at each place"), arrival());
-    let mut since = Panel::new(
-        arrival(),
-        Axis::new(format!("inter-packet delay [{}]", gap.name)),
-    );
-    for place in places {
-        let (label, arrivals) = (&place.label, &place.arrivals);
-        let points = arrivals
-            .iter()
-            .map(|a| (a.number as f64, time.of_ps(a.at_ps)));
-        when = when.series(Series::points(label, points));
-        let points = arrivals.iter();
-        let points = points.filter_map(|a| Some((time.of_ps(a.at_ps), gap.of_ps(a.gap_ps?))));
-        since = since.series(Series::points(label, points));
+/// Writes the content of a picture likewise.
+pub(crate) fn write_image(image: &[u8], path: &Path) -> Result<(), LabError> {
+    folder_for(path)?;
+    Ok(live::output::replace(path, image)?)
+}
+
+/// The congestion windows of connections from the nodes at the places.
+fn windows<'a>(
+    lab: &Lab,
+    plan: &PlotPlan,
+    outcome: &'a Outcome,
+) -> Vec<(String, &'a [(Time, u64)])> {
+    let mut nodes: Vec<usize> = Vec::new();
+    for view in &plan.views {
+        let node = match lab.views[*view].location {
+            Location::Node(node) => node,
+            Location::Link(link, direction) => {
+                lab.links[link].link.ends[1 - direction.index()].node.0
+            }
+        };
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
     }
-    figure.panel(when).panel(since)
+    let all = nodes.into_iter().map(|node| &outcome.nodes[node]);
+    let flows = all.flat_map(|node| node.flows.iter().map(move |flow| (node, flow)));
+    let kept = flows.filter(|(_, flow)| flow.windows.len() > 1 && flow.bytes > 0);
+    kept.map(|(node, flow)| (format!("{} to {}", node.name, flow.to), &flow.windows[..]))
+        .take(WINDOWS)
+        .collect()
 }
 
 /// What frames are apart, from first bit to first bit.
 const GAP: &str = "inter-packet delay";
+
+impl Pictured<'_> {
+    /// The panels of a kind.
+    ///
+    /// # Errors
+    /// Why there would be nothing in them.
+    fn panels(&self, kind: PlotKind) -> Result<Vec<Panel>, &'static str> {
+        let any = |of: fn(&Seen) -> bool| self.places.iter().any(of);
+        match kind {
+            PlotKind::Throughput if any(|place| place.packets > 1) => Ok(vec![self.throughput()]),
+            PlotKind::Throughput => Err("fewer than two frames came, so there is no throughput"),
+            PlotKind::Queue
+                if any(|place| place.queue.as_ref().is_some_and(|queue| queue.most() > 0)) =>
+            {
+                Ok(vec![self.queue()])
+            }
+            PlotKind::Queue => Err("no frame waited in a simulated link's queue"),
+            PlotKind::Cwnd if !self.windows.is_empty() => Ok(vec![self.congestion()]),
+            PlotKind::Cwnd => {
+                Err("no node there is a simulated host with a TCP connection that sends data")
+            }
+            PlotKind::Delay if any(|place| place.delays.total() > 0) => Ok(vec![
+                self.delays(),
+                cdf(&self.places, "delay", |place| &place.delays, |a| a.delay_ps),
+            ]),
+            PlotKind::Delay => Err(
+                "no frame there tells when it left, as those of generators do; \
+                   `kind` may be throughput, queue, cwnd, arrivals, cdf or histogram",
+            ),
+            _ if !any(|place| place.gaps.total() > 0) => {
+                Err("fewer than two frames came, so there is no inter-packet delay")
+            }
+            PlotKind::Arrivals => Ok(vec![self.arrivals()]),
+            PlotKind::Cdf => Ok(vec![cdf(
+                &self.places,
+                GAP,
+                |place| &place.gaps,
+                |a| a.gap_ps,
+            )]),
+            PlotKind::Histogram => Ok(vec![histogram(&self.places)]),
+        }
+    }
+
+    /// The axis of time, which is the same in all panels.
+    fn over_time(&self) -> Axis {
+        let end = self.time.of_ps(self.ended.as_ps());
+        Axis::new(format!("time [{}]", self.time.name))
+            .range(0.0, if end > 0.0 { end } else { 1.0 })
+    }
+
+    /// Points in the middle of stretches.
+    fn points(&self, width: u64, values: &[u64], scale: f64) -> Vec<(f64, f64)> {
+        let middle = |index: usize| (index as f64 + 0.5) * width as f64 / self.time.ps;
+        let points = values.iter().enumerate();
+        points
+            .map(|(index, value)| (middle(index), *value as f64 * scale))
+            .collect()
+    }
+
+    fn throughput(&self) -> Panel {
+        let ended = self.ended;
+        let curves: Vec<(u64, Vec<u64>)> = self
+            .places
+            .iter()
+            .map(|place| {
+                let most = (place.packets / FRAMES).clamp(8, POINTS as u64);
+                let (width, mut bytes) = place.bytes.of_at_most(most as usize, ended);
+                // The last stretch is longer than what was seen of it.
+                let whole = (ended.as_ps() / width) as usize;
+                bytes.truncate(whole.max(1));
+                (width, bytes)
+            })
+            .collect();
+        let rate = |width: u64, bytes: u64| 8e12 * bytes as f64 / width as f64;
+        let most = curves
+            .iter()
+            .flat_map(|(width, bytes)| bytes.iter().map(|n| rate(*width, *n)));
+        let (unit, bits) = rate_unit(most.fold(0.0, f64::max));
+        let panel = Panel::new(
+            self.over_time(),
+            Axis::new(format!("throughput [{unit}]")).from_zero(),
+        );
+        self.places
+            .iter()
+            .zip(&curves)
+            .fold(panel, |panel, (place, (width, bytes))| {
+                let points = self.points(*width, bytes, rate(*width, 1) / bits);
+                panel.series(Series::line(&place.label, points))
+            })
+    }
+
+    fn queue(&self) -> Panel {
+        let axis = Axis::new("queue of the link [packets]").from_zero();
+        self.places
+            .iter()
+            .fold(Panel::new(self.over_time(), axis), |panel, place| {
+                let Some(queue) = &place.queue else {
+                    return panel;
+                };
+                let (width, lengths) = queue.of_at_most(4 * POINTS, self.ended);
+                let points = self.points(width, &lengths, 1.0);
+                panel.series(Series::line(&place.label, points))
+            })
+    }
+
+    fn congestion(&self) -> Panel {
+        let axis = Axis::new("congestion window [kB]").from_zero();
+        self.windows.iter().fold(
+            Panel::new(self.over_time(), axis),
+            |panel, (label, changes)| {
+                let mut points: Vec<(f64, f64)> = Vec::new();
+                for (at, bytes) in *changes {
+                    let (x, y) = (self.time.of_ps(at.as_ps()), *bytes as f64 / 1e3);
+                    // It stays what it was until it changes.
+                    if let Some((_, before)) =
+                        points.last().copied().filter(|(_, before)| *before > y)
+                    {
+                        points.push((x, before));
+                    }
+                    points.push((x, y));
+                }
+                panel.series(Series::line(label, points))
+            },
+        )
+    }
+
+    /// The time since the frame before, over time.
+    fn arrivals(&self) -> Panel {
+        let (axis, unit) = axis(GAP, self.places.iter().map(|place| &place.gaps));
+        self.places
+            .iter()
+            .fold(Panel::new(self.over_time(), axis), |panel, place| {
+                let points = place.arrivals.iter();
+                let points =
+                    points.filter_map(|a| Some((self.time.of_ps(a.at_ps), unit.of_ps(a.gap_ps?))));
+                panel.series(Series::points(&place.label, points))
+            })
+    }
+
+    /// The delays that probes tell, over time.
+    fn delays(&self) -> Panel {
+        let (axis, unit) = axis("delay", self.places.iter().map(|place| &place.delays));
+        self.places
+            .iter()
+            .fold(Panel::new(self.over_time(), axis), |panel, place| {
+                let points = place.arrivals.iter();
+                let points = points
+                    .filter_map(|a| Some((self.time.of_ps(a.at_ps), unit.of_ps(a.delay_ps?))));
+                panel.series(Series::points(&place.label, points))
+            })
+    }
+}
 
 /// An axis for the times of all places, and its unit.
 fn axis<'a>(name: &str, of: impl Iterator<Item = &'a Histogram>) -> (Axis, TimeUnit) {
@@ -102,17 +292,14 @@ fn axis<'a>(name: &str, of: impl Iterator<Item = &'a Histogram>) -> (Axis, TimeU
     });
     let unit = TimeUnit::of(most as f64);
     let log = least > 0 && most / least >= WIDE;
-    (
-        Axis::new(format!("{name} [{}]", unit.name)).log_if(log),
-        unit,
-    )
+    (Axis::of_times(name, unit, log), unit)
 }
 
 /// Cumulative distributions: of the frames kept, whose values are exact, where a histogram's are not.
 fn cdf(
-    places: &[Place],
+    places: &[Seen],
     name: &str,
-    of: impl Fn(&Place) -> &Histogram,
+    of: impl Fn(&Seen) -> &Histogram,
     value: impl Fn(&Arrival) -> Option<u64>,
 ) -> Panel {
     let (axis, unit) = axis(name, places.iter().map(&of));
@@ -135,39 +322,20 @@ fn cdf(
             seen += equal.len();
             (unit.of_ps(equal[0]), seen as f64 / total)
         });
-        panel.series(Series::steps(&place.label, points.collect::<Vec<_>>()))
+        let series = Series::steps(&place.label, points.collect::<Vec<_>>());
+        panel.series(series.with_quantiles_of(of(place), unit))
     })
 }
 
-fn histogram(places: &[Place]) -> Panel {
+fn histogram(places: &[Seen]) -> Panel {
     let (axis, unit) = axis(GAP, places.iter().map(|place| &place.gaps));
     let log = axis.log;
     let panel = Panel::new(axis, Axis::new("frames").log());
     places.iter().fold(panel, |panel, place| {
-        panel.series(match log {
+        let series = match log {
             true => Series::log_histogram(&place.label, &place.gaps, unit.ps, BINS),
             false => Series::histogram(&place.label, &place.gaps, unit.ps, BINS),
-        })
+        };
+        panel.series(series.with_quantiles_of(&place.gaps, unit))
     })
-}
-
-/// The delays that probes tell, over time and as distributions.
-fn delays(figure: Figure, places: &[Place]) -> Figure {
-    let of_all = || places.iter().flat_map(|place| &place.arrivals);
-    let last = of_all().map(|arrival| arrival.at_ps).max().unwrap_or(0);
-    let time = TimeUnit::of(last as f64);
-    let (y, unit) = axis("delay", places.iter().map(|place| &place.delays));
-    let x = Axis::new(format!("arrival of its first bit [{}]", time.name));
-    let panel = places.iter().fold(Panel::new(x, y), |panel, place| {
-        let points = place.arrivals.iter();
-        let points = points.filter_map(|a| Some((time.of_ps(a.at_ps), unit.of_ps(a.delay_ps?))));
-        panel.series(Series::points(&place.label, points))
-    });
-    let shares = cdf(
-        places,
-        "delay",
-        |place| &place.delays,
-        |arrival| arrival.delay_ps,
-    );
-    figure.panel(panel).panel(shares)
 }

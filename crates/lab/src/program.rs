@@ -1,7 +1,7 @@
 //! P4 programs from files.
 
 use p4::compile::{Compiled, Options, compile};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use std::fs::read_to_string;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,12 @@ pub struct Folders<'a> {
 }
 
 impl Includes for Folders<'_> {
-    fn read(&mut self, name: &str, system: bool, from: &str) -> Result<(String, String), String> {
+    fn read(
+        &mut self,
+        name: &str,
+        system: bool,
+        from: &str,
+    ) -> Result<(String, String), IncludeError> {
         let own = Path::new(from).parent().unwrap_or(Path::new(""));
         let own = (!system).then_some(own);
         let places = own
@@ -38,7 +43,7 @@ impl Includes for Folders<'_> {
             match read_to_string(&path) {
                 Ok(text) => return Ok((path.display().to_string(), text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(format!("{}: {error}", path.display())),
+                Err(error) => return Err(format!("{}: {error}", path.display()).into()),
             }
         }
         if let Some(text) = p4::library::file(name) {
@@ -49,12 +54,13 @@ impl Includes for Folders<'_> {
             .iter()
             .map(|f| f.display().to_string())
             .collect();
-        Err(match folders.is_empty() {
+        let message = match folders.is_empty() {
             true => format!("there is no file {name} here; name its folder with -I"),
             false => format!(
                 "there is no file {name} here, nor in {}",
                 folders.join(", ")
             ),
-        })
+        };
+        Err(message.into())
     }
 }

@@ -1,7 +1,7 @@
 //! What came of real programs, for people and as JSON Lines.
 
 use crate::table::{number, time};
-use live::crew::{End, JobReport};
+use live::world::process::{End, JobReport};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -47,8 +47,8 @@ pub(crate) fn text(jobs: &[JobReport]) -> String {
             End::Code(code) => format!("exit code {code}"),
             End::Signal(signal) => format!("ended by signal {signal}"),
             End::Stopped if job.service => "a service, ended with the run".into(),
-            End::Stopped => "not over when the run ended".into(),
-            End::Never(why) => format!("never begun: {why}"),
+            End::Stopped => "still running when the run ended".into(),
+            End::Never(why) => format!("never started: {why}"),
         };
         let when = match (job.began, job.ended) {
             (Some(began), Some(ended)) if job.end != End::Stopped => {

@@ -1,8 +1,9 @@
 //! Files that generators replay, read as they are sent.
 
-use crate::watch::lock;
+use crate::lock::lock;
 use live::file::{Counters, FileError, Item, Next};
 use node::{Frame, Time};
+use nodes::filter::Program;
 use nodes::generator::Source;
 use packet::Tick;
 use std::collections::BTreeMap;
@@ -78,6 +79,8 @@ pub struct Replayed {
     /// The unit of timestamps that are words.
     tick: Tick,
     first_ps: Option<u128>,
+    /// Which packets are replayed.
+    filter: Option<Program>,
     /// It has been read to its end once, so that what is wrong with it is known.
     known: bool,
     notes: Notes,
@@ -92,25 +95,26 @@ impl Replayed {
     /// Opens a file.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub fn open(path: PathBuf, notes: Notes) -> Result<Replayed, String> {
-        let source = source(&path).map_err(|error| error.to_string())?;
+    /// What is wrong with it.
+    pub fn open(path: PathBuf, notes: Notes) -> Result<Replayed, FileError> {
+        let source = source(&path)?;
         // A file of another kind altogether is refused here, and not in the middle of a run; a pipe can be read only once.
         if path.is_file()
             && let Ok(mut first) = live::file::Source::open(&path)
             && let Err(error @ FileError::ForPeople { .. }) = first.next()
         {
-            return Err(error.to_string());
+            return Err(error);
         }
-        let (name, told) = (source.name().to_owned(), notes.clone());
+        let (name, notes_of_source) = (source.name().to_owned(), notes.clone());
         let source = source.on_complaint(move |complaint| {
-            told.lost(1, format!("{name}: {complaint}"));
+            notes_of_source.lost(1, format!("{name}: {complaint}"));
         });
         Ok(Replayed {
             path,
             source,
             tick: Tick::EIGHT_NS,
             first_ps: None,
+            filter: None,
             known: false,
             notes,
         })
@@ -120,6 +124,13 @@ impl Replayed {
     #[must_use]
     pub fn with_tick(self, tick: Tick) -> Replayed {
         Replayed { tick, ..self }
+    }
+
+    /// With those packets alone that a filter lets through; the first of them begins the replay.
+    #[must_use]
+    pub fn with_filter(self, filter: Program) -> Replayed {
+        let filter = Some(filter);
+        Replayed { filter, ..self }
     }
 
     /// One that ends at the first packet that makes no sense.
@@ -164,16 +175,23 @@ fn time_of(item: &Item<'_>, tick: Tick) -> Option<u128> {
 
 impl Source for Replayed {
     fn next(&mut self, frame: &mut Frame) -> Option<Time> {
-        match self.source.next() {
-            Ok(Next::Item(item)) => {
-                frame.extend(item.bytes);
-                let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);
-                let since = at.saturating_sub(*self.first_ps.get_or_insert(at));
-                return Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)));
+        loop {
+            match self.source.next() {
+                Ok(Next::Item(item)) => {
+                    let filter = self.filter.as_ref();
+                    if filter.is_some_and(|filter| filter.run(item.bytes) == 0) {
+                        continue;
+                    }
+                    frame.extend(item.bytes);
+                    let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);
+                    let since = at.saturating_sub(*self.first_ps.get_or_insert(at));
+                    return Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)));
+                }
+                Ok(Next::End) => {}
+                Ok(Next::Stopped) => lock(&self.notes.kept).stopped = true,
+                Err(error) => self.ended_early(&error),
             }
-            Ok(Next::End) => {}
-            Ok(Next::Stopped) => lock(&self.notes.kept).stopped = true,
-            Err(error) => self.ended_early(&error),
+            break;
         }
         self.ended();
         None

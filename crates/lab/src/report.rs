@@ -1,16 +1,21 @@
 //! What came of a run: a table for people, JSON Lines for programs.
 
-use crate::paced::Pace;
-use crate::run::World;
+mod headline;
+
+pub use headline::Headline;
+
+use crate::offsets::Offsets;
+use crate::realtime::Pace;
 use crate::table::{Table, cells, number, time};
-use live::crew::JobReport;
+use crate::world::World;
+use live::world::process::JobReport;
+use measure::statistics::{Statistics, Summary};
 use node::link::LinkCounters;
 use node::outcome::{Finish, Spread};
 use node::{Histogram, Outcome};
-use nodes::meter::{Statistics, Summary};
 use packet::printable;
 use serde_json::{Map, Value, json};
-use std::fmt::{self, Write};
+use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 /// What was measured at one place.
@@ -20,6 +25,8 @@ pub struct Row {
     pub at: String,
     /// What was measured there.
     pub statistics: Statistics,
+    /// Whether frames end there: at the only link of a node.
+    pub is_end: bool,
 }
 
 /// What came of a run.
@@ -35,6 +42,10 @@ pub struct Report {
     pub seed: u64,
     /// What was measured, place by place.
     pub rows: Vec<Row>,
+    /// Frames that generators sent, where all places at which frames end are among the rows.
+    pub sent: Option<u64>,
+    /// Whether inter-packet delays are what the lab is about: it says where to measure, or sends at exact times.
+    pub gaps: bool,
     /// The ends of each link.
     pub links: Vec<[String; 2]>,
     /// The share of the run for which each direction of a link was busy; `None` where a frame takes no time.
@@ -43,6 +54,8 @@ pub struct Report {
     pub outcome: Outcome,
     /// What simulated time was worth that was kept to the clock.
     pub pace: Option<Pace>,
+    /// How far the clocks of nodes with DTP were apart.
+    pub offsets: Option<Offsets>,
     /// What came of the programs, where the lab has real ones.
     pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
@@ -62,24 +75,39 @@ pub struct Report {
 }
 
 impl Report {
-    fn measured(&self) -> Table {
-        let head = [
-            "at", "packets", "lost", "mean", "sd", "min", "max", "mean", "sd",
-        ];
-        let mut table = Table::new([cells(&head)]);
-        table.groups = vec![(3, 4, "inter-packet delay"), (7, 2, "delay")];
-        for Row { at, statistics } in &self.rows {
-            let (gaps, delays) = (statistics.gaps(), statistics.delays());
+    /// What was measured, and below it the places where nothing came.
+    fn measured(&self, gaps: bool) -> (Table, Vec<&str>) {
+        let seen = |row: &&Row| row.statistics.packets() > 0;
+        let silent = self.rows.iter().filter(|row| !seen(row));
+        let silent = silent.map(|row| &row.at[..]).collect();
+        let probes = self.rows.iter().any(|row| row.statistics.probes() > 0);
+        let mut head = cells(&["at", "packets", if probes { "lost" } else { "bytes" }]);
+        let mut table = Table::default();
+        if gaps {
+            table.groups.push((3, 4, "inter-packet delay"));
+            head.extend(cells(&["mean", "sd", "min", "max"]));
+        }
+        if probes {
+            let wide = if gaps { 2 } else { 4 };
+            table.groups.push((head.len(), wide, "delay"));
+            head.extend(cells(&["mean", "sd", "min", "max"][..wide]));
+        }
+        let delays = head.len() - 3 - if gaps { 4 } else { 0 };
+        table.lines.push(head);
+        for Row { at, statistics, .. } in self.rows.iter().filter(seen) {
             let mut line = vec![at.clone(), number(statistics.packets())];
             line.push(match statistics.probes() {
+                _ if !probes => number(statistics.bytes()),
                 0 => "-".into(),
                 _ => number(statistics.order().lost),
             });
-            line.extend(self.times(&gaps));
-            line.extend(self.times(&delays).into_iter().take(2));
+            if gaps {
+                line.extend(self.times(&statistics.gaps()));
+            }
+            line.extend(self.times(&statistics.delays()).into_iter().take(delays));
             table.lines.push(line);
         }
-        table
+        (table, silent)
     }
 
     /// The percentiles of inter-packet delays and delays, place by place. They are at most 1/32 above the
@@ -88,7 +116,7 @@ impl Report {
         let head = ["at", "p50", "p99", "p99.9", "p50", "p99", "p99.9"];
         let mut table = Table::new([cells(&head)]);
         table.groups = vec![(1, 3, "inter-packet delay"), (4, 3, "delay")];
-        for Row { at, statistics } in &self.rows {
+        for Row { at, statistics, .. } in &self.rows {
             let mut line = vec![at.clone()];
             for histogram in [statistics.gap_histogram(), statistics.delay_histogram()] {
                 line.extend([500, 990, 999].map(|part| match histogram.total() {
@@ -115,6 +143,11 @@ impl Report {
         ps.map(time).into()
     }
 
+    /// The figures that one looks at first.
+    pub fn headline(&self) -> Headline {
+        Headline::of(self)
+    }
+
     /// Each thing that went wrong: where, what, how often.
     pub fn losses(&self) -> Vec<(String, String, u64)> {
         let mut losses = Vec::new();
@@ -135,11 +168,11 @@ impl Report {
         losses
     }
 
-    /// Writes the report as JSON Lines: one `run`, then `measure`, `node`, `flow`, `link` and `file` lines.
+    /// Writes the report as JSON Lines: one `run`, then `measure`, `node`, `flow`, `clock`, `link` and `file` lines.
     /// Times are picoseconds.
     pub fn json(&self) -> String {
         let mut lines = vec![self.run_line()];
-        for Row { at, statistics } in &self.rows {
+        for Row { at, statistics, .. } in &self.rows {
             let order = statistics.order();
             lines.push(json!({
                 "type": "measure", "at": at,
@@ -163,6 +196,8 @@ impl Report {
                 json!({ "type": "node", "node": name, "counters": counters, "drops": drops }),
             );
             lines.extend(node.flows.iter().map(|flow| crate::flows::json(name, flow)));
+            let clock = node.clock.iter();
+            lines.extend(clock.map(|clock| crate::clock_reports::json(name, clock)));
         }
         let busy = self
             .busy
@@ -181,11 +216,12 @@ impl Report {
                     "delivered": counters.delivered, "in_flight": counters.in_flight,
                 });
                 if counters.line.is_some() {
-                    line["line"] = crate::lines::json(counters);
+                    line["line"] = crate::block_counters::json(counters);
                 }
                 lines.push(line);
             }
         }
+        lines.extend(self.offsets.iter().flat_map(Offsets::json));
         lines.extend(crate::programs::lines(&self.jobs));
         lines.extend(crate::flops::lines(&self.flops));
         for note in &self.notes {
@@ -217,7 +253,7 @@ impl Report {
             "type": "run", "lab": self.lab, "world": self.world.name(), "seed": self.seed,
             "ended_ps": outcome.ended.as_ps(), "finish": finish(outcome.finish),
             "frames": outcome.frames, "events": outcome.events, "stamps": outcome.stamps,
-            "lost_input": self.lost,
+            "lost_input": self.lost, "headline": self.headline().json(),
         });
         let spread = |spread: &Spread| {
             json!({
@@ -273,25 +309,41 @@ fn link_losses(counters: &LinkCounters) -> [(&'static str, u64); 6] {
         ("bit errors", counters.bit_errors),
         ("delivered twice", counters.duplicated),
         ("held up", counters.reordered),
-        ("late departures", counters.late),
+        ("left later than asked", counters.late),
     ]
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        self.text(&mut text)?;
-        // A lab file, and what its programs say, may come from anywhere.
-        f.write_str(&printable::lines(&text))
+        f.write_str(&self.text(false))
     }
 }
 
+/// Drops that people are shown, the most frequent; programs get all.
+const DROPS: usize = 32;
+/// Places without frames that are named.
+const SILENT: usize = 8;
+
 impl Report {
-    fn text(&self, f: &mut String) -> fmt::Result {
+    /// For people: the verdict in a line, then the tables; with all detail of times if it is to be `verbose`.
+    pub fn text(&self, verbose: bool) -> String {
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = self.write(&mut text, verbose);
+        // A lab file, and what its programs say, may come from anywhere.
+        printable::lines(&text).into_owned()
+    }
+
+    fn write(&self, f: &mut String, verbose: bool) -> fmt::Result {
         let outcome = &self.outcome;
+        writeln!(f, "{}: {}", self.lab, self.headline().text())?;
         let (world, seed) = (self.world.name(), self.seed);
         let ended = time(outcome.ended.as_ps() as f64);
-        write!(f, "{}: world {world}, seed {seed}, {ended}", self.lab)?;
+        let (frames, events) = (number(outcome.frames), number(outcome.events));
+        write!(
+            f,
+            "world {world}, seed {seed}, {ended}, {frames} frames delivered in {events} events"
+        )?;
         if self.world == World::Live {
             write!(f, ", {} stamps", outcome.stamps)?;
         }
@@ -302,67 +354,46 @@ impl Report {
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
         }
-        if !self.rows.is_empty() {
-            write!(f, "\n{}", self.measured())?;
+        if let Some(offsets) = &self.offsets {
+            offsets.write(f)?;
         }
-        if let Some(pace) = &self.pace {
-            writeln!(f)?;
-            for line in pace.lines() {
-                writeln!(f, "{line}")?;
-            }
-        }
-        // Where no node asked for a time there is no error of it.
-        if let Some(timing) = outcome.timing.as_ref().filter(|timing| timing.frames > 0) {
-            writeln!(f)?;
-            let line = |name: &str, spread: &Spread| {
-                let mut line = vec![name.to_string()];
-                for value in [spread.p50, spread.p99, spread.p999, spread.max] {
-                    line.push(time(value.as_ps() as f64));
-                }
-                line
-            };
-            let head = cells(&["timing error of departures", "p50", "p99", "p99.9", "max"]);
-            let raw = line("  all", &timing.raw);
-            let trimmed = line("  without the machine's pauses", &timing.trimmed);
-            let mut lines = vec![head, raw, trimmed];
-            lines.push(line("  a bare loop on the clock", &timing.floor));
-            if timing.stamped > 0 {
-                lines.push(line("  at the driver", &timing.at_driver));
-            }
-            write!(f, "{}", Table::new(lines))?;
-            let (frames, late) = (number(timing.frames), number(timing.late));
-            let in_pauses = number(timing.in_pauses);
-            writeln!(
-                f,
-                "  of {frames} departures, {late} late, {in_pauses} in pauses"
-            )?;
-            let lines = timing.lines();
-            if let Some(how) = lines.last() {
-                writeln!(f, "{how}")?;
-            }
-        }
+        self.write_losses(f)?;
         let flows = crate::flows::table(&outcome.nodes);
+        let full = outcome
+            .links
+            .iter()
+            .flatten()
+            .any(|link| link.queue_full > 0);
         if !flows.is_empty() {
-            write!(f, "\n{}", Table::new(flows))?;
-            let links = crate::flows::links(&self.links, &outcome.links, &self.busy);
+            write!(f, "\n{}", Table::new(flows.clone()))?;
+        }
+        let clocks = crate::clock_reports::table(&outcome.nodes);
+        if !clocks.is_empty() {
+            let mut table = Table::new(clocks);
+            table.groups = crate::clock_reports::groups(match self.world {
+                World::Sim => "from simulated time",
+                World::Live => "from this machine's counter",
+            });
+            write!(f, "\n{table}")?;
+        }
+        if !flows.is_empty() || full || verbose {
+            let (links, idle) = crate::flows::links(&self.links, &outcome.links, &self.busy);
             write!(f, "\n{}", Table::new(links))?;
+            if idle > 0 {
+                writeln!(f, "{} carried nothing", ways(idle))?;
+            }
         }
-        let losses = self.losses();
-        if !losses.is_empty() {
-            let head = cells(&["where", "what", "frames"]);
-            let lines = losses
-                .into_iter()
-                .map(|(at, what, count)| vec![at, what, number(count)]);
-            write!(f, "\n{}", Table::new(std::iter::once(head).chain(lines)))?;
-        }
-        let line = crate::lines::table(&self.links, &outcome.links, number);
+        self.write_rows(f, flows.is_empty(), verbose)?;
+        self.write_timing(f, verbose)?;
+        let line = crate::block_counters::table(&self.links, &outcome.links, number);
         if !line.is_empty() {
             write!(f, "\n{}", Table::new(line))?;
         }
         f.write_str(&crate::programs::text(&self.jobs))?;
         f.write_str(&crate::flops::text(&self.flops))?;
-        let (frames, events) = (number(outcome.frames), number(outcome.events));
-        writeln!(f, "\n{frames} frames delivered in {events} events")?;
+        if !self.notes.is_empty() || !self.files.is_empty() {
+            writeln!(f)?;
+        }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
         }
@@ -370,5 +401,105 @@ impl Report {
             writeln!(f, "wrote {}", file.display())?;
         }
         Ok(())
+    }
+
+    fn write_losses(&self, f: &mut String) -> fmt::Result {
+        let mut losses = self.losses();
+        if losses.is_empty() {
+            return Ok(());
+        }
+        losses.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+        let more = losses.len().saturating_sub(DROPS);
+        let rest: u64 = losses.iter().skip(DROPS).map(|(.., count)| count).sum();
+        let head = cells(&["where", "what", "frames"]);
+        let lines = losses.into_iter().take(DROPS);
+        let lines = lines.map(|(at, what, count)| vec![at, what, number(count)]);
+        write!(f, "\n{}", Table::new(std::iter::once(head).chain(lines)))?;
+        match more {
+            0 => Ok(()),
+            _ => writeln!(
+                f,
+                "and {} frames at {more} more places: --json has all",
+                number(rest)
+            ),
+        }
+    }
+
+    /// What was measured; of hosts' conversations the tables above tell the same.
+    fn write_rows(&self, f: &mut String, alone: bool, verbose: bool) -> fmt::Result {
+        if self.rows.is_empty() || !(alone || self.gaps || verbose) {
+            return Ok(());
+        }
+        let (table, silent) = self.measured(self.gaps || verbose);
+        if table.lines.len() > 1 {
+            write!(f, "\n{table}")?;
+        }
+        match silent.len() {
+            0 => Ok(()),
+            few if few <= SILENT => writeln!(f, "nothing came to {}", silent.join(", ")),
+            many => writeln!(
+                f,
+                "nothing came to {} and {} more",
+                silent[..SILENT].join(", "),
+                many - SILENT
+            ),
+        }
+    }
+
+    fn write_timing(&self, f: &mut String, verbose: bool) -> fmt::Result {
+        if let Some(pace) = &self.pace {
+            writeln!(f)?;
+            for line in pace.lines() {
+                writeln!(f, "{line}")?;
+            }
+        }
+        // Where no node asked for a time there is no error of it.
+        let timing = self.outcome.timing.as_ref();
+        let Some(timing) = timing.filter(|timing| timing.frames > 0) else {
+            return Ok(());
+        };
+        if !verbose {
+            let Spread { p50, p99, .. } = timing.raw;
+            let (p50, p99) = (time(p50.as_ps() as f64), time(p99.as_ps() as f64));
+            return writeln!(
+                f,
+                "\ndepartures off by {p50} at the median, {p99} at p99 (-v tells more)"
+            );
+        }
+        writeln!(f)?;
+        let line = |name: &str, spread: &Spread| {
+            let mut line = vec![name.to_string()];
+            for value in [spread.p50, spread.p99, spread.p999, spread.max] {
+                line.push(time(value.as_ps() as f64));
+            }
+            line
+        };
+        let head = cells(&["timing error of departures", "p50", "p99", "p99.9", "max"]);
+        let raw = line("  all", &timing.raw);
+        let trimmed = line("  without the machine's pauses", &timing.trimmed);
+        let mut lines = vec![head, raw, trimmed];
+        lines.push(line("  a bare loop on the clock", &timing.floor));
+        if timing.stamped > 0 {
+            lines.push(line("  at the driver", &timing.at_driver));
+        }
+        write!(f, "{}", Table::new(lines))?;
+        let (frames, late) = (number(timing.frames), number(timing.late));
+        let in_pauses = number(timing.in_pauses);
+        writeln!(
+            f,
+            "  of {frames} departures, {late} late, {in_pauses} in pauses"
+        )?;
+        match timing.lines().last() {
+            Some(how) => writeln!(f, "{how}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many directions of links.
+fn ways(count: usize) -> String {
+    match count {
+        1 => "1 direction of a link".into(),
+        _ => format!("{count} directions of links"),
     }
 }

@@ -1,234 +1,43 @@
 //! Running a lab in a world.
 
-use crate::bits::BitKeep;
+mod session;
+
+pub use session::{Ping, Session, SessionError};
+
+use crate::block_capture::BlockCapture;
+use crate::capture_file::{CaptureFile, TimeBase};
+use crate::error::{LabError, ReadError};
 use crate::flops::Measured;
-use crate::keep::{Era, Keep};
-use crate::paced::{self, Gates, Pace};
-use crate::plan::{Lab, LinkPlan, NodePlan, Place, Resolution};
-use crate::real::Command;
-use crate::registry::{Context, Registry};
+use crate::kind::Context;
+use crate::lock::lock;
+use crate::offsets::{self, Watched};
+use crate::options::Options;
+use crate::pings::Pings;
+use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution};
+use crate::realtime::{self, Pace, PortNodes};
+use crate::registry::Registry;
 use crate::replay::Notes;
 use crate::report::{Report, Row};
-use crate::watch::{Arrivals, Shared, Watch, lock};
-use crate::{Fault, file, outside, plot};
+use crate::timeline::{Queue, Timeline};
+use crate::watch::{Arrivals, Shared, Watch};
+use crate::world::World;
+use crate::{file, output_paths, plot};
 use live::clock;
-use live::crew::JobReport;
 use live::file::Bytes;
-use live::output::OutputError;
+use live::world::process::JobReport;
+use measure::statistics::Statistics;
 use node::link::{FCS, LinkCounters, PREAMBLE};
 use node::outcome::Tap;
 use node::{Graph, Level, Outcome, Rate, Time};
-use nodes::meter::Statistics;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-
-/// Where a lab runs.
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum World {
-    /// In exact virtual time.
-    #[default]
-    Sim,
-    /// On this machine, in real time: over veth pairs between network namespaces, both made for the
-    /// run. Needs root.
-    Live,
-}
-
-impl World {
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            World::Sim => "sim",
-            World::Live => "live",
-        }
-    }
-}
 
 /// From so many nodes on a lab runs on all processors.
 const MANY: usize = 48;
 
 /// How finely the delays of what is drawn are counted: to 1/4096 of themselves.
 const FINE: u32 = 12;
-
-/// How to run a lab.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The folder of the lab file, to which its file names belong.
-    pub folder: PathBuf,
-    /// The lab file, an absolute path: in the world `live` others may [run programs](live::crew::join) in its nodes by this name.
-    pub file: Option<PathBuf>,
-    /// The folder for what the run writes, if it is another one.
-    pub out: Option<PathBuf>,
-    /// In place of the lab file's seed.
-    pub seed: Option<u64>,
-    /// In place of the lab file's duration.
-    pub duration: Option<Time>,
-    /// Writes no captures and no plots.
-    pub dry: bool,
-    /// Lets the lab file name files outside of the folder for what the run writes.
-    pub allow_paths: bool,
-    /// In the world `sim`: keeps simulated time to the machine's clock, so that ports of the machine can take part.
-    pub realtime: bool,
-    /// In simulated time: the most threads; without it as many as there are processors, if the lab is large. What comes of
-    /// it is the same.
-    pub threads: Option<usize>,
-    /// In simulated time: lets the lab file run the programs that its nodes name. A live lab always does.
-    pub allow_commands: bool,
-    /// Asked now and then whether the run shall end now.
-    pub stop: Option<fn() -> bool>,
-    /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
-    /// process's own input and output, in place of the lab file's commands that end by themselves.
-    pub commands: Option<Vec<Command>>,
-    /// In simulated time: told now and then how far the run has come, and when it ends, if that is known.
-    pub progress: Option<fn(Time, Option<Time>)>,
-}
-
-/// Why a lab did not run, or not to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// A signal came before anything had begun or was written.
-    #[error("{0}")]
-    Stopped(#[source] live::signal::Stopped),
-    /// A node could not be made after all.
-    #[error("node `{node}`: {}", .fault.message)]
-    Node {
-        /// Its name.
-        node: String,
-        /// What is wrong, and where in the lab file.
-        fault: Fault,
-    },
-    /// A program that the lab file may not run.
-    #[error(
-        "node `{node}` runs a program, `{command}`, as you: --allow-commands lets the lab file run what it names, if you trust it"
-    )]
-    Command {
-        /// The node's name.
-        node: String,
-        /// The command line.
-        command: String,
-    },
-    /// What only the live world has.
-    #[error(
-        "`{node}` is of kind `{kind}`, which is something real: run the lab with `--world live`"
-    )]
-    OnlyLive {
-        /// The node's name.
-        node: String,
-        /// Its kind.
-        kind: String,
-    },
-    /// What simulated time has only while it is kept to the clock.
-    #[error(
-        "`{node}` is a port of this machine: run the lab with `--realtime`, which keeps simulated time to the clock, or with \
-         `--world live`"
-    )]
-    OnlyPaced {
-        /// The node's name.
-        node: String,
-    },
-    /// The lab was read for another world.
-    #[error("the lab was read for the world `{}`, where its nodes are other ones", .0.name())]
-    OtherWorld(World),
-    /// Something real could not be prepared.
-    #[error("{}", .fault.message)]
-    Real {
-        /// What is wrong, and where in the lab file.
-        fault: Fault,
-    },
-    /// A link that only simulated time has.
-    #[error(
-        "the link of `{first}` and `{second}` is at the level of blocks, which only the world `sim` has; \
-         for the world `live` take `level = \"block\"` and `clocks` out"
-    )]
-    BlockLevel {
-        /// One end.
-        first: String,
-        /// The other.
-        second: String,
-    },
-    /// The simulation could not go on.
-    #[error(transparent)]
-    Sim(#[from] sim::SimError),
-    /// The machine could not run it.
-    #[error(transparent)]
-    Live(#[from] live::world::WorldError),
-    /// A file's folder could not be made.
-    #[error("cannot write {}: {source}", .path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A file that would be written elsewhere than in the folder for output.
-    #[error(
-        "`{}` leads out of {}, the folder for what this lab writes: --out gives another folder, and --allow-paths lets \
-         the lab file write where it names, if you trust it", .file.display(), shown(.folder)
-    )]
-    Outside {
-        /// As the lab file names it.
-        file: PathBuf,
-        /// The folder for output.
-        folder: PathBuf,
-    },
-    /// A key or certificate that would be read from elsewhere than the lab file's folder.
-    #[error(
-        "`{}` leads out of {}, the lab file's folder, and a lab uses keys from there alone: --allow-paths lets it use \
-         the files that it names, if you trust it", .file.display(), shown(.folder)
-    )]
-    KeyOutside {
-        /// As the lab file names it.
-        file: PathBuf,
-        /// The lab file's folder.
-        folder: PathBuf,
-    },
-    /// A file that the lab has another use for.
-    #[error("`{}` {}: give it another name", .0.display(), .1)]
-    Twice(PathBuf, &'static str),
-    /// A file could not be written; what was there under its name stands.
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] ::plot::PlotError),
-    /// The world failed when something had been captured, which is beside the files' names.
-    #[error("{error}; what was captured until then is in {}", list(.kept))]
-    Broken {
-        /// Why.
-        error: Box<LabError>,
-        /// Where it is.
-        kept: Vec<PathBuf>,
-    },
-}
-
-/// A folder's name; that of the folder one is in is empty.
-fn shown(folder: &Path) -> std::path::Display<'_> {
-    match folder.as_os_str().is_empty() {
-        true => Path::new(".").display(),
-        false => folder.display(),
-    }
-}
-
-fn list(paths: &[PathBuf]) -> String {
-    let names: Vec<String> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    names.join(", ")
-}
-
-/// Makes the folder of a file that is to be written.
-///
-/// # Errors
-/// Those of the system.
-pub(crate) fn folder_for(path: &Path) -> Result<(), LabError> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    std::fs::create_dir_all(folder).map_err(|source| LabError::Write {
-        path: path.into(),
-        source,
-    })
-}
 
 /// Runs a lab, writes its captures and plots, and tells what came of it.
 ///
@@ -237,7 +46,7 @@ pub(crate) fn folder_for(path: &Path) -> Result<(), LabError> {
 /// stand, and what was captured is [beside them](live::output). A file that could not be written to its end is
 /// no error of the run: it is among the report's [`failures`](Report::failures).
 pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
-    let era = Era {
+    let time_base = TimeBase {
         zero_ps: match world {
             World::Sim => 0,
             // Good to the time it takes to make the wires, some milliseconds.
@@ -252,17 +61,88 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         Some(_) => options.duration,
         None => options.duration.or(lab.duration),
     };
+    prepare(lab, world, options)?;
+    let realtime = world == World::Sim && options.realtime;
+    let stage = Stage::new(lab, out, options.dry, time_base)?;
+    let mut gates = PortNodes::default();
+    let graph = stage.graph(
+        lab,
+        &options.folder,
+        seed,
+        world,
+        realtime.then_some(&mut gates),
+    )?;
+    let taps = stage.taps(lab);
+    // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
+    let tests: usize = lab.tests();
+    let (measured, asked) = (stage.measured.clone(), options.stop);
+    let stop = move || tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop());
+    let (mut jobs, mut pace) = (Vec::new(), None);
+    let ran = match world {
+        World::Sim => {
+            let options = sim::Options {
+                seed,
+                until,
+                taps,
+                bits: stage.bit_taps(lab),
+                queues: stage.queue_taps(lab),
+                progress: options.progress,
+                threads: threads(lab, options, realtime),
+                passed: stage.passed(),
+                clocks: stage.offsets.as_ref().map(Watched::tap),
+                ..sim::Options::default()
+            };
+            match realtime {
+                true => in_real_time(graph, options, gates, &stop).map(|(outcome, kept)| {
+                    pace = Some(kept);
+                    outcome
+                }),
+                false => {
+                    let stop = Some(Box::new(stop) as Box<dyn Fn() -> bool + Send>);
+                    let options = sim::Options { stop, ..options };
+                    sim::run(graph, options).map_err(LabError::from)
+                }
+            }
+        }
+        World::Live => {
+            let plan = crate::live_nodes::prepare(lab, out, options)?;
+            let options = live::world::Options {
+                seed,
+                until,
+                taps,
+                stop: Some(Box::new(stop)),
+                real: plan.real,
+            };
+            let ran = live::world::run_with(graph, options, plan.staff);
+            ran.map_err(LabError::from).map(|ran| {
+                jobs = ran.jobs;
+                ran.outcome
+            })
+        }
+    };
+    let outcome = match ran {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(stage.give_up(error)),
+    };
+    let mut report = conclude(lab, world, seed, (outcome, jobs), &stage, options);
+    report.pace = pace;
+    Ok(report)
+}
+
+/// Sees to it that a lab may run in a world, and may write where it wants to.
+fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
     if let Some(other) = lab.only.filter(|only| *only != world) {
         return Err(LabError::OtherWorld(other));
     }
-    let paced = world == World::Sim && options.realtime;
-    let real =
-        |plan: &&NodePlan| plan.kind.real.is_some() && !(paced && crate::real::is_port(plan));
+    let realtime = world == World::Sim && options.realtime;
+    let real = |plan: &&NodePlan| {
+        plan.kind.real.is_some() && !(realtime && crate::live_nodes::is_port(plan))
+    };
     check_commands(lab, world, options)?;
     if world == World::Sim
         && let Some(plan) = lab.nodes.iter().find(real)
     {
-        if crate::real::is_port(plan) {
+        if crate::live_nodes::is_port(plan) {
             let node = plan.name.clone();
             return Err(LabError::OnlyPaced { node });
         }
@@ -284,80 +164,39 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
             return Err(LabError::Stopped(live::signal::Stopped));
         }
     }
-    let stage = Stage::new(lab, out, options.dry, era)?;
-    let mut gates = Gates::default();
-    let graph = stage.graph(
-        lab,
-        &options.folder,
-        seed,
-        world,
-        paced.then_some(&mut gates),
-    )?;
-    let taps = stage.taps(lab);
-    // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
-    let tests: usize = lab.tests();
-    let (measured, asked) = (stage.measured.clone(), options.stop);
-    let stop = move || tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop());
-    let (mut jobs, mut pace) = (Vec::new(), None);
-    let ran = match world {
-        World::Sim => {
-            let options = sim::Options {
-                seed,
-                until,
-                taps,
-                bits: stage.bit_taps(lab),
-                progress: options.progress,
-                threads: threads(lab, options, paced),
-                passed: stage.passed(),
-                ..sim::Options::default()
-            };
-            match paced {
-                true => in_real_time(graph, options, gates, &stop).map(|(outcome, kept)| {
-                    pace = Some(kept);
-                    outcome
-                }),
-                false => {
-                    let stop = Some(Box::new(stop) as Box<dyn Fn() -> bool + Send>);
-                    let options = sim::Options { stop, ..options };
-                    sim::run(graph, options).map_err(LabError::from)
-                }
-            }
-        }
-        World::Live => {
-            let plan = crate::real::prepare(lab, out, options)?;
-            let options = live::world::Options {
-                seed,
-                until,
-                taps,
-                stop: Some(Box::new(stop)),
-                real: plan.real,
-            };
-            let ran = live::world::run_with(graph, options, plan.staff);
-            ran.map_err(LabError::from).map(|ran| {
-                jobs = ran.jobs;
-                ran.outcome
-            })
-        }
-    };
-    let outcome = match ran {
-        Ok(outcome) => outcome,
-        Err(error) => return Err(stage.give_up(error)),
-    };
+    Ok(())
+}
+
+/// Ends what is written, draws, and tells what came of a run.
+fn conclude(
+    lab: &Lab,
+    world: World,
+    seed: u64,
+    (outcome, jobs): (Outcome, Vec<JobReport>),
+    stage: &Stage,
+    options: &Options,
+) -> Report {
+    let out = options.out.as_ref().unwrap_or(&options.folder);
     let mut written = stage.finish(outcome.ended);
     if !options.dry {
         for plan in &lab.plots {
             let path = out.join(&plan.file);
-            written.push(plot::draw(lab, plan, &stage.watches, &path).map(|()| path));
+            written.push(plot::draw(lab, plan, &stage.watches, &outcome, &path).map(|()| path));
         }
     }
-    let mut report = report(lab, world, seed, (outcome, jobs), stage, written);
-    report.pace = pace;
-    Ok(report)
+    let offsets = stage.offsets.as_ref().map(Watched::offsets);
+    if let (Some(file), Some(offsets), false) = (&lab.offsets.file, &offsets, options.dry) {
+        let path = out.join(file);
+        let figure = offsets.figure(lab, outcome.ended);
+        written.push(plot::write_figure(&figure, &path).map(|()| path));
+    }
+    let report = report(lab, world, seed, (outcome, jobs), stage, written);
+    Report { offsets, ..report }
 }
 
 /// On how many threads a lab runs in simulated time. What is kept to the clock, or ends by what its nodes find out, has one.
-fn threads(lab: &Lab, options: &Options, paced: bool) -> usize {
-    let one = paced || lab.tests() > 0;
+fn threads(lab: &Lab, options: &Options, realtime: bool) -> usize {
+    let one = realtime || lab.tests() > 0;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     match options.threads {
         _ if one => 1,
@@ -372,12 +211,12 @@ fn threads(lab: &Lab, options: &Options, paced: bool) -> usize {
 fn in_real_time(
     graph: Graph,
     options: sim::Options,
-    gates: Gates,
+    gates: PortNodes,
     stop: &dyn Fn() -> bool,
 ) -> Result<(Outcome, Pace), LabError> {
     let until = options.until;
     let mut sim = sim::Sim::new(graph, options)?;
-    let pace = paced::run(&mut sim, gates.open()?, until, stop)?;
+    let pace = realtime::run(&mut sim, gates.open()?, until, stop)?;
     Ok((sim.outcome(), pace))
 }
 
@@ -396,6 +235,11 @@ fn check_commands(lab: &Lab, world: World, options: &Options) -> Result<(), LabE
 }
 
 impl Lab {
+    /// The names of its nodes, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|plan| &plan.name[..])
+    }
+
     /// Programs that nodes of the lab run in any world, each with its node's name.
     pub fn commands(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let nodes = self.nodes.iter();
@@ -412,23 +256,24 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
     let captures = lab.captures.iter().map(|plan| &plan.file);
     let bits = lab.bits.iter().map(|plan| &plan.file);
     let plots = lab.plots.iter().map(|plan| &plan.file);
+    let plots = plots.chain(&lab.offsets.file);
     let mut outputs: Vec<PathBuf> = captures
         .chain(bits)
         .chain(plots)
         .map(PathBuf::from)
         .collect();
     if world == World::Live {
-        let real = lab.nodes.iter().flat_map(crate::real::outputs);
+        let real = lab.nodes.iter().flat_map(crate::live_nodes::outputs);
         outputs.extend(real);
     }
     let read = lab.nodes.iter().flat_map(|plan| &plan.planned.inputs);
     let read = read.map(|file| options.folder.join(file));
-    let keys = crate::real::keys::files(lab).into_iter();
+    let keys = crate::live_nodes::keys::files(lab).into_iter();
     let inputs: Vec<PathBuf> = read
         .chain(keys.map(|file| options.folder.join(file)))
         .collect();
     let out = options.out.as_ref().unwrap_or(&options.folder);
-    outside::check(out, &outputs, &inputs, options.allow_paths)
+    output_paths::check(out, &outputs, &inputs, options.allow_paths)
 }
 
 /// Sees to it that a run uses keys and certificates of the lab file's folder alone, if [`Options::allow_paths`] does not allow more:
@@ -438,7 +283,7 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
 /// The first file of which that does not hold.
 pub fn check_keys(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
     match world == World::Live && !options.allow_paths {
-        true => crate::real::keys::stay(lab, &options.folder),
+        true => crate::live_nodes::keys::stay(lab, &options.folder),
         false => Ok(()),
     }
 }
@@ -447,33 +292,39 @@ pub fn check_keys(lab: &Lab, world: World, options: &Options) -> Result<(), LabE
 struct Stage {
     /// By view.
     watches: Vec<Shared>,
-    keeps: Vec<Arc<Mutex<Keep>>>,
-    bits: Vec<Arc<Mutex<BitKeep>>>,
+    keeps: Vec<Arc<Mutex<CaptureFile>>>,
+    bits: Vec<Arc<Mutex<BlockCapture>>>,
     notes: Notes,
     measured: Measured,
+    /// Who asks hosts to ping others, if anybody does.
+    pings: Option<Pings>,
+    /// Who looks at the clocks, if any are kept.
+    offsets: Option<Watched>,
 }
 
 impl Stage {
-    fn new(lab: &Lab, out: &Path, dry: bool, era: Era) -> Result<Stage, LabError> {
+    fn new(lab: &Lab, out: &Path, dry: bool, time_base: TimeBase) -> Result<Stage, LabError> {
         let mut watches: Vec<Watch> = lab.views.iter().map(|_| Watch::default()).collect();
         for (watch, view) in watches.iter_mut().zip(&lab.views) {
-            if let Place::Node(node) = view.place {
+            if let Location::Node(node) = view.location {
                 watch.statistics = Statistics::new(lab.nodes[node].planned.stream);
             }
         }
         let (mut keeps, mut bits) = (Vec::new(), Vec::new());
         if !dry {
             for plan in &lab.bits {
-                let keep = BitKeep::create(lab, plan, out)?;
+                let keep = BlockCapture::create(lab, plan, out)?;
                 bits.push(Arc::new(Mutex::new(keep)));
             }
             for view in lab.plots.iter().flat_map(|plan| &plan.views) {
                 watches[*view].arrivals = Some(Arrivals::default());
+                watches[*view].bytes = Some(Timeline::sums());
+                watches[*view].queue = Some(Queue::default());
                 let statistics = std::mem::take(&mut watches[*view].statistics);
                 watches[*view].statistics = statistics.with_precision(FINE);
             }
             for plan in &lab.captures {
-                let keep = Arc::new(Mutex::new(Keep::create(lab, plan, out, era)?));
+                let keep = Arc::new(Mutex::new(CaptureFile::create(lab, plan, out, time_base)?));
                 for (interface, view) in plan.views.iter().enumerate() {
                     watches[*view].keeps.push((keep.clone(), interface));
                 }
@@ -485,8 +336,10 @@ impl Stage {
             watches: watches.into_iter().map(share).collect(),
             keeps,
             bits,
+            offsets: Watched::of(lab),
             notes: Notes::default(),
             measured: Measured::default(),
+            pings: None,
         })
     }
 
@@ -497,20 +350,23 @@ impl Stage {
         folder: &Path,
         seed: u64,
         world: World,
-        mut gates: Option<&mut Gates>,
+        mut gates: Option<&mut PortNodes>,
     ) -> Result<Graph, LabError> {
         let mut graph = Graph::default();
         for (index, plan) in lab.nodes.iter().enumerate() {
-            if let Some(gates) = gates.as_deref_mut().filter(|_| crate::real::is_port(plan)) {
-                let outside = crate::real::gate(lab, index, folder);
-                let outside = outside.map_err(|fault| LabError::Real { fault })?;
-                graph.add(plan.name.clone(), Box::new(gates.add(index, outside)));
+            if let Some(gates) = gates
+                .as_deref_mut()
+                .filter(|_| crate::live_nodes::is_port(plan))
+            {
+                let output_paths = crate::live_nodes::gate(lab, index, folder);
+                let output_paths = output_paths.map_err(|fault| LabError::Real { fault })?;
+                graph.add(plan.name.clone(), Box::new(gates.add(index, output_paths)));
                 continue;
             }
             let view = lab
                 .views
                 .iter()
-                .position(|view| view.place == Place::Node(index));
+                .position(|view| view.location == Location::Node(index));
             let recorder = view.filter(|_| plan.kind.records).map(|view| {
                 let recorder: Box<dyn nodes::capture::Recorder> =
                     Box::new(self.watches[view].clone());
@@ -523,6 +379,7 @@ impl Stage {
                 measured: self.measured.clone(),
                 live: world == World::Live,
                 alone: false,
+                questions: self.pings.as_ref().map(|pings| pings.of(index)),
                 // Nodes are numbered behind all links, so that no two share their luck.
                 seed: node::link::seed_of(seed, file::MOST + index, 0),
             });
@@ -533,18 +390,42 @@ impl Stage {
             graph.add(plan.name.clone(), node);
         }
         graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
+        graph.sublayers = offsets::sublayers(lab);
         Ok(graph)
     }
 
     fn taps(&self, lab: &Lab) -> Vec<Tap> {
         let views = lab.views.iter().zip(&self.watches);
         let taps = views.filter_map(|(view, watch)| {
-            let Place::Link(link, direction) = view.place else {
+            let Location::Link(link, direction) = view.location else {
                 return None;
             };
             let watch = watch.clone();
             let see = Box::new(move |now: Time, frame: &node::Frame| watch.see(now, frame));
             Some(Tap {
+                link,
+                direction,
+                see,
+            })
+        });
+        taps.collect()
+    }
+
+    /// Who looks at the queues of the links that are drawn.
+    fn queue_taps(&self, lab: &Lab) -> Vec<sim::QueueTap> {
+        let views = lab.views.iter().zip(&self.watches);
+        let taps = views.filter_map(|(view, watch)| {
+            let Location::Link(link, direction) = view.location else {
+                return None;
+            };
+            lock(&watch.0).queue.as_ref()?;
+            let watch = watch.clone();
+            let see = Box::new(move |now: Time, waiting: u32, departed: Time| {
+                if let Some(queue) = &mut lock(&watch.0).queue {
+                    queue.see(now, waiting, departed);
+                }
+            });
+            Some(sim::QueueTap {
                 link,
                 direction,
                 see,
@@ -567,7 +448,9 @@ impl Stage {
 
     fn bit_taps(&self, lab: &Lab) -> Vec<sim::BitTap> {
         let keeps = self.bits.iter().zip(&lab.bits);
-        keeps.map(|(keep, plan)| BitKeep::tap(keep, plan)).collect()
+        keeps
+            .map(|(keep, plan)| BlockCapture::tap(keep, plan))
+            .collect()
     }
 
     /// Ends all capture files, even if one fails.
@@ -609,9 +492,10 @@ fn report(
     world: World,
     seed: u64,
     (outcome, jobs): (Outcome, Vec<JobReport>),
-    stage: Stage,
+    stage: &Stage,
     written: Vec<Result<PathBuf, LabError>>,
 ) -> Report {
+    let ends = lab.ends();
     let rows = lab
         .views
         .iter()
@@ -619,6 +503,7 @@ fn report(
         .map(|(view, watch)| Row {
             at: view.label.clone(),
             statistics: lock(&watch.0).statistics.clone(),
+            is_end: ends.contains(&view.location),
         });
     let (mut files, mut failures, mut empty) = (Vec::new(), Vec::new(), Vec::new());
     for file in written {
@@ -636,6 +521,8 @@ fn report(
         world,
         seed,
         rows: rows.collect(),
+        sent: lab.sent(&outcome, &ends),
+        gaps: lab.measures || lab.generators().next().is_some(),
         links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
         busy: lab
             .links
@@ -645,6 +532,7 @@ fn report(
             .collect(),
         outcome,
         pace: None,
+        offsets: None,
         jobs,
         flops: stage.measured.all(),
         notes: lab
@@ -662,11 +550,61 @@ fn report(
 }
 
 impl Lab {
+    /// How many links each node has.
+    fn degrees(&self) -> Vec<usize> {
+        let mut degrees = vec![0; self.nodes.len()];
+        for end in self.links.iter().flat_map(|plan| &plan.link.ends) {
+            degrees[end.node.0] += 1;
+        }
+        degrees
+    }
+
+    /// Where frames end: the views at nodes with one link, one for each node.
+    fn ends(&self) -> Vec<Location> {
+        let degrees = self.degrees();
+        let mut nodes = std::collections::BTreeSet::new();
+        let views = self.views.iter().map(|view| view.location);
+        let ends = views.filter(|location| {
+            let node = match *location {
+                Location::Node(node) => node,
+                Location::Link(link, direction) => {
+                    self.links[link].link.ends[1 - direction.index()].node.0
+                }
+            };
+            degrees[node] == 1 && nodes.insert(node)
+        });
+        ends.collect()
+    }
+
+    /// Nodes that send probes at exact times.
+    fn generators(&self) -> impl Iterator<Item = usize> + '_ {
+        let nodes = self.nodes.iter().enumerate();
+        nodes
+            .filter(|(_, plan)| plan.kind.name == "generator")
+            .map(|(index, _)| index)
+    }
+
+    /// What all generators sent, if every place where frames end is looked at.
+    fn sent(&self, outcome: &Outcome, ends: &[Location]) -> Option<u64> {
+        let all = self.degrees().into_iter().filter(|degree| *degree == 1);
+        if all.count() != ends.len() {
+            return None;
+        }
+        let sent = self.generators().map(|node| {
+            let counters = outcome.nodes[node].counters.iter();
+            let packets = counters.filter(|(name, _)| name == "packets");
+            packets.map(|(_, count)| count).sum::<u64>()
+        });
+        Some(sent.sum())
+    }
+
     /// The rate of the link at a view, if there is one.
     pub(crate) fn rate_at(&self, view: usize) -> Option<Rate> {
-        match self.views[view].place {
-            Place::Link(link, direction) => self.links[link].link.channels[direction.index()].rate,
-            Place::Node(_) => None,
+        match self.views[view].location {
+            Location::Link(link, direction) => {
+                self.links[link].link.channels[direction.index()].rate
+            }
+            Location::Node(_) => None,
         }
     }
 }
@@ -712,33 +650,22 @@ impl Registry {
     /// # Errors
     /// When it cannot be read, or is wrong.
     pub fn read(&self, path: &Path, world: World) -> Result<Lab, ReadError> {
+        self.read_with(path, world, &[])
+    }
+
+    /// The same, with other values for some keys, each by the way to it: `link.0.rate`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is wrong.
+    pub fn read_with(
+        &self,
+        path: &Path,
+        world: World,
+        settings: &[(&str, &str)],
+    ) -> Result<Lab, ReadError> {
         let text = text_of(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let lab = self.parse_for(&text, Some(folder), world);
+        let lab = self.parse_with(&text, Some(folder), world, settings);
         lab.map_err(|faults| ReadError::Wrong(faults.of_file(path.display().to_string())))
     }
-}
-
-/// Why a lab file could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}", .path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It is not UTF-8.
-    #[error("{}: byte {at} is not UTF-8 text; a lab file is TOML", .path.display())]
-    NotText {
-        /// Which.
-        path: PathBuf,
-        /// The first byte that is wrong.
-        at: usize,
-    },
-    /// It has faults.
-    #[error("{0}")]
-    Wrong(crate::Faults),
 }

@@ -24,6 +24,14 @@ pub fn time(ps: f64) -> String {
     format!("{text} {unit}")
 }
 
+/// A share as people write it.
+pub fn percent(share: f64) -> String {
+    match 100.0 * share {
+        little if little < 0.05 && little > 0.0 => "under 0.1 %".into(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
 /// A number with its thousands apart.
 pub fn number(n: u64) -> String {
     let digits = n.to_string();

@@ -8,11 +8,11 @@ mod controller;
 mod graphml;
 mod shapes;
 
-use crate::each::substitute;
+use crate::expand::substitute;
 use crate::fault::{Fault, did_you_mean};
 use crate::fields::Fields;
 use crate::tree::{Entry, Value, What};
-use nodes::distribution::Random;
+use node::random::Random;
 use shapes::{Shape, Tier};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -102,7 +102,11 @@ pub(crate) fn read(
             let shape = file.map(|file| match folder {
                 // What serves for any file.
                 None => Ok(shapes::single(2)),
-                Some(folder) => graphml::read(&folder.join(file), hosts, most),
+                Some(folder) => {
+                    let path = folder.join(file);
+                    let read = graphml::read(&path, hosts, most);
+                    read.map_err(|error| format!("{}: {error}", path.display()))
+                }
             });
             match shape {
                 Some(Err(message)) => {

@@ -4,11 +4,16 @@
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore};
 use crate::file::{Reader, end_of};
-use crate::plan::{BitsPlan, CapturePlan, Lab, LinkPlan, Place, PlotPlan, View};
-use crate::tree::Value;
+use crate::kind::at_key;
+use crate::plan::{
+    BitsPlan, CapturePlan, Lab, LinkPlan, Location, OffsetsPlan, PlotKind, PlotPlan, View,
+};
+use crate::tree::{Entry, Value, What};
 use node::outcome::Direction;
-use node::{End, Level};
+use node::{End, Level, Time};
+use nodes::dtp;
 use serde::Deserialize;
+use std::ops::Range;
 
 /// The endings of capture files that can be written.
 const CAPTURES: &[&str] = &["pcapng", "pcap"];
@@ -54,7 +59,7 @@ impl Reader<'_> {
     pub(crate) fn views(&mut self, lab: &mut Lab, fields: &mut Fields<'_>) -> Vec<usize> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "lowercase")]
-        enum Ways {
+        enum Seen {
             #[default]
             In,
             Out,
@@ -62,16 +67,16 @@ impl Reader<'_> {
         }
         let at = fields.required::<OneOrMore<String>>("at", "\"a.0\"", &mut self.faults);
         let span = fields.value("at").map_or(0..0, |value| value.span.clone());
-        let ways = fields
+        let seen = fields
             .optional("direction", &mut self.faults)
-            .unwrap_or(Ways::In);
+            .unwrap_or(Seen::In);
         let mut views = Vec::new();
         for name in at.map(OneOrMore::into_vec).unwrap_or_default() {
             if let Some(&node) = self.names.get(&name) {
                 if lab.nodes[node].kind.records {
-                    views.push(self.view(lab, name, Place::Node(node)));
+                    views.push(self.view(lab, name, Location::Node(node)));
                 } else {
-                    let message = format!("`{name}` is a node, and has to be looked at by a port");
+                    let message = format!("`{name}` is a node: name one of its ports");
                     let fault = Fault::new(span.clone(), message);
                     self.faults.push(fault.help(format!("write `{name}.0`")));
                 }
@@ -89,14 +94,14 @@ impl Reader<'_> {
                     self.faults.push(fault);
                 }
                 Ok((link, arriving, leaving)) => {
-                    if matches!(ways, Ways::In | Ways::Both) {
-                        views.push(self.view(lab, name.clone(), Place::Link(link, arriving)));
+                    if matches!(seen, Seen::In | Seen::Both) {
+                        views.push(self.view(lab, name.clone(), Location::Link(link, arriving)));
                     }
-                    if matches!(ways, Ways::Out | Ways::Both) {
+                    if matches!(seen, Seen::Out | Seen::Both) {
                         views.push(self.view(
                             lab,
                             format!("{name} out"),
-                            Place::Link(link, leaving),
+                            Location::Link(link, leaving),
                         ));
                     }
                 }
@@ -130,13 +135,13 @@ impl Reader<'_> {
         let fault = |message| Fault::new(value.span.clone(), message);
         let [view] = views else {
             if !views.is_empty() {
-                let fault = fault("a bit stream is that of one place, in one direction");
+                let fault = fault("a bit stream is of one port, in one direction");
                 self.faults.push(fault.help("write a [[capture]] for each"));
             }
             return;
         };
-        match lab.views[*view].place {
-            Place::Link(link, direction)
+        match lab.views[*view].location {
+            Location::Link(link, direction)
                 if lab.links[link].link.channels[direction.index()].level != Level::Frame =>
             {
                 lab.bits.push(BitsPlan {
@@ -158,9 +163,22 @@ impl Reader<'_> {
         let views = self.views(lab, &mut fields);
         let file: Option<String> = fields.required("file", "\"out/a.png\"", &mut self.faults);
         let title = fields.optional("title", &mut self.faults);
-        let kind = fields
-            .optional("kind", &mut self.faults)
-            .unwrap_or_default();
+        // One or several, each of which is told by its name if it is not known.
+        let is_list = matches!(
+            fields.value("kind").map(|value| &value.what),
+            Some(What::List(_))
+        );
+        let kinds: Option<Vec<PlotKind>> = match is_list {
+            true => fields.optional("kind", &mut self.faults),
+            false => fields
+                .optional("kind", &mut self.faults)
+                .map(|kind| vec![kind]),
+        };
+        let usual = kinds.is_none();
+        let kinds = kinds.unwrap_or(PlotKind::USUAL.to_vec());
+        if kinds.contains(&PlotKind::Cwnd) {
+            keep_windows(lab, &views);
+        }
         if let (Some(file), Some(value)) = (file, fields.value("file")) {
             self.file_name(&file, value, &["png", "svg"]);
             let title = title.unwrap_or_else(|| lab.name.clone());
@@ -168,16 +186,54 @@ impl Reader<'_> {
                 file,
                 title,
                 views,
-                kind,
+                kinds,
+                usual,
             });
         }
         fields.finish(&mut self.faults);
     }
 
+    /// What a node's table `dtp` says.
+    pub(crate) fn dtp(&mut self, value: &Value) -> Option<(dtp::Config, Range<usize>)> {
+        let read = value.read::<dtp::Config>().and_then(|config| {
+            let checked = config.check().map_err(|error| at_key(value, error));
+            checked.map(|()| (config, value.span.clone()))
+        });
+        read.map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    /// How clocks are compared.
+    pub(crate) fn offsets(&mut self, lab: &mut Lab, section: &Value) {
+        let usual = OffsetsPlan::default();
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let every: Option<Time> = fields.optional("every", &mut self.faults);
+        let from = fields.optional("from", &mut self.faults);
+        let file: Option<String> = fields.optional("file", &mut self.faults);
+        let published = fields.optional("published", &mut self.faults);
+        if let (Some(Time::ZERO), Some(value)) = (every, fields.value("every")) {
+            let message = "from one look at the clocks to the next some time passes";
+            self.faults.push(Fault::new(value.span.clone(), message));
+        }
+        if let (Some(file), Some(value)) = (&file, fields.value("file")) {
+            self.file_name(file, value, &["png", "svg"]);
+        }
+        fields.finish(&mut self.faults);
+        if lab.nodes.iter().all(|plan| plan.dtp.is_none()) {
+            let fault = Fault::new(section.span.clone(), "no node has a clock to be compared");
+            self.faults.push(fault.help("give nodes `dtp = {}`"));
+        }
+        lab.offsets = OffsetsPlan {
+            every: every.unwrap_or(usual.every),
+            from: from.unwrap_or(usual.from),
+            file,
+            published,
+        };
+    }
+
     /// The index of a view, which is made if it is not there yet.
-    pub(crate) fn view(&mut self, lab: &mut Lab, label: String, place: Place) -> usize {
-        *self.places.entry(place).or_insert_with(|| {
-            lab.views.push(View { label, place });
+    pub(crate) fn view(&mut self, lab: &mut Lab, label: String, location: Location) -> usize {
+        *self.places.entry(location).or_insert_with(|| {
+            lab.views.push(View { label, location });
             lab.views.len() - 1
         })
     }
@@ -205,8 +261,32 @@ impl Reader<'_> {
         for (link, _) in others.iter().enumerate().filter(|(_, other)| **other) {
             for direction in Direction::BOTH {
                 let label = lab.links[link].names[1 - direction.index()].clone();
-                self.view(lab, label, Place::Link(link, direction));
+                self.view(lab, label, Location::Link(link, direction));
             }
+        }
+    }
+}
+
+/// Has the hosts at some places keep their congestion windows.
+fn keep_windows(lab: &mut Lab, views: &[usize]) {
+    for view in views {
+        let Location::Link(link, direction) = lab.views[*view].location else {
+            continue;
+        };
+        let end = lab.links[link].link.ends[1 - direction.index()];
+        let node = &mut lab.nodes[end.node.0];
+        let span = node.span.clone();
+        if let (true, What::Table(entries)) = (node.kind.name == "host", &mut node.config.what)
+            && !entries.iter().any(|entry| entry.key == "windows")
+        {
+            entries.push(Entry {
+                key: "windows".into(),
+                key_span: span.clone(),
+                value: Value {
+                    span,
+                    what: What::Flag(true),
+                },
+            });
         }
     }
 }

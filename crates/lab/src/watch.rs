@@ -1,11 +1,13 @@
 //! What is seen at one place: statistics, times for a plot, and what goes into a capture file.
 
-use crate::keep::Keep;
+use crate::capture_file::CaptureFile;
+use crate::lock::lock;
+use crate::timeline::{Queue, Timeline};
+use measure::probe;
+use measure::statistics::Statistics;
 use node::{Frame, Port, Time};
 use nodes::capture::Recorder;
-use nodes::meter::Statistics;
-use nodes::probe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Arrivals that are kept for a plot; of more, every second, fourth, ... is.
 const MOST: usize = 1 << 17;
@@ -66,8 +68,12 @@ pub(crate) struct Watch {
     pub statistics: Statistics,
     /// If the place is in a plot.
     pub arrivals: Option<Arrivals>,
+    /// Bytes on the wire over time, if the place is in a plot.
+    pub bytes: Option<Timeline>,
+    /// What waits for the link, likewise.
+    pub queue: Option<Queue>,
     /// The capture files that the place is in, and as which of their interfaces.
-    pub keeps: Vec<(Arc<Mutex<Keep>>, usize)>,
+    pub keeps: Vec<(Arc<Mutex<CaptureFile>>, usize)>,
 }
 
 impl Watch {
@@ -76,6 +82,9 @@ impl Watch {
         self.statistics.observe(frame.arrived(), frame);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.add(frame.arrived().as_ps(), frame);
+        }
+        if let Some(bytes) = &mut self.bytes {
+            bytes.add(frame.arrived(), (frame.len() + node::link::FCS) as u64);
         }
         for (keep, interface) in &self.keeps {
             lock(keep).frame(now, *interface, frame);
@@ -97,11 +106,6 @@ impl Recorder for Shared {
     fn record(&mut self, now: Time, _port: Port, frame: &Frame) {
         self.see(now, frame);
     }
-}
-
-/// Locks; what a thread that panicked left behind is still a count of frames.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -195,14 +195,17 @@ fn a_program_that_ends_or_writes_nonsense_is_counted() {
 fn keys_that_cannot_be_are_refused_with_the_reason() {
     for (keys, said) in [
         ("kind = 'command'", "command"),
-        ("kind = 'command'\ncommand = ' '", "a line for the shell"),
+        (
+            "kind = 'command'\ncommand = ' '",
+            "a command line for the shell",
+        ),
         (
             "kind = 'command'\ncommand = 'cat'\nfail = 'open'",
-            "key of the other kind",
+            "unknown key `fail`",
         ),
         (
             "kind = 'callback'\ncommand = 'cat'\nback = 'cat'",
-            "key of the other kind",
+            "unknown key `back`",
         ),
         (
             "kind = 'command'\ncommand = 'cat'\nio = 'tty'",
@@ -219,7 +222,7 @@ fn keys_that_cannot_be_are_refused_with_the_reason() {
         ),
         (
             "kind = 'command'\ncommand = 'cat'\nwake = '0 s'",
-            "more than no time",
+            "a time above zero",
         ),
         (
             "kind = 'command'\ncommand = 'cat'\ntick = '1 s'",

@@ -4,11 +4,9 @@
 //! and namespaces, bytes and order are those of simulated time. Steps that depend on each other are
 //! far apart, so that a busy machine does not change their order.
 
-mod traces;
-
+use crate::traces::{Case, Trace, run, times_of};
 use lab::World;
 use std::os::unix::fs::MetadataExt;
-use traces::{Case, Trace, run, times_of};
 
 const MS: u64 = 1_000_000_000;
 /// A frame of 64 bytes at 10 Gb/s, received whole, and the preamble before it is sent on.

@@ -2,11 +2,12 @@
 //! Needs root, and says what it skips where a peer is missing.
 
 use lab::{Command, LabError, Options, Report, World};
-use live::channel::Tls;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
+use live::port::channel::Tls;
 use live::port::{self, Options as PortOptions};
 use node::Time;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Runs a lab live; `None` where this user may not.
 fn live(text: &str, options: &Options) -> Option<Report> {
@@ -46,7 +47,7 @@ fn pinged(switch: &str, controller: &str) -> Option<Report> {
     let text = format!(
         "[topology]\nkind = 'single'\nhost = {{ kind = 'process' }}\nlink = {{ delay = '1 ms' }}\n\
          [topology.switch]\nkind = '{switch}'\n[topology.controller]\n{controller}\n\
-         [node.h1]\nrun = 'for i in $(seq 40); do ping -n -c 1 -W 1 h2 >/dev/null && break; sleep 0.1; done; ping -n -c 3 -i 0.1 h2'\n"
+         [node.h1]\nrun = 'for i in $(seq 600); do ping -n -c 1 -W 1 h2 >/dev/null && break; sleep 0.1; done; ping -n -c 3 -i 0.1 -W 20 h2'\n"
     );
     let report = live(&text, &Options::default())?;
     let job = report.jobs.iter().find(|job| job.name == "h1").unwrap();
@@ -276,7 +277,17 @@ fn our_switch_has_a_controller_on_os_ken_by_tls() {
         ..openflow::switch::Config::default()
     };
     let switch = Box::new(openflow::switch::Switch::new(config).unwrap());
-    // It tries again until os-ken listens.
+    // Python takes its time until os-ken listens; from then on it takes little.
+    let listens = || {
+        let sockets = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
+        sockets.contains(":19FD 00000000:0000 0A ")
+    };
+    for _ in 0..600 {
+        if space.enter(listens).unwrap() {
+            break;
+        }
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
     let end = Some(Time::from_secs(8));
     let ran = live::world::on_ports("s1", switch, ports.unwrap(), end).unwrap();
     let _ = controller.kill();
@@ -290,16 +301,24 @@ fn our_switch_has_a_controller_on_os_ken_by_tls() {
 
 /// Hosts at a switch of ours, whose controller is Open vSwitch's at the other end of TLS, and whose own socket for TLS
 /// ovs-ofctl asks. Its keys are the switch's, but the authority's is this.
-fn by_tls(authority: &str) -> String {
+///
+/// Each tries as often until it has what it asks for.
+fn by_tls(authority: &str, tries: u32) -> String {
     let own = "-p $KEYS/controller.key -c $KEYS/controller.pem";
+    let until =
+        |command: &str| format!("for i in $(seq {tries}); do {command} && break; sleep 0.2; done");
+    let ask = until(&format!(
+        "ovs-ofctl -O OpenFlow13 {own} -C $KEYS/ca.pem dump-ports-desc ssl:127.0.0.1:6654"
+    ));
+    let ping = until("ping -n -c 1 -W 1 10.0.0.2 >/dev/null");
     format!(
         "[node.s1]\nkind = 'openflow-switch'\nports = 2\nlisteners = 1\nprotocols = ['1.3']\nprivate_key = 'switch.key'\n\
          certificate = 'switch.pem'\nca_cert = '{authority}'\n\
          [node.h2]\nkind = 'process'\naddress = '10.0.0.2/24'\nrun = [\n\
          {{ command = 'ovs-testcontroller {own} -C $KEYS/ca.pem pssl:6653', listens = 6653 }},\n\
-         'sleep 1; ovs-ofctl -O OpenFlow13 {own} -C $KEYS/ca.pem dump-ports-desc ssl:127.0.0.1:6654']\n\
+         '{ask}']\n\
          [node.h1]\nkind = 'process'\naddress = '10.0.0.1/24'\n\
-         run = 'for i in $(seq 30); do ping -n -c 1 -W 1 10.0.0.2 >/dev/null && break; sleep 0.1; done; ping -n -c 3 -i 0.1 -W 1 10.0.0.2'\n\
+         run = '{ping}; ping -n -c 3 -i 0.1 -W 1 10.0.0.2'\n\
          [[link]]\nends = ['h1.0', 's1.0']\n[[link]]\nends = ['h2.0', 's1.1']\n\
          [[link]]\nends = ['s1.2', 'port:ssl:127.0.0.1:6653@h2']\n\
          [[link]]\nends = ['s1.3', 'port:pssl:6654@h2']\n"
@@ -315,11 +334,11 @@ fn keys_of_a_lab_file_let_switch_and_controller_speak_tls_and_a_wrong_authority_
         return println!("skipped: no ovs-testcontroller (Debian: openvswitch-testcontroller)");
     }
     std::fs::copy(other.file("ca.pem"), keys.file("other.pem")).unwrap();
-    let run = |authority: &str, seconds| {
-        let text = by_tls(authority).replace("$KEYS", &keys.0.display().to_string());
+    let run = |authority: &str, tries| {
+        let text = by_tls(authority, tries).replace("$KEYS", &keys.0.display().to_string());
         let options = Options {
             folder: keys.0.clone(),
-            duration: Some(Time::from_secs(seconds)),
+            duration: Some(Time::from_secs(90)),
             ..Options::default()
         };
         live(&text, &options)
@@ -328,7 +347,7 @@ fn keys_of_a_lab_file_let_switch_and_controller_speak_tls_and_a_wrong_authority_
         let jobs = report.jobs.iter().filter(|job| job.name.starts_with(node));
         jobs.map(|job| &job.output[..]).collect::<String>()
     };
-    let Some(report) = run("ca.pem", 10) else {
+    let Some(report) = run("ca.pem", 300) else {
         return;
     };
     let (ping, ports) = (said(&report, "h1"), said(&report, "h2"));
@@ -355,10 +374,12 @@ fn our_controller_and_switch_speak_tls_with_the_keys_of_a_lab_file() {
     let Some(keys) = Keys::named("own") else {
         return;
     };
-    let text = "[lab]\nduration = '2 s'\n
+    // It lasts until the switch has a connection with the controller, and a little longer.
+    let text = "[lab]\nduration = '90 s'\n
         [node.s1]\nkind = 'openflow-switch'\nports = 1\nprivate_key = 'switch.key'\ncertificate = 'switch.pem'\nca_cert = 'ca.pem'
         [node.c0]\nkind = 'controller'\nprivate_key = 'controller.key'\ncertificate = 'controller.pem'\nca_cert = 'ca.pem'
         [node.x]\nkind = 'process'\naddress = '10.0.0.1/24'
+        run = 'for i in $(seq 600); do grep -qE \":19FD [0-9A-F]+:[0-9A-F]+ 01 \" /proc/self/net/tcp && break; sleep 0.1; done; sleep 2'
         [[link]]\nends = ['x.0', 's1.0']
         [[link]]\nends = ['c0.0', 'port:pssl:6653@x']
         [[link]]\nends = ['s1.1', 'port:ssl:127.0.0.1:6653@x']";
@@ -392,12 +413,12 @@ fn our_controller_and_switch_speak_tls_with_the_keys_of_a_lab_file() {
         (
             "private_key = 'switch.key'\n",
             "",
-            "`s1` speaks TLS, and has no `private_key`",
+            "`s1` uses TLS, but has no `private_key`",
         ),
         (
             "'port:ssl:127.0.0.1:6653@x'",
             "'port:tcp:127.0.0.1:6653@x'",
-            "`s1` has files for TLS, and no channel by it",
+            "`s1` has files for TLS, but none of its channels uses TLS",
         ),
         ("'switch.key'", "7", "a string"),
     ] {

@@ -3,9 +3,9 @@
 
 use lab::{Options, World};
 use live::file::{Next, Source};
+use node::random::Random;
 use node::{Rate, Time};
 use nodes::covert::detect::{Gaps, Watch, compare};
-use nodes::distribution::Random;
 use std::path::Path;
 
 const RUNS: u64 = 8;

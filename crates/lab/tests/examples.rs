@@ -81,7 +81,7 @@ fn every_example_gives_what_it_promises() {
         for line in sums.filter(|line| !line.starts_with("wrote ")) {
             let words: Vec<&str> = line.split(' ').collect();
             let [sum, length, file] = words[..] else {
-                panic!("{name}: `{line}` is no line of cksum");
+                panic!("{name}: `{line}` is not a line of cksum");
             };
             let bytes = std::fs::read(out.join(file)).unwrap();
             assert_eq!(length.parse(), Ok(bytes.len()), "{name}: {file}");

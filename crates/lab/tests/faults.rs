@@ -79,7 +79,7 @@ fn a_node_refuses_what_it_cannot_be() {
     let text = PAIR.replace("kind = 'generator'", "kind = 'generator'\ngap = '5 parsec'");
     assert_eq!(
         faults(&text),
-        ["3:7 unknown or missing unit: ps, ns, us, ms, s, min are known / -"]
+        ["3:7 unknown or missing unit: ps, ns, us, ms, s, min, h are known / -"]
     );
     let text = PAIR.replace("kind = 'generator'", "kind = 'generator'\ncuont = 5");
     assert_eq!(
@@ -98,10 +98,10 @@ fn impairments_out_of_their_range_are_refused() {
         [
             "7:8 a probability is from 0 (never) to 1 (always) / -",
             "8:13 a bit error ratio is at least 0 and below 1, such as 1e-9 / -",
-            "9:11 frames are held up for no time at all, so none is overtaken / say for how long: \
+            "9:11 frames are held up for no time, so none is overtaken / say for how long: \
              `reorder_by = \"10 us\"`",
             "10:9 a queue of 0 holds no frame; give it room for at least one / -",
-            "11:18 invalid type: integer `5`, expected a string / -",
+            "11:18 invalid type: integer `5`, expected a time with its unit, such as \"10 ms\" / -",
         ]
     );
 }
@@ -114,7 +114,7 @@ fn views_must_be_at_ports_that_are_linked_and_files_must_tell_their_format() {
     assert_eq!(
         faults(&text),
         [
-            "8:6 `a` is a node, and has to be looked at by a port / write `a.0`",
+            "8:6 `a` is a node: name one of its ports / write `a.0`",
             "9:8 the ending of \"x.txt\" tells no format / use .pcapng, .pcap, .phy",
             "11:6 no link ends at `b.1` / look at a port that a [[link]] names",
             "12:8 the ending of \"x.gif\" tells no format / use .png, .svg",
@@ -208,8 +208,8 @@ fn a_node_of_no_kind_is_one_fault_and_what_refers_to_it_is_none() {
     assert_eq!(
         faults(&format!("{text}{views}[[measure]]\nat = 'b'\n")),
         [
-            "3:7 the node `b` does not say what it is / add `kind = \"switch\"`, or another kind",
-            "11:6 `b` is a node, and has to be looked at by a port / write `b.0`",
+            "3:7 the node `b` has no `kind` / add `kind = \"switch\"`, or another kind",
+            "11:6 `b` is a node: name one of its ports / write `b.0`",
         ]
     );
 }

@@ -189,5 +189,90 @@ fn only_one_place_of_a_link_at_the_level_of_blocks_has_a_bit_stream() {
     let frame = with("[[capture]]\nat = 'b.0'");
     assert_eq!(frame, "only a link at the level of blocks has a bit stream");
     let two = with("level = 'block'\n[[capture]]\nat = ['a.0', 'b.0']");
-    assert_eq!(two, "a bit stream is that of one place, in one direction");
+    assert_eq!(two, "a bit stream is of one port, in one direction");
+}
+
+/// Two nodes with DTP, and what the link says.
+fn clocks(first: &str, link: &str, rest: &str) -> Result<lab::Lab, lab::Faults> {
+    lab::parse(&format!(
+        "\
+[lab]
+duration = '5 ms'
+[node.a]
+kind = 'sink'
+{first}
+[node.b]
+kind = 'sink'
+oscillator = -100
+dtp = {{ alpha = 3 }}
+[[link]]
+ends = ['a.0', 'b.0']
+delay = '280 ns'
+{link}
+{rest}
+"
+    ))
+}
+
+#[test]
+fn clocks_of_nodes_with_dtp_are_compared_in_the_report() {
+    let lab = clocks(
+        "oscillator = 100\ndtp = {}",
+        "level = 'block'",
+        "[offsets]\nevery = '300 ns'",
+    );
+    let report = lab::run(&lab.unwrap(), World::Sim, &dry()).unwrap();
+    let offsets = report.offsets.as_ref().unwrap();
+    let [pair] = &offsets.pairs[..] else {
+        panic!("one pair of nodes");
+    };
+    assert_eq!((pair.hops, pair.looks()), (Some(1), 16_333));
+    assert!((1..=5).contains(&pair.greatest()), "{:?}", pair.offsets);
+    assert!(pair.range().unwrap()[0] >= -1, "a is the fast one");
+    assert!(report.to_string().contains("\na to b "));
+    let json = report.json();
+    assert!(
+        json.lines()
+            .any(|line| line.contains("\"type\":\"offset\""))
+    );
+    assert!(json.contains("\"dtp_beacons_heard\""));
+}
+
+#[test]
+fn without_dtp_there_is_nothing_to_compare() {
+    let text = "[lab]\nduration = '1 ms'\n[node.a]\nkind = 'sink'\n[node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'b.0']\nlevel = 'block'\n";
+    let report = lab::run(&lab::parse(text).unwrap(), World::Sim, &dry()).unwrap();
+    assert!(report.offsets.is_none() && !report.to_string().contains("clocks of"));
+    let faults = lab::parse(&format!("{text}[offsets]\n")).unwrap_err();
+    assert!(faults.to_string().contains("no node has a clock"));
+}
+
+#[test]
+fn what_dtp_cannot_do_is_refused_with_a_way_out() {
+    for (first, link, said) in [
+        ("dtp = {}", "", "on links at the level of blocks"),
+        ("dtp = { alpha = 9 }", "level = 'block'", "0 to 8 ticks"),
+        (
+            "dtp = { beacon = 1 }",
+            "level = 'block'",
+            "2 to 1000000 ticks",
+        ),
+        ("dtp = { beta = 1 }", "level = 'block'", "beta"),
+        ("oscillator = 101", "level = 'block'", "at most 100 ppm"),
+        (
+            "oscillator = { within = 101 }",
+            "level = 'block'",
+            "0 to 100 ppm",
+        ),
+        (
+            "oscillator = 5",
+            "level = 'block'\nclocks = [7, 0]",
+            "another clock",
+        ),
+        ("", "fifo = 0.5", "only a link at the level of blocks"),
+        ("", "level = 'block'\nfifo = 2", "0 to 1"),
+    ] {
+        let faults = clocks(first, link, "").unwrap_err().to_string();
+        assert!(faults.contains(said), "{first} {link}: {faults}");
+    }
 }

@@ -174,11 +174,16 @@ fn a_stopped_run_reports_what_it_has() {
 #[test]
 fn each_kind_of_plot_shows_what_it_says() {
     let out = scratch("kinds");
-    let plots: String = ["arrivals", "cdf", "histogram", "delay"]
-        .map(|kind| {
-            format!("[[plot]]\nat = ['d.0', 'b.0']\nkind = '{kind}'\nfile = '{kind}.svg'\n")
-        })
-        .concat();
+    let plots: String = [
+        "arrivals",
+        "cdf",
+        "histogram",
+        "delay",
+        "throughput",
+        "queue",
+    ]
+    .map(|kind| format!("[[plot]]\nat = ['d.0', 'b.0']\nkind = '{kind}'\nfile = '{kind}.svg'\n"))
+    .concat();
     let text = format!(
         "[node.a]\nkind = 'generator'\ncount = 500\ngap = '10 us'\n[node.d]\nkind = 'delay'\ndelay = '1 ms'\n\
          [node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'd.0']\n\
@@ -186,13 +191,11 @@ fn each_kind_of_plot_shows_what_it_says() {
     );
     let report = run(&text, &out);
     for (kind, texts) in [
-        (
-            "arrivals",
-            ["arrival of its first bit", "inter-packet delay"],
-        ),
+        ("arrivals", ["time [ms]", "inter-packet delay"]),
         ("cdf", ["share of frames", "inter-packet delay"]),
         ("histogram", ["frames", "inter-packet delay"]),
         ("delay", ["share of frames", "delay [ms]"]),
+        ("throughput", ["throughput [Mb/s]", "time [ms]"]),
     ] {
         let svg = std::fs::read_to_string(out.join(format!("{kind}.svg"))).unwrap();
         for text in texts.into_iter().chain(["d.0", "b.0"]) {
@@ -214,6 +217,50 @@ fn each_kind_of_plot_shows_what_it_says() {
         table.contains("1.035 ms") && table.contains("p99.9"),
         "{table}"
     );
+}
+
+#[test]
+fn a_transfer_shows_its_throughput_the_queue_before_it_and_its_congestion_window() {
+    let out = scratch("transfer");
+    let text = |plots: &str| {
+        format!(
+            "[lab]\nduration = '500 ms'\n[node.a]\nkind = 'host'\naddress = '10.0.0.1/24'\n\
+             [[node.a.program]]\nrun = 'bulk'\nto = '10.0.0.2'\n\
+             [node.b]\nkind = 'host'\naddress = '10.0.0.2/24'\n[[node.b.program]]\nrun = 'sink'\n\
+             [[link]]\nends = ['a.0', 'b.0']\nrate = '20 Mb/s'\ndelay = '5 ms'\nqueue = '50 packets'\n{plots}"
+        )
+    };
+    let all = "[[plot]]\nat = ['a.0', 'b.0']\nfile = 'all.svg'\n\
+               [[plot]]\nat = 'b.0'\nkind = ['queue', 'throughput']\nfile = 'two.svg'\n";
+    let report = run(&text(all), &out);
+    assert_eq!(report.empty, Vec::<String>::new());
+    let svg = std::fs::read_to_string(out.join("all.svg")).unwrap();
+    let axes = [
+        "throughput [Mb/s]",
+        "queue of the link [packets]",
+        "congestion window [kB]",
+        "a to 10.0.0.2:5001",
+    ];
+    for text in axes {
+        assert!(svg.contains(text), "{text}");
+    }
+    // No probe tells of a delay, and nobody asked for it by its name.
+    assert!(!svg.contains("delay ["), "{svg}");
+    let flow = report.outcome.nodes[0].flows.first().unwrap();
+    let most = flow.windows.iter().map(|(_, bytes)| *bytes).max().unwrap();
+    let last = flow.windows.last().unwrap().1;
+    assert!(most > 50 * 1_460 && last < most, "{:?}", flow.windows);
+    let svg = std::fs::read_to_string(out.join("two.svg")).unwrap();
+    assert!(!svg.contains("congestion window"), "{svg}");
+    // Who asks for what is not there is told.
+    let wanted = "[[plot]]\nat = 'b.0'\nkind = 'delay'\nfile = 'delay.svg'\n";
+    let report = run(&text(wanted), &out);
+    assert!(
+        report.empty[0].contains("no frame there tells when it left"),
+        "{:?}",
+        report.empty
+    );
+    assert!(!out.join("delay.svg").exists());
 }
 
 #[test]

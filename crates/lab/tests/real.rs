@@ -3,6 +3,7 @@
 use lab::{Command, LabError, Options, World};
 use live::netns::Namespace;
 use node::Time;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn fault(text: &str) -> String {
     lab::parse(text).expect_err("the file is wrong").to_string()
@@ -34,10 +35,10 @@ fn faults_of_real_nodes_are_told_at_their_place() {
             "[node.a]\nkind = 'process'\n{keys}\n[[link]]\nends = ['a.0', 'port:lo']\n"
         ))
     };
-    assert!(of("address = '10.0.0.1/40'").contains("is no address"));
+    assert!(of("address = '10.0.0.1/40'").contains("is not an address"));
     assert!(of("adress = '10.0.0.1/24'").contains("address"));
-    assert!(of("routes = ['10.0.0.0/8']").contains("is no route"));
-    assert!(of("run = ''").contains("no command"));
+    assert!(of("routes = ['10.0.0.0/8']").contains("is not a route"));
+    assert!(of("run = ''").contains("the command is empty"));
     assert!(of("run = [{ command = 'true', after = 'b' }]").contains("no command `b`"));
     let circle = "run = [{ command = 'true', after = 'a.1' }, { command = 'true', after = 'a.0' }]";
     assert!(of(circle).contains("circle"));
@@ -48,7 +49,7 @@ fn faults_of_real_nodes_are_told_at_their_place() {
         ))
     };
     assert!(switch("fail_mode = 'maybe'").contains("standalone"));
-    assert!(switch("controller = 'c0'").contains("no controller of this lab"));
+    assert!(switch("controller = 'c0'").contains("not a controller of this lab"));
     assert!(switch("dpid = 'xyz'").contains("hexadecimal"));
     let port = "[node.a]\nkind = 'process'\n[[link]]\nends = ['a.0', 'port:nosuch:kind']\n";
     assert!(fault(port).contains("no kind of port"));
@@ -154,7 +155,7 @@ fn faults_of_worlds_are_told_at_their_place() {
     assert!(fault(&of).contains("what the node is in the world `live`"));
 }
 
-/// On a plain link nothing of ours is between a node and something real.
+/// On a plain link nothing of ours is between a node and something real. The lab lasts until all three requests have come.
 const PLAIN: &str = "
 [node.a]
 kind = 'host'
@@ -167,7 +168,7 @@ interval = '10 ms'
 [node.b]
 kind = 'process'
 address = '10.0.0.2/24'
-run = 'sleep 0.3'
+run = '''for i in $(seq 600); do awk '/^Icmp:/ && $10 + 0 >= 3 { exit 1 }' /proc/self/net/snmp || break; sleep 0.05; done; sleep 0.3'''
 [[link]]
 ends = ['a.0', 'b.0']
 rate = 'unlimited'
@@ -188,11 +189,12 @@ fn a_node_meets_a_real_host_on_a_plain_link_and_both_ways_are_counted() {
 
 #[test]
 fn a_link_that_is_down_lets_nothing_through_from_something_real_either() {
+    let waits = PLAIN
+        .lines()
+        .find(|line| line.starts_with("run = '''"))
+        .unwrap();
     let down = PLAIN
-        .replace(
-            "run = 'sleep 0.3'",
-            "run = 'ping -c 3 -i 0.05 -W 0.1 10.0.0.1'",
-        )
+        .replace(waits, "run = 'ping -c 3 -i 0.05 -W 0.1 10.0.0.1'")
         .replace("'unlimited'", "'unlimited'\ndown = [['0 s', '10 s']]");
     let Some(report) = live(&down, Options::default()) else {
         return;
@@ -249,9 +251,12 @@ fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() 
     let error = lab::run(&lab, World::Sim, &Options::default()).unwrap_err();
     assert!(error.to_string().contains("--realtime"), "{error}");
 
+    // The lab lasts as long as its programs need on a machine that does much else, and no longer.
+    static DONE: AtomicBool = AtomicBool::new(false);
     let options = Options {
         realtime: true,
-        duration: Some(Time::from_secs(9)),
+        duration: Some(Time::from_secs(90)),
+        stop: Some(|| DONE.load(Relaxed)),
         ..Options::default()
     };
     let said = |space: &Namespace, words: &str| {
@@ -260,21 +265,22 @@ fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() 
     };
     let (report, ping, page, moved) = std::thread::scope(|scope| {
         let run = scope.spawn(|| lab::run(&lab, World::Sim, &options).unwrap());
-        let up = "for i in $(seq 100); do ip -o -4 address show dev wire0 2>/dev/null | grep -q inet && break; sleep 0.05; done; ";
+        let up = "for i in $(seq 1200); do ip -o -4 address show dev wire0 2>/dev/null | grep -q inet && break; sleep 0.05; done; ";
         let ping = said(&near, &format!("{up} ping -n -c 4 -i 0.2 10.9.0.2"));
-        let page = "curl -s -m 4 -o /dev/null -w '%{size_download}' http://10.9.0.2/50000";
+        let page = "curl -s -m 30 -o /dev/null -w '%{size_download}' http://10.9.0.2/50000";
         let page = said(&near, page);
-        let server = scope.spawn(|| said(&far, "timeout 5 iperf3 -s -1"));
-        let client =
-            "for i in $(seq 20); do iperf3 -c 10.9.0.3 -n 200K -J && break; sleep 0.1; done";
+        let server = scope.spawn(|| said(&far, "timeout 30 iperf3 -s -1"));
+        // The server may not listen yet.
+        let client = "timeout 30 sh -c 'until out=$(iperf3 -c 10.9.0.3 -n 200K -J); do sleep 0.1; done; echo \"$out\"'";
         let moved = said(&near, client);
         let far = server.join().unwrap();
         let own = ["-P 2 -J", "-R -J"].map(|how| {
             said(
                 &near,
-                &format!("timeout 4 iperf3 -c 10.9.0.2 -n 200K {how}"),
+                &format!("timeout 30 iperf3 -c 10.9.0.2 -n 200K {how}"),
             )
         });
+        DONE.store(true, Relaxed);
         (run.join().unwrap(), ping, page, (moved, far, own))
     });
     assert!(ping.contains("4 received"), "{ping}\n{report}");
@@ -339,8 +345,8 @@ fn what_a_tap_cannot_be_is_told_at_its_place() {
         ))
     };
     assert!(of("").contains("name the interface"), "{}", of(""));
-    assert!(of("name = 't0'\naddress = '10.0.0.0.1'").contains("is no address"));
-    assert!(of("name = 't0'\nnamespace = '../x'").contains("is no name of a namespace"));
+    assert!(of("name = 't0'\naddress = '10.0.0.0.1'").contains("is not an address"));
+    assert!(of("name = 't0'\nnamespace = '../x'").contains("is not the name of a namespace"));
     assert!(of("name = 't0'\nadress = '10.0.0.1'").contains("address"));
     let text = TAPS
         .replace("'NEAR'", "'not there at all'")

@@ -142,7 +142,7 @@ fn what_is_wrong_is_told() {
         ),
         (
             "[topology]\nkind = 'single'\n[[node.h1.program]]\nto = 'h2'",
-            "does not say what it is",
+            "has no `run`",
         ),
         (
             "[topology]\nkind = 'single'\n[[node.h1.program]]\nrun = 'ping'",

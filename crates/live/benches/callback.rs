@@ -6,7 +6,7 @@
     reason = "a benchmark times what it runs, and prints"
 )]
 
-use live::callback::{Callback, Config, Io};
+use live::world::callback::{Callback, Config, Io};
 use node::{Frame, Node, Out, Port, Ticket, Time};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};

@@ -11,7 +11,7 @@ mod bed;
 use bed::{pause, processor};
 use live::port::{self, Options};
 use node::Time;
-use openflow::cbench::{Cbench, Config, Fairness, Mode, Summary, Told};
+use openflow::cbench::{Cbench, Config, Fairness, Mode, Progress, Summary};
 use openflow::controller::learning::{self, Learning};
 use openflow::controller::{Controller, Options as Speaks};
 use openflow::version::Version;
@@ -75,7 +75,7 @@ fn ask(at: &str, version: &str, mode: &str, ms: &str) {
     let node = Cbench::new(
         config,
         Box::new(move |one| {
-            let last = matches!(one, Told::Finished | Told::Failed(_));
+            let last = matches!(one, Progress::Finished | Progress::Failed(_));
             let _ = tell.send(one);
             if last {
                 live::signal::request_stop();
@@ -88,14 +88,14 @@ fn ask(at: &str, version: &str, mode: &str, ms: &str) {
     let (mut rates, mut shares) = (Vec::new(), vec![0; switches]);
     for one in told {
         match one {
-            Told::Round(round) if !round.warmup => {
+            Progress::Round(round) if !round.warmup => {
                 let answers: u64 = round.answers.iter().sum();
                 rates.push(answers as f64 / round.length.as_secs_f64());
                 for (share, answers) in shares.iter_mut().zip(&round.answers) {
                     *share += answers;
                 }
             }
-            Told::Failed(why) => return println!("failed {why}"),
+            Progress::Failed(why) => return println!("failed {why}"),
             _ => {}
         }
     }

@@ -4,8 +4,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
-use live::facts::Feed;
 use live::netns::{Namespace, VethEnd, veth};
+use live::statistics::Feed;
 use node::{Port, Time};
 use std::hint::black_box;
 use std::time::Instant;

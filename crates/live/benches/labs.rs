@@ -5,8 +5,8 @@
 //! the start of its interpreter. `benches/peers/mininet-measure.sh` says what it needs. Needs root.
 
 use live::clock::{epoch_ns, now_ns};
-use live::crew::{Job, Staff};
-use live::world::{self, Interface, Options, Real, Relay, Stack};
+use live::world::process::{Job, Programs};
+use live::world::{self, Interface, Options, Real, Slot, Stack};
 use node::{Channel, Graph, NodeId, Rate, Time};
 use nodes::switch::{self, Switch};
 use std::collections::BTreeMap;
@@ -33,9 +33,7 @@ impl Lab {
             mtu: 1500,
             addresses: vec![(Ipv4Addr::new(10, 0, 0, number).into(), 24)],
         };
-        let id = self
-            .graph
-            .add(format!("h{number}"), Box::new(Relay::new(1)));
+        let id = self.graph.add(format!("h{number}"), Box::new(Slot::new(1)));
         let stack = Stack {
             interfaces: vec![interface],
             ..Stack::default()
@@ -86,14 +84,14 @@ impl Lab {
             service,
             at: (!service).then_some(Time::ZERO),
             ready: match service {
-                true => live::crew::Ready::Listens(5201),
-                false => live::crew::Ready::Started,
+                true => live::world::process::Ready::Listens(5201),
+                false => live::world::process::Ready::Started,
             },
             ..Job::default()
         });
-        let staff = Staff {
+        let staff = Programs {
             jobs: jobs.collect(),
-            ..Staff::default()
+            ..Programs::default()
         };
         let options = Options {
             real: self.real,

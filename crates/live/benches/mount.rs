@@ -4,10 +4,10 @@
 //! 6.1). GB/s of the bytes that the shell's tool sees; best of several runs.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
-use live::mount::{Mount, Settings};
 use live::port::{
     Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit, TxCounters,
 };
+use live::world::mount::{Mount, Settings};
 use packet::{Packet, Stamp, Tick, line, record};
 use std::fs::File;
 use std::io::Write;

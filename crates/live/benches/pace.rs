@@ -8,8 +8,9 @@
 
 use live::clock::now_ns;
 use live::netns::{Namespace, VethEnd, veth};
-use live::pace::{Floor, PaceReport, Pacer, Priority, hurry};
+use live::port::pace::{Floor, PaceReport, Pacer};
 use live::port::{self, Options, Port, Transmit};
+use live::scheduling::{Priority, real_time};
 use node::outcome::{Spread, TimingError};
 use node::{Channel, Frame, Graph, Histogram, Node, Out, Properties, Time};
 use packet::capture::PcapWriter;
@@ -101,7 +102,7 @@ fn machine(seconds: f64) {
     for core in 0..cores.min(4) {
         // Each thread that hurries gets the next core.
         let name = format!("bare loop, real-time, {core}. core from the last");
-        on_a_thread(&name, &|| spin(Some(hurry())));
+        on_a_thread(&name, &|| spin(Some(real_time())));
     }
     let sleep = || {
         let mut late = Histogram::default();
@@ -114,7 +115,7 @@ fn machine(seconds: f64) {
     };
     on_a_thread("wake-up from sleep, ordinary thread", &sleep);
     on_a_thread("wake-up from sleep, real-time", &|| {
-        let _priority = hurry();
+        let _priority = real_time();
         sleep()
     });
 }

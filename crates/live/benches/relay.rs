@@ -10,8 +10,8 @@
 mod bed;
 
 use bed::{pause, processor};
-use live::hook::trial::{INTERFACES, Rate, Rewrite, Trial, WARM};
-use live::hook::{Config, Relay, lead};
+use live::world::hook::trial::{INTERFACES, Rate, Rewrite, Trial, WARM};
+use live::world::hook::{Config, Runner, lead};
 use node::Node;
 use relay::through::Through;
 use std::path::PathBuf;
@@ -136,7 +136,7 @@ impl Bench {
             ..Config::default()
         };
         let ours = |node: Box<dyn Node>| {
-            let start = || Relay::start(&config, vec![node]).expect("a relay");
+            let start = || Runner::start(&config, vec![node]).expect("a relay");
             let relay = self.trial.router().enter(start).expect("a namespace");
             let rate = measure();
             let counts = relay.wait(Some(Duration::ZERO)).counts;

@@ -11,7 +11,7 @@ mod bed;
 use bed::{Bed, counter, open, pause, rate};
 use live::clock::now_ns;
 use live::netns::Namespace;
-use live::pace::Pacer;
+use live::port::pace::Pacer;
 use live::port::{Options, Port, Received};
 use node::{Frame, Node, Out, Properties};
 use packet::capture::PcapWriter;
@@ -475,7 +475,7 @@ impl Bed {
         show("wire, raw", report.timing.raw);
         show("wire, without pauses", report.timing.trimmed);
         let mut port = open(&self.a, "a", &options(false)).expect("a port");
-        let mut errors = live::pace::ErrorMeter::default();
+        let mut errors = live::port::pace::ErrorMeter::default();
         let start = now_ns() + 5_000_000;
         for n in 0..count {
             let at = start + n * gap;

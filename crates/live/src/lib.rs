@@ -4,29 +4,28 @@
 //! that all ports of a machine share (FORMATS section 3); what they are worth stands in
 //! [`PortInfo`](port::PortInfo).
 //!
+//! | storey | what is in it |
+//! |---|---|
+//! | [`world`] | graphs over veth pairs, nodes on ports and at hooks of the kernel, programs in namespaces, ports as files |
+//! | [`port`] | what a port is, its kinds, opening one, departures at a time |
+//! | `kernel` | what talks to the kernel: the modules below, and netlink, netfilter queues, real-time priority |
+//!
+//! A storey names only those below it; `.ci/circles` proves it. The modules of the lowest stand at the top of the crate:
+//!
 //! | module | what is in it |
 //! |---|---|
-//! | [`port`] | what a port is, how it is named, and opening one |
-//! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
-//! | [`output`] | files that are written: whole under their name, or not at all |
-//! | [`hook`] | nodes at the hooks of the kernel's own path |
-//! | [`interface`] | what the kernel tells about an interface |
-//! | [`raw`] | ports over AF_PACKET: the default for an interface |
-//! | [`facts`] | what the kernel tells nodes of interfaces and queues |
-//! | [`netns`] | network namespaces and veth pairs |
-//! | [`pace`] | scheduled departures, and what they were worth |
-//! | [`calibrate`] | what a pair of ports is worth, measured and kept |
-//! | [`crew`] | programs in namespaces |
-//! | [`callback`] | programs in any language as nodes |
-//! | [`world`] | graphs over veth pairs, and nodes on ports |
-//! | [`mount`] | ports as files |
-//! | [`xdp`] | ports over AF_XDP, on request |
-//! | [`tap`], [`udp`], [`stream`] | other ports: TAP, datagrams, files and pipes |
-//! | [`channel`] | ports for control channels: TCP, TLS and Unix sockets |
-//! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`bpf`] | filter expressions, compiled by libpcap |
-//! | [`thread`] | starting threads |
+//! | [`clock`] | the counter, and the wall-clock time of its zero |
+//! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
+//! | [`interface`] | what the kernel tells about an interface |
+//! | [`netlink`] | the messages of rtnetlink, nf_tables and netfilter queues |
+//! | [`netns`] | network namespaces and veth pairs |
+//! | [`nfqueue`] | queues of netfilter: packets that the kernel holds until they are answered |
+//! | [`output`] | files that are written: whole under their name, or not at all |
+//! | [`scheduling`] | real-time priority and cores |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
+//! | [`statistics`] | interface statistics, queues, routes and neighbours, for nodes |
+//! | [`thread`] | starting threads |
 //!
 //! ```no_run
 //! use live::port::{self, Options, PortError};
@@ -39,27 +38,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod bpf;
-pub mod calibrate;
-pub mod callback;
-pub mod channel;
-pub mod clock;
-pub mod crew;
-pub mod facts;
-pub mod file;
-pub mod hook;
-pub mod interface;
-pub mod mount;
-pub mod netns;
-pub mod output;
-pub mod pace;
+mod kernel;
 pub mod port;
-pub mod raw;
-pub mod signal;
-pub mod stream;
-pub mod tap;
-pub mod thread;
-pub mod udp;
-mod wait;
 pub mod world;
-pub mod xdp;
+
+pub use kernel::{
+    bpf, clock, file, interface, netlink, netns, nfqueue, output, scheduling, signal, statistics,
+    thread,
+};

@@ -3,20 +3,33 @@
 //! Both halves are separate, so that a reader and a writer may sit in different threads.
 
 mod backlog;
+pub mod calibrate;
+pub mod calibration;
+pub mod channel;
 pub(crate) mod dummy;
 mod error;
 mod link;
+mod nfqueue;
+mod open;
+pub mod pace;
+pub mod raw;
 mod spec;
+pub mod stream;
+pub mod tap;
+pub mod udp;
+pub mod xdp;
 
 pub(crate) use backlog::Backlog;
-pub use error::PortError;
-pub(crate) use error::grant;
+pub use error::{PortError, TlsError};
 pub use link::Link;
 pub(crate) use link::LinkWatch;
-pub use spec::{Copying, PortSpec, SpecError};
+pub use open::open;
+pub(crate) use open::open_plain;
+pub use spec::{ChannelSpec, Copying, Endpoint, PortSpec, SpecError};
 
-use crate::{calibrate, channel, hook, raw, stream, tap, udp, xdp};
-use packet::Tick;
+use crate::kernel::clock;
+use crate::kernel::interface::Interface;
+use packet::{LONGEST_ON_WIRE, Tick};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -72,11 +85,47 @@ pub struct PortInfo {
     pub link: bool,
     /// Whether the card offers stamps of its own for received frames, which are not used.
     pub hardware_stamps: bool,
-    /// The wall-clock time of the stamps' zero, ns since 1970: [`clock::epoch_ns`](crate::clock::epoch_ns),
+    /// The wall-clock time of the stamps' zero, ns since 1970: [`clock::epoch_ns`],
     /// but for a capture from before the boot.
     pub epoch_ns: u64,
     /// Whether frames come as often as somebody asks, and not by themselves.
     pub on_demand: bool,
+}
+
+impl PortInfo {
+    /// What is known of a port of software: there is a link, and no interface.
+    pub(crate) fn of(name: String, method: &'static str, options: &Options) -> PortInfo {
+        PortInfo {
+            name,
+            tick: options.tick,
+            stamps: Stamps::Software,
+            mac: None,
+            mtu: LONGEST_ON_WIRE as u32 - 14,
+            method,
+            driver: String::new(),
+            link: true,
+            hardware_stamps: false,
+            epoch_ns: clock::epoch_ns(),
+            on_demand: false,
+        }
+    }
+
+    /// What is known of a port on an interface, which has its name behind a prefix.
+    pub(crate) fn of_interface(
+        prefix: &str,
+        interface: &Interface,
+        method: &'static str,
+        options: &Options,
+    ) -> PortInfo {
+        PortInfo {
+            mac: interface.mac,
+            mtu: interface.mtu,
+            driver: interface.driver.clone(),
+            link: interface.link,
+            hardware_stamps: interface.hardware_stamps,
+            ..PortInfo::of(format!("{prefix}{}", interface.name), method, options)
+        }
+    }
 }
 
 /// How to open a port.
@@ -91,7 +140,7 @@ pub struct Options {
     pub promiscuous: bool,
     /// Bytes that the kernel may keep for this port while nobody reads. Default 32 MiB.
     pub buffer: usize,
-    /// How frames are sent by an interface. Default: as [`calibrate`](mod@crate::calibrate) has found best, else
+    /// How frames are sent by an interface. Default: as [`calibrate`](mod@crate::port::calibrate) has found best, else
     /// by [`Method::Send`].
     pub method: Option<Method>,
     /// Key and certificates, for `ssl:` and `pssl:`. Default none, with which these do not open.
@@ -328,37 +377,4 @@ pub struct Port {
     pub rx: Box<dyn Receive>,
     /// Where frames go.
     pub tx: Box<dyn Transmit>,
-}
-
-/// Opens the port, with what [`calibrate`] has found about it before.
-///
-/// # Errors
-/// What is missing, and how to mend it.
-pub fn open(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
-    let Some(found) = calibrate::found(spec) else {
-        return open_plain(spec, options);
-    };
-    let options = Options {
-        method: options.method.or(found.method),
-        ..options.clone()
-    };
-    let mut port = open_plain(spec, &options)?;
-    port.tx = calibrate::known(port.tx, found.lead_ns);
-    Ok(port)
-}
-
-/// Opens the port without regard to what was found about it before.
-pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, PortError> {
-    match spec {
-        PortSpec::Interface(name) => raw::open(name, options),
-        PortSpec::Tap(name) => tap::open(name, options),
-        PortSpec::Udp { host, port, listen } => udp::open(host, *port, *listen, options),
-        PortSpec::Capture(path) => stream::open_capture(path, options),
-        PortSpec::Path(path) => stream::open_path(path, options),
-        PortSpec::Standard => stream::open_path("-".as_ref(), options),
-        PortSpec::Xdp(name, copying) => xdp::open(name, *copying, options),
-        PortSpec::Queue(number) => hook::port::open(*number, options),
-        PortSpec::Channel(spec) => channel::open(spec, options),
-        PortSpec::Dummy(len) => Ok(dummy::open(*len, options)),
-    }
 }

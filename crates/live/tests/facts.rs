@@ -1,9 +1,9 @@
 //! What the kernel tells nodes of interfaces and queues, beside what `tc` and `ip` say in the same namespace. Without the rights to make
 //! one, or without these programs, each test says that it was skipped.
 
-use live::facts::{FactsError, Feed};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::{self, Options};
+use live::statistics::{Feed, StatisticsError};
 use live::world;
 use node::event::{Event, Interface, Neighbour, Queue, Route, What};
 use node::{Frame, Node, Out, Port, Properties, Rate, Time};
@@ -12,9 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, UdpSocket};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 /// Two namespaces and a pair between them: `v0` at 10.0.0.1, `v1` at 10.0.0.2.
 struct Bed {
@@ -103,7 +100,7 @@ fn read(feed: &mut Feed, ms: u64) -> Told {
     let result = feed.read(now, &mut |Event { at, port, what }| {
         assert_eq!((port, at), (Port(1), now));
         match what {
-            What::Link(_) => panic!("the world tells of links"),
+            What::Link(_) | What::Departed(_) => panic!("the world tells of these"),
             What::Interface(interface) => told.interface = interface,
             What::Queue(queue) => {
                 let other = told.queues.insert(queue.class, queue);
@@ -390,7 +387,9 @@ fn an_interface_that_goes_is_said_once_and_taken_again_when_it_is_back() {
     let opened = bed
         .near
         .enter(|| Feed::open(&[(Port(0), "lo"), (Port(1), "nowhere")]));
-    assert!(matches!(opened.unwrap(), Err(FactsError::NotThere { name }) if name == "nowhere"));
+    assert!(
+        matches!(opened.unwrap(), Err(StatisticsError::NotThere { name }) if name == "nowhere")
+    );
     let opened = bed
         .near
         .enter(|| Feed::open(&[(Port(0), "lo"), (Port(1), "v0")]));

@@ -10,8 +10,8 @@ use hosts::program::{Config as Program, Congestion, bulk, dns, http, sink};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::{self, Options};
 use live::world;
+use measure::distribution::Distribution;
 use node::Time;
-use nodes::distribution::Distribution;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Stdio;
@@ -174,12 +174,12 @@ fn curl_and_dig_get_what_they_ask_for() {
         ]);
         let curl = curl.output();
         let mut dig = kernel.command("dig");
-        dig.args(["+short", "+time=2", "@10.9.0.2", "www.EXAMPLE"]);
+        dig.args(["+short", "+time=20", "@10.9.0.2", "www.EXAMPLE"]);
         let dig = dig.stderr(Stdio::null()).output();
         let refused = kernel.enter(|| {
             let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
             socket
-                .set_read_timeout(Some(Duration::from_secs(2)))
+                .set_read_timeout(Some(Duration::from_secs(20)))
                 .unwrap();
             socket.connect("10.9.0.2:9").unwrap();
             socket.send(b"is anybody there?").unwrap();

@@ -60,14 +60,14 @@ fn a_kernel_resolves_and_pings_a_host_node_and_gets_its_datagrams_back() {
 
     let ping = |address| {
         let mut ping = kernel.command("ping");
-        ping.args(["-c", "3", "-i", "0.2", "-W", "1", "-s", "1400", address]);
+        ping.args(["-c", "3", "-i", "0.2", "-W", "20", "-s", "1400", address]);
         ping.stdout(Stdio::null()).status()
     };
     let pings = [ping("10.9.0.2"), ping("fd09::2")];
     let datagram = kernel.enter(|| {
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
         socket
-            .set_read_timeout(Some(Duration::from_secs(1)))
+            .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
         socket.send_to(b"there and back", "10.9.0.2:7").unwrap();
         let mut back = [0; 64];

@@ -5,9 +5,9 @@
     reason = "a test waits for other processes"
 )]
 
-use live::crew::{End, Job, JobReport, Ready, Staff};
 use live::netns::NetnsError;
-use live::world::{self, Interface, Options, Ran, Real, Relay, Stack, WorldError};
+use live::world::process::{End, Job, JobReport, Programs, Ready};
+use live::world::{self, Interface, Options, Ran, Real, Slot, Stack, WorldError};
 use node::outcome::{Direction, Finish};
 use node::{Channel, Graph, QueueLimit, Rate, Tap, Time};
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ fn have(programs: &[&str]) -> bool {
 /// Two hosts, 10.0.0.1 and 10.0.0.2, and the link between them.
 fn hosts(channel: Channel) -> (Graph, BTreeMap<usize, Real>) {
     let mut graph = Graph::default();
-    let a = graph.add("a", Box::new(Relay::new(1)));
-    let b = graph.add("b", Box::new(Relay::new(1)));
+    let a = graph.add("a", Box::new(Slot::new(1)));
+    let b = graph.add("b", Box::new(Slot::new(1)));
     graph.connect((a, 0), (b, 0), channel);
     let stack = |last: u8| {
         Real::Stack(Stack {
@@ -61,10 +61,10 @@ fn job(member: usize, command: &str) -> Job {
 
 fn run(channel: Channel, jobs: Vec<Job>, options: Options) -> Option<Ran> {
     let (graph, real) = hosts(channel);
-    let staff = Staff {
+    let staff = Programs {
         jobs,
         hosts: "10.0.0.2 bob\n".into(),
-        ..Staff::default()
+        ..Programs::default()
     };
     let options = Options { real, ..options };
     match world::run_with(graph, options, staff) {
@@ -213,14 +213,14 @@ fn what_waits_begins_after_and_a_file_has_all_that_was_written() {
 #[test]
 fn a_service_that_does_not_get_ready_is_an_error_that_says_what_it_wrote() {
     let (graph, real) = hosts(Channel::default());
-    let staff = Staff {
+    let staff = Programs {
         jobs: vec![Job {
             service: true,
             ready: Ready::Listens(80),
             at: None,
             ..job(0, "echo no such file; exit 3")
         }],
-        ..Staff::default()
+        ..Programs::default()
     };
     let options = Options {
         real,

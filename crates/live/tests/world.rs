@@ -128,7 +128,7 @@ fn frames_go_round_in_order_and_never_earlier_than_the_bound() {
     let back = bench.back.lock().unwrap();
     assert!(back.iter().map(|(number, _)| *number).eq(0..200));
     // Two ways of 1 ms and the echo; each clock reading may be some 100 ns off.
-    let lead = Time::from_ns(2 * live::pace::MOST_LEAD_NS);
+    let lead = Time::from_ns(2 * live::port::pace::MOST_LEAD_NS);
     let least = delay + Time::from_us(1_998) - lead;
     assert!(back.iter().all(|(_, took)| *took >= least), "{back:?}");
     assert!(seen.lock().unwrap().iter().copied().eq(0..200));

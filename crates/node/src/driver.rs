@@ -1,8 +1,10 @@
 //! The rules of the contract, kept in one place for every world.
 
-use crate::outcome::{NodeOutcome, Statistics};
-use crate::{Departure, Event, Frame, Member, Node, Out, Port, Properties, Time};
+use crate::event::What;
+use crate::outcome::{NodeOutcome, Statistics, Table};
+use crate::{Departure, Event, Frame, Member, Node, Out, Port, Properties, StampId, Time};
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -68,6 +70,8 @@ pub struct Driver {
     refused: [u64; Refusal::ALL.len()],
     /// A lot of one.
     single: Vec<Frame>,
+    /// Departures that the node has asked for and is not told of yet, in the order of time.
+    stamps: VecDeque<(Time, Port, StampId)>,
 }
 
 impl Driver {
@@ -83,6 +87,7 @@ impl Driver {
             due: Time::ZERO,
             refused: [0; Refusal::ALL.len()],
             single: Vec::with_capacity(1),
+            stamps: VecDeque::new(),
         }
     }
 
@@ -129,17 +134,40 @@ impl Driver {
         }
     }
 
-    /// Wakes the node.
+    /// Wakes the node, and tells it of departures before.
     #[inline]
     pub fn wake(&mut self, now: Time) {
         self.told = self.told.max(now);
+        if !self.stamps.is_empty() {
+            self.tell_departures();
+        }
         self.node.wake(self.told, &mut self.out);
     }
 
-    /// When the node wants to be woken.
+    /// When the node is to be woken: when it wants to, or when it is to be told of a departure.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        self.node.next_wake()
+        let own = self.node.next_wake();
+        match self.stamps.front() {
+            Some(&(at, ..)) => Some(own.map_or(at, |own| own.min(at))),
+            None => own,
+        }
+    }
+
+    #[cold]
+    fn tell_departures(&mut self) {
+        let now = self.told;
+        while let Some((at, port, id)) = self.stamps.pop_front_if(|(at, ..)| *at <= now) {
+            let what = What::Departed(id);
+            let event = Event { at, port, what };
+            self.node.event(now, &event, &mut self.out);
+        }
+    }
+
+    /// A frame by which the node asked for it leaves by a port at a time; the node is told by the first
+    /// [`wake`](Driver::wake) from then on.
+    pub fn departs(&mut self, at: Time, port: Port, id: StampId) {
+        note(&mut self.stamps, (at, port, id));
     }
 
     /// Tells the node of an event.
@@ -162,10 +190,16 @@ impl Driver {
     }
 
     /// Hands on what the node has sent, in the order in which it did. What `send` refuses is counted.
-    pub fn hand_on(&mut self, mut send: impl FnMut(Departure) -> Result<(), Refusal>) {
+    ///
+    /// `send` tells when a frame leaves if that is known already; where it is not, the world says so
+    /// [later](Driver::departs) of frames that have a [stamp](Frame::stamp).
+    pub fn hand_on(&mut self, mut send: impl FnMut(Departure) -> Result<Option<Time>, Refusal>) {
         for departure in self.out.sends() {
-            if let Err(refusal) = send(departure) {
-                self.refused[refusal as usize] += 1;
+            let (port, id) = (departure.port, departure.frame.stamp());
+            match (send(departure), id) {
+                (Ok(Some(at)), Some(id)) => note(&mut self.stamps, (at, port, id)),
+                (Ok(_), _) => {}
+                (Err(refusal), _) => self.refused[refusal as usize] += 1,
             }
         }
     }
@@ -180,9 +214,18 @@ impl Driver {
         self.node.statistics()
     }
 
+    /// The node's tables.
+    pub fn tables(&self, now: Time) -> Vec<Table> {
+        self.node.tables(self.told.max(now))
+    }
+
     /// What the node has come to.
     pub fn outcome(&self) -> NodeOutcome {
-        let Statistics { counters, flows } = self.node.statistics();
+        let Statistics {
+            counters,
+            flows,
+            clock,
+        } = self.node.statistics();
         let own = self.out.drops().iter().copied();
         let refused = Refusal::ALL.iter().zip(self.refused);
         let refused = refused.map(|(&(_, reason), count)| (reason, count));
@@ -190,12 +233,19 @@ impl Driver {
         NodeOutcome {
             name: self.name.clone(),
             flows,
+            clock,
             counters,
             drops: drops
                 .map(|(reason, count)| (reason.into(), count))
                 .collect(),
         }
     }
+}
+
+#[cold]
+fn note(stamps: &mut VecDeque<(Time, Port, StampId)>, stamp: (Time, Port, StampId)) {
+    let place = stamps.partition_point(|(at, ..)| *at <= stamp.0);
+    stamps.insert(place, stamp);
 }
 
 /// No frame is lost without being counted.
@@ -209,7 +259,6 @@ fn give_up(frames: &mut Vec<Frame>, out: &mut Out) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::What;
     use std::sync::mpsc::{Sender, channel};
 
     /// Notes what it is told, and takes one frame of each lot.
@@ -240,6 +289,50 @@ mod tests {
             node: Box::new(Witness(sender)),
         };
         (Driver::new(member), told)
+    }
+
+    /// Sends a frame that asks for its stamp when it is woken, and notes the departures that it is told of.
+    struct Stamped(Sender<Event>);
+
+    impl Node for Stamped {
+        fn properties(&self) -> Properties {
+            Properties::of(1)
+        }
+
+        fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+            for mut frame in frames.drain(..) {
+                frame.ask_for_stamp(StampId(core::num::NonZeroU32::new(7).unwrap()));
+                let copy = out.copy(&frame);
+                out.send(Port(0), frame);
+                out.send(Port(0), copy);
+            }
+        }
+
+        fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+            self.0.send(*event).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_departure_is_told_at_its_time_and_not_before_and_that_of_no_other_frame() {
+        let (sender, told) = channel();
+        let mut driver = Driver::new(Member {
+            name: "stamped".into(),
+            node: Box::new(Stamped(sender)),
+        });
+        driver.frame(Time::from_us(1), Port(0), Frame::new(&[0; 60]));
+        // The second found no room: it never left.
+        let mut departures = [Some(Time::from_us(9)), None].into_iter();
+        driver.hand_on(|_| Ok(departures.next().unwrap()));
+        assert_eq!(driver.next_wake(), Some(Time::from_us(9)));
+        driver.wake(Time::from_us(8));
+        assert_eq!(told.try_iter().count(), 0);
+        driver.wake(Time::from_us(9));
+        let what = What::Departed(StampId(core::num::NonZeroU32::new(7).unwrap()));
+        let (at, port) = (Time::from_us(9), Port(0));
+        let events: Vec<Event> = told.try_iter().collect();
+        assert_eq!(events, [Event { at, port, what }]);
+        assert_eq!(driver.next_wake(), None);
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! interfaces and queues - says so by [`Properties::statistics_age`](crate::Properties::statistics_age). Before a call of
 //! [`frames`](crate::Node::frames) or [`wake`](crate::Node::wake), if the statistics that the node has are older than
 //! that, it is told of each port's interface and queue; of routes and neighbours at the beginning and when they change, in
-//! worlds that have any. Old ones may come late: [`Event::at`] says how old they are. They come the same from
+//! worlds that have any. Of frames whose departure a node asked for it is told when they have left. Old ones may come late: [`Event::at`] says how old they are. They come the same from
 //! every world: from the links' queues in simulated time, from the kernel by rtnetlink on live ports.
 
-use crate::{Port, Rate, Time};
+use crate::{Port, Rate, StampId, Time};
 use core::net::IpAddr;
 
 /// Something that has happened, or that a world knows, and when it was so.
@@ -35,6 +35,10 @@ pub enum What {
     Route(Route),
     /// A neighbour that the port leads to.
     Neighbour(Neighbour),
+    /// The first bit of a frame left by the port at [`Event::at`], of which the node had
+    /// [asked](crate::Frame::ask_for_stamp) that. Not told of a frame that never left, such as one that found its queue full. Exact
+    /// where the world is; on live ports it is when the frame was given to the system.
+    Departed(StampId),
 }
 
 /// An interface.

@@ -18,6 +18,10 @@ const KEPT_BYTES: usize = KEPT * 16 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub core::num::NonZeroU64);
 
+/// By which a node knows a frame whose departure it wants to be told of. Any number but zero, whose meaning is the node's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StampId(pub core::num::NonZeroU32);
+
 /// An Ethernet frame, destination address first, without preamble and FCS.
 ///
 /// Dereferences to its bytes. Headers go on and come off at the front without moving what is
@@ -29,6 +33,7 @@ pub struct Frame {
     arrived: Time,
     ticket: Option<Ticket>,
     changed: bool,
+    stamp: Option<StampId>,
 }
 
 impl Frame {
@@ -90,6 +95,24 @@ impl Frame {
         self.ticket.take()
     }
 
+    /// Asks the world to tell when the frame leaves, by [`What::Departed`](crate::event::What::Departed). A
+    /// [copy](crate::Out::copy) asks for the same.
+    pub fn ask_for_stamp(&mut self, id: StampId) {
+        self.stamp = Some(id);
+    }
+
+    /// By what its departure is asked for.
+    #[inline]
+    pub fn stamp(&self) -> Option<StampId> {
+        self.stamp
+    }
+
+    /// Takes that off: its next node has not asked.
+    #[inline]
+    pub fn take_stamp(&mut self) -> Option<StampId> {
+        self.stamp.take()
+    }
+
     /// Whether anybody may have written into the frame since it got its ticket.
     pub fn is_changed(&self) -> bool {
         self.changed
@@ -103,6 +126,7 @@ impl Frame {
         self.arrived = Time::ZERO;
         self.ticket = None;
         self.changed = false;
+        self.stamp = None;
     }
 
     /// Appends `bytes`.
@@ -167,6 +191,7 @@ impl Clone for Frame {
             arrived: self.arrived,
             ticket: None,
             changed: false,
+            stamp: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A network as data: nodes, and the links between their ports.
 
 use crate::link::Level;
-use crate::{Channel, Node, OscillatorError, Port, Properties, Rate};
+use crate::{Channel, Node, OscillatorError, Port, Properties, Rate, Sublayer};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -44,6 +44,8 @@ pub struct Graph {
     pub members: Vec<Member>,
     /// The links, in the order in which they were made.
     pub links: Vec<Link>,
+    /// What works below some of the nodes, on their links at the level of blocks; at most one for each node.
+    pub sublayers: Vec<(NodeId, Box<dyn Sublayer>)>,
 }
 
 /// What is wrong with a graph. Links are named by their index, nodes by name.
@@ -121,11 +123,6 @@ pub enum BlocksFault {
     /// A gap that cannot be coded: with less the terminate and the next start would share a block.
     #[error("a link at the level of blocks has a gap of at least 8 bytes")]
     Gap,
-    /// Times without a link.
-    #[error(
-        "a link at the level of blocks is never down; put it at the level of frames, or leave `down` out"
-    )]
-    Down,
     /// An oscillator.
     #[error("{0}")]
     Oscillator(OscillatorError),
@@ -146,9 +143,6 @@ impl Channel {
         };
         if self.rate != Some(Rate::TEN_GIGABIT) {
             return Err(BlocksFault::Rate);
-        }
-        if !self.down.is_empty() {
-            return Err(BlocksFault::Down);
         }
         if self.gap < LEAST_BLOCK_GAP {
             return Err(BlocksFault::Gap);

@@ -7,7 +7,10 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`time`] | [`Time`], an integer count of picoseconds; [`Rate`] and exact serialisation times |
+//! | [`time`] | [`Time`], an integer count of picoseconds |
+//! | [`rate`] | [`Rate`] and exact serialisation times |
+//! | [`size`] | [`Size`], a count of bytes |
+//! | [`quantity`] | how all three are read from texts |
 //! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
 //! | [`out`] | [`Out`]: what a node asks the world to do |
 //! | [`event`] | [`Event`]: what a world tells a node of its links, queues and interfaces |
@@ -16,7 +19,9 @@
 //! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
 //! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
+//! | [`random`] | [`random::Random`]: random numbers with a seed |
 //! | [`oscillator`] | [`Oscillator`], what a port's clock is like, as data |
+//! | [`sublayer`] | [`Sublayer`]: what works below a node's frames, in the idle blocks between them |
 //!
 //! ```
 //! use node::{Frame, Node, Out, Port, Properties, Time};
@@ -38,6 +43,7 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -52,18 +58,30 @@ pub mod link;
 pub mod oscillator;
 pub mod out;
 pub mod outcome;
+pub mod quantity;
+pub mod random;
+pub mod rate;
+pub mod size;
+pub mod sublayer;
+#[cfg(feature = "serde")]
+pub mod text;
 pub mod time;
 
 pub use driver::{Driver, Refusal};
 pub use event::Event;
-pub use frame::{Frame, Pool, Ticket};
+pub use frame::{Frame, Pool, StampId, Ticket};
 pub use graph::{End, Graph, GraphError, Link, Member, NodeId};
 pub use histogram::Histogram;
-pub use link::{Channel, Clocks, Flight, Level, Probability, QueueLimit, Transmitter};
+pub use link::{Channel, Clocks, Flight, Level, QueueLimit, Transmitter};
 pub use oscillator::{Oscillator, OscillatorError};
 pub use out::{Departure, Out, When};
 pub use outcome::{Direction, Flow, Outcome, Statistics, Tap};
-pub use time::{Rate, Time};
+pub use quantity::QuantityError;
+pub use random::Probability;
+pub use rate::Rate;
+pub use size::Size;
+pub use sublayer::Sublayer;
+pub use time::Time;
 
 use alloc::vec::Vec;
 
@@ -127,6 +145,13 @@ pub trait Node: Send {
     /// Drops are not among them: the world has those from [`Out::drops`].
     fn statistics(&self) -> Statistics {
         Statistics::default()
+    }
+
+    /// The tables by which the node treats packets, for people who look into it: the addresses that a switch has learned, flow
+    /// tables, those of a program. Most nodes have none.
+    fn tables(&self, now: Time) -> Vec<outcome::Table> {
+        let _ = now;
+        Vec::new()
     }
 }
 

@@ -5,15 +5,14 @@
 //! FCS) at 10 Gb/s leave every 84 byte times: 67.2 ns. The time of a departure or an arrival is that
 //! of the frame's first bit, behind the SFD (FORMATS section 3).
 
-mod luck;
 mod transmitter;
 mod waiting;
 
-pub use luck::Luck;
 pub use transmitter::Transmitter;
 pub use waiting::Waiting;
 
 use crate::event::{Counts, Interface, Queue};
+use crate::random::{Probability, split_mix};
 use crate::{Oscillator, Rate, Time};
 use alloc::vec::Vec;
 
@@ -25,21 +24,6 @@ pub const FCS: usize = 4;
 pub const GAP: usize = 12;
 /// The shortest frame on a wire, bytes without FCS.
 pub const SHORTEST: usize = 60;
-
-/// A probability as a fraction of 2^64, so that a decision is one integer comparison and the same
-/// everywhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Probability(u64);
-
-impl Probability {
-    /// From a number in 0..=1; `None` outside it. 1 means always.
-    pub fn new(p: f64) -> Option<Probability> {
-        // 2^64 as a float: the cast saturates, so 1.0 becomes u64::MAX, which `decide` takes as always.
-        (0.0..=1.0)
-            .contains(&p)
-            .then_some(Probability((p * 18_446_744_073_709_551_616.0) as u64))
-    }
-}
 
 /// How much may wait for a link, not counting the frame that is leaving. Beyond it: tail drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +51,26 @@ pub enum Level {
     Block(Clocks),
 }
 
-/// The clocks at the two ends of one direction of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The clocks at the two ends of one direction of a link, and where one passes to the other.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Clocks {
     /// That of the port that sends.
     pub sender: Oscillator,
     /// That of the port that receives.
     pub receiver: Oscillator,
+    /// How likely the receiver's synchronisation FIFO is to hold a message of a [`Sublayer`](crate::Sublayer) for a tick more.
+    /// Default 1/2.
+    pub fifo: Probability,
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks {
+            sender: Oscillator::default(),
+            receiver: Oscillator::default(),
+            fifo: Probability::HALF,
+        }
+    }
 }
 
 /// One direction of a link, as data.
@@ -262,15 +259,10 @@ pub struct Flight {
     pub duplicate: Option<Time>,
 }
 
-/// The seed of one direction of a link in a run: neighbours share no luck, and every world draws the
+/// The seed of one direction of a link in a run: neighbours have nothing in common, and every world draws the
 /// same. `direction` is 0 for the way from the link's end 0, 1 for the way back.
 pub fn seed_of(run: u64, link: usize, direction: usize) -> u64 {
-    // The finaliser of SplitMix64, over a walk by the golden ratio.
-    let place = 2 * link as u64 + direction as u64 + 1;
-    let mut x = run.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
+    split_mix(run, 2 * link as u64 + direction as u64)
 }
 
 #[cfg(test)]

@@ -75,10 +75,13 @@ impl Out {
         self.pool.take()
     }
 
-    /// A copy of `frame`, for another port; it keeps the time of arrival.
+    /// A copy of `frame`, for another port; it keeps the time of arrival, and the question when it leaves.
     pub fn copy(&mut self, frame: &Frame) -> Frame {
         let mut copy = self.pool.take_with(frame);
         copy.set_arrived(frame.arrived());
+        if let Some(id) = frame.stamp() {
+            copy.ask_for_stamp(id);
+        }
         copy
     }
 

@@ -119,6 +119,8 @@ pub struct Flow {
     pub delay: Times,
     /// The smoothed difference of neighbours' delays (RFC 3550 section 6.4.1).
     pub jitter: Option<Time>,
+    /// The congestion window in bytes and when it became that, where the node was asked to keep it.
+    pub windows: Vec<(Time, u64)>,
 }
 
 impl Flow {
@@ -132,6 +134,50 @@ impl Flow {
     }
 }
 
+/// How far off a clock was, over a run: positive is ahead. Times are picoseconds; what is greater than 106 days counts as that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deviations {
+    /// How many were taken.
+    pub count: u64,
+    /// The last of them.
+    pub last_ps: i64,
+    /// The least.
+    pub min_ps: i64,
+    /// The greatest.
+    pub max_ps: i64,
+    /// The root of the mean square.
+    pub rms_ps: u64,
+    /// Percentiles of how far, ahead or behind.
+    pub spread: Spread,
+}
+
+impl Deviations {
+    /// The greatest, ahead or behind.
+    pub fn greatest(&self) -> Time {
+        Time::from_ps(self.min_ps.unsigned_abs().max(self.max_ps.unsigned_abs()))
+    }
+}
+
+/// What became of a node's clock, by whatever protocol it is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClockReport {
+    /// The protocol: `ptp`.
+    pub protocol: &'static str,
+    /// What it is at the end, in a few words: `master`, `slave of 020000.fffe.000001, locked`.
+    pub state: String,
+    /// Ahead of its master, as the protocol has found it: before each correction, from when the clock was locked on.
+    pub offset: Deviations,
+    /// Ahead of the world's own time, which no protocol knows, at the same moments. In simulated time that is the truth; on live
+    /// ports the machine's counter.
+    pub error: Deviations,
+    /// The delay to its master that it reckons with, picoseconds.
+    pub delay_ps: Option<i64>,
+    /// By how much the clock is made to run faster, parts in 10^12.
+    pub steered_ppt: i64,
+    /// Some of the moments: when, offset and error.
+    pub trace: Vec<(Time, i64, i64)>,
+}
+
 /// What a node tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -139,6 +185,8 @@ pub struct Statistics {
     pub counters: Vec<(String, u64)>,
     /// Its conversations, in the order in which they began. Most nodes have none.
     pub flows: Vec<Flow>,
+    /// Its clock, if it has one that it sets, or others by it.
+    pub clock: Option<Box<ClockReport>>,
 }
 
 impl Statistics {
@@ -160,9 +208,18 @@ impl<const N: usize> From<[(&str, u64); N]> for Statistics {
     fn from(counters: [(&str, u64); N]) -> Statistics {
         Statistics {
             counters: counters.map(|(name, value)| (name.into(), value)).into(),
-            flows: Vec::new(),
+            ..Statistics::default()
         }
     }
+}
+
+/// A table by which a node treats packets, as it stands at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What it is called.
+    pub name: String,
+    /// Its entries as texts, in an order that depends on nothing but them and the node.
+    pub entries: Vec<String>,
 }
 
 /// A node after the run.
@@ -172,6 +229,8 @@ pub struct NodeOutcome {
     pub name: String,
     /// Its conversations, in the order in which they began.
     pub flows: Vec<Flow>,
+    /// Its clock, if it has one that it sets, or others by it.
+    pub clock: Option<Box<ClockReport>>,
     /// Its own counters, by the names its documentation gives them, in its order.
     pub counters: Vec<(String, u64)>,
     /// Frames it gave up, by reason, in the order in which the reasons came up.

@@ -31,7 +31,6 @@ pub trait Recorder: Send {
     fn record(&mut self, now: Time, port: Port, frame: &Frame);
 }
 
-/// See the module's description.
 pub struct Capture {
     tap: bool,
     recorder: Box<dyn Recorder>,

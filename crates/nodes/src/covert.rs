@@ -25,7 +25,7 @@ mod demodulate;
 pub mod detect;
 mod modulate;
 
-pub use demodulate::{Demodulator, Heard};
+pub use demodulate::{Demodulator, Reception};
 pub use modulate::Modulator;
 
 use crate::ConfigError;
@@ -71,24 +71,12 @@ pub struct Config {
     /// How many more or fewer stand for a bit.
     pub epsilon: u32,
     /// The rate of the line whose characters are counted.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub line: Rate,
     /// How often the message is sent; 0 for ever.
     pub times: u64,
     /// How long a frame is held when nothing else is in the way.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub delay: Time,
     /// How long a frame is held at most for the sake of the message.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub limit: Time,
     /// Gaps that a detector judges at once, 50 to 1,000,000.
     pub window: usize,
@@ -157,7 +145,6 @@ impl Line {
 /// Told of each message that a decoder has made whole.
 pub type Reader = Box<dyn FnMut(Time, &[u8]) + Send>;
 
-/// See the module's description.
 pub struct Covert {
     tap: bool,
     packets: u64,
@@ -238,13 +225,13 @@ impl Node for Covert {
                 statistics.counter("uncoded", modulator.uncoded());
             }
             Work::Decode(demodulator, _) => {
-                let heard = demodulator.heard();
-                statistics.counter("bits", heard.bits);
-                statistics.counter("uncoded", heard.uncoded);
-                statistics.counter("chunks", heard.found.chunks);
-                statistics.counter("failed", heard.found.failed);
-                statistics.counter("bit_errors", heard.found.bit_errors);
-                statistics.counter("messages", heard.found.messages);
+                let reception = demodulator.reception();
+                statistics.counter("bits", reception.bits);
+                statistics.counter("uncoded", reception.uncoded);
+                statistics.counter("chunks", reception.found.chunks);
+                statistics.counter("failed", reception.found.failed);
+                statistics.counter("bit_errors", reception.found.bit_errors);
+                statistics.counter("messages", reception.found.messages);
             }
             Work::Detect(watch) => {
                 statistics.counter("windows", watch.windows());

@@ -75,7 +75,6 @@ impl Config {
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Delay {
     lines: [Line; 2],
@@ -120,11 +119,9 @@ impl Delay {
 /// What has come in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Frames.
     pub packets: u64,
     /// Bytes of those, without FCS.
     pub bytes: u64,
-    /// Frames lost as asked.
     pub lost: u64,
 }
 

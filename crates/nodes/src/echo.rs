@@ -13,6 +13,10 @@
 use crate::{ConfigError, wire};
 use alloc::vec::Vec;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use packet::ethernet::ethertype;
+use packet::ip::upper_layer;
+use packet::ipv4::protocol;
+use packet::vlan::untagged;
 
 /// Which addresses change places; each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,12 +28,9 @@ use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 pub enum Swap {
     /// None: the frame goes back as it came.
     Nothing,
-    /// MAC addresses.
     #[default]
     Ethernet,
-    /// IPv4 and IPv6 addresses.
     Ip,
-    /// UDP and TCP ports.
     Transport,
 }
 
@@ -43,7 +44,6 @@ pub enum Swap {
 pub struct Config {
     /// How many ports it has, at least 1.
     pub ports: u16,
-    /// Which addresses change places.
     pub swap: Swap,
 }
 
@@ -56,7 +56,6 @@ impl Default for Config {
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Echo {
     config: Config,
@@ -114,16 +113,17 @@ fn swap(frame: &mut [u8], what: Swap) {
         swap_neighbours(frame, 0, 6);
     }
     if what >= Swap::Ip
-        && let Some((ethertype, at)) = wire::payload(frame)
+        && let Some((kind, packet)) = untagged(frame)
     {
-        match ethertype {
-            wire::TYPE_IPV4 => swap_neighbours(frame, at + 12, 4),
-            wire::TYPE_IPV6 => swap_neighbours(frame, at + 8, 16),
+        let at = frame.len() - packet.len();
+        match kind {
+            ethertype::IPV4 => swap_neighbours(frame, at + 12, 4),
+            ethertype::IPV6 => swap_neighbours(frame, at + 8, 16),
             _ => {}
         }
     }
     if what >= Swap::Transport
-        && let Some((wire::PROTOCOL_UDP | wire::PROTOCOL_TCP, at)) = wire::transport(frame)
+        && let Some((protocol::UDP | protocol::TCP, at)) = upper_layer(frame)
     {
         swap_neighbours(frame, at, 2);
     }

@@ -43,7 +43,6 @@ pub enum Back {
     /// They are filtered like those from port 0 to port 1.
     #[default]
     Filter,
-    /// They all pass.
     Pass,
 }
 
@@ -65,7 +64,6 @@ pub struct Config {
     pub back: Back,
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Filter {
     program: Program,

@@ -10,7 +10,7 @@
 //!   turn, or drawn from a log-normal distribution. `seed`, 0: what is drawn comes from it. `source` and `destination`, 02:00:00:00:00:01 and :02; `ip_source` and `ip_destination`,
 //!   198.18.0.1 and 198.18.0.2 (either version); `udp_source` and `udp_destination`, 49152 and 9;
 //!   `flows`, 1: how many UDP source ports are used in turn; `ttl`, 64; `vlan` and `priority`, none;
-//!   `stream`, 0, and `probe`, true: whether each frame carries a [`probe`](crate::probe); `payload`, zeros: what is behind
+//!   `stream`, 0, and `probe`, true: whether each frame carries a [`probe`](measure::probe); `payload`, zeros: what is behind
 //!   that, [`Payload`]. Or `frame`: these bytes, unchanged.
 //! - **Replay:** frames and times from a [`Source`]; `speed`, 1: how many times as fast as they were
 //!   taken, unless one of `gap`, `rate`, `packets_per_second`, `idles` says otherwise; `loops`, 1, 0 for ever;
@@ -35,11 +35,11 @@ mod size;
 mod template;
 
 pub use config::Config;
-pub use pattern::{Pattern, Pause};
+pub use pattern::{Pattern, PatternError, Pause};
 pub use payload::Payload;
 pub use replay::{Frames, Source};
 pub use schedule::Schedule;
-pub use size::{IMIX, LogNormal, Sizes, V_SIZE};
+pub use size::{BadSizes, IMIX, LogNormal, Sizes, V_SIZE};
 
 use crate::ConfigError;
 use alloc::boxed::Box;
@@ -50,14 +50,12 @@ use replay::Replay;
 use size::Choice;
 use template::Template;
 
-/// What the frames are.
 enum Content {
     Made { template: Template, sizes: Choice },
     Given(Vec<u8>),
     Replay(Replay),
 }
 
-/// See the module's description.
 pub struct Generator {
     content: Content,
     pace: Option<Pace>,

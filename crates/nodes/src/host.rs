@@ -18,11 +18,14 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::checksum::{self, Sum};
+use packet::ethernet::{Mac, ethertype};
+use packet::ipv4::{Ipv4View, protocol};
+use packet::ipv6::Ipv6View;
+use packet::udp::UdpView;
 
 /// Where the IP header begins.
 const IP: usize = wire::ETHERNET;
 const IPV6_HEADER: usize = 40;
-const UDP_HEADER: usize = 8;
 const ECHO_PORT: u16 = 7;
 /// What hosts send, RFC 1122 and RFC 8200's usual choice.
 const TTL: u8 = 64;
@@ -38,22 +41,10 @@ const ON_LINK: u8 = 255;
 )]
 pub struct Config {
     /// Its MAC address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::mac")
-    )]
-    pub mac: [u8; 6],
+    pub mac: Mac,
     /// Its IPv4 address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
     pub ipv4: Option<Ipv4Addr>,
     /// Its IPv6 address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
     pub ipv6: Option<Ipv6Addr>,
     /// Whether what comes to UDP port 7 goes back.
     pub udp_echo: bool,
@@ -62,7 +53,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            mac: [2, 0, 0, 0, 0, 2],
+            mac: Mac([2, 0, 0, 0, 0, 2]),
             ipv4: None,
             ipv6: None,
             udp_echo: true,
@@ -70,7 +61,6 @@ impl Default for Config {
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Host {
     config: Config,
@@ -82,7 +72,6 @@ pub struct Host {
     ignored: u64,
 }
 
-/// What was answered.
 enum Answer {
     Arp,
     Neighbour,
@@ -91,7 +80,6 @@ enum Answer {
 }
 
 impl Host {
-    /// A host.
     pub fn new(config: Config) -> Host {
         Host {
             config,
@@ -108,17 +96,17 @@ impl Host {
     /// no answer to it.
     fn answer(&self, frame: &mut Frame) -> Option<Answer> {
         let to = frame.get(..6)?;
-        if to != self.config.mac && to[0] & 1 == 0 {
+        if to != self.config.mac.0 && to[0] & 1 == 0 {
             return None;
         }
         let answer = match wire::u16_at(frame, 12)? {
-            wire::TYPE_ARP => self.arp(frame),
-            wire::TYPE_IPV4 => self.ipv4(frame),
-            wire::TYPE_IPV6 => self.ipv6(frame),
+            ethertype::ARP => self.arp(frame),
+            ethertype::IPV4 => self.ipv4(frame),
+            ethertype::IPV6 => self.ipv6(frame),
             _ => None,
         }?;
         frame.copy_within(6..12, 0);
-        frame[6..12].copy_from_slice(&self.config.mac);
+        frame[6..12].copy_from_slice(&self.config.mac.0);
         Some(answer)
     }
 
@@ -132,32 +120,28 @@ impl Host {
         }
         arp[7] = 2;
         arp.copy_within(8..18, 18);
-        arp[8..14].copy_from_slice(&self.config.mac);
+        arp[8..14].copy_from_slice(&self.config.mac.0);
         arp[14..18].copy_from_slice(&mine);
         Some(Answer::Arp)
     }
 
     fn ipv4(&self, frame: &mut Frame) -> Option<Answer> {
-        let mine = self.config.ipv4?.octets();
-        let packet = frame.get_mut(IP..)?;
-        let (len, header) = (wire::u16_at(packet, 2)?, usize::from(packet[0] & 15) * 4);
-        // Without padding. What is broken, or a fragment of something, is not answered.
-        let packet = packet.get_mut(..len.into())?;
-        let whole = wire::u16_at(packet, 6)? & 0x3FFF == 0;
-        if packet[0] >> 4 != 4 || header < 20 || header > packet.len() || !whole {
+        let mine = self.config.ipv4?;
+        let ip = Ipv4View::new(frame.get(IP..)?).ok()?;
+        // What is broken, or a fragment of something, is not answered.
+        if ip.is_fragment() || ip.destination() != mine || !ip.is_checksum_valid() {
             return None;
         }
-        if packet[16..20] != mine || !Sum::default().plus(&packet[..header]).is_valid() {
-            return None;
-        }
-        let (ip, data) = packet.split_at_mut(header);
-        let answer = match ip[9] {
-            wire::PROTOCOL_ICMP => ping(data, 8, 0, Sum::default())?,
-            wire::PROTOCOL_UDP => self.udp(data)?,
+        let (protocol, header, len) = (ip.protocol(), ip.header_length(), ip.total_length());
+        // Without padding.
+        let (ip, data) = frame[IP..IP + usize::from(len)].split_at_mut(header);
+        let answer = match protocol {
+            protocol::ICMP => ping(data, 8, 0, Sum::default())?,
+            protocol::UDP => self.udp(data)?,
             _ => return None,
         };
         ip.copy_within(12..16, 16);
-        ip[12..16].copy_from_slice(&mine);
+        ip[12..16].copy_from_slice(&mine.octets());
         ip[8] = TTL;
         ip[10..12].fill(0);
         let checksum = checksum::checksum(ip);
@@ -166,29 +150,24 @@ impl Host {
     }
 
     fn ipv6(&self, frame: &mut Frame) -> Option<Answer> {
-        let mine = self.config.ipv6?.octets();
-        let packet = frame.get(IP..)?;
-        let len = usize::from(wire::u16_at(packet, 4)?);
-        let packet = packet.get(..IPV6_HEADER + len)?;
-        let next = packet[6];
-        if packet[0] >> 4 != 6 {
+        let mine = self.config.ipv6?;
+        let ip = Ipv6View::new(frame.get(IP..)?).ok()?;
+        let (next, len) = (ip.next_header(), ip.payload().len());
+        if next == protocol::ICMPV6 && ip.payload().first() == Some(&135) {
+            return self.neighbour(frame, len, mine.octets());
+        }
+        if ip.destination() != mine {
             return None;
         }
-        if next == wire::PROTOCOL_ICMPV6 && packet.get(IPV6_HEADER) == Some(&135) {
-            return self.neighbour(frame, len, mine);
-        }
-        if packet[24..40] != mine {
-            return None;
-        }
-        let pseudo = pseudo_sum(packet);
+        let pseudo = ip.pseudo(next).sum(len);
         let (ip, data) = frame[IP..IP + IPV6_HEADER + len].split_at_mut(IPV6_HEADER);
         let answer = match next {
-            wire::PROTOCOL_ICMPV6 => ping(data, 128, 129, pseudo)?,
-            wire::PROTOCOL_UDP => self.udp(data)?,
+            protocol::ICMPV6 => ping(data, 128, 129, pseudo)?,
+            protocol::UDP => self.udp(data)?,
             _ => return None,
         };
         ip.copy_within(8..24, 24);
-        ip[8..24].copy_from_slice(&mine);
+        ip[8..24].copy_from_slice(&mine.octets());
         ip[7] = TTL;
         Some(answer)
     }
@@ -221,7 +200,7 @@ impl Host {
         let flags = if asks_all { 0x20 } else { 0x60 };
         data[..8].copy_from_slice(&[136, 0, 0, 0, flags, 0, 0, 0]);
         data[24..26].copy_from_slice(&[2, 1]);
-        data[26..32].copy_from_slice(&self.config.mac);
+        data[26..32].copy_from_slice(&self.config.mac.0);
         let sum = pseudo_sum(&frame[IP..]).plus(&frame[IP + IPV6_HEADER..]);
         let at = IP + IPV6_HEADER + 2;
         frame[at..at + 2].copy_from_slice(&sum.checksum().to_be_bytes());
@@ -234,11 +213,12 @@ impl Host {
 
     /// Sends a datagram back. Addresses and ports change places, which leaves the checksum right.
     fn udp(&self, datagram: &mut [u8]) -> Option<Answer> {
-        let whole = usize::from(wire::u16_at(datagram, 4)?) == datagram.len();
-        let to_echo = wire::u16_at(datagram, 2)? == ECHO_PORT;
+        let udp = UdpView::new(datagram).ok()?;
+        let whole = usize::from(udp.length()) == datagram.len();
+        let to_echo = udp.destination_port() == ECHO_PORT;
         // Two echo services would never let go of each other.
-        let from_echo = wire::u16_at(datagram, 0)? == ECHO_PORT;
-        if datagram.len() < UDP_HEADER || !whole || !to_echo || from_echo || !self.config.udp_echo {
+        let from_echo = udp.source_port() == ECHO_PORT;
+        if !whole || !to_echo || from_echo || !self.config.udp_echo {
             return None;
         }
         datagram[..4].rotate_left(2);

@@ -8,6 +8,7 @@
 //! | [`switch`] | learning switch | n |
 //! | [`covert`] | bits in the gaps between frames: put in, taken out, detected | 2, or 1 |
 //! | [`delay`] | delay box | 2 |
+//! | [`dtp`] | clocks that agree: below any of the others, on links of blocks | theirs |
 //! | [`generator`] | frames at exact times, made or replayed | 1 |
 //! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
 //! | [`meter`] | loss, gaps and delays | 1, or 2 in line |
@@ -17,11 +18,8 @@
 //! | [`sink`] | counts frames and takes them in | n |
 //! | [`echo`] | sends frames back with their addresses swapped | n |
 //! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
-//! | [`distribution`] | how times and sizes that differ are spread, and draws from it | |
-//! | [`compare`] | what a device did to packets, from captures on both sides of it | |
-//! | [`profile`] | what a stream of packets is like in time: gaps, bursts, rate |  |
+//! | [`ptp`] | an ordinary, boundary or transparent clock of the Precision Time Protocol | 1, or n |
 //! | [`ping`] | asks a host and measures the round trip | 1 |
-//! | [`probe`] | the test payload by which a meter knows a generator's frames | |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
 //! (`"1 s"`, `"10 Gb/s"`, `"02:00:00:00:00:01"`), what is left out has its default, and an unknown
@@ -45,11 +43,10 @@ extern crate alloc;
 extern crate std;
 
 pub mod capture;
-pub mod compare;
 mod config;
 pub mod covert;
 pub mod delay;
-pub mod distribution;
+pub mod dtp;
 pub mod echo;
 pub mod filter;
 pub mod generator;
@@ -57,11 +54,10 @@ pub mod host;
 pub mod meter;
 pub mod mirror;
 pub mod ping;
-pub mod probe;
-pub mod profile;
+pub mod ptp;
 pub mod sink;
 pub mod switch;
 pub mod vlan;
 mod wire;
 
-pub use config::{ConfigError, mac_from_text};
+pub use config::ConfigError;

@@ -6,27 +6,16 @@
 //! - **Counters:** `packets`; `bytes`, without FCS; `probes`; `lost`, `reordered`, `duplicates`,
 //!   `stale`; `gap_mean_ps`, `gap_sd_ps`, `gap_min_ps`, `gap_max_ps`: from first bit to first bit, with
 //!   two frames or more; `delay_mean_ps`, `delay_sd_ps`, `delay_min_ps`, `delay_max_ps`: arrival less
-//!   the departure that the [`probe`] carries, with one probe or more; `early`: probes
+//!   the departure that the [`probe`](measure::probe) carries, with one probe or more; `early`: probes
 //!   that arrived before their departure, as two clocks make it seem; they have no delay.
 //! - **Paper:** 000 sections 6.3.1 and 6.3.2, whose figures are these means and deviations.
 //!
-//! Sums are exact integers, so that a train of exactly equal gaps has a deviation of exactly zero.
-//! [`Statistics`] does the work and serves without the node too.
-
-mod moments;
-mod sequence;
-
-pub use moments::{Moments, Summary};
-pub use sequence::{Order, WINDOW};
+//! [`measure::statistics`] does the work.
 
 use crate::capture::Recorder;
-use crate::probe::{self, Probe};
 use alloc::vec::Vec;
-use node::{Frame, Histogram, Node, Out, Port, Properties, Time};
-use sequence::Sequence;
-
-/// Streams whose order is followed at once; probes of further ones are only counted.
-pub const MOST_STREAMS: usize = 256;
+use measure::statistics::Statistics;
+use node::{Frame, Node, Out, Port, Properties, Time};
 
 /// What a meter is made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,183 +31,12 @@ pub struct Config {
     pub stream: Option<u16>,
 }
 
-/// What is known about the frames observed so far.
-#[derive(Clone, Debug)]
-pub struct Statistics {
-    stream: Option<u16>,
-    packets: u64,
-    bytes: u64,
-    probes: u64,
-    early: u64,
-    last: Option<Time>,
-    gaps: Moments,
-    delays: Moments,
-    gap_histogram: Histogram,
-    delay_histogram: Histogram,
-    /// By stream number, in order.
-    streams: Vec<(u16, Sequence)>,
-}
-
-/// How finely gaps and delays are counted if nobody says: to 1/32 of themselves, in 30 KiB.
-const FINE: u32 = 5;
-
-impl Default for Statistics {
-    fn default() -> Statistics {
-        let histogram = || Histogram::with_precision(FINE).reserved();
-        Statistics {
-            stream: None,
-            packets: 0,
-            bytes: 0,
-            probes: 0,
-            early: 0,
-            last: None,
-            gaps: Moments::default(),
-            delays: Moments::default(),
-            gap_histogram: histogram(),
-            delay_histogram: histogram(),
-            streams: Vec::new(),
-        }
-    }
-}
-
-impl Statistics {
-    /// Nothing observed yet. With `stream`, only frames with probes of that stream count.
-    pub fn new(stream: Option<u16>) -> Statistics {
-        Statistics {
-            stream,
-            ..Statistics::default()
-        }
-    }
-
-    /// Counts gaps and delays with a precision of `1/2^fine` from now on; see
-    /// [`Histogram::with_precision`]. By default it is 1/32, and room for all values is reserved.
-    pub fn with_precision(mut self, fine: u32) -> Statistics {
-        self.gap_histogram = Histogram::with_precision(fine);
-        self.delay_histogram = Histogram::with_precision(fine);
-        self
-    }
-
-    /// Takes a frame into account whose first bit arrived at `arrived`.
-    pub fn observe(&mut self, arrived: Time, frame: &[u8]) {
-        self.observe_at(arrived, frame, frame.len() as u32, true);
-    }
-
-    /// The same for a frame of `length` bytes that may have been cut short; `of_run` says whether
-    /// arrivals and departures count from one zero, so that probes have a delay.
-    pub(crate) fn observe_at(&mut self, arrived: Time, frame: &[u8], length: u32, of_run: bool) {
-        let Some(probe) = self.count(frame, length) else {
-            return;
-        };
-        if let Some(last) = self.last.replace(arrived) {
-            let gap = (arrived - last).as_ps();
-            self.gaps.add(gap);
-            self.gap_histogram.record(gap);
-        }
-        let Some(probe) = probe.filter(|_| of_run) else {
-            return;
-        };
-        if arrived >= probe.departure {
-            let delay = (arrived - probe.departure).as_ps();
-            self.delays.add(delay);
-            self.delay_histogram.record(delay);
-        } else {
-            self.early += 1;
-        }
-    }
-
-    /// Takes a frame into account that has no place in time.
-    pub(crate) fn observe_untimed(&mut self, frame: &[u8], length: u32) {
-        self.count(frame, length);
-    }
-
-    /// Counts a frame, and its probe in the order of its stream. `None` for a frame that is not to be
-    /// measured.
-    fn count(&mut self, frame: &[u8], length: u32) -> Option<Option<Probe>> {
-        let probe = probe::parse(frame);
-        if self.stream.is_some() && probe.map(|probe| probe.stream) != self.stream {
-            return None;
-        }
-        self.packets += 1;
-        self.bytes += u64::from(length);
-        let Some(Probe {
-            stream, sequence, ..
-        }) = probe
-        else {
-            return Some(None);
-        };
-        self.probes += 1;
-        match self
-            .streams
-            .binary_search_by_key(&stream, |(stream, _)| *stream)
-        {
-            Ok(index) => self.streams[index].1.see(sequence),
-            Err(index) if self.streams.len() < MOST_STREAMS => {
-                let mut order = Sequence::default();
-                order.see(sequence);
-                self.streams.insert(index, (stream, order));
-            }
-            Err(_) => {}
-        }
-        Some(probe)
-    }
-
-    /// Frames.
-    pub fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    /// Their bytes, without FCS.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Frames that carry a probe.
-    pub fn probes(&self) -> u64 {
-        self.probes
-    }
-
-    /// Probes that arrived before their departure.
-    pub fn early(&self) -> u64 {
-        self.early
-    }
-
-    /// Loss and order, over all streams.
-    pub fn order(&self) -> Order {
-        let mut total = Order::default();
-        for (_, sequence) in &self.streams {
-            total += sequence.order();
-        }
-        total
-    }
-
-    /// The gaps from first bit to first bit.
-    pub fn gaps(&self) -> Summary {
-        self.gaps.summary()
-    }
-
-    /// The delays from scheduled departure to arrival.
-    pub fn delays(&self) -> Summary {
-        self.delays.summary()
-    }
-
-    /// The distribution of the gaps, in ps.
-    pub fn gap_histogram(&self) -> &Histogram {
-        &self.gap_histogram
-    }
-
-    /// The distribution of the delays, in ps.
-    pub fn delay_histogram(&self) -> &Histogram {
-        &self.delay_histogram
-    }
-}
-
 impl Recorder for Statistics {
     fn record(&mut self, _now: Time, _port: Port, frame: &Frame) {
         self.observe(frame.arrived(), frame);
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Meter {
     tap: bool,
@@ -260,9 +78,9 @@ impl Node for Meter {
         let mut counts = node::Statistics::default();
         let statistics = &self.statistics;
         let order = statistics.order();
-        counts.counter("packets", statistics.packets);
-        counts.counter("bytes", statistics.bytes);
-        counts.counter("probes", statistics.probes);
+        counts.counter("packets", statistics.packets());
+        counts.counter("bytes", statistics.bytes());
+        counts.counter("probes", statistics.probes());
         counts.counter("lost", order.lost);
         counts.counter("reordered", order.reordered);
         counts.counter("duplicates", order.duplicates);
@@ -290,7 +108,7 @@ impl Node for Meter {
                 counts.counter(names[3], summary.max);
             }
         }
-        counts.counter("early", statistics.early);
+        counts.counter("early", statistics.early());
         counts
     }
 }

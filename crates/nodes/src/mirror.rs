@@ -13,7 +13,6 @@ use crate::ConfigError;
 use alloc::vec::Vec;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
-/// Which frames are copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -21,7 +20,6 @@ use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
     serde(rename_all = "lowercase")
 )]
 pub enum Watch {
-    /// All.
     #[default]
     Both,
     /// Those that came by port 0.
@@ -40,7 +38,6 @@ pub enum Watch {
 pub struct Config {
     /// How many ports get copies, 1 to 1024.
     pub copies: u16,
-    /// Which frames are copied.
     pub watch: Watch,
 }
 
@@ -53,7 +50,6 @@ impl Default for Config {
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Mirror {
     config: Config,

@@ -28,8 +28,9 @@ use crate::host::{self, Host};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use message::{Heard, Messages};
+use message::{Messages, Reply};
 use node::{Frame, Node, Out, Port, Properties, Time};
+use packet::ethernet::Mac;
 
 /// Probes that an answer is still known of; sequence numbers have 16 bits.
 const WINDOW: usize = 1 << 15;
@@ -40,7 +41,6 @@ const ASK_AGAIN: Time = Time::from_secs(1);
 /// How often it is asked for.
 const QUESTIONS: u32 = 5;
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -64,41 +64,20 @@ pub enum Method {
 )]
 pub struct Config {
     /// Who is asked.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub target: IpAddr,
     /// Who asks.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub source: IpAddr,
     /// Its own MAC address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::mac")
-    )]
-    pub mac: [u8; 6],
+    pub mac: Mac,
     /// What is asked.
     pub method: Method,
     /// Whose MAC address leads to the target; `None`: its own.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
     pub gateway: Option<IpAddr>,
     /// The MAC address of the next hop; `None`: it is asked for.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "mac_some"))]
-    pub destination: Option<[u8; 6]>,
+    pub destination: Option<Mac>,
     /// How many probes; `None`: without end.
     pub count: Option<u64>,
     /// Between departures; 0: as fast as answers come.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub interval: Time,
     /// Bytes behind the ICMP header.
     pub size: usize,
@@ -107,24 +86,11 @@ pub struct Config {
     /// By which its answers are known.
     pub identifier: u16,
     /// An answer that takes longer is late.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub timeout: Time,
     /// When it begins.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub start: Time,
     /// Whether it answers for its source address.
     pub answers: bool,
-}
-
-#[cfg(feature = "serde")]
-fn mac_some<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Option<[u8; 6]>, D::Error> {
-    crate::config::text::mac(input).map(Some)
 }
 
 impl Default for Config {
@@ -132,7 +98,7 @@ impl Default for Config {
         Config {
             target: [198, 18, 0, 2].into(),
             source: [198, 18, 0, 1].into(),
-            mac: [2, 0, 0, 0, 0, 1],
+            mac: Mac([2, 0, 0, 0, 0, 1]),
             method: Method::Echo,
             gateway: None,
             destination: None,
@@ -168,7 +134,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The round trip.
     pub fn rtt(&self) -> Time {
         self.arrived - self.departed
     }
@@ -194,7 +159,6 @@ enum Stage {
     Over,
 }
 
-/// See the module's description.
 pub struct Ping {
     config: Config,
     messages: Messages,
@@ -232,7 +196,7 @@ impl Ping {
         Ok(Ping {
             messages,
             host,
-            next_hop: config.destination,
+            next_hop: config.destination.map(|mac| mac.0),
             stage: match resolves {
                 true => Stage::Resolve(config.start, 0),
                 false => Stage::Send(config.start),
@@ -247,12 +211,10 @@ impl Ping {
         })
     }
 
-    /// What was measured.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Probes sent.
     pub fn sent(&self) -> u64 {
         self.sent
     }
@@ -360,17 +322,17 @@ impl Ping {
     }
 
     fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
-        match self.messages.hear(&frame) {
-            Heard::NextHop(mac) if self.next_hop.is_none() => {
+        match self.messages.parse(&frame) {
+            Reply::NextHop(mac) if self.next_hop.is_none() => {
                 self.next_hop = Some(mac);
                 if matches!(self.stage, Stage::Resolve(..)) {
                     self.stage = Stage::Send(now);
                 }
             }
-            Heard::Answer(sequence, hop_limit) => {
+            Reply::Answer(sequence, hop_limit) => {
                 self.answered(now, sequence, &frame, hop_limit);
             }
-            Heard::Unreachable => self.unreachable += 1,
+            Reply::Unreachable => self.unreachable += 1,
             _ => {
                 if let Some(host) = &mut self.host {
                     host.frame(frame, out);

@@ -26,7 +26,6 @@ impl Default for Config {
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Sink {
     ports: u16,

@@ -27,13 +27,16 @@
 mod fabric;
 mod table;
 
-pub use fabric::{Arbitration, Mode};
+pub use fabric::{Arbitration, BadArbitration, Mode};
 
 use crate::{ConfigError, wire};
 use alloc::format;
+use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use fabric::Fabric;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
+use packet::ethernet::Mac;
 use table::{Learned, Table};
 
 /// The VLAN of a frame without a tag.
@@ -52,10 +55,6 @@ pub struct Config {
     /// How many ports it has, at least 1.
     pub ports: u16,
     /// How long an address is known after its last frame.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub ageing: Time,
     /// How many addresses are known at once, 1 to 16,777,216.
     pub stations: usize,
@@ -70,24 +69,12 @@ pub struct Config {
     pub header: Option<u16>,
     /// From the last bit in, of a cut-through switch from the first bit in, to the first bit out. What
     /// is less than the header and a preamble take is as much as that.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub latency: Time,
     /// The slot of the fabric, in its own time; zero: frames leave when they are ready.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub slot: Time,
     /// How fast the fabric's clock is, parts per million, -1000 to 1000.
     pub clock_ppm: f64,
     /// Who gets which slot.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub arbitration: Arbitration,
     /// What is drawn by lot comes from this.
     pub seed: u64,
@@ -112,7 +99,6 @@ impl Default for Config {
     }
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Switch {
     config: Config,
@@ -257,5 +243,23 @@ impl Node for Switch {
             ("not_learned", self.not_learned),
             ("stations", self.table.len() as u64),
         ])
+    }
+
+    fn tables(&self, now: Time) -> Vec<node::outcome::Table> {
+        let mut stations: Vec<(u64, Port, Time)> = self.table.stations(now).collect();
+        stations.sort();
+        let entries = stations.into_iter().map(|(key, port, age)| {
+            let [_, _, mac @ ..] = key.to_be_bytes();
+            let vlan = match self.config.vlan_aware {
+                true => format!(" VLAN {}", key >> 48),
+                false => String::new(),
+            };
+            format!("{}{vlan} port {port} age {age}", Mac(mac))
+        });
+        let name = "stations".into();
+        vec![node::outcome::Table {
+            name,
+            entries: entries.collect(),
+        }]
     }
 }

@@ -88,7 +88,6 @@ enum Work {
     Translate([BTreeMap<u16, u16>; 2]),
 }
 
-/// See the module's description.
 #[derive(Debug)]
 pub struct Vlan {
     work: Work,

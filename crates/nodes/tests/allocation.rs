@@ -2,9 +2,6 @@
 
 use node::{Departure, Frame, Node, Out, Port, Rate, Time};
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 /// As a world does: a frame from the pool in, what comes out back into the pool, and wakes.
 fn turn(
     node: &mut dyn Node,
@@ -113,7 +110,7 @@ fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
             "capture",
             Box::new(nodes::capture::Capture::new(
                 Default::default(),
-                Box::new(nodes::meter::Statistics::default()),
+                Box::new(measure::statistics::Statistics::default()),
             )),
         ),
         ("generator", generator(nodes::generator::Sizes::One(64))),

@@ -14,6 +14,6 @@ fn what_is_wrong_in_a_file_is_said_plainly() {
     assert!(fault("rat = \"10 Gb/s\"").contains("unknown field `rat`"));
     assert!(fault("gap = \"5 parsec\"").contains("ps, ns, us, ms, s, min"));
     assert!(fault("size = \"large\"").contains("\"imix\""));
-    assert!(fault("source = \"02:00\"").contains("a MAC address is wanted"));
+    assert!(fault("source = \"02:00\"").contains("a MAC address is twelve"));
     assert!(fault("frame = \"0\"").contains("pairs of hexadecimal digits"));
 }

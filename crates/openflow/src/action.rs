@@ -19,16 +19,13 @@ pub const NO_BUFFER: u16 = 0xffff;
 pub enum Action<'a> {
     /// Send it by a port.
     Output {
-        /// The port.
         port: PortNo,
         /// To the controller: at most so many bytes, or [`NO_BUFFER`] for all.
         max_len: u16,
     },
     /// Send it by a port with a queue; 1.0 only.
     Enqueue {
-        /// The port.
         port: PortNo,
-        /// The queue.
         queue: u32,
     },
     /// Set the VLAN id, and push a tag if there is none; 1.0 only. 0 to 4095.
@@ -43,7 +40,6 @@ pub enum Action<'a> {
     CopyTtlOut,
     /// Copy the TTL from the outermost header to the next.
     CopyTtlIn,
-    /// Set the TTL of MPLS.
     SetMplsTtl(u8),
     /// Decrement the TTL of MPLS.
     DecMplsTtl,
@@ -63,7 +59,6 @@ pub enum Action<'a> {
     SetNwTtl(u8),
     /// Decrement the TTL of IP.
     DecNwTtl,
-    /// Set a field.
     SetField(Oxm),
     /// Push a PBB tag of this EtherType: 0x88e7.
     PushPbb(u16),

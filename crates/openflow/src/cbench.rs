@@ -31,7 +31,7 @@ use alloc::string::String;
 
 use alloc::vec::Vec;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use station::{Asked, Template, answered, descriptions};
+use station::{Outstanding, Template, answered, descriptions};
 
 const PORT: Port = Port(0);
 /// Bytes that are kept on their way to the controller, in throughput mode: as the original has it.
@@ -106,7 +106,7 @@ pub struct Round {
 
 /// What the benchmark tells while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Progress {
     /// All switches are connected and known, and their stations have spoken.
     Ready(Time),
     /// A round is over.
@@ -118,7 +118,7 @@ pub enum Told {
 }
 
 /// Who is told.
-pub type Tell = dyn FnMut(Told) + Send;
+pub type ProgressSink = dyn FnMut(Progress) + Send;
 
 /// Where the benchmark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,14 +132,13 @@ enum Phase {
     Over,
 }
 
-/// One of the switches.
 struct Switch {
     peer: Option<Peer>,
     version: Option<Version>,
     ready: bool,
     /// When it has said what it is.
     introduced: Option<Time>,
-    asked: Asked,
+    asked: Outstanding,
     /// The station that sends next.
     next: u32,
     /// Answers in this round.
@@ -169,12 +168,12 @@ pub struct Cbench {
     due: Time,
     now: Time,
     counters: Counters,
-    tell: Box<Tell>,
+    tell: Box<ProgressSink>,
 }
 
 impl Cbench {
     /// One that begins as soon as it is woken.
-    pub fn new(config: Config, tell: Box<Tell>) -> Cbench {
+    pub fn new(config: Config, tell: Box<ProgressSink>) -> Cbench {
         let config = Config {
             switches: config.switches.clamp(1, 4096),
             macs: config.macs.clamp(1, (1 << 24) - 1),
@@ -191,7 +190,7 @@ impl Cbench {
             version: None,
             ready: false,
             introduced: None,
-            asked: Asked::new(),
+            asked: Outstanding::new(),
             next: 0,
             answers: 0,
             since: None,
@@ -233,7 +232,7 @@ impl Cbench {
 
     fn fail(&mut self, why: String) {
         self.phase = Phase::Over;
-        (self.tell)(Told::Failed(why));
+        (self.tell)(Progress::Failed(why));
     }
 
     fn opened(&mut self, peer: Peer) {
@@ -443,7 +442,7 @@ impl Cbench {
             }
             Phase::Settling(since) => {
                 if self.settled() || now >= since + SETTLING {
-                    (self.tell)(Told::Ready(now));
+                    (self.tell)(Progress::Ready(now));
                     self.switches.iter_mut().for_each(|switch| switch.next = 0);
                     self.begin_round(0);
                     if self.config.mode == Mode::Latency {
@@ -469,13 +468,13 @@ impl Cbench {
                     length: now - since,
                     answers: answers.collect(),
                 };
-                (self.tell)(Told::Round(round));
+                (self.tell)(Progress::Round(round));
                 if number + 1 < self.config.warmup + self.config.loops {
                     self.begin_round(number + 1);
                     self.due = now + LOOK.min(self.config.round);
                 } else {
                     self.phase = Phase::Over;
-                    (self.tell)(Told::Finished);
+                    (self.tell)(Progress::Finished);
                 }
             }
             Phase::Over => {}

@@ -38,11 +38,11 @@ mod batch;
 mod connection;
 #[cfg(test)]
 mod tests;
-mod watch;
+mod timers;
 
 pub use batch::Batch;
 use connection::{Connection, Stage};
-pub use watch::MOST_DIALLED;
+pub use timers::MOST_DIALLED;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -177,7 +177,7 @@ pub struct Channels {
     /// Opens and closes that are to leave.
     notes: Vec<Note>,
     /// Connections to dial when there is time.
-    dialled: Vec<watch::Dialled>,
+    dialled: Vec<timers::Dialled>,
     /// Nothing is due earlier.
     due: Time,
     counters: Counters,

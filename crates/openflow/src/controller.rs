@@ -375,7 +375,9 @@ impl Controller {
                 self.channels.agreed(peer, version.wire());
                 self.say(peer, version, &Message::FeaturesRequest);
             }
-            Ok(None) => self.channels.close(peer, "the first message is no hello"),
+            Ok(None) => self
+                .channels
+                .close(peer, "the first message is not a hello"),
             Err(failure) => {
                 self.counters.nonsense += 1;
                 if let (crate::handshake::Failure::Incompatible { .. }, Some(buffer)) =

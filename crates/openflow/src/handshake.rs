@@ -33,7 +33,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Incompatible { theirs } => {
-                f.write_str("no version in common: the peer speaks")?;
+                f.write_str("no version in common: the peer supports")?;
                 let known = [
                     (1, "1.0"),
                     (2, "1.1"),
@@ -48,12 +48,9 @@ impl fmt::Display for Failure {
                     .try_for_each(|(_, name)| write!(f, " {name}"))
             }
             Failure::NoHello(kind) => {
-                write!(
-                    f,
-                    "the peer's first message is no hello, but of type {kind}"
-                )
+                write!(f, "the peer's first message is of type {kind}, not a hello")
             }
-            Failure::Refused(0, 0) => f.write_str("the peer speaks none of these versions"),
+            Failure::Refused(0, 0) => f.write_str("the peer supports none of these versions"),
             Failure::Refused(kind, code) => {
                 write!(f, "the peer refused with error type {kind}, code {code}")
             }

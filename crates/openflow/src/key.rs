@@ -26,7 +26,7 @@ mod field;
 pub use extract::{Layers, Network, exthdr, extract};
 
 pub use crate::oxm::{Field, VLAN_PRESENT};
-use field::place;
+use field::position;
 
 /// Words in a key.
 pub const WORDS: usize = 15;
@@ -44,7 +44,7 @@ impl Key {
 
     /// A field's value.
     pub fn get(&self, field: Field) -> u128 {
-        let place = place(field);
+        let place = position(field);
         let word = usize::from(place.word);
         match place.bits {
             128 => u128::from(self.0[word]) << 64 | u128::from(self.0[word + 1]),
@@ -54,7 +54,7 @@ impl Key {
 
     /// Sets a field; bits that it does not have are left out.
     pub fn set(&mut self, field: Field, value: u128) {
-        let place = place(field);
+        let place = position(field);
         let word = usize::from(place.word);
         if place.bits == 128 {
             self.0[word] = (value >> 64) as u64;

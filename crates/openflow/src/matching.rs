@@ -414,7 +414,7 @@ fn to_v10(fields: impl Iterator<Item = Oxm>) -> Result<[u8; 40], Unsupported> {
                 };
                 let mask = oxm.significant() as u32;
                 if mask.leading_ones() + mask.trailing_zeros() != 32 {
-                    return Err(no("an address mask that is no prefix"));
+                    return Err(no("an address mask that is not a prefix"));
                 }
                 put(at, 4, 0x3f << shift);
                 wildcards |= mask.trailing_zeros() << shift;

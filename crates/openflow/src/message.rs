@@ -115,7 +115,6 @@ pub fn frame(buffer: &[u8]) -> Result<Option<usize>, BadFrame> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}")]
 pub struct DecodeError<'a> {
-    /// What is wrong.
     pub fault: Fault,
     /// The header, if there was a whole one.
     pub header: Option<Header>,
@@ -135,7 +134,6 @@ impl<'a> DecodeError<'a> {
     }
 }
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// The first message of each side.
@@ -144,7 +142,6 @@ pub enum Message<'a> {
     Error(ErrorMessage<'a>),
     /// Asks for an echo of this data.
     EchoRequest(&'a [u8]),
-    /// The echo.
     EchoReply(&'a [u8]),
     /// An experimenter's (vendor's) message.
     Experimenter(Experimenter<'a>),

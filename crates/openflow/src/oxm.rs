@@ -133,7 +133,6 @@ impl Field {
 /// A field with a value, and a mask where only some bits count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Oxm {
-    /// The field.
     pub field: Field,
     /// Its value, right-aligned: an Ethernet address is the lower 48 bits.
     pub value: u128,

@@ -25,7 +25,6 @@ impl PortNo {
     pub const FLOOD: PortNo = PortNo(0xffff_fffb);
     /// All ports but the one it came in by.
     pub const ALL: PortNo = PortNo(0xffff_fffc);
-    /// The controller.
     pub const CONTROLLER: PortNo = PortNo(0xffff_fffd);
     /// The switch's own network stack.
     pub const LOCAL: PortNo = PortNo(0xffff_fffe);
@@ -157,13 +156,11 @@ pub mod features {
     pub const TB1_FD: u32 = 1 << 9;
     /// Another rate; 1.3 only.
     pub const OTHER: u32 = 1 << 10;
-    /// Copper.
     pub const COPPER: u32 = 1 << 11;
     /// Fibre.
     pub const FIBER: u32 = 1 << 12;
     /// The rate is negotiated.
     pub const AUTONEG: u32 = 1 << 13;
-    /// Pause.
     pub const PAUSE: u32 = 1 << 14;
     /// Asymmetric pause.
     pub const PAUSE_ASYM: u32 = 1 << 15;
@@ -226,11 +223,9 @@ impl<const N: usize> fmt::Debug for Name<N> {
 /// A port as the switch describes it: in the features reply of 1.0, a multipart reply of 1.3, and port-status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortDescription {
-    /// Its number.
     pub number: PortNo,
     /// Its hardware address.
     pub hardware: Mac,
-    /// Its name.
     pub name: Name<16>,
     /// Bits of [`config`].
     pub config: u32,

@@ -5,7 +5,6 @@
 //! first fragment of a datagram as well, whose header has the checksum of all of it. A UDP checksum of zero says that there
 //! is none, and stays.
 
-mod crc32c;
 mod field;
 mod tag;
 mod ttl;

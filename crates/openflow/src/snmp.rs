@@ -67,17 +67,15 @@ impl fmt::Display for Oid {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum PduType {
     /// The values of these objects.
     Get,
     /// The names that come next behind these, and their values.
     GetNext,
 }
 
-/// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// INTEGER.
     Integer(i64),
     /// Counter32, Gauge32, TimeTicks (hundredths of a second) or Counter64.
     Unsigned(u64),
@@ -128,7 +126,7 @@ impl fmt::Display for Malformed {
 impl core::error::Error for Malformed {}
 
 /// Writes a request for these objects, replacing what `out` has.
-pub fn request(ask: Ask, community: &str, id: i32, names: &[Oid], out: &mut Vec<u8>) {
+pub fn request(ask: PduType, community: &str, id: i32, names: &[Oid], out: &mut Vec<u8>) {
     let mut list = Vec::new();
     for name in names {
         let mut one = Vec::new();
@@ -145,8 +143,8 @@ pub fn request(ask: Ask, community: &str, id: i32, names: &[Oid], out: &mut Vec<
     put(INTEGER, &integer(VERSION), &mut message);
     put(OCTETS, community.as_bytes(), &mut message);
     let tag = match ask {
-        Ask::Get => 0xa0,
-        Ask::GetNext => 0xa1,
+        PduType::Get => 0xa0,
+        PduType::GetNext => 0xa1,
     };
     put(tag, &body, &mut message);
     out.clear();
@@ -391,7 +389,7 @@ mod tests {
     fn a_request_is_as_the_standard_has_it() {
         let mut out = Vec::new();
         let names = ["1.3.6.1.2.1.1.3.0".parse().unwrap()];
-        request(Ask::Get, "public", 0x1234, &names, &mut out);
+        request(PduType::Get, "public", 0x1234, &names, &mut out);
         let wanted = vec![
             0x30, 0x27, 0x02, 0x01, 0x01, 0x04, 0x06, b'p', b'u', b'b', b'l', b'i', b'c', 0xa0,
             0x1a, 0x02, 0x02, 0x12, 0x34, 0x02, 0x01, 0x00, 0x02, 0x01, 0x00, 0x30, 0x0e, 0x30,

@@ -23,6 +23,7 @@
 //!   an Ethernet header`, `reserved address`, `destination on the port of arrival`.
 //! - **Paper:** 003 chapter 3, whose switches these figures are to be compared with.
 
+mod async_messages;
 mod buffers;
 mod bundle;
 mod cache;
@@ -30,9 +31,11 @@ mod check;
 mod config;
 mod datapath;
 mod features;
+mod field_list;
 mod flow_mod;
 mod group_mod;
 mod groups;
+mod journal;
 mod learning;
 mod meters;
 mod multipart;
@@ -41,7 +44,7 @@ mod program;
 mod queues;
 mod request;
 mod session;
-mod tell;
+mod table_features;
 
 #[cfg(test)]
 mod tests;
@@ -65,7 +68,6 @@ use ports::DataPort;
 use queues::{Queue, Queues};
 use session::Session;
 
-/// A switch.
 #[derive(Debug)]
 pub struct Switch {
     config: Config,
@@ -194,7 +196,7 @@ impl Switch {
                     Event::Closed(peer, _) => self.closed(peer),
                 }
             }
-            self.tell(now, out);
+            self.send_async(now, out);
             self.channels.finish(batch, out);
             if self.unfinished == 0 {
                 return;
@@ -232,7 +234,7 @@ impl Node for Switch {
             self.counters.packets += some.len() as u64;
             self.datapath.receive_each(now, port.index(), some, out);
             if self.has_news() {
-                self.tell(now, out);
+                self.send_async(now, out);
                 self.channels.flush(out);
             }
         }
@@ -296,5 +298,9 @@ impl Node for Switch {
         statistics.counter("flows", flows as u64);
         statistics.counter("connections", connections as u64);
         statistics
+    }
+
+    fn tables(&self, now: Time) -> Vec<node::outcome::Table> {
+        self.datapath.shown(now)
     }
 }

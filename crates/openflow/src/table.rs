@@ -53,7 +53,6 @@ impl FlowId {
 /// What an entry is made from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flow {
-    /// In which table.
     pub table: u8,
     /// Which of several matches wins: the higher. Above 65,535 is for 1.0, where entries without wildcards are above all others.
     pub rank: u32,
@@ -106,7 +105,6 @@ struct Entry {
     serial: u32,
 }
 
-/// One table.
 #[derive(Debug, Default)]
 struct Table {
     tuples: Vec<Option<Tuple>>,

@@ -135,7 +135,7 @@ impl<'t> Piece<'t> {
             .filter(|number| *number <= highest)
             .ok_or_else(|| {
                 self.error(alloc::format!(
-                    "'{}' is no number from 0 to {highest}",
+                    "'{}' is not a number from 0 to {highest}",
                     self.text
                 ))
             })

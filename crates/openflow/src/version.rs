@@ -1,6 +1,7 @@
 //! The versions of the protocol that are spoken here.
 
 use core::fmt;
+use core::str::FromStr;
 
 /// A version of OpenFlow; its number is the first byte of each message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,27 @@ impl fmt::Display for Version {
         })
     }
 }
+
+/// A text that is no version spoken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("versions 1.0 and 1.3 are spoken here, OpenFlow10 and OpenFlow13 to Open vSwitch")]
+pub struct BadVersion;
+
+impl FromStr for Version {
+    type Err = BadVersion;
+
+    /// Reads `1.0`, `1.3`, and Open vSwitch's `OpenFlow10`, `OpenFlow13`.
+    fn from_str(text: &str) -> Result<Version, BadVersion> {
+        let name = |version: &&Version| match version {
+            Version::V10 => text == "1.0" || text.eq_ignore_ascii_case("OpenFlow10"),
+            Version::V13 => text == "1.3" || text.eq_ignore_ascii_case("OpenFlow13"),
+        };
+        Version::ALL.iter().find(name).copied().ok_or(BadVersion)
+    }
+}
+
+#[cfg(feature = "serde")]
+node::deserialize_from_str!(Version: "a version, such as \"1.3\"");
 
 /// What a version of the protocol cannot say, or no message can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,6 @@ use node::{Frame, Out, Port, Time};
 use openflow::channel::{Channels, Event, Settings};
 use packet::segment::{Kind, Segment};
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 const PORT: Port = Port(0);
 const LENGTH: usize = 82;
 

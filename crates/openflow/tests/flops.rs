@@ -4,7 +4,7 @@ use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Time};
 use openflow::action::Action;
 use openflow::channel::{Channels, Event, Peer, Settings};
 use openflow::flops::actions::{self, Actions};
-use openflow::flops::intercept::{self, Intercept, Way};
+use openflow::flops::intercept::{self, Direction, Intercept};
 use openflow::flops::monitor::{self, Monitor};
 use openflow::flops::update::{self, Change, Update};
 use openflow::flops::{Flops, Module, Report, Setup};
@@ -345,9 +345,9 @@ fn a_truthful_barrier_is_not_blamed() {
 
 #[test]
 fn packets_to_and_from_the_controller_take_what_they_take() {
-    for (way, expected) in [(Way::In, Time::ZERO), (Way::Out, FORWARD)] {
+    for (direction, expected) in [(Direction::In, Time::ZERO), (Direction::Out, FORWARD)] {
         let settings = intercept::Settings {
-            way,
+            direction,
             rates: vec![100, 1000],
             time: Time::from_ms(500),
             length: 100,
@@ -359,11 +359,11 @@ fn packets_to_and_from_the_controller_take_what_they_take() {
             .iter()
             .map(|row| (row.sent, row.received))
             .collect();
-        assert_eq!(counts, [(50, 50), (500, 500)], "{way:?}");
+        assert_eq!(counts, [(50, 50), (500, 500)], "{direction:?}");
         for row in &report.rows {
             assert!(
                 row.times("latency").iter().all(|&time| time == expected),
-                "{way:?}"
+                "{direction:?}"
             );
         }
     }

@@ -1,8 +1,7 @@
 //! os-ken reads every message of ours, and we read its own and those that its package holds, among them
 //! what Open vSwitch wrote. Skipped without os-ken in `target/os-ken-venv` (see .ci/setup).
 
-mod samples;
-
+use crate::samples;
 use openflow::fault::Fault;
 use openflow::message::{Message, Version, decode};
 use std::io::Write;

@@ -1,9 +1,7 @@
 //! What holds for every message.
 
-mod samples;
-
+use crate::samples::{Random, messages};
 use openflow::message::{Header, Message, Version, decode};
-use samples::{Random, messages};
 
 #[test]
 fn what_is_written_is_read_as_the_same_and_written_again_as_the_same_bytes() {

@@ -11,9 +11,6 @@ use openflow::text::{Flow, Group};
 use openflow::version::Version;
 use remote::Remote;
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 const GROUP: &str =
     "group_id=1,type=all,bucket=actions=output:2,bucket=actions=mod_nw_tos:8,output:3";
 const FLOWS: [&str; 8] = [

@@ -75,8 +75,8 @@ fn a_fault_is_told_with_its_column() {
         told("ip,nw_src=1.2.3,actions=drop").starts_with("column 11: '1.2.3' is no IPv4 address")
     );
     assert!(told("actions=resubmit(,1)").contains("extension of Nicira's"));
-    assert!(told("actions=frobnicate:1").contains("'frobnicate' is no action"));
-    assert!(told("colour=red,actions=1").contains("'colour' is no field"));
+    assert!(told("actions=frobnicate:1").contains("'frobnicate' is not an action"));
+    assert!(told("colour=red,actions=1").contains("'colour' is not a field"));
     assert!(told("tcp_dst=80,actions=1").contains("BAD_PREREQ"));
     let ten = Flow::parse(Version::V10, "actions=goto_table:2").unwrap_err();
     assert!(ten.to_string().contains("1.0 has no goto_table"));

@@ -1,7 +1,6 @@
 //! Wireshark's dissector reads every message that we make: none malformed, each of its type. Skipped without tshark.
 
-mod samples;
-
+use crate::samples;
 use openflow::message::{Header, Version};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, protocol};

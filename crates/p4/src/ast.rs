@@ -23,7 +23,6 @@ pub struct NodeId(pub u32);
 /// A name where it stands in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The name.
     pub text: Arc<str>,
     /// Where it stands.
     pub span: Span,
@@ -45,7 +44,6 @@ pub struct Annotation {
     pub name: Name,
     /// What stands behind it.
     pub body: AnnotationBody,
-    /// All of it.
     pub span: Span,
 }
 

@@ -1,15 +1,16 @@
 //! A program's whole way, from text to the intermediate representation.
 
+pub use crate::cancel::Cancel;
+
 use crate::ast::Program;
+use crate::cancel::stopped;
 use crate::check::{Checked, check_until};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::preprocess::{self, preprocess};
-use crate::source::{Includes, Sources, Span};
+use crate::source::{Includes, Sources};
 use crate::{ir, lower, p4_14, parse, passes};
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 /// The two languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,34 +21,11 @@ pub enum Language {
     P4_16,
 }
 
-/// Says, whenever it is asked, whether compiling is to be given up: since nobody waits for it any more, or since it took too long.
-#[derive(Clone)]
-pub struct Stop(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl Stop {
-    /// `asked` is called some thousand times a second.
-    pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Stop(Arc::new(asked))
-    }
-
-    /// Whether it is time.
-    #[must_use]
-    pub fn is_asked(&self) -> bool {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stop")
-    }
-}
-
 /// How to compile.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Ends compiling early, with the error `stopped`.
-    pub stop: Option<Stop>,
+    pub cancel: Option<Cancel>,
     /// Macros that are defined before the text: name and replacement.
     pub defines: Vec<(String, String)>,
     /// The language; found out from the text when nothing is said.
@@ -77,8 +55,8 @@ pub fn compile(name: &str, text: &str, includes: &mut dyn Includes, options: &Op
         .as_ref()
         .filter(|checked| checked.main.is_some())
     {
-        let stop = options.stop.as_ref();
-        compiled.program = lower::lower(checked, stop, &mut compiled.diagnostics);
+        let cancel = options.cancel.as_ref();
+        compiled.program = lower::lower(checked, cancel, &mut compiled.diagnostics);
     }
     if compiled.diagnostics.failed() {
         compiled.program = None;
@@ -86,19 +64,13 @@ pub fn compile(name: &str, text: &str, includes: &mut dyn Includes, options: &Op
     if let Some(program) = &mut compiled.program
         && !options.unoptimized
     {
-        let stop = || options.stop.as_ref().is_some_and(Stop::is_asked);
-        if !passes::optimize_until(program, &stop) {
+        let cancel = || options.cancel.as_ref().is_some_and(Cancel::is_requested);
+        if !passes::optimize_until(program, &cancel) {
             compiled.diagnostics.push(stopped());
             compiled.program = None;
         }
     }
     compiled
-}
-
-/// What is told when compiling was given up.
-pub(crate) fn stopped() -> Diagnostic {
-    let message = "compiling was stopped before its end";
-    Diagnostic::error("stopped", Span::default(), message)
 }
 
 /// Compiles as far as the checker, which is all that a library or a program for an architecture of others needs.
@@ -107,7 +79,7 @@ pub fn front(name: &str, text: &str, includes: &mut dyn Includes, options: &Opti
     let program = read(name, text, includes, options, &mut compiled);
     // What the parser could not read would only give errors that follow from it.
     if !compiled.diagnostics.failed() {
-        let checked = check_until(program, options.stop.as_ref(), &mut compiled.diagnostics);
+        let checked = check_until(program, options.cancel.as_ref(), &mut compiled.diagnostics);
         if !compiled.diagnostics.failed() {
             compiled.checked = Some(checked);
         }

@@ -25,7 +25,6 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// One sentence without a full stop, which names the things concerned.
     pub message: String,
-    /// Where.
     pub span: Span,
     /// Other places that belong to it, each with a word: `first declared here`.
     pub notes: Vec<(Span, String)>,
@@ -34,7 +33,6 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error.
     #[must_use]
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
@@ -47,7 +45,6 @@ impl Diagnostic {
         }
     }
 
-    /// A warning.
     #[must_use]
     pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
@@ -96,22 +93,22 @@ impl Diagnostic {
 }
 
 fn excerpt(out: &mut String, sources: &Sources, span: Span, message: &str) {
-    let Some(place) = sources.place(span.start) else {
+    let Some(location) = sources.location(span.start) else {
         let _ = writeln!(out, "{message}");
         return;
     };
     let _ = writeln!(
         out,
         "{}:{}:{}: {message}",
-        place.file, place.line, place.column
+        location.file, location.line, location.column
     );
     let Some(line) = sources.line(span.start) else {
         return;
     };
-    let number = format!("{}", place.line);
+    let number = format!("{}", location.line);
     let marked = sources.text(span).and_then(|text| text.lines().next());
     let length = printable::lines(marked.unwrap_or("")).chars().count();
-    let (line, column) = window(line, place.column as usize - 1);
+    let (line, column) = window(line, location.column as usize - 1);
     let at = line.char_indices().nth(column);
     let (before, behind) = line.split_at(at.map_or(line.len(), |(at, _)| at));
     let room = printable::lines(behind).chars().count().max(1);

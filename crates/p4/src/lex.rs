@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Span;
-use crate::token::{Names, Symbol, Token, TokenKind};
+use crate::token::{Interner, Symbol, Token, TokenKind};
 use alloc::sync::Arc;
 
 /// Reads the tokens of one file.
@@ -151,7 +151,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token; `None` at the end.
-    pub fn next(&mut self, names: &mut Names, diagnostics: &mut Diagnostics) -> Option<Token> {
+    pub fn next(&mut self, names: &mut Interner, diagnostics: &mut Diagnostics) -> Option<Token> {
         let before = self.at;
         self.trivia(diagnostics, |_, _| {});
         let start = self.at;
@@ -162,12 +162,12 @@ impl<'t> Lexer<'t> {
         let kind = match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 self.pass(|b| b.is_ascii_alphanumeric() || b == b'_');
-                let (name, keyword) = names.keep(&self.text[start..self.at]);
+                let (name, keyword) = names.intern(&self.text[start..self.at]);
                 TokenKind::Name(name, keyword)
             }
             b'0'..=b'9' => {
                 self.integer();
-                TokenKind::Integer(names.keep(&self.text[start..self.at]).0)
+                TokenKind::Integer(names.intern(&self.text[start..self.at]).0)
             }
             b'"' => TokenKind::String(self.string(diagnostics)),
             _ => self.symbol(),
@@ -335,7 +335,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn tokens(text: &str) -> (Vec<Token>, Diagnostics) {
-        let (mut names, mut diagnostics) = (Names::default(), Diagnostics::default());
+        let (mut names, mut diagnostics) = (Interner::default(), Diagnostics::default());
         let mut lexer = Lexer::new(text, 0);
         let list = core::iter::from_fn(|| lexer.next(&mut names, &mut diagnostics)).collect();
         (list, diagnostics)

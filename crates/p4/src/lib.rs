@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod ast;
+mod cancel;
 pub mod check;
 pub mod compile;
 pub mod diagnostic;

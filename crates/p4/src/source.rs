@@ -50,7 +50,7 @@ pub struct Sources {
 
 /// A place as people read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file's name.
     pub file: Arc<str>,
     /// From 1.
@@ -93,7 +93,7 @@ impl Sources {
 
     /// File, line and column of a byte.
     #[must_use]
-    pub fn place(&self, at: u32) -> Option<Place> {
+    pub fn location(&self, at: u32) -> Option<Location> {
         let file = self.file(at)?;
         let mut within = ((at - file.start) as usize).min(file.text.len());
         while !file.text.is_char_boundary(within) {
@@ -101,7 +101,7 @@ impl Sources {
         }
         let before = &file.text[..within];
         let line_start = before.rfind('\n').map_or(0, |n| n + 1);
-        Some(Place {
+        Some(Location {
             file: file.name.clone(),
             line: before.matches('\n').count() as u32 + 1,
             column: before[line_start..].chars().count() as u32 + 1,
@@ -133,12 +133,35 @@ impl Sources {
     }
 }
 
+/// Why an included file has no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct IncludeError(String);
+
+/// A sentence without a full stop: what was looked for, and where.
+impl From<String> for IncludeError {
+    fn from(message: String) -> Self {
+        IncludeError(message)
+    }
+}
+
+impl From<&str> for IncludeError {
+    fn from(message: &str) -> Self {
+        IncludeError(message.into())
+    }
+}
+
 /// Finds the text of files that `#include` names; the compiler itself does no I/O.
 pub trait Includes {
     /// The name to report and the text of an included file. `name` is what stands between the quotes or brackets,
     /// `system` is true for brackets, `from` is the reported name of the including file. `Err` says why not.
     ///
     /// # Errors
-    /// A sentence without a full stop: what was looked for, and where.
-    fn read(&mut self, name: &str, system: bool, from: &str) -> Result<(String, String), String>;
+    /// When there is no such file, or it cannot be read.
+    fn read(
+        &mut self,
+        name: &str,
+        system: bool,
+        from: &str,
+    ) -> Result<(String, String), IncludeError>;
 }

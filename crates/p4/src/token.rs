@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 /// One token of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
     pub kind: TokenKind,
     /// Where it stands; a token out of a macro's body stands where the macro is used.
     pub span: Span,
@@ -20,7 +19,6 @@ pub struct Token {
     pub space: bool,
 }
 
-/// What a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A name; in P4_16 some are keywords.
@@ -162,17 +160,35 @@ pub fn unescape(text: &str) -> String {
     out
 }
 
+/// A number as it is written in a program, with its width or not.
+pub(crate) fn integer(token: &str) -> Option<u64> {
+    let token = match token.find(['w', 's']) {
+        Some(at) if token[..at].bytes().all(|byte| byte.is_ascii_digit()) => &token[at + 1..],
+        _ => token,
+    };
+    let token = token.replace('_', "").to_ascii_lowercase();
+    if let Some(digits) = token.strip_prefix("0x") {
+        u64::from_str_radix(digits, 16).ok()
+    } else if let Some(digits) = token.strip_prefix("0b") {
+        u64::from_str_radix(digits, 2).ok()
+    } else if let Some(digits) = token.strip_prefix("0o") {
+        u64::from_str_radix(digits, 8).ok()
+    } else {
+        token.strip_prefix("0d").unwrap_or(&token).parse().ok()
+    }
+}
+
 /// Texts kept once, so that equal names share their memory.
 #[derive(Debug)]
-pub struct Names {
+pub struct Interner {
     /// Open addressing over `entries`; 0 is free, n is entry n - 1.
     slots: Vec<u32>,
     entries: Vec<(u64, Arc<str>, Option<Keyword>)>,
 }
 
-impl Default for Names {
+impl Default for Interner {
     fn default() -> Self {
-        let mut names = Names {
+        let mut names = Interner {
             slots: vec![0; 1024],
             entries: Vec::new(),
         };
@@ -184,9 +200,9 @@ impl Default for Names {
     }
 }
 
-impl Names {
+impl Interner {
     /// The kept text, and the keyword that it is.
-    pub fn keep(&mut self, text: &str) -> (Arc<str>, Option<Keyword>) {
+    pub fn intern(&mut self, text: &str) -> (Arc<str>, Option<Keyword>) {
         let (hash, slot) = self.find(text);
         if let Some(index) = self.slots[slot].checked_sub(1) {
             let (_, kept, keyword) = &self.entries[index as usize];
@@ -243,15 +259,15 @@ mod tests {
 
     #[test]
     fn names_are_kept_once_and_keywords_are_told() {
-        let mut names = Names::default();
+        let mut names = Interner::default();
         let all: Vec<_> = (0..5000)
-            .map(|n| names.keep(&format!("name{n}")).0)
+            .map(|n| names.intern(&format!("name{n}")).0)
             .collect();
         for (n, kept) in all.iter().enumerate() {
-            assert!(Arc::ptr_eq(&names.keep(&format!("name{n}")).0, kept));
+            assert!(Arc::ptr_eq(&names.intern(&format!("name{n}")).0, kept));
         }
-        assert_eq!(names.keep("header_union").1, Some(Keyword::HeaderUnion));
-        assert_eq!(names.keep("header_unions").1, None);
+        assert_eq!(names.intern("header_union").1, Some(Keyword::HeaderUnion));
+        assert_eq!(names.intern("header_unions").1, None);
     }
 
     #[test]

@@ -35,7 +35,6 @@ impl Bits {
         }
     }
 
-    /// All zeros.
     #[must_use]
     pub fn zero(width: u32) -> Self {
         Bits {

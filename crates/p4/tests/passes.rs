@@ -1,15 +1,15 @@
 //! What the passes make of programs: which tables become a part of the control flow, what leaves the packet's representation.
 
-use p4::compile::{Options, Stop, compile};
+use p4::compile::{Cancel, Options, compile};
 use p4::ir::{Expr, Program, Role, StatementKind, Terminator, text};
 use p4::library;
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = library::file(name).ok_or_else(|| format!("no {name}"))?;
         Ok((name.into(), text.into()))
     }
@@ -99,7 +99,7 @@ fn a_key_that_was_written_between_is_looked_at_again() {
 }
 
 #[test]
-fn whether_a_settled_table_was_hit_is_known_behind_it() {
+fn whether_a_constant_table_was_hit_is_known_behind_it() {
     let program = program(SAME_KEY, "if (one.apply().hit) { h.data.b = 1; }");
     assert_eq!(decisions(&program), (0, 1), "{}", text::print(&program));
 }
@@ -246,7 +246,7 @@ fn large_stacks_compile_or_are_told_to_be_too_large() {
         }
         for error in errors {
             // Somewhere in the statements, not at the program's head.
-            let place = compiled.sources.place(error.span.start).unwrap();
+            let place = compiled.sources.location(error.span.start).unwrap();
             assert!(place.line > 12, "{}", place.line);
         }
     }
@@ -257,9 +257,9 @@ fn compiling_ends_when_it_is_told_to() {
     let text = with_large_stack("h.s.push_front(1); h.s[m.i].x = 1;");
     let compile_until = |most: usize| {
         let asked = AtomicUsize::new(0);
-        let stop = Stop::new(move || asked.fetch_add(1, Ordering::Relaxed) >= most);
+        let cancel = Cancel::new(move || asked.fetch_add(1, Ordering::Relaxed) >= most);
         let options = Options {
-            stop: Some(stop),
+            cancel: Some(cancel),
             ..Options::default()
         };
         compile("t.p4", &text, &mut Library, &options)

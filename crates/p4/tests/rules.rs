@@ -2,12 +2,12 @@
 
 use p4::diagnostic::{Diagnostics, Severity};
 use p4::preprocess::{Options, preprocess};
-use p4::source::{Includes, Sources};
+use p4::source::{IncludeError, Includes, Sources};
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or("not there")?;
         Ok((name.to_owned(), text.to_owned()))
     }
@@ -30,7 +30,7 @@ fn told(text: &str) -> Vec<(Severity, &'static str, u32)> {
     let list = diagnostics.sorted();
     list.into_iter()
         .map(|d| {
-            let line = sources.place(d.span.start).map_or(0, |place| place.line);
+            let line = sources.location(d.span.start).map_or(0, |place| place.line);
             (d.severity, d.code, line)
         })
         .collect()

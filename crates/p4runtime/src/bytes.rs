@@ -8,7 +8,7 @@ pub fn read(bytes: &[u8], width: u32, what: &str) -> Result<Bits, Status> {
     if bytes.is_empty() {
         return Err(Status::new(
             Code::InvalidArgument,
-            format!("{what}: an empty string is no value"),
+            format!("{what}: an empty string is not a value"),
         ));
     }
     // Leading zeros beyond the width say nothing, but there is a bound to the work.

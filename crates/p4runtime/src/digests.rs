@@ -34,14 +34,11 @@ impl Digests {
     /// Takes a message in; whoever has no interest in its digest hears nothing of it.
     pub(crate) fn add(&mut self, pipeline: &Pipeline, message: Digest, now: Time) {
         let digests = pipeline.control.digests();
-        let Some(place) = digests.iter().position(|digest| digest.is(&message)) else {
+        let Some(index) = digests.iter().position(|digest| digest.is(&message)) else {
             return;
         };
-        let number = pipeline
-            .digests
-            .iter()
-            .find(|(_, index)| **index == place as u32);
-        let (Some((id, _)), Some(_)) = (number, pipeline.control.digest_config(place as u32))
+        let number = pipeline.digests.iter().find(|(_, of)| **of == index as u32);
+        let (Some((id, _)), Some(_)) = (number, pipeline.control.digest_config(index as u32))
         else {
             return;
         };

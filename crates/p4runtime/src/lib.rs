@@ -21,4 +21,4 @@ mod write;
 pub use pipeline_state::Pipeline;
 pub use server::{Current, Device, Running, Server, Settings, serve};
 pub use service::{P4Runtime, P4RuntimeServer};
-pub use switch::{Maker, SwitchHandle, SwitchNode};
+pub use switch::{PipelineFactory, SwitchHandle, SwitchNode};

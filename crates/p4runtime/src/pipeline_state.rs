@@ -40,11 +40,11 @@ impl Pipeline {
         let program = &environment.program;
         fn numbered<'a, T>(
             described: impl Iterator<Item = &'a p4::info::Preamble>,
-            place: impl Fn(&str) -> Option<usize>,
+            index: impl Fn(&str) -> Option<usize>,
             make: impl Fn(u32) -> T,
         ) -> BTreeMap<u32, T> {
             described
-                .filter_map(|preamble| Some((preamble.id, make(place(&preamble.name)? as u32))))
+                .filter_map(|preamble| Some((preamble.id, make(index(&preamble.name)? as u32))))
                 .collect()
         }
         let tables = numbered(
@@ -81,14 +81,14 @@ impl Pipeline {
             let same = known
                 .iter()
                 .position(|other| *other.name == *digest.preamble.name);
-            let place = same.or_else(|| {
+            let index = same.or_else(|| {
                 known.iter().position(|other| {
                     let own = other.fields.iter().map(|(_, ty)| ty.width());
                     other.object.is_none() && own.eq(widths.iter().copied())
                 })
             });
-            if let Some(place) = place {
-                digests.insert(digest.preamble.id, place as u32);
+            if let Some(index) = index {
+                digests.insert(digest.preamble.id, index as u32);
             }
         }
         Pipeline {

@@ -7,7 +7,7 @@ use crate::messages::runtime::{
 };
 use crate::pipeline_state::{Pipeline, absent, data};
 use crate::status;
-use crate::write::{entry_place, index};
+use crate::write::{entry_key, index};
 use node::Time;
 use p4::info::Field;
 use p4::ir::{ActionCall, KeyMatch, MatchKind, ObjectId, TableId};
@@ -15,7 +15,7 @@ use p4::value::Bits;
 use pipeline::control::{Class, Count, program};
 use pipeline::state::meter::Rates;
 use pipeline::state::replication::Replica;
-use pipeline::table::{Call, Standing};
+use pipeline::table::{Call, Installed};
 use tonic::{Code, Status};
 
 /// All that a wanted entity means; ids of 0 and indices that are left out stand for all.
@@ -39,21 +39,21 @@ pub(crate) fn entities(
                 "action profile",
             )? {
                 let table = program::table_of_profile(pipeline.control.program(), object);
-                for standing in pipeline
+                for installed in pipeline
                     .control
                     .members(object)
                     .map_err(|e| status::of(&e))?
                 {
-                    if member.member_id != 0 && member.member_id != standing.id {
+                    if member.member_id != 0 && member.member_id != installed.id {
                         continue;
                     }
                     found.push(Wanted::ActionProfileMember(pb::ActionProfileMember {
                         action_profile_id: pipeline.object_id(object),
-                        member_id: standing.id,
+                        member_id: installed.id,
                         action: table
                             .as_ref()
                             .ok()
-                            .and_then(|table| action(pipeline, *table, &standing.call)),
+                            .and_then(|table| action(pipeline, *table, &installed.call)),
                     }));
                 }
             }
@@ -65,19 +65,19 @@ pub(crate) fn entities(
                 PROFILES,
                 "action profile",
             )? {
-                for standing in pipeline
+                for installed in pipeline
                     .control
                     .groups(object)
                     .map_err(|e| status::of(&e))?
                 {
-                    if group.group_id != 0 && group.group_id != standing.id {
+                    if group.group_id != 0 && group.group_id != installed.id {
                         continue;
                     }
                     found.push(Wanted::ActionProfileGroup(pb::ActionProfileGroup {
                         action_profile_id: pipeline.object_id(object),
-                        group_id: standing.id,
-                        max_size: standing.most as i32,
-                        members: standing
+                        group_id: installed.id,
+                        max_size: installed.most as i32,
+                        members: installed
                             .members
                             .iter()
                             .map(|member| pb::action_profile_group::Member {
@@ -122,20 +122,20 @@ pub(crate) fn entities(
             }
         }
         Wanted::DirectCounterEntry(entry) => {
-            for (table, standing) in direct(pipeline, entry.table_entry.as_ref())? {
-                if let Some(count) = pipeline.control.direct_count(table, &standing) {
+            for (table, installed) in direct(pipeline, entry.table_entry.as_ref())? {
+                if let Some(count) = pipeline.control.direct_count(table, &installed) {
                     found.push(Wanted::DirectCounterEntry(pb::DirectCounterEntry {
-                        table_entry: Some(bare(pipeline, table, &standing)),
+                        table_entry: Some(bare(pipeline, table, &installed)),
                         data: Some(counter_data(count)),
                     }));
                 }
             }
         }
         Wanted::DirectMeterEntry(entry) => {
-            for (table, standing) in direct(pipeline, entry.table_entry.as_ref())? {
-                if let Some(rates) = pipeline.control.direct_rates(table, &standing) {
+            for (table, installed) in direct(pipeline, entry.table_entry.as_ref())? {
+                if let Some(rates) = pipeline.control.direct_rates(table, &installed) {
                     found.push(Wanted::DirectMeterEntry(pb::DirectMeterEntry {
-                        table_entry: Some(bare(pipeline, table, &standing)),
+                        table_entry: Some(bare(pipeline, table, &installed)),
                         config: rates.map(meter_config),
                         counter_data: None,
                     }));
@@ -352,39 +352,39 @@ fn table_entries(
             }));
             continue;
         }
-        let standing = if wanted.r#match.is_empty() || wanted.table_id == 0 {
+        let installed = if wanted.r#match.is_empty() || wanted.table_id == 0 {
             pipeline.control.entries(table)
         } else {
-            let place = entry_place(pipeline, wanted)?;
-            pipeline.control.standing(&place).into_iter().collect()
+            let key = entry_key(pipeline, wanted)?;
+            pipeline.control.installed(&key).into_iter().collect()
         };
-        for standing in standing {
-            if wanted.priority != 0 && standing.entry.priority != wanted.priority as u32 {
+        for installed in installed {
+            if wanted.priority != 0 && installed.entry.priority != wanted.priority as u32 {
                 continue;
             }
-            let mut entry = bare(pipeline, table, &standing);
-            entry.action = table_action(pipeline, table, &standing.entry.call);
-            entry.metadata = standing.entry.metadata.to_vec();
-            entry.is_const = standing.is_const;
-            entry.idle_timeout_ns = standing
+            let mut entry = bare(pipeline, table, &installed);
+            entry.action = table_action(pipeline, table, &installed.entry.call);
+            entry.metadata = installed.entry.metadata.to_vec();
+            entry.is_const = installed.is_const;
+            entry.idle_timeout_ns = installed
                 .entry
                 .idle_timeout
                 .map_or(0, |timeout| timeout.as_ns() as i64);
             if wanted.time_since_last_hit.is_some() && described.idle_timeout {
                 entry.time_since_last_hit = Some(pb::table_entry::IdleTimeout {
-                    elapsed_ns: (now - standing.last_hit).as_ns() as i64,
+                    elapsed_ns: (now - installed.last_hit).as_ns() as i64,
                 });
             }
             if wanted.counter_data.is_some() {
                 entry.counter_data = pipeline
                     .control
-                    .direct_count(table, &standing)
+                    .direct_count(table, &installed)
                     .map(counter_data);
             }
             if wanted.meter_config.is_some() {
                 entry.meter_config = pipeline
                     .control
-                    .direct_rates(table, &standing)
+                    .direct_rates(table, &installed)
                     .flatten()
                     .map(meter_config);
             }
@@ -395,17 +395,17 @@ fn table_entries(
 }
 
 /// An entry's place: table, match and priority.
-pub(crate) fn bare(pipeline: &Pipeline, table: TableId, standing: &Standing) -> TableEntry {
+pub(crate) fn bare(pipeline: &Pipeline, table: TableId, installed: &Installed) -> TableEntry {
     let described = pipeline.described(table);
     let fields = described.map_or(&[][..], |table| &table.match_fields);
     TableEntry {
         table_id: described.map_or(0, |table| table.preamble.id),
         r#match: fields
             .iter()
-            .zip(&standing.entry.keys)
+            .zip(&installed.entry.keys)
             .filter_map(|(field, given)| field_match(field, given))
             .collect(),
-        priority: standing.entry.priority as i32,
+        priority: installed.entry.priority as i32,
         ..TableEntry::default()
     }
 }
@@ -414,22 +414,22 @@ pub(crate) fn bare(pipeline: &Pipeline, table: TableId, standing: &Standing) -> 
 fn direct(
     pipeline: &Pipeline,
     wanted: Option<&TableEntry>,
-) -> Result<Vec<(TableId, Standing)>, Status> {
+) -> Result<Vec<(TableId, Installed)>, Status> {
     let tables: Vec<TableId> = match wanted.map_or(0, |entry| entry.table_id) {
         0 => pipeline.tables.values().copied().collect(),
         id => vec![pipeline.table(id)?.0],
     };
     if let Some(entry) = wanted.filter(|entry| !entry.r#match.is_empty()) {
-        let place = entry_place(pipeline, entry)?;
-        let standing = pipeline
+        let key = entry_key(pipeline, entry)?;
+        let installed = pipeline
             .control
-            .standing(&place)
+            .installed(&key)
             .map_err(|error| status::of(&error))?;
-        return Ok(vec![(place.table, standing)]);
+        return Ok(vec![(key.table, installed)]);
     }
     let all = tables.into_iter().flat_map(|table| {
         let entries = pipeline.control.entries(table).into_iter();
-        entries.map(move |standing| (table, standing))
+        entries.map(move |installed| (table, installed))
     });
     Ok(all.collect())
 }

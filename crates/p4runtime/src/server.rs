@@ -19,11 +19,11 @@ use crate::write;
 use listen::Gate;
 use listen::http::{ServerConfig, Version};
 use node::Time;
-use p4::compile::{Options, Stop, compile};
+use p4::compile::{Cancel, Options, compile};
 use p4::diagnostic::Severity;
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use pipeline::control::{Atomicity, Control};
-use pipeline::environment::{self, Environment};
+use pipeline::environment::{self, Environment, Unsupported};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
@@ -52,7 +52,7 @@ pub trait Device: Send + Sync + 'static {
     ///
     /// # Errors
     /// When it cannot; then it goes on as before.
-    fn install(&self, environment: &Arc<Environment>) -> Result<(), String>;
+    fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported>;
     /// The time, as packets see it.
     fn now(&self) -> Time;
 }
@@ -247,7 +247,7 @@ impl Server {
         let one_at_a_time = self.wait_for_compiler(gone)?;
         let (until, asked) = (Instant::now() + LONGEST_COMPILE, gone.clone());
         let options = Options {
-            stop: Some(Stop::new(move || asked.is_so() || Instant::now() > until)),
+            cancel: Some(Cancel::new(move || asked.is_so() || Instant::now() > until)),
             ..Options::default()
         };
         let compiled = compile("p4_device_config.p4", text, &mut NoFiles, &options);
@@ -312,7 +312,7 @@ impl Server {
     fn commit(&self, pipeline: Arc<Pipeline>) -> Result<(), Status> {
         self.device
             .install(pipeline.control.environment())
-            .map_err(Status::failed_precondition)?;
+            .map_err(|error| Status::failed_precondition(error.to_string()))?;
         *lock(&self.digests) = Digests::default();
         *self
             .pipeline
@@ -355,9 +355,9 @@ impl Server {
         let mut entries = Vec::new();
         while let Some(idle) = environment.idles.pop() {
             let mut entry = bare(&pipeline, idle.table, &idle.entry);
-            let standing = &idle.entry.entry;
-            entry.idle_timeout_ns = standing.idle_timeout.map_or(0, |time| time.as_ns() as i64);
-            entry.metadata = standing.metadata.to_vec();
+            let installed = &idle.entry.entry;
+            entry.idle_timeout_ns = installed.idle_timeout.map_or(0, |time| time.as_ns() as i64);
+            entry.metadata = installed.metadata.to_vec();
             entries.push(entry);
         }
         if !entries.is_empty() {
@@ -386,7 +386,7 @@ impl Server {
         }
     }
 
-    fn tell(&self, notices: Vec<Notice>) {
+    fn notify(&self, notices: Vec<Notice>) {
         for (stream, notice) in notices {
             self.send(stream, to::Update::Arbitration(notice));
         }
@@ -403,7 +403,7 @@ impl Server {
                 *device = offer.device_id;
             }
             let notices = lock(&self.arbiter).offer(stream, offer)?;
-            self.tell(notices);
+            self.notify(notices);
             return Ok(());
         }
         let (knows, primary) = {
@@ -476,12 +476,12 @@ impl Server {
 struct NoFiles;
 
 impl Includes for NoFiles {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         match p4::library::file(name) {
             Some(text) => Ok((name.to_owned(), text.to_owned())),
-            None => Err(format!(
-                "the device has no file {name}: send the program preprocessed"
-            )),
+            None => {
+                Err(format!("the device has no file {name}: send the program preprocessed").into())
+            }
         }
     }
 }
@@ -670,7 +670,7 @@ impl P4Runtime for Server {
             }
             let gone = lock(&self.streams).open.remove(&id);
             let notices = lock(&self.arbiter).leave(id, gone.map_or(0, |(_, device)| device));
-            self.tell(notices);
+            self.notify(notices);
         });
         Ok(Box::pin(ReceiverStream::new(receiver)))
     }

@@ -87,7 +87,7 @@ impl Gone {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
@@ -97,7 +97,7 @@ struct Waiting(Gone);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.tell();
+        self.0.notify();
     }
 }
 

@@ -85,7 +85,7 @@ pub fn of_updates(results: &[Result<(), Status>]) -> Result<(), Status> {
     let details = whole.encode_to_vec();
     if details.len() > LONGEST_DETAILS {
         let message = format!(
-            "{message} (the errors of all updates are too long to be told: send fewer at once)"
+            "{message} (the errors of all updates do not fit into the answer: send fewer at once)"
         );
         return Err(Status::new(Code::Unknown, message));
     }

@@ -5,7 +5,7 @@ use node::Statistics;
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Time};
 use pipeline::architecture::Pipeline;
-use pipeline::environment::Environment;
+use pipeline::environment::{Environment, Unsupported};
 use pipeline::node::{PipelineNode, QUEUE_AGE};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const LOOK: Time = Time::from_ms(1);
 
 /// Makes a pipeline for an environment, with whatever engine.
-pub type Maker = Box<dyn Fn(&Arc<Environment>) -> Result<Pipeline, String> + Send + Sync>;
+pub type PipelineFactory =
+    Box<dyn Fn(&Arc<Environment>) -> Result<Pipeline, Unsupported> + Send + Sync>;
 
 struct Shared {
     /// Whether there is another program.
@@ -34,14 +35,18 @@ pub struct SwitchNode {
 /// What a [`Server`](crate::Server) steers a [`SwitchNode`] by.
 pub struct SwitchHandle {
     shared: Arc<Shared>,
-    make: Maker,
+    make: PipelineFactory,
     ports: usize,
 }
 
 impl SwitchNode {
     /// A node with ports 0 to `ports` - 1, and its handle; `make` makes the pipelines of later programs.
     #[must_use]
-    pub fn new(pipeline: Pipeline, ports: usize, make: Maker) -> (SwitchNode, SwitchHandle) {
+    pub fn new(
+        pipeline: Pipeline,
+        ports: usize,
+        make: PipelineFactory,
+    ) -> (SwitchNode, SwitchHandle) {
         let shared = Arc::new(Shared {
             waiting: AtomicBool::new(false),
             next: Mutex::new(None),
@@ -118,10 +123,14 @@ impl Node for SwitchNode {
     fn statistics(&self) -> Statistics {
         self.current.statistics()
     }
+
+    fn tables(&self, now: Time) -> Vec<node::outcome::Table> {
+        self.current.tables(now)
+    }
 }
 
 impl Device for SwitchHandle {
-    fn install(&self, environment: &Arc<Environment>) -> Result<(), String> {
+    fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported> {
         let pipeline = (self.make)(environment)?;
         let mut next = self
             .shared

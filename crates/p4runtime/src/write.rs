@@ -12,7 +12,7 @@ use p4::info::{DataType, Field};
 use p4::ir::{ActionCall, KeyMatch, MatchKind, ObjectId, TableId};
 use p4::value::Bits;
 use pipeline::control::{
-    Count, DigestConfig, Entity, Group, Member, Operation, Place, Update as Change, value,
+    Count, DigestConfig, Entity, EntryKey, Group, Member, Operation, Update as Change, value,
 };
 use pipeline::state::meter::Rates;
 use pipeline::state::profile::GroupMember;
@@ -92,14 +92,14 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
             one(Entity::Counter(object, index(entry.index.as_ref())?, count))
         }
         Given::DirectCounterEntry(entry) => {
-            let place = place(pipeline, entry.table_entry.as_ref())?;
+            let key = direct_key(pipeline, entry.table_entry.as_ref())?;
             let count = count(
                 entry
                     .data
                     .as_ref()
                     .ok_or_else(|| invalid("the data is missing"))?,
             )?;
-            one(Entity::DirectCounter(place, count))
+            one(Entity::DirectCounter(key, count))
         }
         Given::MeterEntry(entry) => {
             let object = pipeline.object(entry.meter_id, "meter")?;
@@ -107,9 +107,9 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
             one(Entity::Meter(object, index(entry.index.as_ref())?, rates))
         }
         Given::DirectMeterEntry(entry) => {
-            let place = place(pipeline, entry.table_entry.as_ref())?;
+            let key = direct_key(pipeline, entry.table_entry.as_ref())?;
             let rates = entry.config.as_ref().map(rates).transpose()?;
-            one(Entity::DirectMeter(place, rates))
+            one(Entity::DirectMeter(key, rates))
         }
         Given::RegisterEntry(entry) => {
             let object = pipeline.object(entry.register_id, "register")?;
@@ -248,8 +248,8 @@ fn table_entry(
             entity: Entity::Default(table, call),
         }]);
     }
-    let place = entry_place(pipeline, given)?;
-    let (Some(keys), priority) = (place.keys.clone(), place.priority) else {
+    let key = entry_key(pipeline, given)?;
+    let (Some(keys), priority) = (key.keys.clone(), key.priority) else {
         return Err(invalid("the entry has no match"));
     };
     let mut entry = Entry {
@@ -311,7 +311,7 @@ fn table_entry(
         }
         changes.push(Change {
             operation: Operation::Modify,
-            entity: Entity::DirectCounter(place.clone(), count(data)?),
+            entity: Entity::DirectCounter(key.clone(), count(data)?),
         });
     }
     if given.meter_config.is_some() && !has(&pipeline.info.direct_meters) {
@@ -324,17 +324,17 @@ fn table_entry(
         let rates = given.meter_config.as_ref().map(rates).transpose()?;
         changes.push(Change {
             operation: Operation::Modify,
-            entity: Entity::DirectMeter(place, rates),
+            entity: Entity::DirectMeter(key, rates),
         });
     }
     Ok(changes)
 }
 
 /// Which entry a message means.
-pub(crate) fn entry_place(pipeline: &Pipeline, given: &TableEntry) -> Result<Place, Status> {
+pub(crate) fn entry_key(pipeline: &Pipeline, given: &TableEntry) -> Result<EntryKey, Status> {
     let (table, described) = pipeline.table(given.table_id)?;
     if given.is_default_action {
-        return Ok(Place {
+        return Ok(EntryKey {
             table,
             keys: None,
             priority: 0,
@@ -345,15 +345,15 @@ pub(crate) fn entry_place(pipeline: &Pipeline, given: &TableEntry) -> Result<Pla
     let keys = matches(&described.match_fields, &widths, &given.r#match)?;
     let priority =
         u32::try_from(given.priority).map_err(|_| invalid("the priority is negative"))?;
-    Ok(Place {
+    Ok(EntryKey {
         table,
         keys: Some(keys),
         priority,
     })
 }
 
-fn place(pipeline: &Pipeline, entry: Option<&TableEntry>) -> Result<Place, Status> {
-    entry_place(
+fn direct_key(pipeline: &Pipeline, entry: Option<&TableEntry>) -> Result<EntryKey, Status> {
+    entry_key(
         pipeline,
         entry.ok_or_else(|| invalid("the table entry is missing"))?,
     )
@@ -600,13 +600,13 @@ fn scalars(
         (DataType::Bool, Data::Bool(truth)) => values.push(Bits::from(*truth)),
         (DataType::Enum(name), Data::Enum(member)) => {
             let members = info.types.enums.get(name).ok_or_else(wrong)?;
-            let place = members.iter().position(|other| **other == **member);
-            values.push(Bits::new(32, place.ok_or_else(wrong)? as u32));
+            let index = members.iter().position(|other| **other == **member);
+            values.push(Bits::new(32, index.ok_or_else(wrong)? as u32));
         }
         (DataType::Error, Data::Error(member)) => {
             let members = info.types.error.as_ref().ok_or_else(wrong)?;
-            let place = members.iter().position(|other| **other == **member);
-            values.push(Bits::new(32, place.ok_or_else(wrong)? as u32));
+            let index = members.iter().position(|other| **other == **member);
+            values.push(Bits::new(32, index.ok_or_else(wrong)? as u32));
         }
         (DataType::SerializableEnum(name), Data::EnumValue(bytes) | Data::Bitstring(bytes)) => {
             let (width, _) = info.types.serializable_enums.get(name).ok_or_else(wrong)?;

@@ -7,7 +7,7 @@
 
 use node::{Node, Out, Time};
 use p4::compile::{Options, compile};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use p4runtime::{Pipeline, Running, Settings, SwitchNode, serve};
 use pipeline::architecture::{Config, Pipeline as Forwarding};
 use pipeline::environment::{self, Environment};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or("only the library is here")?;
         Ok((name.into(), text.into()))
     }
@@ -72,9 +72,8 @@ fn device() -> (Device, String) {
         ..environment::Options::default()
     };
     let forwarding = |environment: &Arc<Environment>| {
-        let engine = Interpreter::new(environment).map_err(|error| error.to_string())?;
+        let engine = Interpreter::new(environment)?;
         Forwarding::new(environment, Box::new(engine), &Config::default())
-            .map_err(|error| error.to_string())
     };
     let environment = Arc::new(Environment::new(program, options.clone()).unwrap());
     let (mut node, handle) =

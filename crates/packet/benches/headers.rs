@@ -82,6 +82,16 @@ fn hashes(six: bool) {
             }),
         ),
         (
+            "layers, all headers".into(),
+            Box::new(|| {
+                for frame in &frames {
+                    for layer in packet::layers(black_box(frame)) {
+                        black_box(&layer);
+                    }
+                }
+            }),
+        ),
+        (
             "flow::five_tuple".into(),
             Box::new(|| {
                 for frame in &frames {

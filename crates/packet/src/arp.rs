@@ -40,6 +40,7 @@ impl Arp {
     ///
     /// # Errors
     /// When it is cut off, or not for IPv4 over Ethernet.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<Arp, BadHeader> {
         let (packet, _) = field::split::<28>(bytes, "ARP packet cut off")?;
         if field::bytes::<0, 6, 28>(packet) != FAMILY {

@@ -12,7 +12,9 @@
 //! # Ok::<(), packet::bpf::ProgramError>(())
 //! ```
 
+mod instruction;
 mod machine;
 mod program;
 
-pub use program::{Instruction, MOST_INSTRUCTIONS, Program, ProgramError};
+pub use instruction::Instruction;
+pub use program::{MOST_INSTRUCTIONS, Program, ProgramError};

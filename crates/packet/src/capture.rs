@@ -23,6 +23,7 @@
 //! # Ok::<(), packet::capture::CaptureError>(())
 //! ```
 
+mod cooked;
 mod error;
 mod options;
 mod order;
@@ -31,8 +32,9 @@ mod pcapng;
 mod stamp;
 mod write;
 
+pub use cooked::{Cooked, LINUX_SLL2, has_ethernet, put_ethernet};
 pub use error::CaptureError;
-pub use options::{Options, Other};
+pub use options::{Direction, Flags, Options, Other};
 pub use pcap::PcapWriter;
 pub use stamp::Resolution;
 pub use write::PcapngWriter;

@@ -4,31 +4,25 @@
 //! labels and tunnels stand in front of what they carry. A frame that is cut off or malformed is
 //! described as far as it makes sense, and then the reason. MAC addresses stand before what is not IP.
 
-use crate::BadHeader;
 use crate::arp::{Arp, Operation};
 use crate::ethernet::{EthernetView, ethertype};
-use crate::gre::GreView;
 use crate::icmp::{Icmp, IcmpView};
 use crate::icmpv6::{Icmpv6, Icmpv6View};
-use crate::ipv4::{Ipv4View, protocol};
-use crate::ipv6::Ipv6View;
-use crate::mpls::Labels;
+use crate::layers::{Header, Layers, Next, layers};
 use crate::tcp::{TcpView, flag};
-use crate::udp::UdpView;
-use crate::vlan::Tags;
-use crate::vxlan::{self, VxlanView};
 use core::fmt::{self, Display, Write};
 use core::net::{IpAddr, SocketAddr};
 
-/// Headers inside each other that are described; what is deeper is not looked into.
-const DEEPEST: usize = 8;
+/// Packets inside each other that are described, and headers; what is deeper is not looked into.
+const MOST_PACKETS: usize = 6;
+const MOST_HEADERS: usize = 20;
 
 /// Writes the description of an Ethernet frame, without a line end.
 ///
 /// # Errors
 /// When `out` fails.
 pub fn describe(frame: &[u8], out: &mut dyn Write) -> fmt::Result {
-    Describer { out, depth: 0 }.frame(frame)
+    Describer::new(out).frame(frame, true)
 }
 
 /// A frame that shows as its description.
@@ -48,175 +42,172 @@ pub struct Payload<'a>(pub &'a [u8]);
 
 impl Display for Payload<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Describer { out: f, depth: 0 }.payload(self.0, false)
+        Describer::new(f).frame(self.0, false)
     }
 }
 
-struct Describer<'o> {
+struct Describer<'a, 'o> {
     out: &'o mut dyn Write,
-    depth: usize,
+    /// Whose addresses are to be written, if what follows is not IP.
+    ethernet: Option<EthernetView<'a>>,
+    /// Of a packet, to be written with the ports, if there are any.
+    addresses: Option<(IpAddr, IpAddr)>,
+    packets: usize,
+    is_first_fragment: bool,
+    fragment_offset: usize,
 }
 
-impl Describer<'_> {
-    fn frame(&mut self, frame: &[u8]) -> fmt::Result {
-        self.payload(frame, true)
+impl<'a, 'o> Describer<'a, 'o> {
+    fn new(out: &'o mut dyn Write) -> Describer<'a, 'o> {
+        Describer {
+            out,
+            ethernet: None,
+            addresses: None,
+            packets: 0,
+            is_first_fragment: false,
+            fragment_offset: 0,
+        }
     }
 
     /// `macs`: whether addresses stand before what is not IP.
-    fn payload(&mut self, frame: &[u8], macs: bool) -> fmt::Result {
-        let mut tags = match Tags::new(frame) {
-            Ok(tags) => tags,
-            Err(bad) => return self.bad(bad),
-        };
-        for tag in tags.by_ref().take(DEEPEST) {
-            write!(self.out, "vlan {} ", tag.id)?;
-        }
-        if macs
-            && !matches!(tags.ethertype(), ethertype::IPV4 | ethertype::IPV6)
-            && let Ok(view) = EthernetView::new(frame)
-        {
-            write!(self.out, "{} > {} ", view.source(), view.destination())?;
-        }
-        self.network(tags.ethertype(), tags.payload())
-    }
-
-    fn bad(&mut self, bad: BadHeader) -> fmt::Result {
-        write!(self.out, "[{bad}]")
-    }
-
-    fn network(&mut self, kind: u16, payload: &[u8]) -> fmt::Result {
-        self.depth += 1;
-        match kind {
-            _ if self.depth > DEEPEST => self.out.write_str("..."),
-            ethertype::IPV4 => self.ipv4(payload),
-            ethertype::IPV6 => self.ipv6(payload),
-            ethertype::ARP => self.arp(payload),
-            ethertype::MPLS | ethertype::MPLS_MULTICAST => self.mpls(payload),
-            ethertype::BRIDGED => self.frame(payload),
-            0..ethertype::LOWEST => write!(self.out, "802.3, {kind} bytes"),
-            _ => write!(self.out, "type {kind:04X}, {} bytes", payload.len()),
-        }
-    }
-
-    fn ipv4(&mut self, packet: &[u8]) -> fmt::Result {
-        let view = match Ipv4View::new_cut(packet) {
-            Ok(view) => view,
-            Err(bad) => return self.bad(bad),
-        };
-        let addresses = (view.source().into(), view.destination().into());
-        let (protocol, payload) = (view.protocol(), view.payload());
-        match view.fragment_offset() {
-            0 => self.transport(addresses, protocol, payload)?,
-            offset => self.later_fragment(addresses, protocol, payload, offset)?,
-        }
-        if view.more_fragments() && view.fragment_offset() == 0 {
-            self.out.write_str(", first fragment")?;
-        }
-        self.cut(Ipv4View::new(packet).err())
-    }
-
-    fn ipv6(&mut self, packet: &[u8]) -> fmt::Result {
-        let view = match Ipv6View::new_cut(packet) {
-            Ok(view) => view,
-            Err(bad) => return self.bad(bad),
-        };
-        let addresses = (view.source().into(), view.destination().into());
-        let (mut walk, mut fragment) = (view.extensions(), None);
-        for extension in &mut walk {
-            fragment = extension.fragment().or(fragment);
-        }
-        let (protocol, payload) = (walk.protocol(), walk.payload());
-        match fragment {
-            Some(part) if part.offset > 0 => {
-                self.later_fragment(addresses, protocol, payload, part.offset.into())?;
+    fn frame(&mut self, frame: &'a [u8], macs: bool) -> fmt::Result {
+        let mut walk = layers(frame);
+        for _ in 0..MOST_HEADERS {
+            let Some(layer) = walk.next() else {
+                return self.end(&walk);
+            };
+            match layer.header {
+                Header::Ethernet(view) => {
+                    self.addresses(None)?;
+                    self.ethernet = Some(view).filter(|_| macs || layer.at > 0);
+                }
+                Header::Tag(tag) => write!(self.out, "vlan {} ", tag.id)?,
+                Header::Ipv4(view) => {
+                    let fragment = (view.fragment_offset(), view.more_fragments());
+                    self.packet(view.source().into(), view.destination().into())?;
+                    self.fragment(fragment);
+                }
+                Header::Ipv6(view) => {
+                    self.packet(view.source().into(), view.destination().into())?;
+                }
+                Header::Extension(extension) => {
+                    if let Some(part) = extension.fragment() {
+                        self.fragment((part.offset.into(), part.more));
+                    }
+                }
+                Header::Tcp(view) => {
+                    self.addresses(Some((view.source_port(), view.destination_port())))?;
+                    self.tcp(view)?;
+                }
+                Header::Udp(view) => {
+                    self.addresses(Some((view.source_port(), view.destination_port())))?;
+                    if walk.next_header() == Next::Data {
+                        write!(self.out, "UDP, {} bytes", view.length() - 8)?;
+                    }
+                }
+                header => {
+                    self.macs()?;
+                    self.addresses(None)?;
+                    self.other(header, &walk)?;
+                }
             }
-            Some(part) if part.more => {
-                self.transport(addresses, protocol, payload)?;
-                self.out.write_str(", first fragment")?;
+            if self.packets > MOST_PACKETS {
+                break;
             }
-            _ => self.transport(addresses, protocol, payload)?,
         }
-        self.cut(Ipv6View::new(packet).err())
+        self.out.write_str("...")
     }
 
-    fn cut(&mut self, bad: Option<BadHeader>) -> fmt::Result {
-        match bad {
-            Some(bad) => write!(self.out, " [{bad}]"),
+    /// A packet begins.
+    fn packet(&mut self, source: IpAddr, destination: IpAddr) -> fmt::Result {
+        self.addresses(None)?;
+        self.ethernet = None;
+        self.addresses = Some((source, destination));
+        self.packets += 1;
+        Ok(())
+    }
+
+    /// The packet is a piece of another, if this says so.
+    fn fragment(&mut self, (offset, more): (usize, bool)) {
+        self.is_first_fragment |= more && offset == 0;
+        self.fragment_offset = offset;
+    }
+
+    fn macs(&mut self) -> fmt::Result {
+        match self.ethernet.take() {
+            Some(view) => write!(self.out, "{} > {} ", view.source(), view.destination()),
             None => Ok(()),
         }
     }
 
-    fn later_fragment(
-        &mut self,
-        (source, destination): (IpAddr, IpAddr),
-        protocol: u8,
-        payload: &[u8],
-        offset: usize,
-    ) -> fmt::Result {
-        let length = payload.len();
-        write!(self.out, "{source} > {destination} protocol {protocol}, ")?;
-        write!(self.out, "{length} bytes, fragment at {offset}")
-    }
-
-    fn transport(
-        &mut self,
-        (source, destination): (IpAddr, IpAddr),
-        protocol: u8,
-        payload: &[u8],
-    ) -> fmt::Result {
-        let ends = |out: &mut dyn Write, from: u16, to: u16| {
-            let (source, destination) = (
-                SocketAddr::new(source, from),
-                SocketAddr::new(destination, to),
-            );
-            write!(out, "{source} > {destination} ")
-        };
-        match protocol {
-            protocol::UDP => {
-                if let Ok(view) = UdpView::new_cut(payload) {
-                    ends(self.out, view.source_port(), view.destination_port())?;
-                    return self.udp(view);
-                }
+    fn addresses(&mut self, ports: Option<(u16, u16)>) -> fmt::Result {
+        match (self.addresses.take(), ports) {
+            (Some((source, destination)), Some((from, to))) => {
+                let source = SocketAddr::new(source, from);
+                let destination = SocketAddr::new(destination, to);
+                write!(self.out, "{source} > {destination} ")
             }
-            protocol::TCP => {
-                if let Ok(view) = TcpView::new(payload) {
-                    ends(self.out, view.source_port(), view.destination_port())?;
-                    return self.tcp(view);
-                }
-            }
-            _ => {}
-        }
-        write!(self.out, "{source} > {destination} ")?;
-        match protocol {
-            protocol::ICMP => self.icmp(payload),
-            protocol::ICMPV6 => self.icmpv6(payload),
-            protocol::IPV4 => self.network(ethertype::IPV4, payload),
-            protocol::IPV6 => self.network(ethertype::IPV6, payload),
-            protocol::GRE => match GreView::new(payload) {
-                Ok(view) => {
-                    self.out.write_str("GRE ")?;
-                    if let Some(key) = view.key() {
-                        write!(self.out, "key {key} ")?;
-                    }
-                    self.network(view.protocol(), view.payload())
-                }
-                Err(bad) => self.bad(bad),
-            },
-            protocol::UDP => self.bad(BadHeader("UDP header cut off or malformed")),
-            protocol::TCP => self.bad(BadHeader("TCP header cut off or malformed")),
-            _ => write!(self.out, "protocol {protocol}, {} bytes", payload.len()),
+            (Some((source, destination)), None) => write!(self.out, "{source} > {destination} "),
+            (None, _) => Ok(()),
         }
     }
 
-    fn udp(&mut self, view: UdpView<'_>) -> fmt::Result {
-        if view.destination_port() == vxlan::PORT
-            && self.depth < DEEPEST
-            && let Ok(inner) = VxlanView::new(view.payload())
-        {
-            write!(self.out, "VXLAN {} ", inner.network())?;
-            return self.frame(inner.frame());
+    fn other(&mut self, header: Header<'_>, walk: &Layers<'_>) -> fmt::Result {
+        match header {
+            Header::Label(label) => {
+                write!(self.out, "MPLS {} ", label.label)?;
+                match walk.next_header() {
+                    Next::Data => write!(self.out, "{} bytes", walk.rest().len()),
+                    _ => Ok(()),
+                }
+            }
+            Header::Gre(view) => {
+                self.out.write_str("GRE ")?;
+                match view.key() {
+                    Some(key) => write!(self.out, "key {key} "),
+                    None => Ok(()),
+                }
+            }
+            Header::Vxlan(view) => write!(self.out, "VXLAN {} ", view.network()),
+            Header::Arp(arp) => self.arp(arp),
+            Header::Icmp(view) => self.icmp(view),
+            Header::Icmpv6(view) => self.icmpv6(view),
+            _ => Ok(()),
         }
-        write!(self.out, "UDP, {} bytes", view.length() - 8)
+    }
+
+    /// What is behind the last header.
+    fn end(&mut self, walk: &Layers<'_>) -> fmt::Result {
+        let (next, length) = (walk.next_header(), walk.rest().len());
+        if !matches!(next, Next::Ethertype(ethertype::IPV4 | ethertype::IPV6)) {
+            self.macs()?;
+        }
+        self.addresses(None)?;
+        match (walk.bad(), next) {
+            (Some(bad), _) => write!(self.out, "[{bad}]"),
+            (None, Next::Ethertype(length @ ..ethertype::LOWEST)) => {
+                write!(self.out, "802.3, {length} bytes")
+            }
+            (None, Next::Ethertype(kind)) => write!(self.out, "type {kind:04X}, {length} bytes"),
+            (None, Next::Protocol(number)) => {
+                write!(self.out, "protocol {number}, {length} bytes")
+            }
+            (None, Next::LaterFragment(number)) => {
+                let offset = self.fragment_offset;
+                write!(
+                    self.out,
+                    "protocol {number}, {length} bytes, fragment at {offset}"
+                )
+            }
+            (None, _) => Ok(()),
+        }?;
+        if self.is_first_fragment {
+            self.out.write_str(", first fragment")?;
+        }
+        match walk.cut() {
+            Some(cut) => write!(self.out, " [{cut}]"),
+            None => Ok(()),
+        }
     }
 
     fn tcp(&mut self, view: TcpView<'_>) -> fmt::Result {
@@ -248,11 +239,7 @@ impl Describer<'_> {
         )
     }
 
-    fn icmp(&mut self, packet: &[u8]) -> fmt::Result {
-        let view = match IcmpView::new(packet) {
-            Ok(view) => view,
-            Err(bad) => return self.bad(bad),
-        };
+    fn icmp(&mut self, view: IcmpView<'_>) -> fmt::Result {
         let out = &mut *self.out;
         match view.message() {
             Icmp::EchoRequest {
@@ -276,11 +263,7 @@ impl Describer<'_> {
         write!(out, ", {} bytes", view.payload().len())
     }
 
-    fn icmpv6(&mut self, packet: &[u8]) -> fmt::Result {
-        let view = match Icmpv6View::new(packet) {
-            Ok(view) => view,
-            Err(bad) => return self.bad(bad),
-        };
+    fn icmpv6(&mut self, view: Icmpv6View<'_>) -> fmt::Result {
         let out = &mut *self.out;
         match view.message() {
             Icmpv6::EchoRequest {
@@ -305,32 +288,13 @@ impl Describer<'_> {
         write!(out, ", {} bytes", view.payload().len())
     }
 
-    fn arp(&mut self, packet: &[u8]) -> fmt::Result {
-        let arp = match Arp::parse(packet) {
-            Ok(arp) => arp,
-            Err(bad) => return self.bad(bad),
-        };
+    fn arp(&mut self, arp: Arp) -> fmt::Result {
         match arp.operation {
             Operation::Request => {
                 write!(self.out, "ARP who has {} tell {}", arp.target, arp.sender)
             }
             Operation::Reply => write!(self.out, "ARP {} is at {}", arp.sender, arp.sender_mac),
             Operation::Other(number) => write!(self.out, "ARP operation {number}"),
-        }
-    }
-
-    fn mpls(&mut self, packet: &[u8]) -> fmt::Result {
-        let mut walk = Labels::new(packet);
-        for label in walk.by_ref().take(DEEPEST) {
-            match label {
-                Ok(label) => write!(self.out, "MPLS {} ", label.label)?,
-                Err(bad) => return self.bad(bad),
-            }
-        }
-        match walk.payload().first().map(|byte| byte >> 4) {
-            Some(4) => self.network(ethertype::IPV4, walk.payload()),
-            Some(6) => self.network(ethertype::IPV6, walk.payload()),
-            _ => write!(self.out, "{} bytes", walk.payload().len()),
         }
     }
 }

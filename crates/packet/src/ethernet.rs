@@ -2,7 +2,6 @@
 
 use crate::BadHeader;
 use crate::field;
-use crate::vlan::Tag;
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
@@ -48,6 +47,12 @@ impl Mac {
     }
 }
 
+impl From<[u8; 6]> for Mac {
+    fn from(bytes: [u8; 6]) -> Mac {
+        Mac(bytes)
+    }
+}
+
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
@@ -84,6 +89,23 @@ impl FromStr for Mac {
     }
 }
 
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Mac {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Mac, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Mac;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a MAC address, such as \"02:00:00:00:00:01\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Mac, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        input.deserialize_str(Text)
+    }
+}
+
 /// An Ethernet frame whose header is all there. No method panics.
 #[derive(Clone, Copy, Debug)]
 pub struct EthernetView<'a> {
@@ -96,6 +118,7 @@ impl<'a> EthernetView<'a> {
     ///
     /// # Errors
     /// When it is shorter than its header.
+    #[inline]
     pub fn new(frame: &'a [u8]) -> Result<EthernetView<'a>, BadHeader> {
         let (header, payload) = field::split(frame, "Ethernet header cut off")?;
         Ok(EthernetView { header, payload })
@@ -120,6 +143,50 @@ impl<'a> EthernetView<'a> {
     /// What is behind the header, padding included.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
+    }
+}
+
+/// A tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Its EtherType: [`ethertype::VLAN`] or [`ethertype::SERVICE_VLAN`].
+    pub ethertype: u16,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// Whether the frame may be dropped before others.
+    pub drop_eligible: bool,
+    /// The VLAN, 0 to 4095.
+    pub id: u16,
+}
+
+impl Tag {
+    /// A customer tag without priority.
+    pub const fn new(id: u16) -> Tag {
+        Tag {
+            ethertype: ethertype::VLAN,
+            priority: 0,
+            drop_eligible: false,
+            id,
+        }
+    }
+
+    /// As it stands in a frame, at offset 12.
+    pub fn to_bytes(self) -> [u8; 4] {
+        let control = u16::from(self.priority & 7) << 13
+            | u16::from(self.drop_eligible) << 12
+            | self.id & 0x0FFF;
+        let ([a, b], [c, d]) = (self.ethertype.to_be_bytes(), control.to_be_bytes());
+        [a, b, c, d]
+    }
+
+    /// From the bytes of a frame at offset 12.
+    pub fn from_bytes([a, b, c, d]: [u8; 4]) -> Tag {
+        Tag {
+            ethertype: u16::from_be_bytes([a, b]),
+            priority: c >> 5,
+            drop_eligible: c & 0x10 != 0,
+            id: u16::from_be_bytes([c & 0x0F, d]),
+        }
     }
 }
 

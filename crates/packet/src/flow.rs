@@ -23,17 +23,16 @@
 //! assert_eq!(packet::flow::hash(&frame), tuple.hash());
 //! ```
 
-mod crc32c;
-
+use crate::crc32c;
+use crate::ethernet::ethertype;
+use crate::ip::IpView;
+use crate::ipv4::protocol;
+use crate::vlan::untagged;
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Tags that are passed over; a frame with more has no tuple.
-const TAGS: usize = 4;
 /// Extension headers of IPv6 that are passed over.
 const EXTENSIONS: usize = 8;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// Who talks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,25 +59,19 @@ impl FiveTuple {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let [a, b, c, d] = source.octets();
                 let [e, f, g, h] = destination.octets();
-                crc32c::sum([[a, b, c, d, e, f, g, h]], self.protocol, ports)
+                crc32c::of_tuple([[a, b, c, d, e, f, g, h]], self.protocol, ports)
             }
             (source, destination) => {
                 let octets = |address| match address {
                     IpAddr::V4(v4) => Ipv4Addr::to_ipv6_mapped(&v4).octets(),
                     IpAddr::V6(v6) => v6.octets(),
                 };
-                let (source, destination) = (octets(source), octets(destination));
-                let addresses = [
-                    array(&source, 0),
-                    array(&source, 8),
-                    array(&destination, 0),
-                    array(&destination, 8),
-                ];
-                crc32c::sum(
-                    addresses.map(Option::unwrap_or_default),
-                    self.protocol,
-                    ports,
-                )
+                let addresses = [octets(source), octets(destination)];
+                let mut words = [[0; 8]; 4];
+                words
+                    .as_flattened_mut()
+                    .copy_from_slice(addresses.as_flattened());
+                crc32c::of_tuple(words, self.protocol, ports)
             }
         }
     }
@@ -95,22 +88,15 @@ impl fmt::Display for FiveTuple {
 
 /// The five-tuple of an Ethernet frame; `None` for what is not IP.
 pub fn five_tuple(frame: &[u8]) -> Option<FiveTuple> {
-    let found = find(frame)?;
-    let (source, destination) = match found.version {
-        Version::Four => (
-            IpAddr::V4(Ipv4Addr::from(array::<4>(frame, found.addresses)?)),
-            IpAddr::V4(Ipv4Addr::from(array::<4>(frame, found.addresses + 4)?)),
-        ),
-        Version::Six => (
-            IpAddr::V6(Ipv6Addr::from(array::<16>(frame, found.addresses)?)),
-            IpAddr::V6(Ipv6Addr::from(array::<16>(frame, found.addresses + 16)?)),
-        ),
+    let (ip, protocol, [a, b, c, d]) = read(frame)?;
+    let (source, destination) = match ip {
+        IpView::V4(ip) => (IpAddr::V4(ip.source()), IpAddr::V4(ip.destination())),
+        IpView::V6(ip) => (IpAddr::V6(ip.source()), IpAddr::V6(ip.destination())),
     };
-    let [a, b, c, d] = found.ports;
     Some(FiveTuple {
         source,
         destination,
-        protocol: found.protocol,
+        protocol,
         source_port: u16::from_be_bytes([a, b]),
         destination_port: u16::from_be_bytes([c, d]),
     })
@@ -123,147 +109,64 @@ pub fn hash(frame: &[u8]) -> u32 {
     if let Some(head) = frame.first_chunk::<38>()
         && [head[12], head[13], head[14]] == [0x08, 0x00, 0x45]
         && (head[20] & 0x3F, head[21]) == (0, 0)
-        && (head[23] == UDP || head[23] == TCP)
+        && (head[23] == protocol::UDP || head[23] == protocol::TCP)
     {
         let addresses = core::array::from_fn(|i| head[26 + i]);
         let ports = core::array::from_fn(|i| head[34 + i]);
-        return crc32c::sum([addresses], head[23], ports);
+        return crc32c::of_tuple([addresses], head[23], ports);
     }
-    hash_any(frame).unwrap_or(0)
+    hash_any(frame)
 }
 
-fn hash_any(frame: &[u8]) -> Option<u32> {
-    let found = find(frame)?;
-    let chunk = |index: usize| array(frame, found.addresses + 8 * index);
-    Some(match found.version {
-        Version::Four => crc32c::sum([chunk(0)?], found.protocol, found.ports),
-        Version::Six => {
-            let addresses = [chunk(0)?, chunk(1)?, chunk(2)?, chunk(3)?];
-            crc32c::sum(addresses, found.protocol, found.ports)
+fn hash_any(frame: &[u8]) -> u32 {
+    match read(frame) {
+        Some((IpView::V4(ip), protocol, ports)) => {
+            crc32c::of_tuple([ip.addresses()], protocol, ports)
         }
-    })
+        Some((IpView::V6(ip), protocol, ports)) => {
+            crc32c::of_tuple(ip.addresses(), protocol, ports)
+        }
+        None => 0,
+    }
 }
 
-enum Version {
-    Four,
-    Six,
-}
-
-/// Where the parts of a tuple are.
-struct Found {
-    version: Version,
-    /// Offset of the source address; the destination follows, and both are within the frame.
-    addresses: usize,
-    protocol: u8,
-    ports: [u8; 4],
+/// The packet, the protocol behind its extension headers, and the ports.
+#[inline(always)]
+fn read(frame: &[u8]) -> Option<(IpView<'_>, u8, [u8; 4])> {
+    let (kind, packet) = untagged(frame)?;
+    let ip = IpView::new_any_length(kind, packet).ok()?;
+    let (protocol, later, payload) = match ip {
+        IpView::V4(ip) => (ip.protocol(), ip.fragment_offset() > 0, ip.payload()),
+        IpView::V6(ip) => {
+            let mut walk = ip.extensions();
+            walk.by_ref().take(EXTENSIONS).for_each(drop);
+            (walk.protocol(), walk.is_later_fragment(), walk.payload())
+        }
+    };
+    let ports = match payload.first_chunk() {
+        Some(ports) if !later && protocol::has_ports(protocol) => *ports,
+        _ => [0; 4],
+    };
+    Some((ip, protocol, ports))
 }
 
 /// Whether the frame ends before the IP packet does that it begins with: whoever wrote it was cut off. Of other
 /// packets that cannot be told.
 pub fn is_cut(frame: &[u8]) -> bool {
-    let length = |at: usize| array(frame, at).map(|bytes| usize::from(u16::from_be_bytes(bytes)));
-    let end = match header(frame) {
-        // A length of zero is that of a super-frame.
-        Some((Version::Four, at)) => length(at + 2).map(|length| at + length.max(20)),
-        Some((Version::Six, at)) => length(at + 4).map(|length| at + 40 + length),
-        None => Some(0),
+    let Some((kind, packet)) = untagged(frame) else {
+        return false;
     };
-    end.is_none_or(|end| end > frame.len())
-}
-
-/// The version of a frame's IP header, and where that starts.
-#[inline]
-fn header(frame: &[u8]) -> Option<(Version, usize)> {
-    let mut at = 12;
-    for _ in 0..=TAGS {
-        match array::<2>(frame, at)? {
-            [0x81 | 0x91, 0x00] | [0x88, 0xA8] => at += 4,
-            [0x08, 0x00] => return Some((Version::Four, at + 2)),
-            [0x86, 0xDD] => return Some((Version::Six, at + 2)),
-            _ => return None,
-        }
-    }
-    None
-}
-
-fn find(frame: &[u8]) -> Option<Found> {
-    match header(frame)? {
-        (Version::Four, at) => find_ipv4(frame, at),
-        (Version::Six, at) => find_ipv6(frame, at),
-    }
-}
-
-fn find_ipv4(frame: &[u8], at: usize) -> Option<Found> {
-    let header: [u8; 20] = array(frame, at)?;
-    let length = usize::from(header[0] & 0x0F) * 4;
-    if header[0] >> 4 != 4 || length < 20 || frame.len() < at + length {
-        return None;
-    }
-    let first = u16::from_be_bytes([header[6], header[7]]) & 0x1FFF == 0;
-    Some(Found {
-        version: Version::Four,
-        addresses: at + 12,
-        protocol: header[9],
-        ports: if first {
-            ports(frame, at + length, header[9])
-        } else {
-            [0; 4]
-        },
-    })
-}
-
-fn find_ipv6(frame: &[u8], at: usize) -> Option<Found> {
-    let header: [u8; 40] = array(frame, at)?;
-    if header[0] >> 4 != 6 {
-        return None;
-    }
-    let (protocol, behind) = walk_extensions(frame, header[6], at + 40);
-    Some(Found {
-        version: Version::Six,
-        addresses: at + 8,
-        protocol,
-        ports: behind.map_or([0; 4], |behind| ports(frame, behind, protocol)),
-    })
-}
-
-/// The protocol at which the walk along the extension headers ends, and where it starts; no place
-/// for what has no ports in any case.
-fn walk_extensions(frame: &[u8], mut protocol: u8, mut at: usize) -> (u8, Option<usize>) {
-    for _ in 0..EXTENSIONS {
-        let unit = match protocol {
-            0 | 43 | 60 | 135 | 139 | 140 => 8,
-            51 => 4,
-            44 => 0,
-            _ => return (protocol, Some(at)),
-        };
-        let Some([next, length, high, low, ..]) = array::<8>(frame, at) else {
-            return (protocol, None);
-        };
-        let end = at + 8 + usize::from(length) * unit;
-        if end > frame.len() {
-            return (protocol, None);
-        }
-        let later = protocol == 44 && u16::from_be_bytes([high, low]) >> 3 != 0;
-        (protocol, at) = (next, end);
-        if later {
-            return (protocol, None);
-        }
-    }
-    (protocol, Some(at))
-}
-
-/// The ports at `at`, which come first in every protocol that has them.
-fn ports(frame: &[u8], at: usize, protocol: u8) -> [u8; 4] {
-    match protocol {
-        TCP | UDP | 33 | 132 | 136 => array(frame, at).unwrap_or_default(),
-        _ => [0; 4],
-    }
-}
-
-/// The `N` bytes at `at`, if they are all there.
-#[inline]
-fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
+    let length = |at: usize| {
+        let bytes = packet.get(at..).and_then(<[u8]>::first_chunk);
+        bytes.map(|bytes| usize::from(u16::from_be_bytes(*bytes)))
+    };
+    let end = match kind {
+        // A length of zero is that of a super-frame.
+        ethertype::IPV4 => length(2).map(|length| length.max(20)),
+        ethertype::IPV6 => length(4).map(|length| 40 + length),
+        _ => return false,
+    };
+    end.is_none_or(|end| end > packet.len())
 }
 
 #[cfg(test)]

@@ -102,6 +102,16 @@ impl<'a> IcmpView<'a> {
         Ok(IcmpView { header, payload })
     }
 
+    /// Its type.
+    pub fn kind(&self) -> u8 {
+        self.header[0]
+    }
+
+    /// Its code, whose meaning is that of the type.
+    pub fn code(&self) -> u8 {
+        self.header[1]
+    }
+
     /// What it says. Bits that mean nothing in a message are not kept.
     pub fn message(&self) -> Icmp {
         let (identification, sequence) = (

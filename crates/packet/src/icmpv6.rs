@@ -132,6 +132,16 @@ impl<'a> Icmpv6View<'a> {
         })
     }
 
+    /// Its type.
+    pub fn kind(&self) -> u8 {
+        self.header[0]
+    }
+
+    /// Its code, whose meaning is that of the type.
+    pub fn code(&self) -> u8 {
+        self.header[1]
+    }
+
     /// What it says. Bits that mean nothing in a message are not kept.
     pub fn message(&self) -> Icmpv6 {
         let (identification, sequence) = (
@@ -174,10 +184,16 @@ impl<'a> Icmpv6View<'a> {
             .is_valid()
     }
 
+    /// How many bytes the message's own fields have.
+    pub fn header_length(&self) -> usize {
+        if self.target.is_some() { 24 } else { 8 }
+    }
+
     /// What is behind the message's own fields: data, options, the beginning of a packet.
     pub fn payload(&self) -> &'a [u8] {
-        let taken = if self.target.is_some() { 16 } else { 0 };
-        self.rest.get(taken..).unwrap_or_default()
+        self.rest
+            .get(self.header_length() - 8..)
+            .unwrap_or_default()
     }
 
     /// The MAC address in a message of neighbour discovery: the source's in a solicitation, the

@@ -38,8 +38,23 @@ pub mod protocol {
     pub const NONE: u8 = 59;
     /// IPv6's destination options.
     pub const DESTINATION: u8 = 60;
+    /// DCCP.
+    pub const DCCP: u8 = 33;
     /// SCTP.
     pub const SCTP: u8 = 132;
+    /// IPv6's mobility header.
+    pub const MOBILITY: u8 = 135;
+    /// UDP-Lite.
+    pub const UDP_LITE: u8 = 136;
+    /// Host identity protocol.
+    pub const HIP: u8 = 139;
+    /// Shim6.
+    pub const SHIM6: u8 = 140;
+
+    /// Whether what a protocol carries begins with a source and a destination port.
+    pub const fn has_ports(protocol: u8) -> bool {
+        matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
+    }
 }
 
 /// An IPv4 packet whose header, and whose payload by its total length, are all there. No method
@@ -56,9 +71,10 @@ impl<'a> Ipv4View<'a> {
     ///
     /// # Errors
     /// When it is cut off, or its version or lengths make no sense.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Ipv4View<'a>, BadHeader> {
         let view = Ipv4View::new_cut(bytes)?;
-        let have = 20 + view.options.len() + view.payload.len();
+        let have = view.header_length() + view.payload.len();
         match have == view.total_length().into() {
             true => Ok(view),
             false => Err(BadHeader("IPv4 packet cut off")),
@@ -70,7 +86,22 @@ impl<'a> Ipv4View<'a> {
     ///
     /// # Errors
     /// When the header is cut off, or its version or lengths make no sense.
+    #[inline]
     pub fn new_cut(bytes: &'a [u8]) -> Result<Ipv4View<'a>, BadHeader> {
+        let view = Ipv4View::new_any_length(bytes)?;
+        let length = usize::from(view.total_length())
+            .checked_sub(view.header_length())
+            .ok_or(BadHeader("IPv4 total length below the header's"))?;
+        let payload = view.payload.get(..length).unwrap_or(view.payload);
+        Ok(Ipv4View { payload, ..view })
+    }
+
+    /// As [`new`](Ipv4View::new), without a look at the total length: the payload goes to the end of `bytes`.
+    ///
+    /// # Errors
+    /// When the header is cut off, or its version or its own length makes no sense.
+    #[inline]
+    pub fn new_any_length(bytes: &'a [u8]) -> Result<Ipv4View<'a>, BadHeader> {
         let (header, rest) = field::split::<20>(bytes, "IPv4 header cut off")?;
         if header[0] >> 4 != 4 {
             return Err(BadHeader("IPv4 header with another version"));
@@ -81,15 +112,16 @@ impl<'a> Ipv4View<'a> {
         let (options, payload) = rest
             .split_at_checked(options)
             .ok_or(BadHeader("IPv4 options cut off"))?;
-        let length = usize::from(field::u16::<2, 20>(header))
-            .checked_sub(20 + options.len())
-            .ok_or(BadHeader("IPv4 total length below the header's"))?;
-        let payload = payload.get(..length).unwrap_or(payload);
         Ok(Ipv4View {
             header,
             options,
             payload,
         })
+    }
+
+    /// The header's length in bytes, options included.
+    pub fn header_length(&self) -> usize {
+        self.header.len() + self.options.len()
     }
 
     /// Differentiated services and congestion notification.
@@ -132,6 +164,11 @@ impl<'a> Ipv4View<'a> {
         self.header[9]
     }
 
+    /// Whether it is a piece of a packet, the first included.
+    pub fn is_fragment(&self) -> bool {
+        field::u16::<6, 20>(self.header) & 0x3FFF != 0
+    }
+
     /// The header's checksum.
     pub fn checksum(&self) -> u16 {
         field::u16::<10, 20>(self.header)
@@ -153,6 +190,12 @@ impl<'a> Ipv4View<'a> {
     /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::from(field::bytes::<16, 4, 20>(self.header))
+    }
+
+    /// Source and destination as they stand.
+    #[inline]
+    pub(crate) fn addresses(&self) -> [u8; 8] {
+        field::bytes::<12, 8, 20>(self.header)
     }
 
     /// The options as they stand, a multiple of four bytes; [`Options`] walks them.

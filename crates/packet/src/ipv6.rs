@@ -19,6 +19,7 @@ impl<'a> Ipv6View<'a> {
     ///
     /// # Errors
     /// When it is cut off, or of another version.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Ipv6View<'a>, BadHeader> {
         let view = Ipv6View::new_cut(bytes)?;
         match view.payload.len() == view.payload_length().into() {
@@ -32,16 +33,25 @@ impl<'a> Ipv6View<'a> {
     ///
     /// # Errors
     /// When the header is cut off, or of another version.
+    #[inline]
     pub fn new_cut(bytes: &'a [u8]) -> Result<Ipv6View<'a>, BadHeader> {
+        let view = Ipv6View::new_any_length(bytes)?;
+        let length = view.payload_length().into();
+        let payload = view.payload.get(..length).unwrap_or(view.payload);
+        Ok(Ipv6View { payload, ..view })
+    }
+
+    /// As [`new`](Ipv6View::new), without a look at the length: the payload goes to the end of `bytes`.
+    ///
+    /// # Errors
+    /// When the header is cut off, or of another version.
+    #[inline]
+    pub fn new_any_length(bytes: &'a [u8]) -> Result<Ipv6View<'a>, BadHeader> {
         let (header, payload) = field::split::<40>(bytes, "IPv6 header cut off")?;
         if header[0] >> 4 != 6 {
             return Err(BadHeader("IPv6 header with another version"));
         }
-        let length = field::u16::<4, 40>(header).into();
-        Ok(Ipv6View {
-            header,
-            payload: payload.get(..length).unwrap_or(payload),
-        })
+        Ok(Ipv6View { header, payload })
     }
 
     /// Differentiated services and congestion notification.
@@ -79,6 +89,17 @@ impl<'a> Ipv6View<'a> {
         Ipv6Addr::from(field::bytes::<24, 16, 40>(self.header))
     }
 
+    /// Source and destination as they stand, in eights.
+    #[inline]
+    pub(crate) fn addresses(&self) -> [[u8; 8]; 4] {
+        [
+            field::bytes::<8, 8, 40>(self.header),
+            field::bytes::<16, 8, 40>(self.header),
+            field::bytes::<24, 8, 40>(self.header),
+            field::bytes::<32, 8, 40>(self.header),
+        ]
+    }
+
     /// What is behind the header, without padding.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
@@ -112,20 +133,55 @@ pub struct Extension<'a> {
     pub bytes: &'a [u8],
 }
 
-impl Extension<'_> {
+impl<'a> Extension<'a> {
+    /// Splits one off, of this kind; then what follows it, and its bytes. `None` when the kind is that of no extension
+    /// header.
+    ///
+    /// # Errors
+    /// When it is cut off.
+    #[inline]
+    #[expect(
+        clippy::type_complexity,
+        reason = "what a name for it would say stands above"
+    )]
+    pub fn split(
+        kind: u8,
+        bytes: &'a [u8],
+    ) -> Option<Result<(Extension<'a>, u8, &'a [u8]), BadHeader>> {
+        let (unit, first) = match kind {
+            protocol::HOP_BY_HOP
+            | protocol::ROUTING
+            | protocol::DESTINATION
+            | protocol::MOBILITY
+            | protocol::HIP
+            | protocol::SHIM6 => (8, 8),
+            protocol::AUTHENTICATION => (4, 8),
+            protocol::FRAGMENT => (0, 8),
+            _ => return None,
+        };
+        let length = |words: &u8| first + unit * usize::from(*words);
+        let parts = bytes.get(1).map(length);
+        let parts = parts.and_then(|length| bytes.split_at_checked(length));
+        Some(match parts {
+            Some((bytes, rest)) => Ok((Extension { kind, bytes }, bytes[0], rest)),
+            None => Err(BadHeader("IPv6 extension header cut off")),
+        })
+    }
+
     /// The fragment that it describes, if it is a fragment header.
+    #[inline]
     pub fn fragment(&self) -> Option<Fragment> {
         let header = self.bytes.first_chunk::<8>()?;
-        let place = field::u16::<2, 8>(header);
+        let offset = field::u16::<2, 8>(header);
         (self.kind == protocol::FRAGMENT).then(|| Fragment {
-            offset: place & !7,
-            more: place & 1 == 1,
+            offset: offset & !7,
+            more: offset & 1 == 1,
             identification: field::u32::<4, 8>(header),
         })
     }
 }
 
-/// Where a fragment belongs.
+/// Where a fragment belongs. Of offset 0 and with none behind it, it is the whole packet (RFC 6946).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// Where it begins in the whole, in bytes.
@@ -159,31 +215,25 @@ impl<'a> Extensions<'a> {
     pub fn payload(&self) -> &'a [u8] {
         self.rest
     }
+
+    /// Whether a fragment header was taken that is not the first fragment's: the payload is a piece, without a header.
+    pub fn is_later_fragment(&self) -> bool {
+        self.later
+    }
 }
 
 impl<'a> Iterator for Extensions<'a> {
     type Item = Extension<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Extension<'a>> {
-        let &[next, length, high, low, ..] = self.rest else {
-            return None;
-        };
         if self.later {
             return None;
         }
-        let length = match self.next {
-            protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION | 135 | 139 | 140 => {
-                usize::from(length) * 8 + 8
-            }
-            protocol::AUTHENTICATION => usize::from(length) * 4 + 8,
-            protocol::FRAGMENT => 8,
-            _ => return None,
-        };
-        let (bytes, rest) = self.rest.split_at_checked(length)?;
-        let kind = core::mem::replace(&mut self.next, next);
-        self.rest = rest;
-        self.later = kind == protocol::FRAGMENT && u16::from_be_bytes([high, low]) >> 3 != 0;
-        Some(Extension { kind, bytes })
+        let (extension, next, rest) = Extension::split(self.next, self.rest)?.ok()?;
+        (self.next, self.rest) = (next, rest);
+        self.later = extension.fragment().is_some_and(|part| part.offset > 0);
+        Some(extension)
     }
 }
 

@@ -5,17 +5,25 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`ethernet`], [`vlan`], [`arp`], [`mpls`] | headers below and beside IP: views, and builders into a `Vec` |
-//! | [`ipv4`], [`ipv6`], [`icmp`], [`icmpv6`] | IP with its options and extension headers |
+//! | [`ipv4`], [`ipv6`], [`ip`], [`icmp`], [`icmpv6`] | IP with its options and extension headers; both versions alike |
 //! | [`udp`], [`tcp`], [`vxlan`], [`gre`] | what IP carries |
+//! | [`layers`](mod@layers) | all headers of a frame, from the outside in |
 //! | [`bpf`] | packet filter programs: verified and run |
 //! | [`checksum`] | the Internet checksum, its incremental update, pseudo headers |
+//! | [`crc32c`] | CRC-32C: the five-tuple hash, SCTP |
+//! | [`craft`] | packets from header words |
 //! | [`date`] | what stands before a packet: a date, or a word (FORMATS section 3) |
+//! | [`ptp`] | messages of the Precision Time Protocol |
+//! | [`dns`], [`dhcp`], [`http`], [`tls`] | applications, as far as one packet shows them |
+//! | [`dissect`] | fields of all layers by name, as text |
 //! | [`describe`] | a frame in one line, for people |
 //! | [`capture`] | pcap and pcapng files, read and written (FORMATS section 6) |
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
+//! | [`hexdump`] | packets as hex dumps |
 //! | [`line`](mod@line) | one packet as one text line (FORMATS section 1) |
 //! | [`printable`] | text from outside as it may be shown |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
+//! | [`repair`] | checksums and lengths set right |
 //! | [`segment`] | a piece of a byte stream in a frame: control channels on links |
 //! | [`sniff`] | tells what a file of packets is by its first bytes |
 //! | [`word`] | the 64-bit timestamp word: received stamps and departures (FORMATS section 3) |
@@ -49,6 +57,7 @@
 //! ```
 #![no_std]
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -58,30 +67,43 @@ pub mod arp;
 pub mod bpf;
 pub mod capture;
 pub mod checksum;
+pub mod craft;
+pub mod crc32c;
 pub mod date;
 pub mod describe;
+pub mod dhcp;
+pub mod dissect;
+pub mod dns;
 pub mod ethernet;
 mod field;
 pub mod flow;
 pub mod gre;
+pub mod hexdump;
+pub mod http;
 pub mod icmp;
 pub mod icmpv6;
+pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
 pub mod json;
+pub mod layers;
 pub mod line;
 pub mod mpls;
 pub mod printable;
+pub mod ptp;
 pub mod record;
+pub mod repair;
 pub mod segment;
 pub mod sniff;
 pub mod tcp;
+pub mod tls;
 pub mod udp;
 pub mod vlan;
 pub mod vxlan;
 pub mod word;
 
 pub use date::{Date, Stamp};
+pub use layers::layers;
 pub use word::{BadWord, Departure, Tick};
 
 /// The shortest frame that any format carries: an Ethernet header.

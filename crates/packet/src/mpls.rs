@@ -1,6 +1,7 @@
 //! MPLS label stacks (RFC 3032).
 
 use crate::BadHeader;
+use crate::field;
 use alloc::vec::Vec;
 
 /// An entry of a label stack.
@@ -14,47 +15,21 @@ pub struct Label {
     pub ttl: u8,
 }
 
-/// Walks a label stack from the top; ends behind its bottom, or with an error where it is cut off.
-#[derive(Clone, Copy, Debug)]
-pub struct Labels<'a> {
-    rest: &'a [u8],
-    ended: bool,
-}
-
-impl<'a> Labels<'a> {
-    /// Looks at what is behind EtherType 8847 or 8848.
-    pub fn new(bytes: &'a [u8]) -> Labels<'a> {
-        Labels {
-            rest: bytes,
-            ended: false,
-        }
-    }
-
-    /// What is behind the labels taken so far. Nothing says what it is; IP says its version.
-    pub fn payload(&self) -> &'a [u8] {
-        self.rest
-    }
-}
-
-impl Iterator for Labels<'_> {
-    type Item = Result<Label, BadHeader>;
-
-    fn next(&mut self) -> Option<Result<Label, BadHeader>> {
-        if self.ended {
-            return None;
-        }
-        let Some((&entry, rest)) = self.rest.split_first_chunk() else {
-            self.ended = true;
-            return Some(Err(BadHeader("MPLS label stack cut off")));
-        };
-        let entry = u32::from_be_bytes(entry);
-        self.rest = rest;
-        self.ended = entry & 0x100 != 0;
-        Some(Ok(Label {
+impl Label {
+    /// Splits the top off what is behind EtherType 8847 or 8848: the entry, whether it is the bottom of the stack, and what
+    /// is behind it. Behind the bottom nothing says what it is; IP says its version.
+    ///
+    /// # Errors
+    /// When it is cut off.
+    pub fn split(bytes: &[u8]) -> Result<(Label, bool, &[u8]), BadHeader> {
+        let (entry, rest) = field::split::<4>(bytes, "MPLS label stack cut off")?;
+        let entry = u32::from_be_bytes(*entry);
+        let label = Label {
             label: entry >> 12,
             class: (entry >> 9 & 7) as u8,
             ttl: entry as u8,
-        }))
+        };
+        Ok((label, entry & 0x100 != 0, rest))
     }
 }
 
@@ -89,14 +64,9 @@ mod tests {
         let mut bytes = Vec::new();
         build(&labels, &mut bytes);
         bytes.extend(b"payload");
-        let mut walk = Labels::new(&bytes);
-        assert_eq!(
-            walk.by_ref().collect::<Result<Vec<_>, _>>(),
-            Ok(labels.to_vec())
-        );
-        assert_eq!(walk.payload(), b"payload");
-        for len in 0..8 {
-            assert_eq!(Labels::new(&bytes[..len]).filter(Result::is_err).count(), 1);
-        }
+        let (top, ends, rest) = Label::split(&bytes).unwrap();
+        assert_eq!((top, ends), (labels[0], false));
+        assert_eq!(Label::split(rest), Ok((labels[1], true, &b"payload"[..])));
+        assert!(Label::split(&bytes[..3]).is_err());
     }
 }

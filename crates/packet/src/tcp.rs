@@ -24,6 +24,28 @@ pub mod flag {
     pub const ECE: u8 = 0x40;
     /// The congestion window was reduced.
     pub const CWR: u8 = 0x80;
+
+    /// The flags as tcpdump writes them: `S`, `S.`, `P.`; empty for none.
+    pub fn letters(flags: u8) -> impl core::fmt::Display {
+        core::fmt::from_fn(move |f| {
+            LETTERS
+                .iter()
+                .filter(|(bit, _)| flags & bit != 0)
+                .try_for_each(|(_, letter)| core::fmt::Write::write_char(f, *letter))
+        })
+    }
+
+    /// Each with its letter, in the order in which they are written.
+    pub const LETTERS: [(u8, char); 8] = [
+        (SYN, 'S'),
+        (FIN, 'F'),
+        (RST, 'R'),
+        (PSH, 'P'),
+        (URG, 'U'),
+        (ECE, 'E'),
+        (CWR, 'W'),
+        (ACK, '.'),
+    ];
 }
 
 /// A segment whose header is all there. No method panics.
@@ -77,6 +99,11 @@ impl<'a> TcpView<'a> {
     /// The flags, as in [`flag`].
     pub fn flags(&self) -> u8 {
         self.header[13]
+    }
+
+    /// The four bits before the flags; the last is accurate ECN's (RFC 9768).
+    pub fn reserved(&self) -> u8 {
+        self.header[12] & 0x0F
     }
 
     /// How much may be sent, before scaling.
@@ -156,7 +183,8 @@ impl<'a> TcpOption<'a> {
         }
     }
 
-    fn build(&self, out: &mut Vec<u8>) {
+    /// Appends the option, without padding.
+    pub(crate) fn build(&self, out: &mut Vec<u8>) {
         match *self {
             TcpOption::MaximumSegment(size) => {
                 out.extend([2, 4]);

@@ -1,61 +1,37 @@
 //! The tags of 802.1Q and 802.1ad, one or stacked.
 
+pub use crate::ethernet::Tag;
+
 use crate::BadHeader;
 use crate::ethernet::{EthernetView, ethertype};
 
 /// The highest VLAN number; 0 is priority only, 4095 is reserved.
 pub const HIGHEST_ID: u16 = 4094;
 
-/// A tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// Its EtherType: [`ethertype::VLAN`] or [`ethertype::SERVICE_VLAN`].
-    pub ethertype: u16,
-    /// The priority, 0 to 7.
-    pub priority: u8,
-    /// Whether the frame may be dropped before others.
-    pub drop_eligible: bool,
-    /// The VLAN, 0 to 4095.
-    pub id: u16,
-}
-
-impl Tag {
-    /// A customer tag without priority.
-    pub const fn new(id: u16) -> Tag {
-        Tag {
-            ethertype: ethertype::VLAN,
-            priority: 0,
-            drop_eligible: false,
-            id,
-        }
-    }
-
-    /// As it stands in a frame, at offset 12.
-    pub fn to_bytes(self) -> [u8; 4] {
-        let control = u16::from(self.priority & 7) << 13
-            | u16::from(self.drop_eligible) << 12
-            | self.id & 0x0FFF;
-        let ([a, b], [c, d]) = (self.ethertype.to_be_bytes(), control.to_be_bytes());
-        [a, b, c, d]
-    }
-
-    /// From the bytes of a frame at offset 12.
-    pub fn from_bytes([a, b, c, d]: [u8; 4]) -> Tag {
-        Tag {
-            ethertype: u16::from_be_bytes([a, b]),
-            priority: c >> 5,
-            drop_eligible: c & 0x10 != 0,
-            id: u16::from_be_bytes([c & 0x0F, d]),
-        }
-    }
-}
-
 /// Whether an EtherType is that of a tag.
+#[inline]
 pub fn is_tag(kind: u16) -> bool {
     matches!(
         kind,
         ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::OLD_SERVICE_VLAN
     )
+}
+
+/// The most tags that [`untagged`] passes over. Two are usual (802.1ad).
+pub const MOST_TAGS: usize = 4;
+
+/// The EtherType behind a frame's tags, and what is behind it. `None` when the frame has no whole Ethernet header, a tag
+/// that is cut off, or more than [`MOST_TAGS`].
+#[inline]
+pub fn untagged(frame: &[u8]) -> Option<(u16, &[u8])> {
+    let mut tags = Tags::new(frame).ok()?;
+    for _ in 0..=MOST_TAGS {
+        if !is_tag(tags.ethertype) {
+            return Some((tags.ethertype, tags.payload));
+        }
+        tags.next()?;
+    }
+    None
 }
 
 /// The tags of a frame, the outermost first, and what is behind them.
@@ -73,6 +49,7 @@ impl<'a> Tags<'a> {
     ///
     /// # Errors
     /// When it is shorter than an Ethernet header.
+    #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Tags<'a>, BadHeader> {
         let view = EthernetView::new(frame)?;
         Ok(Tags {
@@ -95,6 +72,7 @@ impl<'a> Tags<'a> {
 impl Iterator for Tags<'_> {
     type Item = Tag;
 
+    #[inline]
     fn next(&mut self) -> Option<Tag> {
         if !is_tag(self.ethertype) {
             return None;
@@ -140,5 +118,23 @@ mod tests {
             assert!(Tags::new(&frame[..len]).unwrap().count() < 2);
         }
         assert!(Tags::new(&frame[..13]).is_err());
+        assert_eq!(untagged(&frame), Some((ethertype::ARP, &b"payload"[..])));
+        assert_eq!(untagged(&frame[..21]), None);
+    }
+
+    #[test]
+    fn more_than_four_tags_are_not_passed_over() {
+        for count in 0..8 {
+            let (destination, source) = (Mac::BROADCAST, Mac([2, 0, 0, 0, 0, 1]));
+            let header = Ethernet {
+                destination,
+                source,
+                tags: &[Tag::new(7); 8][..count],
+                ethertype: ethertype::ARP,
+            };
+            let mut frame = Vec::new();
+            header.build(&mut frame, |_| ());
+            assert_eq!(untagged(&frame).is_some(), count <= MOST_TAGS, "{count}");
+        }
     }
 }

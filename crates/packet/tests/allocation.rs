@@ -8,9 +8,6 @@ use packet::line::{Codec, Form, Lines, Step};
 use packet::record;
 use packet::{Packet, Stamp};
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 /// How often `round` allocates, once it has run.
 fn allocations(mut round: impl FnMut()) -> u64 {
     round();

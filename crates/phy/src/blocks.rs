@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 ///
 /// Only [`block`](Sink::block) must be there; the others say the same in bulk.
 pub trait Sink {
-    /// One block.
     fn block(&mut self, block: Block);
 
     /// A run of blocks of idles. It may be of any length: a sink that stores blocks is for streams
@@ -40,7 +39,6 @@ impl Blocks {
         Blocks::default()
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.payloads.len()
     }
@@ -72,7 +70,6 @@ impl Blocks {
         (0..self.len()).map(|index| self.at(index))
     }
 
-    /// The payloads.
     pub fn payloads(&self) -> &[u64] {
         &self.payloads
     }

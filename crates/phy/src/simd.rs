@@ -71,7 +71,6 @@ impl Path {
         Path(Kind::Portable)
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

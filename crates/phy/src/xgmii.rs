@@ -1,8 +1,6 @@
 //! What stands above the block: eight XGMII characters, control codes and ordered sets (Clause 46,
 //! table 49-1).
 
-use crate::block::{Block, field};
-
 /// Eight characters of the XGMII in the order of the wire: two of its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Xgmii {
@@ -39,73 +37,6 @@ impl Xgmii {
             self.control &= !(1 << lane);
             self.bytes[lane] = byte;
         }
-    }
-
-    fn code(&self, lane: usize) -> Option<Code> {
-        (self.control >> lane & 1 == 1).then(|| Code::from_xgmii(self.bytes[lane]))?
-    }
-
-    /// Seven bits for each lane in a range, where they stand in a control block.
-    fn codes(&self, mut lanes: core::ops::Range<usize>) -> Option<u64> {
-        lanes.try_fold(0, |bits, lane| {
-            Some(bits | u64::from(self.code(lane)?.line()) << (8 + 7 * lane))
-        })
-    }
-
-    /// The O code and data of the ordered set in lane 0 or 4, where they stand in a control block.
-    fn set(&self, lane: usize) -> Option<u64> {
-        if self.control >> lane & 0xF != 1 {
-            return None;
-        }
-        let code = match self.bytes[lane] {
-            Xgmii::SEQUENCE => SetCode::Sequence,
-            Xgmii::SIGNAL => SetCode::Signal,
-            _ => return None,
-        };
-        let data = [1, 2, 3].map(|n| self.bytes[lane + n]);
-        Some(Set { code, data }.bits(lane))
-    }
-
-    /// The block that stands for these characters; `None` for characters that no block can carry.
-    pub fn encode(&self) -> Option<Block> {
-        let word = u64::from_le_bytes(self.bytes);
-        if self.control == 0 {
-            return Some(Block::data(self.bytes));
-        }
-        let is =
-            |lane: usize, character| self.control >> lane & 1 == 1 && self.bytes[lane] == character;
-        let start = (self.control & 0xF0 == 0x10 && is(4, Xgmii::START))
-            .then_some(word & 0xFFFF_FF00_0000_0000);
-        let with = |kind: u8, bits: u64| Some(Block::control(u64::from(kind) | bits));
-        if self.control == 1 && is(0, Xgmii::START) {
-            return with(field::START, word & !0xFF);
-        }
-        let lane = self.control.trailing_zeros() as usize;
-        if is(lane, Xgmii::TERMINATE) {
-            let data =
-                word.unbounded_shl(8) & (1u64.unbounded_shl(8 * lane as u32 + 8)).wrapping_sub(1);
-            return with(
-                field::TERMINATE[lane],
-                data & !0xFF | self.codes(lane + 1..8)?,
-            );
-        }
-        if let Some(bits) = self.codes(0..8) {
-            return with(field::CONTROL, bits);
-        }
-        if let Some(low) = self.codes(0..4) {
-            if let Some(start) = start {
-                return with(field::CONTROL_START, low | start);
-            }
-            return with(field::CONTROL_SET, low | self.set(4)?);
-        }
-        let low = self.set(0)?;
-        if let Some(start) = start {
-            return with(field::SET_START, low | start);
-        }
-        if let Some(high) = self.codes(4..8) {
-            return with(field::SET_CONTROL, low | high);
-        }
-        with(field::SET_SET, low | self.set(4)?)
     }
 }
 
@@ -178,7 +109,6 @@ pub enum SetCode {
 /// An ordered set: a control character and three bytes, in one column of four lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Set {
-    /// Which.
     pub code: SetCode,
     /// Its three bytes.
     pub data: [u8; 3],

@@ -2,9 +2,6 @@
 
 use phy::{Blocks, Encoder, Item, Line, Receiver, Start};
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 #[test]
 fn frames_go_both_ways_without_allocating() {
     let frames: Vec<Vec<u8>> = [60, 61, 590, 1514, 9000].map(|n| vec![0xA5; n]).into();

@@ -1,12 +1,11 @@
 //! Blocks and the line against the standard's tables and the bit-serial reference.
 
-mod reference;
-
+use crate::reference;
+use crate::reference::{Character, ERROR, IDLE, Random, SEQUENCE, SIGNAL, START, TERMINATE};
 use phy::block::{Class, Kind, field};
 use phy::xgmii::{Code, Set, Xgmii};
 use phy::{Block, Blocks, Encoder, Line, Scrambler, Stamp, Start};
 use proptest::prelude::*;
-use reference::{Character, ERROR, IDLE, Random, SEQUENCE, SIGNAL, START, TERMINATE};
 
 fn bits_of(block: Block) -> Vec<bool> {
     let header = block.header();

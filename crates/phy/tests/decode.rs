@@ -1,8 +1,7 @@
 //! The decoder against the receive state machine of the reference, over blocks of all kinds in any
 //! order.
 
-mod reference;
-
+use crate::reference;
 use phy::decode::State;
 use phy::{Block, Decoder, Event, Item, Stamp, Verdict};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The receive side: what the line does to it, and what it tells.
 
-mod reference;
-
+use crate::reference;
+use crate::reference::Random;
 use phy::block::Class;
 use phy::lock::{Lock, Monitor};
 use phy::xgmii::{Code, Set};
@@ -9,7 +9,6 @@ use phy::{
     Block, Blocks, Encoder, Event, Fault, Item, Line, Receiver, Sink, Stamp, Start, Verdict,
 };
 use proptest::prelude::*;
-use reference::Random;
 
 /// Stamp, idles before it, bytes.
 type Sending = (Stamp, u64, Vec<u8>);

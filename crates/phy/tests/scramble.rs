@@ -1,11 +1,10 @@
 //! Every form of the scrambler against the standard's shift register.
 
-mod reference;
-
+use crate::reference;
+use crate::reference::Random;
 use phy::scramble::Form;
 use phy::{Descrambler, Scrambler};
 use proptest::prelude::*;
-use reference::Random;
 
 /// Payloads through figure 49-8.
 fn slow(state: u64, payloads: &[u64]) -> Vec<u64> {

@@ -1,14 +1,13 @@
 //! Whole streams, both ways: what is sent is the reference's to the bit, and comes back as it was.
 
-mod reference;
-
+use crate::reference;
+use crate::reference::{Character, IDLE, Random, SEQUENCE, SIGNAL, TERMINATE};
 use phy::gap::Rounding;
 use phy::xgmii::Set;
 use phy::{
     Blocks, Decoder, Encoder, Event, Item, Line, Receiver, Scrambler, Stamp, Start, Verdict,
 };
 use proptest::prelude::*;
-use reference::{Character, IDLE, Random, SEQUENCE, SIGNAL, TERMINATE};
 
 /// What goes out.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What a table does with a packet, but for running the action.
 
+use crate::calls;
 use crate::context::{Context, Hit};
-use crate::externs;
 use crate::state::meter::Colour;
 use crate::state::profile::Reference;
 use crate::table::{Choice, Table};
@@ -55,7 +55,7 @@ pub fn choose(
     };
     let hash = match reference {
         Reference::Member(_) => 0,
-        Reference::Group(_) => externs::select(context, selector, selectors),
+        Reference::Group(_) => calls::select(context, selector, selectors),
     };
     let Some(contents) = context.profile(selector.profile) else {
         return chosen;

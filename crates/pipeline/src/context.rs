@@ -12,6 +12,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use node::Time;
+use node::random::split_mix;
 use p4::ir::{KeyMatch, SlotId, TableId};
 
 /// How many jumps backwards a packet may make in one pass: loops of parser states and `for` loops. Beyond, it is dropped.
@@ -58,7 +59,6 @@ pub enum Stop {
 /// The entry that a table's action runs for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// The table.
     pub table: TableId,
     /// The entry's index, below the table's capacity.
     pub entry: u32,
@@ -67,30 +67,30 @@ pub struct Hit {
 /// What waits to leave by a port, as the world last told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Packets.
     pub packets: u32,
     /// How long a packet that comes now waits behind them, in microseconds; zero where nobody knows at what rate they leave.
     pub time: u32,
 }
 
-/// A small generator of random numbers (splitmix64), the same for the same seed.
+/// Random numbers for programs, the same for the same seed.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random {
+    seed: u64,
+    next: u64,
+}
 
 impl Random {
     /// Begins with a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Random(seed)
+        Random { seed, next: 0 }
     }
 
     /// The next number.
     pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        value ^ (value >> 31)
+        let index = self.next;
+        self.next = index.wrapping_add(1);
+        split_mix(self.seed, index)
     }
 
     /// A number from `low` to `high`, both included; `low` when there is none between.

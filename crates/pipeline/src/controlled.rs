@@ -38,7 +38,7 @@ pub struct Plan {
 }
 
 /// Is told what the control plane says: answers of commands, and those that are refused.
-pub type Teller = Box<dyn FnMut(Time, &str) + Send>;
+pub type MessageSink = Box<dyn FnMut(Time, &str) + Send>;
 
 /// A pipeline, and what controls it.
 ///
@@ -52,7 +52,7 @@ pub struct Controlled {
     number: u64,
     done: u64,
     refused: u64,
-    teller: Teller,
+    sink: MessageSink,
 }
 
 /// How many commands may wait; a flood of digests makes no more.
@@ -61,7 +61,7 @@ const MOST_DUE: usize = 1 << 16;
 impl Controlled {
     /// A pipeline with a controller that does as planned.
     #[must_use]
-    pub fn new(mut node: PipelineNode, plan: Plan, teller: Teller) -> Self {
+    pub fn new(mut node: PipelineNode, plan: Plan, sink: MessageSink) -> Self {
         let control = Control::new(Arc::clone(node.pipeline().environment()));
         let mut controlled = Controlled {
             node,
@@ -70,7 +70,7 @@ impl Controlled {
             number: 0,
             done: 0,
             refused: 0,
-            teller,
+            sink,
             plan: Plan::default(),
         };
         for (time, command) in &plan.commands {
@@ -101,10 +101,10 @@ impl Controlled {
                 Ok(answer) => answer
                     .rows
                     .iter()
-                    .for_each(|(text, _)| (self.teller)(now, text)),
+                    .for_each(|(text, _)| (self.sink)(now, text)),
                 Err(error) => {
                     self.refused += 1;
-                    (self.teller)(now, &format!("`{command}`: {error}"));
+                    (self.sink)(now, &format!("`{command}`: {error}"));
                 }
             }
         }
@@ -205,5 +205,9 @@ impl Node for Controlled {
             statistics.counter("commands refused", self.refused);
         }
         statistics
+    }
+
+    fn tables(&self, now: Time) -> Vec<node::outcome::Table> {
+        self.node.tables(now)
     }
 }

@@ -99,7 +99,6 @@ pub enum Step {
 /// Where [`Step::Set`] takes a number from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This one.
     Number(u64),
     /// A slot of at most 64 bits.
     Slot(SlotId),

@@ -1,6 +1,8 @@
 //! What a running program has beside the packets: its tables, the state of its objects, groups of ports, and what goes to and fro between it
 //! and the control plane.
 
+pub use crate::unsupported::Unsupported;
+
 use crate::externs::hash::{Algorithm, Tables as CrcTables};
 use crate::externs::registry::{Methods, Registry};
 use crate::layout::{Layout, limbs};
@@ -12,10 +14,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use node::Time;
 use p4::ir::{Constant, Extern, Library, MatchKind, ObjectId, Program, SlotId, TableId, Ty};
-use p4::source::Span;
 use p4::value::Bits;
 
 /// How many messages of a kind wait for the control plane; further ones are lost and counted.
@@ -43,32 +43,6 @@ impl Default for Options {
         }
     }
 }
-
-/// Why a program cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// One sentence without a full stop.
-    pub message: String,
-    /// Where in the program, if it is about one place.
-    pub span: Option<Span>,
-}
-
-impl Unsupported {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Unsupported {
-            message: message.into(),
-            span: None,
-        }
-    }
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl core::error::Error for Unsupported {}
 
 /// The state of an extern's instance.
 #[derive(Debug)]
@@ -104,7 +78,6 @@ pub struct Digest {
     pub name: Arc<str>,
     /// The receiver, of v1model's.
     pub receiver: u32,
-    /// The fields.
     pub fields: Vec<(Arc<str>, Bits)>,
 }
 
@@ -113,13 +86,11 @@ pub struct Digest {
 pub struct Message {
     /// When.
     pub at: Time,
-    /// What.
     pub text: String,
 }
 
 /// What a program's tables, objects and groups hold. Shared by all that run it and all that control it; nothing here needs `&mut`.
 pub struct Environment {
-    /// The program.
     pub program: Arc<Program>,
     /// Where its slots are.
     pub layout: Layout,
@@ -449,7 +420,9 @@ impl Builder<'_> {
     fn algorithm(&self, id: ObjectId) -> Result<Algorithm, Unsupported> {
         let found = self.program.algorithm(&self.program.objects[id.index()]);
         found.map_err(|name| {
-            Unsupported::new(format!("`{name}` is no hash algorithm that is known here"))
+            Unsupported::new(format!(
+                "`{name}` is not a hash algorithm that is known here"
+            ))
         })
     }
 

@@ -9,7 +9,7 @@ use p4::value::Bits;
 /// values too. A varbit's bits are the low ones, and a further cell behind them has its length in bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    places: Vec<(u32, Ty)>,
+    slots: Vec<(u32, Ty)>,
     cells: usize,
 }
 
@@ -18,7 +18,7 @@ impl Layout {
     #[must_use]
     pub fn new(program: &Program) -> Self {
         let mut cells = 0;
-        let places = program
+        let slots = program
             .slots
             .iter()
             .map(|slot| {
@@ -27,7 +27,7 @@ impl Layout {
                 (at, slot.ty)
             })
             .collect();
-        Layout { places, cells }
+        Layout { slots, cells }
     }
 
     /// How many cells a packet has.
@@ -44,22 +44,22 @@ impl Layout {
 
     /// A slot's first cell, and its type.
     #[must_use]
-    pub fn place(&self, slot: SlotId) -> (usize, Ty) {
-        let (at, ty) = self.places[slot.index()];
+    pub fn cell(&self, slot: SlotId) -> (usize, Ty) {
+        let (at, ty) = self.slots[slot.index()];
         (at as usize, ty)
     }
 
     /// Which cells a slot has, a varbit's length among them.
     #[must_use]
     pub fn range(&self, slot: SlotId) -> core::ops::Range<usize> {
-        let (at, ty) = self.place(slot);
+        let (at, ty) = self.cell(slot);
         at..at + limbs(ty.width()) + usize::from(matches!(ty, Ty::Varbit(_)))
     }
 
     /// A slot's value; of a varbit as wide as it is now.
     #[must_use]
     pub fn read(&self, cells: &[u64], slot: SlotId) -> Bits {
-        let (at, ty) = self.place(slot);
+        let (at, ty) = self.cell(slot);
         let count = limbs(ty.width());
         let width = match ty {
             Ty::Varbit(_) => cells[at + count] as u32,
@@ -70,7 +70,7 @@ impl Layout {
 
     /// Sets a slot, cut to its width; a varbit gets the value's width as its length.
     pub fn write(&self, cells: &mut [u64], slot: SlotId, value: &Bits) {
-        let (at, ty) = self.place(slot);
+        let (at, ty) = self.cell(slot);
         let count = limbs(ty.width());
         value
             .resize(ty.width())

@@ -2,12 +2,16 @@
 
 use crate::architecture::{Drop, Output, Pipeline};
 use crate::context::Waiting;
+use crate::control::Control;
+use crate::control::commands::Command;
 use crate::environment::Environment;
 use crate::state::Queue;
+use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use p4::ir::TableId;
 
 /// How often the node looks for packets from the controller.
 const POLL: Time = Time::from_ms(1);
@@ -55,7 +59,6 @@ impl PipelineNode {
         }
     }
 
-    /// The pipeline.
     pub fn pipeline(&mut self) -> &mut Pipeline {
         &mut self.pipeline
     }
@@ -204,5 +207,18 @@ impl Node for PipelineNode {
             statistics.counter("messages lost", messages);
         }
         statistics
+    }
+
+    fn tables(&self, _: Time) -> Vec<node::outcome::Table> {
+        let control = Control::new(Arc::clone(&self.environment));
+        let tables = (0..).map(TableId).zip(&self.environment.program.tables);
+        let dumped = tables.filter_map(|(id, table)| {
+            let answer = control.run(&Command::Dump(Some(id))).ok()?;
+            Some(node::outcome::Table {
+                name: table.name.to_string(),
+                entries: answer.rows.into_iter().map(|(text, _)| text).collect(),
+            })
+        });
+        dumped.collect()
     }
 }

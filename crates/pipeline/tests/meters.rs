@@ -1,7 +1,6 @@
 //! Meters, in the reference interpreter; the corpus runs them in both engines.
 
-mod programs;
-
+use crate::programs;
 use pipeline::stf;
 
 #[test]

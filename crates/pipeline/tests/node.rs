@@ -1,7 +1,6 @@
 //! A pipeline as a node: frames, drops with their reasons, ports that are not there.
 
-mod programs;
-
+use crate::programs;
 use node::event::{Event, Interface, Queue, What};
 use node::{Frame, Node, Out, Port, Rate, Time};
 use pipeline::node::PipelineNode;

@@ -1,7 +1,6 @@
 //! What a trace says of a packet, and that tracing changes nothing.
 
-mod programs;
-
+use crate::programs;
 use node::Time;
 use pipeline::architecture::Collected;
 use pipeline::trace;

@@ -1,7 +1,6 @@
 //! What v1model does between its blocks.
 
-mod programs;
-
+use crate::programs;
 use node::Time;
 use p4::ir::{KeyMatch, TableId};
 use p4::value::Bits;

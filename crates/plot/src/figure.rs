@@ -1,5 +1,6 @@
 //! What is to be drawn, as data.
 
+use crate::TimeUnit;
 use node::Histogram;
 
 /// A picture: a title, and panels one below the other.
@@ -9,9 +10,9 @@ pub struct Figure {
     pub title: String,
     /// From top to bottom.
     pub panels: Vec<Panel>,
-    /// Width in pixels, 1200 by default; held between 300 and 8000.
+    /// Width in pixels of 1/96 inch, 900 by default; held between 300 and 8000.
     pub width: u32,
-    /// Height of each panel in pixels, 400 by default; held between 150 and 4000.
+    /// Height of each panel with its axis in the same, 300 by default; held between 150 and 4000.
     pub panel_height: u32,
 }
 
@@ -21,8 +22,8 @@ impl Figure {
         Figure {
             title: title.into(),
             panels: Vec::new(),
-            width: 1200,
-            panel_height: 400,
+            width: 900,
+            panel_height: 300,
         }
     }
 
@@ -159,7 +160,6 @@ pub struct Mark {
     pub vertical: bool,
 }
 
-/// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// What is on it, with its unit: `delay [µs]`.
@@ -168,6 +168,10 @@ pub struct Axis {
     pub log: bool,
     /// From where to where; by default all that is to be drawn, with some room.
     pub range: Option<(f64, f64)>,
+    /// Whether zero is on it in any case, if it is linear.
+    pub zero: bool,
+    /// Where values are times: picoseconds in a unit. Marks of a logarithmic axis have their own units then.
+    pub time: Option<f64>,
 }
 
 impl Axis {
@@ -188,6 +192,25 @@ impl Axis {
     /// Makes it logarithmic if `is_log`.
     pub fn log_if(mut self, is_log: bool) -> Axis {
         self.log = is_log;
+        self
+    }
+
+    /// An axis of times in a unit; a logarithmic one has units at its marks, such as `10 ns` and `1 s`.
+    pub fn of_times(name: &str, unit: TimeUnit, is_log: bool) -> Axis {
+        let time = Some(unit.ps);
+        let name = match is_log {
+            true => name.into(),
+            false => format!("{name} [{}]", unit.name),
+        };
+        Axis {
+            time,
+            ..Axis::new(name).log_if(is_log)
+        }
+    }
+
+    /// Makes it begin at zero, or below where there are values below.
+    pub fn from_zero(mut self) -> Axis {
+        self.zero = true;
         self
     }
 
@@ -220,6 +243,21 @@ pub struct Series {
     pub shape: Shape,
     /// At an x, from where to where values spread: thin upright bars.
     pub spread: Vec<(f64, f64, f64)>,
+    /// At an x, from where to where the truth is likely to be: an area round a line.
+    pub band: Vec<(f64, f64, f64)>,
+    /// Of a distribution: values below which a share of all is.
+    pub quantiles: Vec<Quantile>,
+}
+
+/// A value below which a share of all is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantile {
+    /// The value on the axis of x.
+    pub at: f64,
+    /// The share, from 0 to 1.
+    pub share: f64,
+    /// What stands beside it: `p50 1.36 µs`.
+    pub label: String,
 }
 
 /// How a series is drawn. All but points are in the order of x.
@@ -236,7 +274,6 @@ pub enum Shape {
     Bars(Vec<Bar>),
 }
 
-/// A bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// Its left side.
@@ -248,49 +285,85 @@ pub struct Bar {
 }
 
 impl Series {
+    fn new(label: String, shape: Shape) -> Series {
+        Series {
+            label,
+            shape,
+            spread: Vec::new(),
+            band: Vec::new(),
+            quantiles: Vec::new(),
+        }
+    }
+
     /// A mark at each point.
     pub fn points(
         label: impl Into<String>,
         points: impl IntoIterator<Item = (f64, f64)>,
     ) -> Series {
-        Series {
-            label: label.into(),
-            shape: Shape::Points(points.into_iter().collect()),
-            spread: Vec::new(),
-        }
+        Series::new(label.into(), Shape::Points(points.into_iter().collect()))
     }
 
     /// A line from point to point.
     pub fn line(label: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
-        Series {
-            label: label.into(),
-            shape: Shape::Line(points.into_iter().collect()),
-            spread: Vec::new(),
-        }
+        Series::new(label.into(), Shape::Line(points.into_iter().collect()))
     }
 
     /// Steps, as a cumulative distribution has them.
     pub fn steps(label: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
-        Series {
-            label: label.into(),
-            shape: Shape::Steps(points.into_iter().collect()),
-            spread: Vec::new(),
-        }
+        Series::new(label.into(), Shape::Steps(points.into_iter().collect()))
     }
 
-    /// Bars.
     pub fn bars(label: impl Into<String>, bars: impl IntoIterator<Item = Bar>) -> Series {
-        Series {
-            label: label.into(),
-            shape: Shape::Bars(bars.into_iter().collect()),
-            spread: Vec::new(),
-        }
+        Series::new(label.into(), Shape::Bars(bars.into_iter().collect()))
     }
 
     /// With what values spread over: x, the least and the greatest.
     pub fn with_spread(mut self, spread: impl IntoIterator<Item = (f64, f64, f64)>) -> Series {
         self.spread = spread.into_iter().collect();
         self
+    }
+
+    /// With where the truth is likely to be: x, from and to.
+    pub fn with_band(mut self, band: impl IntoIterator<Item = (f64, f64, f64)>) -> Series {
+        self.band = band.into_iter().collect();
+        self
+    }
+
+    /// With marks at p50 and p99 of its values, which `at` tells for a share in percent. What stands there is by `told`, which is
+    /// given how far the two are apart, so that they are not rounded to the same.
+    pub fn with_quantiles(
+        mut self,
+        at: impl Fn(u32) -> f64,
+        told: impl Fn(f64, f64) -> String,
+    ) -> Series {
+        let apart = (at(99) - at(50)).abs();
+        let quantiles = [50, 99].map(|percent| {
+            let at = at(percent);
+            let share = f64::from(percent) / 100.0;
+            let label = format!("p{percent} {}", told(at, apart));
+            Quantile { at, share, label }
+        });
+        let finite = quantiles.into_iter().filter(|q| q.at.is_finite());
+        self.quantiles = finite.collect();
+        self
+    }
+
+    /// The same where `at` tells picoseconds.
+    pub fn with_quantiles_of_times(self, unit: TimeUnit, at: impl Fn(u32) -> f64) -> Series {
+        self.with_quantiles(
+            |percent| at(percent) / unit.ps,
+            |value, apart| unit.told_apart(value * unit.ps, apart * unit.ps),
+        )
+    }
+
+    /// The same of a histogram of picoseconds.
+    pub fn with_quantiles_of(self, histogram: &Histogram, unit: TimeUnit) -> Series {
+        match histogram.total() {
+            0 => self,
+            _ => self.with_quantiles_of_times(unit, |percent| {
+                histogram.value_at(u64::from(percent), 100) as f64
+            }),
+        }
     }
 
     /// The cumulative distribution of a histogram: for each value, the share of all that do not

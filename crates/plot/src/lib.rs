@@ -15,7 +15,9 @@
 //! | `scale` | from values to pixels; where the marks of an axis are, and what stands at them |
 //! | `layout` | where axes, names and legends are |
 //! | `trace` | a series, in pixels |
-//! | `image` | SVG and PNG |
+//! | `image` | a figure as a file |
+//! | [`drawing`] | lines, areas, discs and texts: what every picture is made of, also one that is no figure |
+//! | `svg`, `png` | a drawing as SVG or PNG |
 //!
 //! ```
 //! use plot::{Axis, Figure, Panel, Series};
@@ -31,20 +33,24 @@
 //!     .series(Series::histogram("behind the switch", &gaps, 1e3, 100));
 //!
 //! let figure = Figure::new("A switch at 9 Gb/s").panel(shares).panel(counts);
-//! assert!(figure.svg()?.starts_with("<svg"));
+//! assert!(figure.svg().starts_with("<svg"));
 //! // Or, by the ending of a name: figure.image("switch.png".as_ref())?;
 //! # Ok::<(), plot::PlotError>(())
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod drawing;
 pub mod figure;
 mod image;
 mod layout;
+mod png;
 mod scale;
+mod svg;
 mod trace;
 pub mod unit;
 
-pub use figure::{Axis, Bar, Figure, Mark, Panel, Seen, Series, Shape};
+pub use drawing::{Colour, Drawing, Text};
+pub use figure::{Axis, Bar, Figure, Mark, Panel, Quantile, Seen, Series, Shape};
 pub use unit::TimeUnit;
 
 use std::path::{Path, PathBuf};
@@ -75,15 +81,24 @@ impl Figure {
     /// The content of a file of this name, PNG or SVG by its ending.
     ///
     /// # Errors
-    /// When the ending is another, no value would be seen, or the picture cannot be drawn.
+    /// When the ending is another, no value would be seen, or the picture is too large.
     pub fn image(&self, path: &Path) -> Result<Vec<u8>, PlotError> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
         if let Some(why) = self.emptiness() {
             let path = path.into();
             return Err(PlotError::Empty { path, why });
         }
-        match ending {
-            Some("svg") => Ok(self.svg()?.into_bytes()),
+        self.drawing().image(path)
+    }
+}
+
+impl Drawing {
+    /// The content of a file of this name, PNG or SVG by its ending.
+    ///
+    /// # Errors
+    /// When the ending is another, or the picture is too large.
+    pub fn image(&self, path: &Path) -> Result<Vec<u8>, PlotError> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("svg") => Ok(self.svg().into_bytes()),
             Some("png") => self.png(),
             _ => Err(PlotError::Ending(path.into())),
         }

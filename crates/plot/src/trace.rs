@@ -1,29 +1,28 @@
 //! A series, in pixels.
 
+use crate::drawing::{Colour, Drawing, Element, Point};
 use crate::figure::{Bar, Mark, Series, Shape};
-use crate::layout::{Area, Drawn, SAMPLE};
 use crate::scale::Scale;
-use plotters::prelude::*;
 use std::collections::HashSet;
 
 /// Told apart by colour-blind eyes too (Okabe and Ito's palette, without the yellow that is hard to
 /// see on white).
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 0, 0),
+const COLOURS: [Colour; 7] = [
+    Colour::rgb(0, 114, 178),
+    Colour::rgb(213, 94, 0),
+    Colour::rgb(0, 158, 115),
+    Colour::rgb(204, 121, 167),
+    Colour::rgb(230, 159, 0),
+    Colour::rgb(86, 180, 233),
+    Colour::rgb(0, 0, 0),
 ];
-/// Pixels drawn and left out, in turn; the first series is drawn through.
+/// Points drawn and left out, in turn; the first series is drawn through.
 const DASHES: [&[f64]; 5] = [
     &[],
-    &[10.0, 4.0],
-    &[3.0, 3.0],
-    &[12.0, 4.0, 3.0, 4.0],
-    &[6.0, 6.0],
+    &[8.0, 3.0],
+    &[2.0, 2.0],
+    &[9.0, 3.0, 2.0, 3.0],
+    &[5.0, 5.0],
 ];
 /// A line of no more points has a mark at each.
 const MARKED: usize = 40;
@@ -31,18 +30,20 @@ const MARKED: usize = 40;
 const MANY: usize = 6_000;
 /// Steps less wide than this, in pixels, are shown as a mark.
 const NARROW: f64 = 3.0;
-
-type Pixel = (f64, f64);
+/// Width of the sample of a series in the legend.
+pub(crate) const SAMPLE: f64 = 28.0;
+/// The width of lines.
+const WIDE: f64 = 1.6;
 
 /// Where the values of a panel are.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
     pub x: Scale,
     pub y: Scale,
-    pub left: i32,
-    pub right: i32,
-    pub top: i32,
-    pub bottom: i32,
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
 }
 
 impl Frame {
@@ -54,40 +55,38 @@ impl Frame {
         self.y.pixel(value, (self.bottom, self.top))
     }
 
-    fn pixel(&self, (x, y): (f64, f64)) -> Option<Pixel> {
+    fn pixel(&self, (x, y): (f64, f64)) -> Option<Point> {
         Some((self.x(x)?, self.y(y)?))
     }
 
-    fn holds(&self, (x, y): Pixel) -> bool {
-        let (left, right) = (f64::from(self.left), f64::from(self.right));
-        let (top, bottom) = (f64::from(self.top), f64::from(self.bottom));
-        (left..=right).contains(&x) && (top..=bottom).contains(&y)
+    fn holds(&self, (x, y): Point) -> bool {
+        (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
     /// The ends of a line of reference, if it is in the panel.
-    pub fn across(&self, mark: &Mark) -> Option<[Pixel; 2]> {
+    pub fn across(&self, mark: &Mark) -> Option<[Point; 2]> {
         let ends = match mark.vertical {
             true => {
                 let x = self.x(mark.at)?;
-                [(x, f64::from(self.top)), (x, f64::from(self.bottom))]
+                [(x, self.top), (x, self.bottom)]
             }
             false => {
                 let y = self.y(mark.at)?;
-                [(f64::from(self.left), y), (f64::from(self.right), y)]
+                [(self.left, y), (self.right, y)]
             }
         };
         self.holds(ends[0]).then_some(ends)
     }
 
     /// The part of a line that is inside (Liang and Barsky's way).
-    fn clip(&self, from: Pixel, to: Pixel) -> Option<(Pixel, Pixel)> {
+    fn clip(&self, from: Point, to: Point) -> Option<(Point, Point)> {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let (mut enter, mut leave) = (0.0f64, 1.0f64);
         for (step, room) in [
-            (-dx, from.0 - f64::from(self.left)),
-            (dx, f64::from(self.right) - from.0),
-            (-dy, from.1 - f64::from(self.top)),
-            (dy, f64::from(self.bottom) - from.1),
+            (-dx, from.0 - self.left),
+            (dx, self.right - from.0),
+            (-dy, from.1 - self.top),
+            (dy, self.bottom - from.1),
         ] {
             match step {
                 0.0 if room < 0.0 => return None,
@@ -104,11 +103,11 @@ impl Frame {
 /// A series, and how it looks.
 pub(crate) struct Trace<'a> {
     pub series: &'a Series,
-    colour: RGBColor,
+    pub colour: Colour,
     dashes: &'static [f64],
     mark: usize,
     /// The size of marks, in pixels.
-    size: i32,
+    size: f64,
     /// Whether each point has a mark.
     marked: bool,
 }
@@ -118,19 +117,19 @@ impl<'a> Trace<'a> {
     pub fn new(series: &'a Series, index: usize, count: usize, frame: &Frame) -> Trace<'a> {
         let few = series.len() <= MARKED;
         // Where series coincide, the first is seen as a rim round the later ones.
-        let rim = (count - 1 - index).min(3) as i32;
+        let rim = (count - 1 - index).min(3) as f64;
         let (size, marked) = match &series.shape {
-            Shape::Points(_) if few => (4 + rim, true),
-            Shape::Points(_) => (2 + rim, true),
-            Shape::Line(_) => (4, few),
+            Shape::Points(_) if few => (3.0 + rim, true),
+            Shape::Points(_) => (1.5 + 0.7 * rim, true),
+            Shape::Line(_) => (2.6, few),
             Shape::Steps(points) => {
                 let x = points.iter().filter_map(|(x, _)| frame.x(*x));
                 let (low, high) = x.fold((f64::MAX, f64::MIN), |(low, high), x| {
                     (low.min(x), high.max(x))
                 });
-                (6 + 2 * rim, high - low < NARROW)
+                (4.0 + 1.5 * rim, high - low < NARROW)
             }
-            Shape::Bars(_) => (0, false),
+            Shape::Bars(_) => (0.0, false),
         };
         Trace {
             series,
@@ -142,113 +141,143 @@ impl<'a> Trace<'a> {
         }
     }
 
-    pub fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
-        self.spread(area, frame)?;
+    pub fn draw(&self, drawing: &mut Drawing, frame: &Frame) {
+        self.spread(drawing, frame);
         match &self.series.shape {
-            Shape::Points(points) => self.points(area, frame, points),
+            Shape::Points(points) => self.points(drawing, frame, points),
             Shape::Line(points) => {
-                let pixels: Vec<Pixel> = points.iter().filter_map(|p| frame.pixel(*p)).collect();
-                self.line(area, frame, &pixels)?;
-                match self.marked {
-                    true => self.points(area, frame, points),
-                    false => Ok(()),
+                self.band(drawing, frame);
+                let pixels: Vec<Point> = points.iter().filter_map(|p| frame.pixel(*p)).collect();
+                self.line(drawing, frame, &pixels);
+                if self.marked {
+                    self.points(drawing, frame, points);
                 }
             }
             Shape::Steps(points) => {
-                self.line(area, frame, &corners(points, frame))?;
+                self.line(drawing, frame, &corners(points, frame));
                 let top = points.iter().filter_map(|p| frame.pixel(*p)).next_back();
-                match top.filter(|top| self.marked && frame.holds(*top)) {
-                    Some(top) => self.mark(area, top, 1),
-                    None => Ok(()),
+                if let Some(top) = top.filter(|top| self.marked && frame.holds(*top)) {
+                    self.marks(drawing, vec![top], 1);
                 }
             }
-            Shape::Bars(bars) => bars.iter().try_for_each(|bar| self.bar(area, frame, bar)),
+            Shape::Bars(bars) => self.bars(drawing, frame, bars),
         }
     }
 
+    fn lines(
+        &self,
+        drawing: &mut Drawing,
+        lines: Vec<Vec<Point>>,
+        width: f64,
+        dashes: &'static [f64],
+    ) {
+        let colour = self.colour;
+        drawing.elements.push(Element::Lines {
+            lines,
+            colour,
+            width,
+            dashes,
+        });
+    }
+
     /// Draws how values spread: upright lines with feet.
-    fn spread<DB: DrawingBackend>(&self, area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
+    fn spread(&self, drawing: &mut Drawing, frame: &Frame) {
+        let mut lines = Vec::new();
         for &(x, low, high) in &self.series.spread {
             let ends = (frame.pixel((x, low)), frame.pixel((x, high)));
             let (Some(low), Some(high)) = ends else {
                 continue;
             };
-            let foot = |(x, y): Pixel| ((x - 4.0, y), (x + 4.0, y));
+            let foot = |(x, y): Point| ((x - 3.0, y), (x + 3.0, y));
             for (from, to) in [(low, high), foot(low), foot(high)] {
-                let Some((from, to)) = frame.clip(from, to) else {
-                    continue;
-                };
-                let round = |(x, y): Pixel| (x.round() as i32, y.round() as i32);
-                let piece = [round(from), round(to)];
-                area.draw(&PathElement::new(piece, self.colour.stroke_width(1)))?;
+                let piece = frame.clip(from, to);
+                lines.extend(piece.map(|(from, to)| vec![from, to]));
             }
         }
-        Ok(())
+        if !lines.is_empty() {
+            self.lines(drawing, lines, 1.0, &[]);
+        }
+    }
+
+    /// Draws what a line is uncertain by: an area round it.
+    fn band(&self, drawing: &mut Drawing, frame: &Frame) {
+        let inside = |(x, y): Point| {
+            let x = x.clamp(frame.left, frame.right);
+            (x, y.clamp(frame.top, frame.bottom))
+        };
+        let edge = |high: bool| {
+            let band = self.series.band.iter();
+            band.filter_map(move |&(x, low, top)| frame.pixel((x, if high { top } else { low })))
+        };
+        let area: Vec<Point> = edge(true)
+            .chain(edge(false).collect::<Vec<_>>().into_iter().rev())
+            .map(inside)
+            .collect();
+        if area.len() > 3 {
+            drawing.elements.push(Element::Areas {
+                areas: vec![area],
+                colour: self.colour.with_alpha(50),
+            });
+        }
     }
 
     /// Draws the sample in the legend, from `(x, y)` to the right.
-    pub fn sample<DB: DrawingBackend>(&self, area: &Area<DB>, (x, y): (i32, i32)) -> Drawn<DB> {
-        let middle = (f64::from(x + SAMPLE / 2), f64::from(y));
-        let ends = [
-            (f64::from(x), f64::from(y)),
-            (f64::from(x + SAMPLE), f64::from(y)),
-        ];
+    pub fn sample(&self, drawing: &mut Drawing, (x, y): Point) {
+        let middle = vec![(x + SAMPLE / 2.0, y)];
+        let ends = vec![(x, y), (x + SAMPLE, y)];
         match &self.series.shape {
             Shape::Points(_) => {
                 let seen = Trace {
-                    size: self.size.max(4),
+                    size: self.size.max(3.0),
                     ..*self
                 };
-                seen.mark(area, middle, self.mark)
+                seen.marks(drawing, middle, self.mark);
             }
             Shape::Bars(_) => {
-                let corners = [(x + 4, y - 7), (x + SAMPLE - 4, y + 7)];
-                area.draw(&Rectangle::new(corners, self.colour.mix(0.45).filled()))?;
-                area.draw(&Rectangle::new(corners, self.colour.stroke_width(1)))
+                let corners = ((x + 4.0, y - 5.0), (x + SAMPLE - 4.0, y + 5.0));
+                drawing.rectangle(corners.0, corners.1, self.colour.with_alpha(115));
+                let (x, right) = (corners.0.0, corners.1.0);
+                self.lines(
+                    drawing,
+                    vec![vec![(x, y - 5.0), (right, y - 5.0)]],
+                    WIDE,
+                    &[],
+                );
             }
             Shape::Line(_) | Shape::Steps(_) => {
-                for piece in dashed(&ends, self.dashes) {
-                    area.draw(&PathElement::new(piece, self.colour.stroke_width(2)))?;
-                }
+                self.lines(drawing, vec![ends], WIDE, self.dashes);
                 match (&self.series.shape, self.marked) {
-                    (Shape::Steps(_), true) => self.mark(area, middle, 1),
-                    (_, true) => self.mark(area, middle, self.mark),
-                    (_, false) => Ok(()),
+                    (Shape::Steps(_), true) => self.marks(drawing, middle, 1),
+                    (_, true) => self.marks(drawing, middle, self.mark),
+                    (_, false) => {}
                 }
             }
         }
     }
 
-    fn points<DB: DrawingBackend>(
-        &self,
-        area: &Area<DB>,
-        frame: &Frame,
-        points: &[(f64, f64)],
-    ) -> Drawn<DB> {
+    fn points(&self, drawing: &mut Drawing, frame: &Frame, points: &[(f64, f64)]) {
         let mut drawn = HashSet::new();
         let mut seen = Vec::new();
         for point in points.iter().filter_map(|point| frame.pixel(*point)) {
-            let place = (point.0.round() as i32, point.1.round() as i32);
+            // Half a pixel is one of a PNG's.
+            let place = (
+                (2.0 * point.0).round() as i64,
+                (2.0 * point.1).round() as i64,
+            );
             if frame.holds(point) && drawn.insert(place) {
                 seen.push(point);
             }
         }
         let small = Trace {
-            size: if seen.len() > MANY { 1 } else { self.size },
+            size: if seen.len() > MANY { 0.8 } else { self.size },
             ..*self
         };
-        seen.into_iter()
-            .try_for_each(|point| small.mark(area, point, self.mark))
+        small.marks(drawing, seen, self.mark);
     }
 
-    fn line<DB: DrawingBackend>(
-        &self,
-        area: &Area<DB>,
-        frame: &Frame,
-        pixels: &[Pixel],
-    ) -> Drawn<DB> {
+    fn line(&self, drawing: &mut Drawing, frame: &Frame, pixels: &[Point]) {
         let pixels = thinned(pixels);
-        let mut run: Vec<Pixel> = Vec::new();
+        let mut run: Vec<Point> = Vec::new();
         let mut runs = Vec::new();
         for pair in pixels.windows(2) {
             let Some((from, to)) = frame.clip(pair[0], pair[1]) else {
@@ -260,83 +289,96 @@ impl<'a> Trace<'a> {
             run.push(to);
         }
         runs.push(run);
-        for piece in runs.iter().flat_map(|run| dashed(run, self.dashes)) {
-            area.draw(&PathElement::new(piece, self.colour.stroke_width(2)))?;
-        }
-        Ok(())
+        runs.retain(|run| run.len() > 1);
+        self.lines(drawing, runs, WIDE, self.dashes);
     }
 
-    fn bar<DB: DrawingBackend>(&self, area: &Area<DB>, frame: &Frame, bar: &Bar) -> Drawn<DB> {
-        let (Some(from), Some(to), Some(end)) =
-            (frame.x(bar.from), frame.x(bar.to), frame.y(bar.height))
-        else {
-            return Ok(());
-        };
-        let (left, right) = (f64::from(frame.left), f64::from(frame.right));
-        let (top, bottom) = (f64::from(frame.top), f64::from(frame.bottom));
-        let foot = match frame.y.log {
-            true => bottom,
-            false => frame.y(0.0).unwrap_or(bottom).clamp(top, bottom),
-        };
-        if from.max(to) < left || from.min(to) > right || bar.height <= 0.0 && frame.y.log {
-            return Ok(());
+    fn bars(&self, drawing: &mut Drawing, frame: &Frame, bars: &[Bar]) {
+        let (mut areas, mut tops) = (Vec::new(), Vec::new());
+        for ((left, top), (right, foot)) in bars.iter().filter_map(|bar| box_of(bar, frame)) {
+            areas.push(vec![(left, top), (right, top), (right, foot), (left, foot)]);
+            tops.push(vec![(left, top), (right, top)]);
         }
-        let from = from.clamp(left, right).round() as i32;
-        // What is there is seen, however narrow it is.
-        let to = (to.clamp(left, right).round() as i32).max(from + 4);
-        let (end, foot) = (end.clamp(top, bottom).round() as i32, foot.round() as i32);
-        let corners = [(from, end.min(foot)), (to, end.max(foot))];
-        area.draw(&Rectangle::new(corners, self.colour.mix(0.45).filled()))?;
-        let edge = [(from, end), (to, end)];
-        area.draw(&PathElement::new(edge, self.colour.stroke_width(2)))
+        let colour = self.colour.with_alpha(115);
+        drawing.elements.push(Element::Areas { areas, colour });
+        self.lines(drawing, tops, WIDE, &[]);
     }
 
-    /// Draws a mark of a kind: a circle, a triangle, a square, a cross, a diamond.
-    fn mark<DB: DrawingBackend>(&self, area: &Area<DB>, at: Pixel, kind: usize) -> Drawn<DB> {
-        let (x, y, size) = (at.0.round() as i32, at.1.round() as i32, self.size);
-        let full = self.colour.filled();
-        match kind % 5 {
-            0 => area.draw(&Circle::new((x, y), size, full)),
-            1 => {
-                let wide = size + 1;
-                let corners = vec![(x, y - wide), (x + wide, y + size), (x - wide, y + size)];
-                area.draw(&Polygon::new(corners, full))
+    /// Draws marks of a kind: discs, triangles, squares, crosses, diamonds.
+    fn marks(&self, drawing: &mut Drawing, centres: Vec<Point>, kind: usize) {
+        let (size, colour) = (self.size, self.colour);
+        let wide = size * 1.2;
+        let corners: Vec<Point> = match kind % 5 {
+            0 => {
+                let radius = size;
+                return drawing.elements.push(Element::Discs {
+                    centres,
+                    radius,
+                    colour,
+                });
             }
-            2 => {
-                let corners = [(x - size, y - size), (x + size, y + size)];
-                area.draw(&Rectangle::new(corners, full))
+            1 => vec![(0.0, -wide), (wide, size), (-wide, size)],
+            2 => vec![(-size, -size), (size, -size), (size, size), (-size, size)],
+            3 => {
+                let cross = |(x, y): Point| {
+                    let line = |dy: f64| vec![(x - size, y - dy), (x + size, y + dy)];
+                    [line(size), line(-size)]
+                };
+                let lines = centres.into_iter().flat_map(cross).collect();
+                return self.lines(drawing, lines, WIDE, &[]);
             }
-            3 => area.draw(&Cross::new((x, y), size, self.colour.stroke_width(2))),
-            _ => {
-                let wide = size + 1;
-                let corners = vec![(x, y - wide), (x + wide, y), (x, y + wide), (x - wide, y)];
-                area.draw(&Polygon::new(corners, full))
-            }
-        }
+            _ => vec![(0.0, -wide), (wide, 0.0), (0.0, wide), (-wide, 0.0)],
+        };
+        let polygon = |(x, y): Point| corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+        let areas = centres.into_iter().map(polygon).collect();
+        drawing.elements.push(Element::Areas { areas, colour });
     }
 }
 
+/// The upper left and the lower right corner of a bar, or of one that grows down, of what of it is in the panel.
+fn box_of(bar: &Bar, frame: &Frame) -> Option<(Point, Point)> {
+    let (from, to) = (frame.x(bar.from)?, frame.x(bar.to)?);
+    let end = frame.y(bar.height)?;
+    let Frame {
+        left,
+        right,
+        top,
+        bottom,
+        ..
+    } = *frame;
+    let foot = match frame.y.log {
+        true => bottom,
+        false => frame.y(0.0).unwrap_or(bottom).clamp(top, bottom),
+    };
+    if from.max(to) < left || from.min(to) > right || bar.height <= 0.0 && frame.y.log {
+        return None;
+    }
+    let from = from.clamp(left, right);
+    // What is there is seen, however narrow it is.
+    let to = to.clamp(left, right).max(from + 2.0);
+    let end = end.clamp(top, bottom);
+    Some(((from, end), (to, foot)))
+}
+
 /// Steps as a line: up from the foot to the first point, right, up.
-fn corners(points: &[(f64, f64)], frame: &Frame) -> Vec<Pixel> {
-    let mut corners: Vec<Pixel> = Vec::new();
+fn corners(points: &[(f64, f64)], frame: &Frame) -> Vec<Point> {
+    let mut corners: Vec<Point> = Vec::new();
     for (x, y) in points.iter().filter_map(|point| frame.pixel(*point)) {
-        let before = corners
-            .last()
-            .map_or(f64::from(frame.bottom), |last| last.1);
+        let before = corners.last().map_or(frame.bottom, |last| last.1);
         corners.extend([(x, before), (x, y)]);
     }
     corners
 }
 
-/// No more points than show: in each column of pixels the first, the highest, the lowest, the last.
-fn thinned(pixels: &[Pixel]) -> Vec<Pixel> {
-    let mut kept: Vec<Pixel> = Vec::new();
-    for column in pixels.chunk_by(|a, b| a.0.round() == b.0.round()) {
+/// No more points than show: in each column of half pixels the first, the highest, the lowest, the last.
+fn thinned(pixels: &[Point]) -> Vec<Point> {
+    let mut kept: Vec<Point> = Vec::new();
+    for column in pixels.chunk_by(|a, b| (2.0 * a.0).round() == (2.0 * b.0).round()) {
         if column.len() <= 4 {
             kept.extend_from_slice(column);
             continue;
         }
-        let by_y = |a: &&Pixel, b: &&Pixel| a.1.total_cmp(&b.1);
+        let by_y = |a: &&Point, b: &&Point| a.1.total_cmp(&b.1);
         let (first, last) = (column[0], column[column.len() - 1]);
         let least = column.iter().min_by(by_y).copied().unwrap_or(first);
         let most = column.iter().max_by(by_y).copied().unwrap_or(last);
@@ -345,75 +387,18 @@ fn thinned(pixels: &[Pixel]) -> Vec<Pixel> {
     kept
 }
 
-/// A line in pieces; `dashes` are pixels drawn and left out, in turn.
-pub(crate) fn dashed(line: &[Pixel], dashes: &[f64]) -> Vec<Vec<(i32, i32)>> {
-    let whole = |&(x, y): &Pixel| (x.round() as i32, y.round() as i32);
-    if dashes.is_empty() || line.len() < 2 {
-        let line: Vec<_> = line.iter().map(whole).collect();
-        return if line.len() < 2 {
-            Vec::new()
-        } else {
-            vec![line]
-        };
-    }
-    let mut pieces = Vec::new();
-    let (mut dash, mut left) = (0, dashes[0]);
-    let mut piece = vec![whole(&line[0])];
-    for pair in line.windows(2) {
-        let (mut from, to) = (pair[0], pair[1]);
-        loop {
-            let length = (to.0 - from.0).hypot(to.1 - from.1);
-            let drawn = dash % 2 == 0;
-            if length <= left {
-                left -= length;
-                if drawn {
-                    piece.push(whole(&to));
-                }
-                break;
-            }
-            let share = left / length;
-            from = (
-                from.0 + share * (to.0 - from.0),
-                from.1 + share * (to.1 - from.1),
-            );
-            if drawn {
-                piece.push(whole(&from));
-                pieces.push(std::mem::take(&mut piece));
-            } else {
-                piece = vec![whole(&from)];
-            }
-            dash = (dash + 1) % dashes.len();
-            left = dashes[dash];
-        }
-    }
-    if piece.len() > 1 {
-        pieces.push(piece);
-    }
-    pieces
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn dashes_cover_what_they_say() {
-        let pieces = dashed(&[(0.0, 0.0), (100.0, 0.0)], &[10.0, 5.0]);
-        assert_eq!(pieces.len(), 7);
-        assert_eq!(pieces[1], [(15, 0), (25, 0)]);
-        let bent = dashed(&[(0.0, 0.0), (6.0, 0.0), (6.0, 50.0)], &[10.0, 5.0]);
-        assert_eq!(bent[0], [(0, 0), (6, 0), (6, 4)]);
-        assert!(dashed(&[(1.0, 1.0)], &[2.0, 2.0]).is_empty());
-    }
-
-    #[test]
     fn thinning_keeps_the_extremes_of_each_column() {
-        let noisy: Vec<Pixel> = (0..100_000)
+        let noisy: Vec<Point> = (0..100_000)
             .map(|n| (f64::from(n) / 1_000.0, f64::from(n * 7_919 % 1_009)))
             .collect();
         let kept = thinned(&noisy);
-        assert!(kept.len() <= 4 * 102, "{}", kept.len());
-        let highest = |points: &[Pixel]| points.iter().fold(0.0f64, |most, p| most.max(p.1));
+        assert!(kept.len() <= 4 * 203, "{}", kept.len());
+        let highest = |points: &[Point]| points.iter().fold(0.0f64, |most, p| most.max(p.1));
         assert_eq!(highest(&kept), highest(&noisy));
     }
 
@@ -423,9 +408,10 @@ mod tests {
             low: 0.0,
             high: 1.0,
             log: false,
+            time: None,
         };
         let (x, y) = (scale, scale);
-        let (left, right, top, bottom) = (0, 100, 0, 100);
+        let (left, right, top, bottom) = (0.0, 100.0, 0.0, 100.0);
         let frame = Frame {
             x,
             y,

@@ -59,7 +59,7 @@ impl Backlog {
     }
 
     /// Hears a fact about this port; others than those of its queue change nothing.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn update(&mut self, event: &Event) {
         let What::Queue(queue) = &event.what else {
             return;
         };
@@ -157,7 +157,7 @@ mod tests {
             port: Port(0),
             what: What::Queue(queue),
         };
-        backlog.hear(&event(queue));
+        backlog.update(&event(queue));
         // 10 ms wait at 5 ms: 8 are left at 7, none at 20.
         assert_eq!(backlog.wait(Time::from_ms(7)), Some(Time::from_ms(8)));
         assert_eq!(backlog.wait(Time::from_ms(20)), Some(Time::ZERO));
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(backlog.wait(Time::from_ms(30)), Some(Time::from_ms(1)));
         // Another class is none of its business.
         queue.class = 0x1_0010;
-        backlog.hear(&event(queue));
+        backlog.update(&event(queue));
         assert_eq!(backlog.wait(Time::from_ms(30)), Some(Time::from_ms(1)));
     }
 
@@ -179,7 +179,7 @@ mod tests {
             backlog.send(Time::from_ms(ms), 1_250);
         }
         // Nothing waited at 297 ms; of the frames of 1 ms each, those of 298 and 299 ms are not in that.
-        backlog.hear(&Event {
+        backlog.update(&Event {
             at: Time::from_ms(297),
             port: Port(0),
             what: What::Queue(Queue::default()),

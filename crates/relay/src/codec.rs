@@ -1,7 +1,6 @@
 //! The compressors: one set for a node, with the memory that they need kept from packet to packet.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,6 +9,8 @@ use zstd_safe::{CCtx, CParameter, DCtx};
 
 /// What a zstd frame begins with; it is not sent.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+/// The first bytes of what was compressed, which are in clear.
+pub const CLEAR: usize = 8;
 /// The longest dictionary that is taken, bytes.
 pub const LONGEST_DICTIONARY: usize = 1 << 20;
 
@@ -33,7 +34,6 @@ impl Algorithm {
         self as u8 + 1
     }
 
-    /// The one with this number.
     pub fn of_number(number: u8) -> Option<Algorithm> {
         let all = Algorithm::ALL.into_iter();
         all.into_iter()
@@ -59,6 +59,31 @@ pub(crate) enum DecodeError {
     Data,
 }
 
+/// Why compressors cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// The level is out of its range.
+    #[error("a level of zstd is -7 to 19")]
+    Level,
+    /// The dictionary has another size.
+    #[error("a dictionary has 8 bytes to 1 MiB")]
+    DictionarySize,
+    /// The dictionary compresses nothing.
+    #[error("zstd finds no sense in this dictionary")]
+    Dictionary,
+    /// zstd gets no memory.
+    #[error("no memory for zstd")]
+    Memory,
+    /// What zstd says.
+    #[error("{0}")]
+    Zstd(&'static str),
+}
+
+/// What zstd's library says by a number.
+fn refused(code: usize) -> CodecError {
+    CodecError::Zstd(zstd_safe::get_error_name(code))
+}
+
 /// The compressors, and what they write into.
 pub struct Codec {
     lz4: Box<CompressTable>,
@@ -82,15 +107,15 @@ impl Codec {
     ///
     /// # Errors
     /// When the level or the dictionary is out of its range, or zstd refuses the dictionary; with what is allowed.
-    pub fn new(level: i32, dictionary: &[u8]) -> Result<Codec, String> {
+    pub fn new(level: i32, dictionary: &[u8]) -> Result<Codec, CodecError> {
         if !(-7..=19).contains(&level) {
-            return Err("a level of zstd is -7 to 19".into());
+            return Err(CodecError::Level);
         }
         let longest = lz4_flex::block::get_maximum_output_size(packet::LONGEST_ON_WIRE);
         let mut codec = Codec {
             lz4: Box::new(CompressTable::small()),
             zstd: compressor(level)?,
-            unzstd: DCtx::try_create().ok_or("no memory for zstd")?,
+            unzstd: DCtx::try_create().ok_or(CodecError::Memory)?,
             with: None,
             scratch: vec![0; longest.max(zstd_safe::compress_bound(packet::LONGEST_ON_WIRE))],
             written: 0..0,
@@ -98,7 +123,7 @@ impl Codec {
         if !dictionary.is_empty() {
             codec.with = Some(Dictionary::new(level, dictionary)?);
             let tried = codec.compress(Algorithm::ZstdDictionary, &dictionary[..8], 64);
-            tried.ok_or("zstd finds no sense in this dictionary")?;
+            tried.ok_or(CodecError::Dictionary)?;
         }
         Ok(codec)
     }
@@ -136,7 +161,7 @@ impl Codec {
         self.scratch[..clear.len()].copy_from_slice(clear);
     }
 
-    /// Decompresses `compressed`, a range of `frame` with [`CLEAR`](crate::encapsulation::CLEAR) bytes before it that are no
+    /// Decompresses `compressed`, a range of `frame` with [`CLEAR`] bytes before it that are no
     /// longer needed there, behind what was [begun](Codec::begin), to exactly `len` bytes in all.
     pub(crate) fn decompress(
         &mut self,
@@ -145,8 +170,7 @@ impl Codec {
         compressed: Range<usize>,
         len: usize,
     ) -> Result<(), DecodeError> {
-        let from = crate::encapsulation::CLEAR;
-        let restored = self.scratch.get_mut(from..len).ok_or(DecodeError::Data)?;
+        let restored = self.scratch.get_mut(CLEAR..len).ok_or(DecodeError::Data)?;
         let wanted = restored.len();
         let written = match algorithm {
             Algorithm::Lz4 => decompress_into(&frame[compressed], restored).ok(),
@@ -178,14 +202,13 @@ impl Codec {
 }
 
 impl Dictionary {
-    fn new(level: i32, bytes: &[u8]) -> Result<Dictionary, String> {
+    fn new(level: i32, bytes: &[u8]) -> Result<Dictionary, CodecError> {
         if !(8..=LONGEST_DICTIONARY).contains(&bytes.len()) {
-            return Err("a dictionary has 8 bytes to 1 MiB".into());
+            return Err(CodecError::DictionarySize);
         }
-        let refused = |code| String::from(zstd_safe::get_error_name(code));
         let mut zstd = compressor(level)?;
         zstd.load_dictionary(bytes).map_err(refused)?;
-        let mut unzstd = DCtx::try_create().ok_or("no memory for zstd")?;
+        let mut unzstd = DCtx::try_create().ok_or(CodecError::Memory)?;
         unzstd.load_dictionary(bytes).map_err(refused)?;
         Ok(Dictionary {
             number: crc32fast::hash(bytes),
@@ -196,8 +219,8 @@ impl Dictionary {
 }
 
 /// zstd with everything left out of its frames that our own header says.
-fn compressor(level: i32) -> Result<CCtx<'static>, String> {
-    let mut zstd = CCtx::try_create().ok_or("no memory for zstd")?;
+fn compressor(level: i32) -> Result<CCtx<'static>, CodecError> {
+    let mut zstd = CCtx::try_create().ok_or(CodecError::Memory)?;
     for parameter in [
         CParameter::CompressionLevel(level),
         CParameter::ContentSizeFlag(false),
@@ -205,7 +228,7 @@ fn compressor(level: i32) -> Result<CCtx<'static>, String> {
         CParameter::DictIdFlag(false),
     ] {
         let set = zstd.set_parameter(parameter);
-        set.map_err(zstd_safe::get_error_name)?;
+        set.map_err(refused)?;
     }
     Ok(zstd)
 }

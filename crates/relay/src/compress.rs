@@ -32,13 +32,14 @@ mod keepalive;
 pub use config::{Choice, Config, Mode};
 
 use crate::backlog::Backlog;
-use crate::codec::{Algorithm, Codec};
+use crate::codec::{Algorithm, Codec, CodecError};
 use crate::encapsulation::{
-    self, Fault, Place, Untouched, encapsulate, is_marked, locate, mend_quote, restore,
+    self, Fault, Offsets, Untouched, encapsulate, is_marked, locate, repair_quote, restore,
 };
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use flows::{Flows, Known};
-use keepalive::{Keepalive, Said};
+use keepalive::{Keepalive, Message};
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
 use nodes::ConfigError;
@@ -88,7 +89,6 @@ struct Counts {
 
 /// What is to be done with a packet.
 enum Plan {
-    /// Compress it.
     Compress(Algorithm),
     /// The wait is too short.
     NotWorth,
@@ -108,13 +108,12 @@ impl Compress {
             let key = "dictionary";
             return Err(ConfigError { key, reason });
         }
-        let codec = Codec::new(config.level, dictionary).map_err(|reason| {
-            let key = if reason.contains("level") {
-                "level"
-            } else {
-                "dictionary"
-            };
-            ConfigError { key, reason }
+        let codec = Codec::new(config.level, dictionary).map_err(|error| ConfigError {
+            key: match error {
+                CodecError::Level => "level",
+                _ => "dictionary",
+            },
+            reason: error.to_string(),
         })?;
         Ok(Compress {
             codec,
@@ -128,7 +127,7 @@ impl Compress {
     }
 
     /// From the plain side: compresses, if it pays.
-    fn forth(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
+    fn outbound(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
         self.counts.packets += 1;
         self.counts.bytes += frame.len() as u64;
         // The processor does one packet after the other, and a port keeps order.
@@ -138,7 +137,7 @@ impl Compress {
             match eligible(&frame, &self.config) {
                 None => self.counts.untouched += 1,
                 Some(_) if start - now > MOST_WORK => self.counts.overload += 1,
-                Some(place) => done = self.compress(start, &mut frame, &place, out),
+                Some(offsets) => done = self.compress(start, &mut frame, &offsets, out),
             }
         }
         self.backlog.send_at(now, done, frame.len());
@@ -149,7 +148,13 @@ impl Compress {
     }
 
     /// Compresses a packet if it pays, and tells when that is done.
-    fn compress(&mut self, start: Time, frame: &mut Frame, place: &Place, out: &mut Out) -> Time {
+    fn compress(
+        &mut self,
+        start: Time,
+        frame: &mut Frame,
+        offsets: &Offsets,
+        out: &mut Out,
+    ) -> Time {
         let before = frame.len();
         let hash = packet::flow::hash(frame);
         let algorithm = match self.plan(start, hash, before) {
@@ -165,7 +170,7 @@ impl Compress {
         };
         let protocol = self.config.protocol;
         if let Some(number) = self.keepalive.question(start) {
-            let asks = keepalive::packet(frame, place, protocol, Said::Question(number), out);
+            let asks = keepalive::packet(frame, offsets, protocol, Message::Question(number), out);
             out.send(FAR, asks);
         }
         if !self.keepalive.is_there(start) {
@@ -173,7 +178,7 @@ impl Compress {
             return start;
         }
         let began = out.stopwatch();
-        let saved = encapsulate(frame, place, protocol, algorithm, &mut self.codec);
+        let saved = encapsulate(frame, offsets, protocol, algorithm, &mut self.codec);
         let took = out
             .stopwatch()
             .zip(began)
@@ -267,21 +272,23 @@ impl Compress {
     }
 
     /// From the far side: restores.
-    fn back(&mut self, mut frame: Frame, out: &mut Out) {
+    fn inbound(&mut self, mut frame: Frame, out: &mut Out) {
         self.counts.returned += 1;
-        let place = match locate(&frame) {
-            Ok(place) if place.protocol() == self.config.protocol && is_marked(&frame, &place) => {
-                place
+        let offsets = match locate(&frame) {
+            Ok(offsets)
+                if offsets.protocol() == self.config.protocol && is_marked(&frame, &offsets) =>
+            {
+                offsets
             }
-            Err(Untouched::Fragment(place))
-                if place.protocol() == self.config.protocol && is_marked(&frame, &place) =>
+            Err(Untouched::Fragment(offsets))
+                if offsets.protocol() == self.config.protocol && is_marked(&frame, &offsets) =>
             {
                 out.drop(frame, Fault::Fragment.reason());
                 return;
             }
             found => {
-                if let Ok(place) = found
-                    && mend_quote(&mut frame, &place, self.config.protocol)
+                if let Ok(offsets) = found
+                    && repair_quote(&mut frame, &offsets, self.config.protocol)
                 {
                     self.counts.mended += 1;
                 }
@@ -289,22 +296,22 @@ impl Compress {
                 return;
             }
         };
-        match keepalive::read(place.bytes(&frame)) {
-            Some(Said::Question(number)) => {
-                let said = Said::Answer(number);
-                let answer = keepalive::packet(&frame, &place, self.config.protocol, said, out);
+        match keepalive::read(offsets.bytes(&frame)) {
+            Some(Message::Question(number)) => {
+                let said = Message::Answer(number);
+                let answer = keepalive::packet(&frame, &offsets, self.config.protocol, said, out);
                 out.send(FAR, answer);
                 return out.done(frame);
             }
-            Some(Said::Answer(number)) => {
-                return match self.keepalive.hear(number) {
+            Some(Message::Answer(number)) => {
+                return match self.keepalive.confirm(number) {
                     true => out.done(frame),
                     false => out.drop(frame, "an answer to no question"),
                 };
             }
             None => {}
         }
-        match restore(&mut frame, &place, &mut self.codec) {
+        match restore(&mut frame, &offsets, &mut self.codec) {
             Ok(_) => {
                 self.counts.restored += 1;
                 self.counts.restored_bytes += frame.len() as u64;
@@ -316,13 +323,13 @@ impl Compress {
 }
 
 /// Where the packet is that may be compressed, if the frame has any.
-fn eligible(frame: &[u8], config: &Config) -> Option<Place> {
-    let place = locate(frame).ok()?;
-    let goes = place.len() >= LEAST
-        && place.protocol() != config.protocol
-        && !place.stays()
-        && (config.cuttable || !place.is_cuttable());
-    goes.then_some(place)
+fn eligible(frame: &[u8], config: &Config) -> Option<Offsets> {
+    let offsets = locate(frame).ok()?;
+    let goes = offsets.len() >= LEAST
+        && offsets.protocol() != config.protocol
+        && !offsets.stays()
+        && (config.cuttable || !offsets.is_cuttable());
+    goes.then_some(offsets)
 }
 
 impl Node for Compress {
@@ -336,15 +343,15 @@ impl Node for Compress {
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
             match port {
-                PLAIN => self.forth(now, frame, out),
-                _ => self.back(frame, out),
+                PLAIN => self.outbound(now, frame, out),
+                _ => self.inbound(frame, out),
             }
         }
     }
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
         if event.port == FAR {
-            self.backlog.hear(event);
+            self.backlog.update(event);
         }
     }
 

@@ -2,9 +2,35 @@
 
 use crate::codec::LONGEST_DICTIONARY;
 use crate::encapsulation::{CLEAR, locate};
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Why samples make no dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrainError {
+    /// The size asked for is out of its range.
+    #[error("a dictionary has 256 bytes to 1 MiB")]
+    Size,
+    /// zstd gets no memory.
+    #[error(
+        "there is too little memory to train on {packets} packets with {bytes} bytes: give fewer of them, or raise the limit (ulimit -v)"
+    )]
+    Memory { packets: usize, bytes: usize },
+    /// There are too few samples, or they have nothing in common.
+    #[error(
+        "{packets} packets with {bytes} bytes are too few or have nothing in common: give more of them, or a smaller size"
+    )]
+    TooFew { packets: usize, bytes: usize },
+    /// zstd says something else.
+    #[error(
+        "zstd makes no dictionary of {packets} packets with {bytes} bytes ({reason}): there is too little memory, or they are too few or have nothing in common"
+    )]
+    Zstd {
+        packets: usize,
+        bytes: usize,
+        reason: &'static str,
+    },
+}
 
 /// Samples beyond so many bytes are passed over: a dictionary does not get better by them, and training takes longer.
 pub const MOST: usize = 64 << 20;
@@ -33,7 +59,6 @@ impl Samples {
         true
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }
@@ -62,9 +87,9 @@ impl Samples {
     ///
     /// # Errors
     /// When `longest` is not 256 bytes to 1 MiB, or the samples are too few or have nothing in common.
-    pub fn train(&self, longest: usize) -> Result<Vec<u8>, String> {
+    pub fn train(&self, longest: usize) -> Result<Vec<u8>, TrainError> {
         if !(256..=LONGEST_DICTIONARY).contains(&longest) {
-            return Err("a dictionary has 256 bytes to 1 MiB".into());
+            return Err(TrainError::Size);
         }
         let mut dictionary = vec![0; longest];
         let trained = zstd_safe::train_from_buffer(&mut dictionary[..], &self.bytes, &self.sizes);
@@ -79,23 +104,20 @@ impl Samples {
 
     /// Why training gave nothing. zstd's library keeps the numbers of its errors from one release to the next
     /// (`zstd_errors.h`); the crate does not name them.
-    fn failure(&self, code: usize) -> String {
+    fn failure(&self, code: usize) -> TrainError {
         const CREATION_FAILED: usize = 34;
         const OUT_OF_MEMORY: usize = 64;
         const TOO_FEW: usize = 72;
         let (packets, bytes) = (self.len(), self.bytes());
         match code.wrapping_neg() {
-            OUT_OF_MEMORY => alloc::format!(
-                "there is too little memory to train on {packets} packets with {bytes} bytes: give fewer of them, or raise the limit (ulimit -v)",
-            ),
-            CREATION_FAILED | TOO_FEW => alloc::format!(
-                "{packets} packets with {bytes} bytes are too few or have nothing in common: give more of them, or a smaller size",
-            ),
+            OUT_OF_MEMORY => TrainError::Memory { packets, bytes },
+            CREATION_FAILED | TOO_FEW => TrainError::TooFew { packets, bytes },
             // No trial of its parameters gave anything: it does not tell why.
-            _ => alloc::format!(
-                "zstd makes none of {packets} packets with {bytes} bytes ({}): there is too little memory, or they are too few or have nothing in common",
-                zstd_safe::get_error_name(code),
-            ),
+            _ => TrainError::Zstd {
+                packets,
+                bytes,
+                reason: zstd_safe::get_error_name(code),
+            },
         }
     }
 }

@@ -30,16 +30,15 @@ mod window;
 pub use header::{Fault, HEADER, MARK, Number, VERSION, is_marked, number, restore};
 pub use window::{Verdict, Windows};
 
-use crate::encapsulation::{PROTOCOL, Place, locate};
+use crate::encapsulation::{Offsets, PROTOCOL, locate};
 use crate::rule::{Headers, Rule, any_matches};
 use alloc::format;
 use alloc::vec::Vec;
 use node::event::{Event, What};
+use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
-use nodes::distribution::Random;
 
-/// The most paths.
 pub const MOST_PATHS: usize = 16;
 /// The largest window, packets.
 pub const MOST_WINDOW: usize = 1 << 20;
@@ -67,7 +66,6 @@ pub struct Config {
     /// Senders, 1 to [`MOST_STREAMS`].
     pub streams: usize,
     /// When a sender that counts from the beginning again is believed.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub hold: Time,
     /// The sender's name; `None`: made from `seed`.
     pub stream: Option<u32>,
@@ -148,14 +146,14 @@ impl Duplicate {
     }
 
     /// Where the packet is that is to be duplicated, if it is one; else it is counted why not.
-    fn matched(&mut self, frame: &Frame) -> Option<Place> {
-        let place = locate(frame).ok().filter(|place| {
+    fn matched(&mut self, frame: &Frame) -> Option<Offsets> {
+        let offsets = locate(frame).ok().filter(|offsets| {
             // A numbered one from somebody else would be restored too early.
-            place.protocol() != self.config.protocol
-                && !place.stays()
+            offsets.protocol() != self.config.protocol
+                && !offsets.stays()
                 && any_matches(&self.config.matching, Headers::read(frame).as_ref())
         });
-        let Some(place) = place else {
+        let Some(offsets) = offsets else {
             self.plain += 1;
             return None;
         };
@@ -163,16 +161,16 @@ impl Duplicate {
         let longest = longest
             .unwrap_or(packet::LONGEST_ON_WIRE)
             .min(packet::LONGEST_ON_WIRE);
-        if place.end() - place.ip() + HEADER > longest {
+        if offsets.end() - offsets.ip() + HEADER > longest {
             self.too_long += 1;
             return None;
         }
-        Some(place)
+        Some(offsets)
     }
 
     /// From the near side.
-    fn forth(&mut self, mut frame: Frame, out: &mut Out) {
-        let Some(place) = self.matched(&frame) else {
+    fn outbound(&mut self, mut frame: Frame, out: &mut Out) {
+        let Some(offsets) = self.matched(&frame) else {
             return out.send(Port(1), frame);
         };
         let own = Number {
@@ -181,7 +179,7 @@ impl Duplicate {
         };
         self.sequence = self.sequence.wrapping_add(1);
         self.duplicated += 1;
-        number(&mut frame, &place, self.config.protocol, own);
+        number(&mut frame, &offsets, self.config.protocol, own);
         for path in 2..=self.config.paths {
             let copy = out.copy(&frame);
             out.send(Port(path), copy);
@@ -190,18 +188,19 @@ impl Duplicate {
     }
 
     /// From a path.
-    fn back(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
-        let place = locate(&frame).ok();
-        let marked = place
-            .filter(|place| place.protocol() == self.config.protocol && is_marked(&frame, place));
-        let Some(place) = marked else {
+    fn inbound(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
+        let offsets = locate(&frame).ok();
+        let marked = offsets.filter(|offsets| {
+            offsets.protocol() == self.config.protocol && is_marked(&frame, offsets)
+        });
+        let Some(offsets) = marked else {
             return out.send(NEAR, frame);
         };
-        let number = match restore(&mut frame, &place) {
+        let number = match restore(&mut frame, &offsets) {
             Ok(number) => number,
             Err(fault) => return out.drop(frame, fault.reason()),
         };
-        match self.windows.hear(now, number.stream, number.sequence) {
+        match self.windows.receive(now, number.stream, number.sequence) {
             Verdict::New => {
                 self.first += 1;
                 out.send(NEAR, frame);
@@ -228,8 +227,8 @@ impl Node for Duplicate {
             self.packets += 1;
             self.bytes += frame.len() as u64;
             match port {
-                NEAR => self.forth(frame, out),
-                _ => self.back(now, frame, out),
+                NEAR => self.outbound(frame, out),
+                _ => self.inbound(now, frame, out),
             }
         }
     }

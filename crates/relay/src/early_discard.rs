@@ -18,9 +18,9 @@ use crate::backlog::Backlog;
 use crate::rule::{Headers, Rule, any_matches};
 use alloc::vec::Vec;
 use node::event::Event;
+use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
-use nodes::distribution::Random;
 
 /// What it is made from.
 #[derive(Clone, Debug)]
@@ -34,10 +34,8 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub matching: Vec<Rule>,
     /// The longest wait of a packet that is of use.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub bound: Time,
     /// The wait from which on packets are thinned, below the bound; `None`: they are not.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse_some"))]
     pub thin: Option<Time>,
     /// With which probability a packet is dropped that waits just less than the bound, 0 to 1.
     pub probability: f64,
@@ -48,7 +46,6 @@ pub struct Config {
     )]
     pub class: u32,
     /// How old facts may be.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub age: Time,
     /// Where the luck of thinning comes from.
     pub seed: u64,
@@ -72,7 +69,7 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct EarlyDiscard {
     config: Config,
-    luck: Random,
+    random: Random,
     backlogs: [Backlog; 2],
     packets: u64,
     bytes: u64,
@@ -101,7 +98,7 @@ impl EarlyDiscard {
             });
         }
         Ok(EarlyDiscard {
-            luck: Random::new(config.seed),
+            random: Random::new(config.seed),
             backlogs: [Backlog::of_class(config.class); 2],
             config,
             packets: 0,
@@ -122,7 +119,7 @@ impl EarlyDiscard {
         }
         let thin = thin.filter(|thin| wait > *thin)?;
         let part = (wait - thin).as_ps() as f64 / (bound - thin).as_ps() as f64;
-        let thinned = self.luck.chance(part * self.config.probability);
+        let thinned = self.random.chance(part * self.config.probability);
         self.thinned += u64::from(thinned);
         thinned.then_some("thinned")
     }
@@ -161,7 +158,7 @@ impl Node for EarlyDiscard {
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
         if let Some(backlog) = self.backlogs.get_mut(event.port.index()) {
-            backlog.hear(event);
+            backlog.update(event);
         }
     }
 

@@ -31,10 +31,11 @@
 mod locate;
 mod quote;
 
-pub use locate::{Place, Untouched, locate};
-pub use quote::mend_quote;
+pub use locate::{Offsets, Untouched, locate};
+pub use quote::repair_quote;
 pub(crate) use quote::{icmp_sum, is_error};
 
+pub use crate::codec::CLEAR;
 use crate::codec::{Algorithm, Codec, DecodeError};
 use core::fmt;
 use node::Frame;
@@ -46,8 +47,6 @@ pub const PROTOCOL: u8 = 253;
 pub const MARK: [u8; 2] = *b"WC";
 /// The version that is written, and the only one that is read.
 pub const VERSION: u8 = 1;
-/// Bytes that stay in clear.
-pub const CLEAR: usize = 8;
 /// The most bytes that such a header has.
 pub const LONGEST_HEADER: usize = SHORT + 4;
 /// Without a dictionary's number.
@@ -117,42 +116,42 @@ fn header_len(algorithm: Algorithm) -> usize {
 /// unchanged frame, when it would not be shorter on a link.
 pub fn encapsulate(
     frame: &mut Frame,
-    place: &Place,
+    offsets: &Offsets,
     protocol: u8,
     algorithm: Algorithm,
     codec: &mut Codec,
 ) -> Option<usize> {
     let before = frame.len();
     // The far end restores nothing longer than a wire carries.
-    if place.end != before || before > LONGEST {
+    if offsets.end != before || before > LONGEST {
         return None;
     }
     let header = header_len(algorithm);
-    let bytes = frame.get(place.body..place.end)?;
+    let bytes = frame.get(offsets.body..offsets.end)?;
     let Ok(length) = u16::try_from(bytes.len()) else {
         return None;
     };
     // There is room for one byte less than would make no difference.
     let most = on_the_wire(before)
         .checked_sub(1)?
-        .checked_sub(place.body + header + CLEAR)?;
+        .checked_sub(offsets.body + header + CLEAR)?;
     let check = {
         let (_, tail) = bytes.split_at_checked(CLEAR)?;
         codec.compress(algorithm, tail, most)?;
-        let seed = [algorithm.number() | VERSION << 4, place.protocol];
+        let seed = [algorithm.number() | VERSION << 4, offsets.protocol];
         check_of(seed, length, bytes)
     };
     let compressed = codec.compressed();
-    let end = place.body + header + CLEAR + compressed.len();
+    let end = offsets.body + header + CLEAR + compressed.len();
     if on_the_wire(end) >= on_the_wire(before) {
         return None;
     }
     // The clear bytes go to their place first: the header lies where they were.
-    frame.copy_within(place.body..place.body + CLEAR, place.body + header);
-    let at = &mut frame[place.body..];
+    frame.copy_within(offsets.body..offsets.body + CLEAR, offsets.body + header);
+    let at = &mut frame[offsets.body..];
     at[..2].copy_from_slice(&MARK);
     at[2] = algorithm.number() | VERSION << 4;
-    at[3] = place.protocol;
+    at[3] = offsets.protocol;
     at[4..6].copy_from_slice(&length.to_be_bytes());
     at[6..10].copy_from_slice(&check.to_be_bytes());
     if header == LONGEST_HEADER {
@@ -160,13 +159,13 @@ pub fn encapsulate(
     }
     at[header + CLEAR..header + CLEAR + compressed.len()].copy_from_slice(compressed);
     frame.resize(end);
-    place.mend(frame, protocol, end);
+    offsets.repair(frame, protocol, end);
     Some(on_the_wire(before) - on_the_wire(end))
 }
 
 /// Whether the packet that [`locate`] has found has such a header: to be asked if it has the protocol number agreed on.
-pub fn is_marked(frame: &[u8], place: &Place) -> bool {
-    let bytes = frame.get(place.body..place.end);
+pub fn is_marked(frame: &[u8], offsets: &Offsets) -> bool {
+    let bytes = frame.get(offsets.body..offsets.end);
     bytes.is_some_and(|bytes| bytes.starts_with(&MARK))
 }
 
@@ -174,8 +173,14 @@ pub fn is_marked(frame: &[u8], place: &Place) -> bool {
 ///
 /// # Errors
 /// When it cannot be, with the frame in no useful state.
-pub fn restore(frame: &mut Frame, place: &Place, codec: &mut Codec) -> Result<Algorithm, Fault> {
-    let bytes = frame.get(place.body..place.end).ok_or(Fault::Truncated)?;
+pub fn restore(
+    frame: &mut Frame,
+    offsets: &Offsets,
+    codec: &mut Codec,
+) -> Result<Algorithm, Fault> {
+    let bytes = frame
+        .get(offsets.body..offsets.end)
+        .ok_or(Fault::Truncated)?;
     let head = bytes.first_chunk::<SHORT>().ok_or(Fault::Truncated)?;
     let [_, _, kind, protocol, high, low, a, b, c, d] = *head;
     if kind >> 4 != VERSION {
@@ -192,13 +197,13 @@ pub fn restore(frame: &mut Frame, place: &Place, codec: &mut Codec) -> Result<Al
     }
     let clear = bytes.get(header..header + CLEAR).ok_or(Fault::Truncated)?;
     let restored = usize::from(length);
-    let end = place.body + restored;
-    let most = (usize::from(u16::MAX) + place.counted_from()).min(LONGEST);
+    let end = offsets.body + restored;
+    let most = (usize::from(u16::MAX) + offsets.counted_from()).min(LONGEST);
     if restored <= bytes.len() || end > most {
         return Err(Fault::Length);
     }
     codec.begin(clear);
-    let compressed = place.body + header + CLEAR..place.end;
+    let compressed = offsets.body + header + CLEAR..offsets.end;
     let decoded = codec.decompress(algorithm, frame, compressed, restored);
     decoded.map_err(|error| match error {
         DecodeError::Dictionary => Fault::Dictionary,
@@ -208,13 +213,12 @@ pub fn restore(frame: &mut Frame, place: &Place, codec: &mut Codec) -> Result<Al
     if check_of([kind, protocol], length, original) != check {
         return Err(Fault::Check);
     }
-    frame.resize(place.body);
+    frame.resize(offsets.body);
     frame.extend(original);
-    place.mend(frame, protocol, end);
+    offsets.repair(frame, protocol, end);
     Ok(algorithm)
 }
 
-/// The check.
 fn check_of([kind, protocol]: [u8; 2], length: u16, bytes: &[u8]) -> u32 {
     let [high, low] = length.to_be_bytes();
     let begun = u32::from_be_bytes([kind, protocol, high, low]);
@@ -223,7 +227,7 @@ fn check_of([kind, protocol]: [u8; 2], length: u16, bytes: &[u8]) -> u32 {
     sum.finalize()
 }
 
-impl Place {
+impl Offsets {
     /// Where what the IP header's length counts begins.
     fn counted_from(&self) -> usize {
         match self.is_v4 {
@@ -234,7 +238,7 @@ impl Place {
 
     /// Puts another protocol and another end into the headers in front, and mends IPv4's checksum by what has changed, so that a
     /// wrong one stays wrong.
-    pub(crate) fn mend(&self, frame: &mut Frame, protocol: u8, end: usize) {
+    pub(crate) fn repair(&self, frame: &mut Frame, protocol: u8, end: usize) {
         let length = (end - self.counted_from()) as u16;
         let at = self.ip + if self.is_v4 { 2 } else { 4 };
         let (old_length, old_protocol) = ([frame[at], frame[at + 1]], frame[self.next]);

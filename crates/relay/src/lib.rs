@@ -40,7 +40,5 @@ pub mod paths;
 pub mod rule;
 pub mod split;
 pub mod table;
-#[cfg(feature = "serde")]
-mod text;
 pub mod through;
 pub mod xor;

@@ -24,7 +24,6 @@ use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
 use nodes::ConfigError;
 
-/// The most paths.
 pub const MOST_PATHS: usize = 16;
 /// The most flows that can be remembered.
 pub const MOST_FLOWS: usize = 1 << 22;
@@ -37,7 +36,7 @@ const NEAR: Port = Port(0);
     derive(serde::Deserialize),
     serde(rename_all = "lowercase")
 )]
-pub enum By {
+pub enum Selection {
     /// By a hash, in given shares.
     #[default]
     Share,
@@ -73,16 +72,14 @@ pub struct Config {
     /// Rules, of which the first that matches decides.
     pub rule: Vec<Route>,
     /// How all others go.
-    pub by: By,
+    pub by: Selection,
     /// The paths' shares; empty: as their rates, or equal as long as one is not known.
     pub weights: Vec<u32>,
     /// How long a flow is remembered after its last packet.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub idle: Time,
     /// How many flows are remembered, at most [`MOST_FLOWS`].
     pub flows: usize,
     /// How old facts may be.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub age: Time,
 }
 
@@ -91,7 +88,7 @@ impl Default for Config {
         Config {
             paths: 2,
             rule: Vec::new(),
-            by: By::Share,
+            by: Selection::Share,
             weights: Vec::new(),
             idle: Time::from_secs(60),
             flows: 65_536,
@@ -168,8 +165,8 @@ impl Paths {
             sent: 0,
         };
         let flows = match config.by {
-            By::Share => 0,
-            By::Wait => config.flows,
+            Selection::Share => 0,
+            Selection::Wait => config.flows,
         };
         Ok(Paths {
             paths: (0..count).map(path).collect(),
@@ -197,7 +194,7 @@ impl Paths {
             }
         }
         let hash = mix(headers.tuple.hash());
-        if self.config.by == By::Share {
+        if self.config.by == Selection::Share {
             return self.by_share(hash);
         }
         let known = self.flows.get(now, &headers.tuple);
@@ -311,7 +308,7 @@ impl Node for Paths {
         let Some(path) = index.and_then(|index| self.paths.get_mut(index)) else {
             return;
         };
-        path.backlog.hear(event);
+        path.backlog.update(event);
         let before = path.rate;
         match &event.what {
             What::Link(up) => path.up[1] = *up,

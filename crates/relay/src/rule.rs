@@ -4,16 +4,15 @@
 //! without conditions matches every IP packet. Fragments have no ports here, not even the first: what becomes of a packet
 //! must become of all its parts.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
 use packet::flow::{FiveTuple, five_tuple};
-
-/// Tags that are passed over, as the five-tuple does.
-const TAGS: usize = 4;
+use packet::ip::IpView;
+use packet::ipv4::protocol;
+use packet::vlan::untagged;
 
 /// What rules look at of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,41 +27,14 @@ impl Headers {
     /// Reads them; `None` for what is not IP.
     pub fn read(frame: &[u8]) -> Option<Headers> {
         let mut tuple = five_tuple(frame)?;
-        let ip = ip_of(frame)?;
-        let head: &[u8; 8] = ip.first_chunk()?;
-        let (dscp, fragment) = match head[0] >> 4 {
-            4 => {
-                let cut = u16::from_be_bytes([head[6], head[7]]) & 0x3FFF != 0;
-                (head[1] >> 2, cut)
-            }
-            // The first extension header is where a fragment header stands in practice; behind others the walk of the
-            // five-tuple has found it, and later fragments have no ports in any case.
-            _ => {
-                let class = head[0] << 4 | head[1] >> 4;
-                (class >> 2, head[6] == FRAGMENT)
-            }
-        };
-        if fragment {
+        let (kind, packet) = untagged(frame)?;
+        let ip = IpView::new_any_length(kind, packet).ok()?;
+        if ip.is_fragment() {
             (tuple.source_port, tuple.destination_port) = (0, 0);
         }
+        let dscp = ip.traffic_class() >> 2;
         Some(Headers { tuple, dscp })
     }
-}
-
-/// The number of the fragment header of IPv6 (RFC 8200).
-const FRAGMENT: u8 = 44;
-
-/// An IP packet behind its Ethernet header and tags.
-fn ip_of(frame: &[u8]) -> Option<&[u8]> {
-    let mut at = 12;
-    for _ in 0..=TAGS {
-        match frame.get(at..at + 2)? {
-            [0x81 | 0x91, 0x00] | [0x88, 0xA8] => at += 4,
-            [0x08, 0x00] | [0x86, 0xDD] => return frame.get(at + 2..),
-            _ => return None,
-        }
-    }
-    None
 }
 
 /// A condition on packets. See the [module](self).
@@ -93,7 +65,7 @@ impl Rule {
         holds(&self.dscp, |dscp| *dscp == headers.dscp)
             && holds(&self.protocol, |protocol| protocol.0 == tuple.protocol)
             && holds(&self.ports, |ports| {
-                has_ports(tuple.protocol) && ends.iter().any(|port| ports.contains(*port))
+                protocol::has_ports(tuple.protocol) && ends.iter().any(|port| ports.contains(*port))
             })
             && holds(&self.from, |prefix| prefix.contains(tuple.source))
             && holds(&self.to, |prefix| prefix.contains(tuple.destination))
@@ -105,13 +77,24 @@ fn holds<T>(list: &[T], holds: impl FnMut(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(holds)
 }
 
-fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, 6 | 17 | 33 | 132 | 136)
-}
-
 /// Whether one of the rules matches, or there are none; what is not IP matches none.
 pub fn any_matches(rules: &[Rule], headers: Option<&Headers>) -> bool {
     headers.is_some_and(|headers| holds(rules, |rule| rule.matches(headers)))
+}
+
+/// Why a text is no condition of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    #[error("`{0}` is not a prefix, such as 10.0.0.0/8 or 2001:db8::/32")]
+    Prefix(String),
+    /// A prefix that is too long; the longest of this version of IP.
+    #[error("`{0}`: a prefix of this version has 0 to {1} bits")]
+    Length(String, u8),
+    /// Not a range of ports.
+    #[error("`{0}` is not a port or a range of ports, such as 5004 or 5004-5010")]
+    Ports(String),
+    #[error("`{0}` is not a protocol: tcp, udp, icmp, icmpv6, sctp, or a number to 255")]
+    Protocol(String),
 }
 
 /// Addresses that share their first bits: `10.0.0.0/8`, `2001:db8::/32`; without a length one address.
@@ -135,13 +118,13 @@ impl Prefix {
 }
 
 impl FromStr for Prefix {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Prefix, String> {
+    type Err = ConditionError;
+    fn from_str(text: &str) -> Result<Prefix, ConditionError> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let wanted = || format!("`{text}` is no prefix, such as 10.0.0.0/8 or 2001:db8::/32");
+        let wanted = || ConditionError::Prefix(text.into());
         let address: IpAddr = address.trim().parse().map_err(|_| wanted())?;
         let width = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
@@ -150,9 +133,7 @@ impl FromStr for Prefix {
         };
         match bits <= width {
             true => Ok(Prefix { address, bits }),
-            false => Err(format!(
-                "`{text}`: a prefix of this version has 0 to {width} bits"
-            )),
+            false => Err(ConditionError::Length(text.into(), width)),
         }
     }
 }
@@ -178,10 +159,10 @@ impl Ports {
 }
 
 impl FromStr for Ports {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Ports, String> {
+    type Err = ConditionError;
+    fn from_str(text: &str) -> Result<Ports, ConditionError> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let wanted = || format!("`{text}` is no port or range of ports, such as 5004 or 5004-5010");
+        let wanted = || ConditionError::Ports(text.into());
         let port = |text: &str| text.trim().parse().map_err(|_| wanted());
         let (first, last) = (port(first)?, port(last)?);
         match first <= last {
@@ -196,8 +177,8 @@ impl FromStr for Ports {
 pub struct Protocol(pub u8);
 
 impl FromStr for Protocol {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Protocol, String> {
+    type Err = ConditionError;
+    fn from_str(text: &str) -> Result<Protocol, ConditionError> {
         let known = [
             ("icmp", 1),
             ("tcp", 6),
@@ -208,17 +189,16 @@ impl FromStr for Protocol {
         let text = text.trim();
         let found = known.iter().find(|(name, _)| *name == text);
         let number = found.map(|found| found.1).or_else(|| text.parse().ok());
-        number.map(Protocol).ok_or_else(|| {
-            format!("`{text}` is no protocol: tcp, udp, icmp, icmpv6, sctp, or a number to 255")
-        })
+        let wanted = || ConditionError::Protocol(text.into());
+        number.map(Protocol).ok_or_else(wanted)
     }
 }
 
 /// Texts, or numbers, from files.
 #[cfg(feature = "serde")]
 mod read {
-    use super::{Ports, Prefix, Protocol};
-    use alloc::string::{String, ToString};
+    use super::{ConditionError, Ports, Prefix, Protocol};
+    use alloc::string::ToString;
     use core::fmt::{self, Display};
     use core::marker::PhantomData;
     use core::str::FromStr;
@@ -226,7 +206,7 @@ mod read {
 
     struct Text<T>(PhantomData<T>);
 
-    impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
+    impl<T: FromStr<Err = ConditionError>> Visitor<'_> for Text<T> {
         type Value = T;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a text")
@@ -242,7 +222,7 @@ mod read {
         }
     }
 
-    fn parse<T: FromStr<Err = String>, E: Error>(number: impl Display) -> Result<T, E> {
+    fn parse<T: FromStr<Err = ConditionError>, E: Error>(number: impl Display) -> Result<T, E> {
         number.to_string().parse().map_err(E::custom)
     }
 

@@ -33,12 +33,14 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
 use errors::Error;
-use hosts::endpoint::{Congestion, Manner, Stack};
+use hosts::endpoint::{Congestion, SocketOptions, Stack};
 use node::Statistics;
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Time};
 use nodes::ConfigError;
+use packet::ethernet::EthernetView;
 use packet::flow::FiveTuple;
+use packet::ip::IpView;
 use pair::Pair;
 
 /// The most connections that can be split at once.
@@ -62,7 +64,6 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub matching: Vec<Rule>,
     /// From which wait on they are; 0: always.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub bound: Time,
     /// How many at once, at most [`MOST`].
     pub connections: usize,
@@ -73,10 +74,8 @@ pub struct Config {
     /// The longest packet that is sent, 1280 to 9000 bytes.
     pub mtu: usize,
     /// After how long without an answer an end is given up.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub timeout: Time,
     /// After how long without any segment a connection is given up.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub idle: Time,
     /// The class of the queueing discipline, see [`node::event::Queue::class`].
     #[cfg_attr(
@@ -85,7 +84,6 @@ pub struct Config {
     )]
     pub class: u32,
     /// How old facts may be.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub age: Time,
     /// Where initial sequence numbers come from.
     pub seed: u64,
@@ -169,8 +167,8 @@ impl Split {
         })
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
+    fn options(&self) -> SocketOptions {
+        SocketOptions {
             buffer: self.config.buffer,
             congestion: self.config.congestion,
             timeout: Some(self.config.timeout),
@@ -203,58 +201,58 @@ impl Split {
             self.unsplit.put(now, tuple, ());
             return false;
         }
-        let manner = self.manner();
-        let Some(pair) = Pair::begin(&mut self.stack, now, port, tuple, frame, manner) else {
+        let options = self.options();
+        let Some(pair) = Pair::begin(&mut self.stack, now, port, tuple, frame, options) else {
             self.unsplit.put(now, tuple, ());
             return false;
         };
         self.count.split += 1;
         let pair = Some(Box::new(pair));
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.pairs[place] = pair;
-                place
+        let offsets = match self.free.pop() {
+            Some(offsets) => {
+                self.pairs[offsets] = pair;
+                offsets
             }
             None => {
                 self.pairs.push(pair);
                 self.pairs.len() - 1
             }
         };
-        self.index.insert(tuple, place);
-        self.attend(now, place, out);
+        self.index.insert(tuple, offsets);
+        self.attend(now, offsets, out);
         true
     }
 
     /// Does what is to be done for a connection, notes when it is due again, and forgets it when it is over.
-    fn attend(&mut self, now: Time, place: usize, out: &mut Out) {
-        let Some(pair) = self.pairs[place].as_mut() else {
+    fn attend(&mut self, now: Time, offsets: usize, out: &mut Out) {
+        let Some(pair) = self.pairs[offsets].as_mut() else {
             return;
         };
-        self.due.remove(&(pair.due, place));
-        let manner = Manner {
+        self.due.remove(&(pair.due, offsets));
+        let options = SocketOptions {
             buffer: self.config.buffer,
             congestion: self.config.congestion,
             timeout: Some(self.config.timeout),
         };
-        let passed = pair.drive(&mut self.stack, now, manner, &mut self.backlogs, out);
+        let passed = pair.drive(&mut self.stack, now, options, &mut self.backlogs, out);
         for (sum, bytes) in self.count.passed.iter_mut().zip(passed) {
             *sum += bytes as u64;
         }
         if pair.is_over() {
-            return self.forget(place, out);
+            return self.forget(offsets, out);
         }
         pair.due = pair.due.min(pair.heard + self.config.idle);
-        self.due.insert((pair.due, place));
+        self.due.insert((pair.due, offsets));
     }
 
-    fn forget(&mut self, place: usize, out: &mut Out) {
-        if let Some(mut pair) = self.pairs[place].take() {
-            self.due.remove(&(pair.due, place));
+    fn forget(&mut self, offsets: usize, out: &mut Out) {
+        if let Some(mut pair) = self.pairs[offsets].take() {
+            self.due.remove(&(pair.due, offsets));
             self.index.remove(&pair.tuple);
             self.count.refused += u64::from(pair.is_refused());
             self.count.reset += u64::from(pair.is_reset());
             pair.clear(out);
-            self.free.push(place);
+            self.free.push(offsets);
         }
     }
 
@@ -270,15 +268,15 @@ impl Split {
             true => (true, error.tuple),
             false => (false, reverse(&error.tuple)),
         };
-        let Some(&place) = self.index.get(&tuple) else {
+        let Some(&offsets) = self.index.get(&tuple) else {
             return Some(frame);
         };
-        let pair = self.pairs[place].as_mut()?;
+        let pair = self.pairs[offsets].as_mut()?;
         let number = pair.unanswered().filter(|_| to_far);
         match (error.mtu, number) {
             (Some(mtu), _) if pair.too_big(to_far, error.sequence, mtu, out) => {
                 self.count.shortened += 1;
-                self.attend(now, place, out);
+                self.attend(now, offsets, out);
                 out.done(frame);
                 None
             }
@@ -296,13 +294,13 @@ impl Split {
 
     /// The connection of a segment, and whether the near end sent it.
     fn find(&self, port: Port, tuple: &FiveTuple) -> Option<(usize, bool)> {
-        if let Some(place) = self.index.get(tuple) {
-            let pair = self.pairs[*place].as_ref()?;
-            return (pair.near == port).then_some((*place, true));
+        if let Some(offsets) = self.index.get(tuple) {
+            let pair = self.pairs[*offsets].as_ref()?;
+            return (pair.near == port).then_some((*offsets, true));
         }
-        let place = *self.index.get(&reverse(tuple))?;
-        let pair = self.pairs[place].as_ref()?;
-        (pair.near != port).then_some((place, false))
+        let offsets = *self.index.get(&reverse(tuple))?;
+        let pair = self.pairs[offsets].as_ref()?;
+        (pair.near != port).then_some((offsets, false))
     }
 
     /// A segment; `Some` when it is to pass.
@@ -318,17 +316,17 @@ impl Split {
         let tuple = headers.tuple;
         let first = flags & SYN_ACK_RST_FIN == SYN;
         let mut found = self.find(port, &tuple);
-        if let Some((place, true)) = found
+        if let Some((offsets, true)) = found
             && first
-            && self.pairs[place]
+            && self.pairs[offsets]
                 .as_ref()
                 .is_some_and(|pair| pair.is_resting())
         {
             // The same ports for a new connection.
-            self.forget(place, out);
+            self.forget(offsets, out);
             found = None;
         }
-        let Some((place, from_near)) = found else {
+        let Some((offsets, from_near)) = found else {
             let matching = &self.config.matching;
             let meant = matching.is_empty() || matching.iter().any(|rule| rule.matches(&headers));
             if first && meant && self.begin(now, port, tuple, &frame, out) {
@@ -337,7 +335,7 @@ impl Split {
             }
             return Some(frame);
         };
-        let pair = self.pairs[place].as_mut()?;
+        let pair = self.pairs[offsets].as_mut()?;
         pair.heard = now;
         match pair.segment(
             &mut self.stack,
@@ -348,7 +346,7 @@ impl Split {
             out,
         ) {
             Ok(()) => {
-                self.attend(now, place, out);
+                self.attend(now, offsets, out);
                 out.done(frame);
             }
             Err(reason) => out.drop(frame, reason),
@@ -370,12 +368,12 @@ fn reverse(tuple: &FiveTuple) -> FiveTuple {
 
 /// The flags of the segment in an untagged frame that is not a fragment.
 fn flags_of(frame: &[u8]) -> Option<u8> {
-    let payload = match frame.get(12..15)? {
-        [0x08, 0x00, first] => 14 + usize::from(first & 15) * 4,
-        [0x86, 0xDD, _] if *frame.get(20)? == TCP => 54,
-        _ => return None,
-    };
-    frame.get(payload + 13).copied()
+    let ethernet = EthernetView::new(frame).ok()?;
+    let ip = IpView::new_any_length(ethernet.ethertype(), ethernet.payload()).ok()?;
+    ip.payload()
+        .get(13)
+        .copied()
+        .filter(|_| ip.protocol() == TCP)
 }
 
 impl Node for Split {
@@ -407,16 +405,16 @@ impl Node for Split {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        while let Some(&(due, place)) = self.due.first()
+        while let Some(&(due, offsets)) = self.due.first()
             && due <= now
         {
             let idle = self.config.idle;
-            if let Some(pair) = self.pairs[place].as_mut()
+            if let Some(pair) = self.pairs[offsets].as_mut()
                 && now >= pair.heard + idle
             {
                 pair.abort();
             }
-            self.attend(now, place, out);
+            self.attend(now, offsets, out);
         }
     }
 
@@ -429,7 +427,7 @@ impl Node for Split {
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
         if let Some(backlog) = self.backlogs.get_mut(event.port.index()) {
-            backlog.hear(event);
+            backlog.update(event);
         }
     }
 

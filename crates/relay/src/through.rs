@@ -18,7 +18,6 @@ use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 )]
 pub struct Config {
     /// What a packet takes, in a world where work takes no time.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub cost: Time,
     /// How many packets wait, beside the one that is being dealt with: what a netfilter queue has room for.
     pub queue: u32,
@@ -50,7 +49,6 @@ impl Default for Through {
 }
 
 impl Through {
-    /// A new one.
     pub fn new(config: Config) -> Through {
         Through {
             config,

@@ -83,7 +83,6 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub matching: Vec<Rule>,
     /// How long a packet waits for a partner; 0: nothing is coded.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub hold: Time,
     /// Packets of each side that wait, 1 to [`MOST`].
     pub most: usize,
@@ -276,7 +275,7 @@ impl Xor {
     }
 
     /// At an end, from the relay.
-    fn hear(&mut self, frame: Frame, out: &mut Out) {
+    fn receive(&mut self, frame: Frame, out: &mut Out) {
         let Some(whole) = Whole::read(&frame) else {
             self.plain += 1;
             return out.send(NEAR, frame);
@@ -326,7 +325,7 @@ impl Node for Xor {
                 (Role::Relay, SHARED) => out.drop(frame, "came by the shared way"),
                 (Role::Relay, side) => self.relay(now, side.index(), frame, out),
                 (Role::End, NEAR) => self.remember(frame, out),
-                (Role::End, _) => self.hear(frame, out),
+                (Role::End, _) => self.receive(frame, out),
             }
         }
     }
@@ -346,7 +345,7 @@ impl Node for Xor {
         if event.port != SHARED {
             return;
         }
-        self.backlog.hear(event);
+        self.backlog.update(event);
         if let What::Interface(interface) = &event.what
             && self.config.mtu.is_none()
         {

@@ -1,18 +1,13 @@
 //! In steady state the relays of this crate that are not for compression allocate nothing for a packet.
 
-mod cast;
-
-use cast::udp_of;
+use crate::cast::udp_of;
 use node::event::{Event, Queue, What};
 use node::{Departure, Frame, Node, Out, Port, Rate, Time};
 use relay::{duplicate, early_discard, paths, split, xor};
 
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
-
 fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
     let by_wait = paths::Config {
-        by: paths::By::Wait,
+        by: paths::Selection::Wait,
         ..Default::default()
     };
     let end = xor::Config {

@@ -1,10 +1,8 @@
 //! Packets that are compressed and restored: of every kind, over links that lose, reorder and duplicate, and as many as it pays.
 
-mod cast;
-
-use cast::packets::{Packet, packets, routed};
-use cast::payload::{json, random};
-use cast::{counter, link, run, sink, source, udp, wide};
+use crate::cast::packets::{Packet, packets, routed};
+use crate::cast::payload::{json, random};
+use crate::cast::{counter, link, run, sink, source, udp, wide};
 use node::{
     Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Probability, QueueLimit, Time,
 };

@@ -1,15 +1,10 @@
 //! In steady state neither compressing nor restoring allocates.
 
-mod cast;
-
-use cast::payload::{json, random};
-use cast::udp;
+use crate::cast::payload::{json, random};
+use crate::cast::udp;
 use node::{Departure, Frame, Node, Out, Port, Rate, Time};
 use relay::codec::Algorithm;
 use relay::compress::{Choice, Compress, Config, Mode};
-
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 /// Sends each frame through both nodes and back into the pool.
 fn round(

@@ -1,8 +1,7 @@
 //! Packets over two paths at once.
 
-mod cast;
-
-use cast::{Seen, counter, drops, link, sink, source, udp, wide};
+use crate::cast;
+use crate::cast::{Seen, counter, drops, link, sink, source, udp, wide};
 use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Probability, Time};
 use relay::duplicate::{Config, Duplicate};
 

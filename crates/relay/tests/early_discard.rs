@@ -1,8 +1,7 @@
 //! Delay-sensitive packets through a link that is too narrow for them.
 
-mod cast;
-
-use cast::{counter, drops, link, sink, source, udp, wide};
+use crate::cast;
+use crate::cast::{counter, drops, link, sink, source, udp, wide};
 use node::{Channel, Graph, NodeId, Outcome, QueueLimit, Time};
 use relay::early_discard::{Config, EarlyDiscard};
 

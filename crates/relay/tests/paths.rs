@@ -1,10 +1,9 @@
 //! Flows over two paths.
 
-mod cast;
-
-use cast::{Seen, counter, drops, link, sink, source, udp, udp_of, wide};
+use crate::cast;
+use crate::cast::{Seen, counter, drops, link, sink, source, udp, udp_of, wide};
 use node::{Channel, Graph, NodeId, Outcome, Time};
-use relay::paths::{By, Config, Paths, Route};
+use relay::paths::{Config, Paths, Route, Selection};
 use relay::rule::Rule;
 
 /// `count` packets of 1000 bytes, one every `gap`, of so many flows in turn.
@@ -131,7 +130,7 @@ fn a_new_flow_goes_where_the_wait_is_shorter_and_stays_there() {
     let mut frames: Vec<_> = elephant.into_iter().chain(mice).collect();
     frames.sort();
     let config = Config {
-        by: By::Wait,
+        by: Selection::Wait,
         age: Time::ZERO,
         ..Config::default()
     };
@@ -150,7 +149,7 @@ fn a_new_flow_goes_where_the_wait_is_shorter_and_stays_there() {
 
 #[test]
 fn a_path_that_is_down_is_left_at_once() {
-    for by in [By::Share, By::Wait] {
+    for by in [Selection::Share, Selection::Wait] {
         let config = Config {
             by,
             ..Config::default()
@@ -181,8 +180,8 @@ fn a_path_that_is_down_is_left_at_once() {
             .iter()
             .any(|(at, _)| *at > Time::from_ms(200));
         // By the wait they stay where they are.
-        assert_eq!(back, by == By::Share);
-        assert_eq!(counter(&outcome, p, "moved") > 10, by == By::Wait);
+        assert_eq!(back, by == Selection::Share);
+        assert_eq!(counter(&outcome, p, "moved") > 10, by == Selection::Wait);
     }
 }
 
@@ -204,7 +203,7 @@ fn with_all_paths_down_packets_are_dropped_with_a_reason() {
 #[test]
 fn more_flows_than_there_is_room_for_go_by_share_and_stay_whole() {
     let config = Config {
-        by: By::Wait,
+        by: Selection::Wait,
         flows: 64,
         ..Config::default()
     };

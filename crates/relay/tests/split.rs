@@ -1,12 +1,10 @@
 //! TCP connections through a relay that splits them.
 
-mod cast;
-
-use cast::{counter, link};
+use crate::cast::{counter, link};
 use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, http, sink};
+use measure::distribution::Distribution;
 use node::{Channel, Flow, Graph, NodeId, Outcome, Probability, QueueLimit, Time};
-use nodes::distribution::Distribution;
 use relay::split::{Config, Split};
 
 fn host(graph: &mut Graph, number: u8, programs: Vec<Program>) -> NodeId {

@@ -2,8 +2,8 @@
 
 use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, sink};
+use measure::distribution::Distribution;
 use node::{Channel, Graph, NodeId, Outcome, Probability, Rate, Time};
-use nodes::distribution::Distribution;
 use relay::compress::{Compress, Config, Mode};
 
 const BYTES: u64 = 2_000_000;

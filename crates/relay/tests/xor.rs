@@ -1,8 +1,7 @@
 //! Two sides that exchange packets by a relay, whose way back both hear.
 
-mod cast;
-
-use cast::{Seen, counter, drops, link, udp, wide};
+use crate::cast;
+use crate::cast::{Seen, counter, drops, link, udp, wide};
 use node::{Channel, Frame, Graph, Node, NodeId, Out, Outcome, Port, Properties, Time};
 use nodes::mirror::Mirror;
 use relay::xor::{Config, Role, Xor};

@@ -93,6 +93,7 @@ fn main() {
     let apart = Level::Block(Clocks {
         sender: fast,
         receiver: slow,
+        ..Clocks::default()
     });
     let ramp = Oscillator {
         per_degree: 0.5,
@@ -101,7 +102,7 @@ fn main() {
     };
     let drifting = Level::Block(Clocks {
         sender: ramp,
-        receiver: Oscillator::default(),
+        ..Clocks::default()
     });
     let exact = Level::Block(Clocks::default());
     let kinds = [

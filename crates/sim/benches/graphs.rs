@@ -69,8 +69,8 @@ fn star() -> Graph {
             start: Time::from_ns(1_000 + 10 * u64::from(host)),
             gap: Some(Time::from_us(1)),
             count: Some(FRAMES),
-            source: mac(host),
-            destination: mac(host + HOSTS / 2),
+            source: mac(host).into(),
+            destination: mac(host + HOSTS / 2).into(),
             ..generator::Config::default()
         };
         let generator = Generator::new(config).expect("good");

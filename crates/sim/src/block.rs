@@ -11,19 +11,22 @@
 //! |---|---|
 //! | [`clock`] | a port's own time |
 //! | [`elastic`] | the receiver's buffer: idles inserted and removed |
+//! | [`messages`] | what a sublayer says in idle blocks |
 //! | [`stream`] | wrong bits, and what the receiver makes of them |
 //! | [`tape`] | looking at the blocks themselves |
 
 mod clock;
 mod elastic;
+pub mod messages;
 mod stream;
 pub mod tape;
 
-use crate::lane::Passage;
 use clock::{Clock, Own};
 use elastic::{COLUMN, Elastic};
+use messages::Idle;
 use node::event::{Interface, Queue};
-use node::link::{FCS, LineCounters, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
+use node::link::{FCS, LineCounters, LinkCounters, PREAMBLE, SHORTEST, Waiting};
+use node::random::Random;
 use node::{Channel, Clocks, Flight, Frame, Time, When};
 use stream::{Fate, Stream};
 
@@ -31,6 +34,13 @@ use stream::{Fate, Stream};
 const BYTE: Own = COLUMN / 4;
 /// The seed of the wrong bits, apart from that of the other impairments.
 const BITS: u64 = 0x6269_7473;
+
+/// A frame's flight, and when the node at its end is told of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Passage {
+    pub flight: Flight,
+    pub delivered: Time,
+}
 
 /// One direction of a link at work, at the level of blocks.
 #[derive(Debug)]
@@ -41,11 +51,13 @@ pub struct BlockLink {
     /// `None` where no bit is ever wrong.
     stream: Option<Box<Stream>>,
     waiting: Waiting,
-    luck: Luck,
+    random: Random,
     /// Where the next preamble may start, in bytes of the sender's own time. It is up to three bytes
     /// behind the column that it starts in: what the deficit idle count owes.
     free: u64,
     counters: LinkCounters,
+    /// What a sublayer says between frames; `None` where there is none.
+    idle: Option<Box<Idle>>,
 }
 
 impl BlockLink {
@@ -60,9 +72,10 @@ impl BlockLink {
             sender,
             stream,
             waiting: Waiting::default(),
-            luck: Luck::new(seed),
+            random: Random::new(seed),
             free: 0,
             counters: LinkCounters::default(),
+            idle: None,
             channel,
         }
     }
@@ -113,6 +126,7 @@ impl BlockLink {
         let departed = when(&mut self.sender, first);
         let left = when(&mut self.sender, end);
         let (start, terminate) = (first / 4 - 2, end / 4);
+        self.note_busy(start, terminate);
         let in_time = self.elastic.frame(start, terminate);
         let (needed, in_at) = match needs < frame.len() {
             true => {
@@ -122,19 +136,22 @@ impl BlockLink {
             false => (end, left),
         };
         // Of a frame that nothing is needed of the node is told when its first column is read.
-        let read = self.elastic.told(needed.saturating_sub(1).max(first) / 4);
+        let read = self
+            .elastic
+            .read_at(needed.saturating_sub(1).max(first) / 4);
         let delay = self.channel.delay;
-        let mut told = Time::from_ps(read).max(in_at + delay);
+        let mut delivered = Time::from_ps(read).max(in_at + delay);
 
         self.counters.sent += 1;
         self.counters.bytes += frame.len() as u64;
         let mut arrived = departed + delay;
-        if self.luck.decide(self.channel.reorder) {
+        if self.random.decide(self.channel.reorder) {
             self.counters.reordered += 1;
             arrived += self.channel.reorder_by;
-            told += self.channel.reorder_by;
+            delivered += self.channel.reorder_by;
         }
-        let lost = self.luck.decide(self.channel.loss);
+        let lost = self.random.decide(self.channel.loss)
+            || self.channel.is_down(departed, arrived + (left - departed));
         let fate = self
             .stream
             .as_mut()
@@ -143,7 +160,7 @@ impl BlockLink {
         self.counters.lost += u64::from(lost);
         self.counters.bit_errors += u64::from(broken && !lost);
         let arrives = !lost && !broken;
-        let again = arrives && self.luck.decide(self.channel.duplicate);
+        let again = arrives && self.random.decide(self.channel.duplicate);
         self.counters.duplicated += u64::from(again);
         let mut second = || arrived + (when(&mut self.sender, self.free) - departed);
         Passage {
@@ -153,14 +170,18 @@ impl BlockLink {
                 duration: left - departed,
                 duplicate: again.then(&mut second),
             },
-            told,
+            delivered,
         }
     }
 
     /// Somebody looks at the blocks, from the first one on.
     pub fn show(&mut self, see: Box<tape::See>) {
         let fresh = || Box::new(Stream::new(0.0, 0, false));
-        self.stream.get_or_insert_with(fresh).show(see);
+        let stream = self.stream.get_or_insert_with(fresh);
+        if self.idle.is_some() {
+            stream.expect_messages();
+        }
+        stream.show(see);
     }
 
     /// What is to be told of it at `now` to who sends by it.

@@ -1,44 +1,23 @@
 //! A graph that is being run: in one part, or in several side by side.
 
 use crate::block::BlockLink;
+use crate::block::messages::Ticks;
 use crate::lane::{Carrier, Receiver, Sender};
 use crate::parallel;
-use crate::part::{Change, Host, Part};
+use crate::part::{Change, Lower, Member, Part};
 use crate::partition::Partition;
+use crate::watcher::Watcher;
 use crate::{Options, SimError};
 use node::link::{LinkCounters, seed_of};
-use node::outcome::Finish;
-use node::{Driver, Graph, Level, NodeId, Outcome, Tap, Time, Transmitter};
+use node::outcome::{Finish, Table};
+use node::{Driver, Graph, Level, NodeId, Oscillator, Outcome, Tap, Time, Transmitter};
+use std::collections::BTreeMap;
 
 /// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
 /// nothing, such as keeping a connection up.
 const LOOK: u64 = 16;
 /// Between two words on how far the run has come, in events.
-const TELL: u64 = 4_096;
-
-/// Who looks at a run from outside.
-pub(crate) struct Watcher {
-    stop: Option<Box<dyn Fn() -> bool + Send>>,
-    progress: Option<fn(Time, Option<Time>)>,
-    passed: Option<Box<dyn FnMut(Time) + Send>>,
-}
-
-impl Watcher {
-    /// Tells that all up to a time has happened.
-    pub fn tell(&mut self, time: Time, until: Time) {
-        if let Some(passed) = &mut self.passed {
-            passed(time);
-        }
-        if let Some(progress) = self.progress {
-            progress(time, Some(until).filter(|until| *until < Time::MAX));
-        }
-    }
-
-    /// Whether the run shall stop.
-    pub fn is_over(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop())
-    }
-}
+const REPORT: u64 = 4_096;
 
 /// A graph that is being run.
 pub struct Sim {
@@ -55,7 +34,7 @@ pub struct Sim {
 /// What will be a part.
 #[derive(Default)]
 struct Draft {
-    hosts: Vec<Host>,
+    members: Vec<Member>,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     changes: Vec<Change>,
@@ -67,21 +46,23 @@ impl Sim {
     ///
     /// # Errors
     /// When the graph or a tap is wrong.
-    pub fn new(graph: Graph, options: Options) -> Result<Sim, SimError> {
+    pub fn new(mut graph: Graph, options: Options) -> Result<Sim, SimError> {
         graph.check().map_err(SimError::Graph)?;
         let partition = Partition::of(&graph, options.threads);
         let links = graph.links.len();
+        let mut sublayers = sublayers(&mut graph)?;
         let mut drafts: Vec<Draft> = (0..partition.parts).map(|_| Draft::default()).collect();
         let mut places = Vec::with_capacity(graph.members.len());
         for (node, member) in graph.members.into_iter().enumerate() {
             let part = partition.part[node];
-            let hosts = &mut drafts[part].hosts;
-            places.push((part, hosts.len()));
+            let members = &mut drafts[part].members;
+            places.push((part, members.len()));
             let driver = Driver::new(member);
-            hosts.push(Host {
+            members.push(Member {
                 ports: vec![None; driver.properties().ports],
                 driver,
                 node,
+                lower: sublayers.remove(&node),
             });
         }
         // The part and place of each lane's sender and receiver.
@@ -91,44 +72,55 @@ impl Sim {
             let mut at_end = [[0; 2]; 2];
             for (direction, channel) in link.channels.into_iter().enumerate() {
                 let (from, to) = (ends[direction], ends[1 - direction]);
-                let ((here, _), (there, host)) = (places[from.node.0], places[to.node.0]);
+                let ((here, sending), (there, member)) = (places[from.node.0], places[to.node.0]);
                 // Who would receive sees that nothing can come.
                 let seen = channel.changes();
-                let seen = seen.map(|(at, up)| (at, host, to.port, up));
+                let seen = seen.map(|(at, up)| (at, member, to.port, up));
                 drafts[there].changes.extend(seen);
-                let needs = drafts[there].hosts[host].driver.properties().needs;
+                let needs = drafts[there].members[member].driver.properties().needs;
                 let seed = seed_of(options.seed, index, direction);
                 let carrier = match channel.level.clone() {
                     Level::Frame => Carrier::Frames(Transmitter::new(channel, seed)),
                     Level::Block(clocks) => {
                         let every = options.every_block;
-                        let link = BlockLink::new(channel, &clocks, seed, every);
+                        let mut link = BlockLink::new(channel, &clocks, seed, every);
+                        if drafts[here].members[sending].lower.is_some() {
+                            link.carry_messages(seed);
+                        }
                         Carrier::Blocks(Box::new(link))
                     }
                 };
                 let receiver = drafts[there].receivers.len();
                 drafts[there].receivers.push(Receiver {
                     lane: 2 * index + direction,
-                    host,
+                    member,
                     port: to.port,
                     flying: Default::default(),
+                    messages: Default::default(),
                     landed: Default::default(),
                     tapped: false,
                 });
                 let sender = drafts[here].senders.len();
                 drafts[here].senders.push(Sender {
+                    lane: 2 * index + direction,
+                    member: sending,
+                    port: from.port,
+                    asked: None,
                     carrier,
                     needs: needs.unwrap_or(usize::MAX),
                     to: (there, receiver),
+                    watcher: None,
+                    is_down: false,
+                    cut: 0,
                 });
                 lanes.push([(here, sender), (there, receiver)]);
                 at_end[direction][0] = sender;
                 at_end[1 - direction][1] = receiver;
             }
             for (end, [sender, receiver]) in ends.into_iter().zip(at_end) {
-                let (part, host) = places[end.node.0];
-                let host = &mut drafts[part].hosts[host];
-                host.ports[end.port.index()] = Some((sender, receiver));
+                let (part, member) = places[end.node.0];
+                let member = &mut drafts[part].members[member];
+                member.ports[end.port.index()] = Some((sender, receiver));
             }
         }
         let lane = |link: usize, direction: usize| {
@@ -149,11 +141,22 @@ impl Sim {
                 Carrier::Blocks(blocks) => blocks.show(tap.see),
             }
         }
+        for tap in options.queues {
+            let [(part, sender), _] = lane(tap.link, tap.direction.index())?;
+            drafts[part].senders[sender].watcher = Some(tap.see);
+        }
         let count = drafts.len();
         let drafts = drafts.into_iter().enumerate();
         let parts = drafts.map(|(index, draft)| {
             let ends = (draft.senders, draft.receivers);
-            Part::new((index, count), draft.hosts, ends, draft.changes, draft.taps)
+            Part::new(
+                (index, count),
+                draft.members,
+                ends,
+                draft.changes,
+                draft.taps,
+                options.clocks.clone(),
+            )
         });
         Ok(Sim {
             parts: parts.collect(),
@@ -220,8 +223,39 @@ impl Sim {
 
     /// Wakes a member of the graph now, though it did not ask for it: something outside of the graph has happened.
     pub fn wake(&mut self, member: NodeId) {
-        let (part, host) = self.places[member.0];
-        self.parts[part].wake(host);
+        let (part, member) = self.places[member.0];
+        self.parts[part].wake(member);
+    }
+
+    /// Takes a link down now, or brings it up, beside what its channels plan, and tells the nodes at its ends. What is on its way
+    /// or waits to leave when a link goes down is lost, as is what is given to it until it is up; how many frames those are now.
+    ///
+    /// # Errors
+    /// When the simulation is not in [one part](Options::threads).
+    pub fn set_link(&mut self, link: usize, up: bool) -> Result<u64, SimError> {
+        match &mut self.parts[..] {
+            [whole] => Ok(whole.set_link(link, up)),
+            _ => Err(SimError::Parts),
+        }
+    }
+
+    /// Whether each direction of each link is up now: nobody has taken it down, and its channel does not plan that.
+    pub fn links_up(&self) -> Vec<[bool; 2]> {
+        let mut up = vec![[true; 2]; self.links];
+        for part in &self.parts {
+            for sender in &part.network.senders {
+                let (there, receiver) = sender.to;
+                let lane = self.parts[there].network.receivers[receiver].lane;
+                up[lane / 2][lane % 2] = sender.is_up(part.network.now);
+            }
+        }
+        up
+    }
+
+    /// The tables of a member of the graph.
+    pub fn tables(&self, member: NodeId) -> Vec<Table> {
+        let (part, member) = self.places[member.0];
+        self.parts[part].members[member].driver.tables(self.now())
     }
 
     /// Ends a run that was advanced by hand.
@@ -245,7 +279,16 @@ impl Sim {
 
     /// What has come of it so far.
     pub fn outcome(&self) -> Outcome {
-        let host = |&(part, place): &(usize, usize)| self.parts[part].hosts[place].driver.outcome();
+        let member = |&(part, place): &(usize, usize)| {
+            let member = &self.parts[part].members[place];
+            let mut outcome = member.driver.outcome();
+            if let Some(lower) = &member.lower {
+                outcome
+                    .counters
+                    .extend(lower.sublayer.statistics().counters);
+            }
+            outcome
+        };
         let mut links = vec![[LinkCounters::default(); 2]; self.links];
         for part in &self.parts {
             let mut others = vec![0; part.network.receivers.len()];
@@ -271,7 +314,7 @@ impl Sim {
             }
         }
         Outcome {
-            nodes: self.places.iter().map(host).collect(),
+            nodes: self.places.iter().map(member).collect(),
             links,
             ended: self.now(),
             finish: self.finish,
@@ -283,6 +326,35 @@ impl Sim {
     }
 }
 
+/// Takes the sublayers out of a graph, each with the clock that all of its node's links at the level of blocks have there.
+///
+/// # Errors
+/// When they have different ones.
+fn sublayers(graph: &mut Graph) -> Result<BTreeMap<usize, Lower>, SimError> {
+    let mut found = BTreeMap::new();
+    for (NodeId(node), sublayer) in std::mem::take(&mut graph.sublayers) {
+        let ends = graph
+            .links
+            .iter()
+            .flat_map(|link| link.ends.iter().zip(&link.channels));
+        let own = ends.filter(|(end, _)| end.node.0 == node);
+        let clocks = own.filter_map(|(_, channel)| match &channel.level {
+            Level::Block(clocks) => Some(&clocks.sender),
+            Level::Frame => None,
+        });
+        let clocks: Vec<&Oscillator> = clocks.collect();
+        if clocks.windows(2).any(|pair| pair[0] != pair[1]) {
+            let node = graph.members[node].name.clone();
+            return Err(SimError::TwoClocks { node });
+        }
+        if let Some(clock) = clocks.first() {
+            let ticks = Ticks::new(clock);
+            found.insert(node, Lower { sublayer, ticks });
+        }
+    }
+    Ok(found)
+}
+
 /// Runs all in one part to the end; why it ended.
 fn run(whole: &mut Part, until: Time, watcher: &mut Watcher) -> Result<Finish, SimError> {
     loop {
@@ -292,9 +364,9 @@ fn run(whole: &mut Part, until: Time, watcher: &mut Watcher) -> Result<Finish, S
             if watcher.is_over() {
                 return Ok(Finish::Stopped);
             }
-            if whole.events.is_multiple_of(TELL) {
+            if whole.events.is_multiple_of(REPORT) {
                 // At that time more may come; all before it has happened.
-                watcher.tell(next - Time::from_ps(1), until);
+                watcher.report(next - Time::from_ps(1), until);
             }
         }
         if !whole.step(until)? {

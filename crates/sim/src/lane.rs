@@ -1,23 +1,38 @@
 //! One direction of a link: the end that sends, and the end that receives, with the frames that are on their way.
 
-use crate::block::BlockLink;
+use crate::SeeQueue;
+use crate::block::messages::Message;
+use crate::block::{BlockLink, Passage};
 use node::event::{Counts, Interface, Queue};
 use node::link::{FCS, LinkCounters, SHORTEST};
-use node::{Channel, Flight, Frame, Level, Port, Time, Transmitter, When};
+use node::{Channel, Frame, Level, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-/// A frame on its way, as the end that receives is given it.
+/// What is on its way to a receiver, by its place in its part.
 pub(crate) struct Transit {
-    /// The receiver, by its place in its part.
     pub receiver: usize,
-    /// When its node is told of the frame.
-    pub at: Time,
-    pub frame: Frame,
-    /// Frames with wrong bits that were sent before it.
-    pub errors: u64,
-    /// Whether it is out of its lane's order: held up, or a second copy.
-    pub out_of_order: bool,
+    pub what: Carried,
+}
+
+/// A frame, or a message of a sublayer.
+pub(crate) enum Carried {
+    Frame {
+        arrival: Arrival,
+        /// Whether it is out of its lane's order: held up, or a second copy.
+        out_of_order: bool,
+    },
+    Message(Message),
+}
+
+impl Transit {
+    /// When the receiver is told.
+    pub fn at(&self) -> Time {
+        match &self.what {
+            Carried::Frame { arrival, .. } => arrival.at,
+            Carried::Message(message) => message.at,
+        }
+    }
 }
 
 /// What carries the frames. The usual kind is at hand; the other is behind a pointer.
@@ -27,20 +42,25 @@ pub(crate) enum Carrier {
     Blocks(Box<BlockLink>),
 }
 
-/// A frame's flight, and when the node at its end is told of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Passage {
-    pub flight: Flight,
-    pub told: Time,
-}
-
 /// The end that sends.
 pub(crate) struct Sender {
+    /// The lane: `2 * link + direction`.
+    pub lane: usize,
     pub carrier: Carrier,
     /// How many bytes of a frame the node at the other end needs to be told of it; `usize::MAX` for all.
     pub needs: usize,
     /// The part that the receiver is in, and its place there.
     pub to: (usize, usize),
+    /// The node that sends, by its place in its part, and its port.
+    pub member: usize,
+    pub port: Port,
+    /// From when on the sublayer wants an idle block.
+    pub asked: Option<u64>,
+    /// Who looks at what waits.
+    pub watcher: Option<Box<SeeQueue>>,
+    /// Whether somebody has taken the link down, and how many frames that has lost.
+    pub is_down: bool,
+    pub cut: u64,
 }
 
 impl Sender {
@@ -54,12 +74,21 @@ impl Sender {
                     true => transmitter.time_of(self.needs),
                     false => flight.duration,
                 };
-                let told = flight
+                let delivered = flight
                     .arrived
                     .map_or(Time::MAX, |first_bit| first_bit + after);
-                Some(Passage { flight, told })
+                Some(Passage { flight, delivered })
             }
             Carrier::Blocks(link) => link.offer(now, when, frame, self.needs),
+        }
+    }
+
+    /// Tells who looks at what waits of a frame that leaves at a time.
+    #[cold]
+    pub fn show_queue(&mut self, now: Time, departed: Time) {
+        let (_, queue) = self.statistics(now);
+        if let Some(see) = &mut self.watcher {
+            see(now, queue.packets, departed);
         }
     }
 
@@ -79,12 +108,19 @@ impl Sender {
         }
     }
 
+    /// Whether what is sent now can arrive.
+    pub fn is_up(&self, now: Time) -> bool {
+        !self.is_down && !self.channel().is_down(now, now)
+    }
+
     /// What is to be told of it at `now` to who sends by it.
     pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
-        match &mut self.carrier {
+        let (mut interface, queue) = match &mut self.carrier {
             Carrier::Frames(transmitter) => transmitter.statistics(now),
             Carrier::Blocks(link) => link.statistics(now),
-        }
+        };
+        interface.up &= !self.is_down;
+        (interface, queue)
     }
 
     /// Brings the counters of what happens between frames up to a time.
@@ -96,10 +132,12 @@ impl Sender {
 
     /// What happened so far.
     pub fn counters(&self) -> LinkCounters {
-        match &self.carrier {
+        let mut counters = match &self.carrier {
             Carrier::Frames(transmitter) => transmitter.counters(),
             Carrier::Blocks(link) => link.counters(),
-        }
+        };
+        counters.lost += self.cut;
+        counters
     }
 
     /// Frames with wrong bits so far.
@@ -129,6 +167,7 @@ pub(crate) fn lookahead(channel: &Channel, needs: usize) -> Time {
 pub(crate) struct Arrival {
     pub at: Time,
     pub frame: Frame,
+    /// Frames with wrong bits that were sent before it.
     pub errors: u64,
 }
 
@@ -137,10 +176,12 @@ pub(crate) struct Receiver {
     /// The lane: `2 * link + direction`.
     pub lane: usize,
     /// The node, by its place in its part, and its port.
-    pub host: usize,
+    pub member: usize,
     pub port: Port,
     /// In the order of arrival, which is that of departure.
     pub flying: VecDeque<Arrival>,
+    /// Messages of the sublayer, in the order of arrival.
+    pub messages: VecDeque<Message>,
     /// What its node was told of, and how often a frame had a wrong bit, as far as the last good one tells.
     pub landed: Counts,
     /// Whether somebody looks at what arrives.
@@ -162,7 +203,7 @@ pub(crate) struct OutOfOrder {
     /// Which receiver's, by its place in its part.
     pub receiver: usize,
     /// When its node is told, the rank of what is out of order in its lane, and its number: the order.
-    pub order: (Time, u64, u64),
+    pub order: (Time, u32, u64),
     pub arrival: Arrival,
 }
 

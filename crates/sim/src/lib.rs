@@ -17,6 +17,7 @@
 //! | `partition`, `parallel` | how a graph is cut, and how its parts run side by side |
 //! | `lane` | one direction of a link, with the frames that are on their way over it |
 //! | `block` | a link at the level of 66-bit blocks: clocks, elastic buffer, wrong bits |
+//! | `watcher` | who looks at a run from outside |
 //! | `event_queue` | what happens next: a heap of the lanes and alarms that have something to come |
 //!
 //! ```
@@ -46,11 +47,14 @@ mod lane;
 mod parallel;
 mod part;
 mod partition;
+mod watcher;
 
 pub use block::tape::{BitTap, Bits, See as SeeBits};
 pub use engine::Sim;
 
-use node::{Graph, GraphError, Outcome, Tap, Time};
+use node::outcome::Direction;
+use node::{Graph, GraphError, NodeId, Outcome, Tap, Time};
+use std::sync::Arc;
 
 /// How to run a graph.
 #[derive(Default)]
@@ -63,6 +67,10 @@ pub struct Options {
     pub taps: Vec<Tap>,
     /// Who looks at the blocks of which link.
     pub bits: Vec<BitTap>,
+    /// Who looks at the queue of which direction of a link.
+    pub queues: Vec<QueueTap>,
+    /// Who looks at the clocks that nodes' sublayers keep.
+    pub clocks: Option<ClockTap>,
     /// On links at the level of blocks, makes every block and has the receiver look at it, whether or
     /// not a bit is wrong near it. The outcome is the same, and takes far longer: this is what tests
     /// prove it with. Default no.
@@ -80,6 +88,31 @@ pub struct Options {
     pub progress: Option<fn(Time, Option<Time>)>,
 }
 
+/// Somebody who looks at what waits for one direction of a link.
+pub struct QueueTap {
+    /// The link's index in its graph.
+    pub link: usize,
+    /// Which way.
+    pub direction: Direction,
+    /// Called for each frame that has found its place.
+    pub see: Box<SeeQueue>,
+}
+
+/// Told, for a frame that is given to a link, the time, how many frames wait then, this one among them, and when it leaves.
+pub type SeeQueue = dyn FnMut(Time, u32, Time) + Send;
+
+/// Somebody who looks at the counters of all nodes with a [sublayer](node::Sublayer).
+#[derive(Clone)]
+pub struct ClockTap {
+    /// From one look to the next; the first is at the start of the run.
+    pub every: Time,
+    /// Called for each node at each look, behind all that happens at that time.
+    pub see: Arc<SeeClock>,
+}
+
+/// Told the time, a node, and what its counter shows.
+pub type SeeClock = dyn Fn(Time, NodeId, u128) + Send + Sync;
+
 /// Why a graph cannot be run, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
@@ -91,7 +124,6 @@ pub enum SimError {
     NoSuchLink {
         /// The link asked for.
         link: usize,
-        /// How many there are.
         links: usize,
     },
     /// A look at the blocks of a link that has none.
@@ -99,6 +131,14 @@ pub enum SimError {
     NoBlocks {
         /// The link asked for.
         link: usize,
+    },
+    /// A node with a sublayer whose ports have different clocks.
+    #[error(
+        "what works below `{node}` has one clock, but the links there have different ones for it"
+    )]
+    TwoClocks {
+        /// The node.
+        node: String,
     },
     /// Somebody wants to advance by hand what runs in several parts.
     #[error("a simulation in several parts runs to its end at once; make it with one thread")]

@@ -5,35 +5,54 @@
 //! same order, as it would alone.
 
 use crate::SimError;
-use crate::engine::Watcher;
 use crate::lane::Transit;
 use crate::part::Part;
+use crate::watcher::Watcher;
 use node::Time;
 use node::outcome::Finish;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How often a thread looks for the others before it lets somebody else have the processor, where each has one of its own.
+/// How often a thread looks for the others before it sleeps, where each has a processor of its own.
 const SPINS: u32 = 1 << 12;
 
 /// Why threads stop waiting: one of them has panicked.
 struct Broken;
 
-/// Where threads wait for each other. Windows are short, so they look rather than sleep.
+/// Where threads wait for each other. Windows are short, so they look before they sleep. Who sleeps gets a processor soon after it is
+/// woken; who yields gets it when all other programs of a busy machine have had theirs.
 struct Barrier {
     threads: usize,
     spins: u32,
     waiting: AtomicUsize,
     round: AtomicUsize,
     broken: AtomicBool,
+    asleep: AtomicUsize,
+    lock: Mutex<()>,
+    next: Condvar,
 }
 
 impl Barrier {
+    /// For so many threads, at most `processors` of which run at one time.
+    fn new(threads: usize, processors: usize) -> Barrier {
+        Barrier {
+            threads,
+            spins: if processors >= threads { SPINS } else { 1 },
+            waiting: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            asleep: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            next: Condvar::new(),
+        }
+    }
+
     fn wait(&self) -> Result<(), Broken> {
         let round = self.round.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.waiting.store(0, Ordering::Relaxed);
-            self.round.fetch_add(1, Ordering::Release);
+            self.round.fetch_add(1, Ordering::SeqCst);
+            self.wake();
         }
         let mut spins = 0;
         while self.round.load(Ordering::Acquire) == round {
@@ -41,12 +60,32 @@ impl Barrier {
                 return Err(Broken);
             }
             spins += 1;
-            match spins % self.spins {
-                0 => std::thread::yield_now(),
-                _ => std::hint::spin_loop(),
+            match spins < self.spins {
+                true => std::hint::spin_loop(),
+                false => self.sleep(round),
             }
         }
         Ok(())
+    }
+
+    /// Sleeps while it is this round.
+    fn sleep(&self, round: usize) {
+        // Either this sees the new round, or who began it sees that somebody sleeps.
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.round.load(Ordering::SeqCst) == round && !self.broken.load(Ordering::SeqCst) {
+            held = self.next.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.asleep.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Wakes those who sleep, after the round has changed or the barrier has broken.
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            // Who has looked and does not sleep yet holds the lock.
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.next.notify_all();
+        }
     }
 }
 
@@ -56,7 +95,8 @@ struct Guard<'a>(&'a Barrier);
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
+            self.0.broken.store(true, Ordering::SeqCst);
+            self.0.wake();
         }
     }
 }
@@ -118,16 +158,10 @@ pub(crate) fn run(
     let shared = &Shared {
         lookahead,
         until,
-        barrier: Barrier {
-            threads: count,
-            spins: match std::thread::available_parallelism() {
-                Ok(processors) if processors.get() >= count => SPINS,
-                _ => 1,
-            },
-            waiting: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-        },
+        barrier: Barrier::new(
+            count,
+            std::thread::available_parallelism().map_or(1, usize::from),
+        ),
         boards: [Board::new(parts), Board::new(parts)],
     };
     let (first, others) = parts.split_first_mut().expect("at least one part");
@@ -175,7 +209,7 @@ impl Shared {
                 result = part.step(last);
             }
             let sent = part.network.outboxes.iter().flatten();
-            let sent = sent.map(|transit| transit.at.as_ps()).min();
+            let sent = sent.map(|transit| transit.at().as_ps()).min();
             let next = ps(part).min(sent.unwrap_or(u64::MAX));
             write.next[own].store(next, Ordering::Relaxed);
             for (to, mail) in write.mail.iter().enumerate().filter(|(to, _)| *to != own) {
@@ -200,7 +234,7 @@ impl Shared {
                 part.take(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
             }
             if let Some(watcher) = watcher.as_deref_mut() {
-                watcher.tell(last, self.until);
+                watcher.report(last, self.until);
             }
             (read, write) = (write, read);
         }

@@ -4,13 +4,17 @@
 //! whoever runs the parts carries it over in time. What comes first at one time is decided by ranks that stem from the whole graph, so
 //! that the parts together do the same as one part would.
 
-use crate::SimError;
+mod below;
+
+use crate::block::Passage;
+use crate::block::messages::{Message, Ticks};
 use crate::event_queue::{Due, EventQueue};
-use crate::lane::{Arrival, OutOfOrder, Passage, Receiver, Sender, Transit};
+use crate::lane::{Arrival, Carried, OutOfOrder, Receiver, Sender, Transit};
+use crate::{ClockTap, SimError};
 use node::event::{Event, What};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
-use node::{Departure, Driver, Frame, Pool, Port, Refusal, Tap, Time, When};
+use node::{Departure, Driver, Frame, Pool, Port, Refusal, Sublayer, Tap, Time, When};
 use std::collections::BinaryHeap;
 
 /// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
@@ -20,22 +24,33 @@ const STUCK: u32 = 4_000_000;
 const WAKE: u32 = 4;
 
 /// The rank of links that go down or come up: before everything else at that time.
-const CHANGES: u64 = 0;
-/// The rank of the first node's alarm, behind those of all lanes.
-const ALARMS: u64 = 1 << 40;
+const CHANGES: u32 = 0;
+/// The rank of the first lane's idle block, behind those of all that arrives: memory holds fewer lanes.
+const FILLS: u32 = 1 << 30;
+/// The rank of the first node's alarm.
+const ALARMS: u32 = 1 << 31;
+/// The rank of a look at the clocks: behind everything else at that time.
+const LOOKS: u32 = u32::MAX;
 
-/// The rank of what arrives by a lane in order; what is out of order comes behind it.
-fn rank_of(lane: usize) -> u64 {
-    1 + 2 * lane as u64
+/// The rank of what arrives by a lane in order; behind it comes what is out of order, then messages.
+fn rank_of(lane: usize) -> u32 {
+    1 + 3 * lane as u32
 }
 
 /// A node, and the ends of links at its ports.
-pub(crate) struct Host {
+pub(crate) struct Member {
     pub driver: Driver,
     /// Its place in the graph.
     pub node: usize,
     /// By port, the places of its sender and receiver; `None` for one without a link.
     pub ports: Vec<Option<(usize, usize)>>,
+    pub lower: Option<Lower>,
+}
+
+/// What works below a node, and its clock.
+pub(crate) struct Lower {
+    pub sublayer: Box<dyn Sublayer>,
+    pub ticks: Ticks,
 }
 
 /// Links that go down or come up: when, at which node and port.
@@ -43,17 +58,18 @@ pub(crate) type Change = (Time, usize, Port, bool);
 
 /// A part of a graph.
 pub(crate) struct Part {
-    /// Which one it is.
     index: usize,
-    pub hosts: Vec<Host>,
+    pub members: Vec<Member>,
     pub network: Network,
     /// The next is the last; nodes by their place here.
     changes: Vec<Change>,
     pub taps: Vec<Tap>,
+    /// Who looks at the clocks.
+    clocks: Option<ClockTap>,
     pub frames: u64,
     pub events: u64,
     /// How much has happened since time moved.
-    standing: u32,
+    stalled: u32,
     /// The frame that a node is being given.
     lot: Vec<Frame>,
     /// The node that was woken, or has sent something, last: one that makes time stand still, if it does.
@@ -66,10 +82,13 @@ pub(crate) struct Network {
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
     pub out_of_order: BinaryHeap<OutOfOrder>,
-    /// Sources: what is out of order, the receivers, the nodes' alarms, the changes.
+    /// Sources: what is out of order, the receivers, the nodes' alarms, the changes, the looks at clocks, idle blocks of the senders,
+    /// messages to the receivers.
     queue: EventQueue,
     /// The buffers of all nodes: what a sink gives back, a generator takes.
     pool: Pool,
+    /// The source of the first receiver's messages, behind those of the senders' idle blocks.
+    first_message: usize,
     /// For each part, what goes there.
     pub outboxes: Vec<Vec<Transit>>,
     /// Frames out of order so far.
@@ -84,17 +103,21 @@ impl Part {
     /// Part `index` of so many, with nothing done yet.
     pub fn new(
         (index, parts): (usize, usize),
-        hosts: Vec<Host>,
+        members: Vec<Member>,
         (senders, receivers): (Vec<Sender>, Vec<Receiver>),
         mut changes: Vec<Change>,
         taps: Vec<Tap>,
+        clocks: Option<ClockTap>,
     ) -> Part {
         changes.sort_by_key(|&(at, ..)| std::cmp::Reverse(at));
         let mut part = Part {
             index,
             network: Network {
                 now: Time::ZERO,
-                queue: EventQueue::new(1 + receivers.len() + hosts.len() + 1),
+                queue: EventQueue::new(
+                    1 + receivers.len() + members.len() + 2 + senders.len() + receivers.len(),
+                ),
+                first_message: 1 + receivers.len() + members.len() + 2 + senders.len(),
                 senders,
                 receivers,
                 out_of_order: BinaryHeap::new(),
@@ -103,19 +126,21 @@ impl Part {
                 numbered: 0,
                 own: index,
             },
-            hosts,
+            members,
             changes,
             taps,
+            clocks,
             frames: 0,
             events: 0,
-            standing: 0,
+            stalled: 0,
             lot: Vec::with_capacity(1),
             active: 0,
         };
-        for (index, host) in part.hosts.iter().enumerate() {
-            part.network.ask_for_wake(index, host);
+        for (index, member) in part.members.iter().enumerate() {
+            part.network.ask_for_wake(index, member);
         }
         part.plan_change();
+        part.begin_sublayers();
         part
     }
 
@@ -147,7 +172,7 @@ impl Part {
         self.move_to(due.at);
         self.events += 1;
         self.happen(source);
-        match self.standing > STUCK {
+        match self.stalled > STUCK {
             true => Err(self.stuck()),
             false => Ok(true),
         }
@@ -156,7 +181,7 @@ impl Part {
     #[cold]
     fn stuck(&self) -> SimError {
         SimError::Stuck {
-            node: self.hosts[self.active].driver.name().into(),
+            node: self.members[self.active].driver.name().into(),
             at: self.network.now,
         }
     }
@@ -165,27 +190,44 @@ impl Part {
     #[inline]
     pub fn move_to(&mut self, time: Time) {
         if time > self.network.now {
-            (self.network.now, self.standing) = (time, 0);
+            (self.network.now, self.stalled) = (time, 0);
         }
     }
 
     /// Wakes a node now, though it did not ask for it.
-    pub fn wake(&mut self, host: usize) {
-        self.call(host, |driver, now| driver.wake(now));
+    pub fn wake(&mut self, member: usize) {
+        self.call(member, |driver, now| driver.wake(now));
+    }
+
+    /// Takes both directions of a link down, or brings them up; how many frames are lost by that.
+    pub fn set_link(&mut self, link: usize, up: bool) -> u64 {
+        let mut lost = 0;
+        for sender in 0..self.network.senders.len() {
+            let receiver = self.network.senders[sender].to.1;
+            let Receiver {
+                lane, member, port, ..
+            } = self.network.receivers[receiver];
+            if lane / 2 != link {
+                continue;
+            }
+            let cut = if up { 0 } else { self.network.cut(receiver) };
+            let sender = &mut self.network.senders[sender];
+            (sender.is_down, sender.cut) = (!up, sender.cut + cut);
+            lost += cut;
+            self.link(member, port, up);
+            let what = What::Link(up);
+            self.call(member, |driver, at| {
+                driver.event(at, &Event { at, port, what });
+            });
+        }
+        lost
     }
 
     /// Takes what another part has sent.
     pub fn take(&mut self, sent: &mut Vec<Transit>) {
         for transit in sent.drain(..) {
-            let Transit {
-                receiver,
-                at,
-                frame,
-                errors,
-                out_of_order,
-            } = transit;
-            let here = (self.index, receiver);
-            self.network.transmit(here, at, frame, errors, out_of_order);
+            let here = (self.index, transit.receiver);
+            self.network.transmit(here, transit.what);
         }
     }
 
@@ -193,25 +235,29 @@ impl Part {
     #[inline]
     fn happen(&mut self, source: usize) {
         let alarms = 1 + self.network.receivers.len();
-        if source == alarms + self.hosts.len() {
-            let (_, host, port, up) = self.changes.pop().expect("due, so there is one");
+        if source > alarms + self.members.len() {
+            return self.below(source - alarms - self.members.len() - 1);
+        }
+        if source == alarms + self.members.len() {
+            let (_, member, port, up) = self.changes.pop().expect("due, so there is one");
             self.plan_change();
+            self.link(member, port, up);
             let what = What::Link(up);
-            return self.call(host, |driver, at| {
+            return self.call(member, |driver, at| {
                 driver.event(at, &Event { at, port, what });
             });
         }
         if source >= alarms {
-            let host = source - alarms;
+            let member = source - alarms;
             self.network.queue.set(source, None);
-            self.standing += WAKE;
-            self.active = host;
-            return self.call(host, |driver, now| driver.wake(now));
+            self.stalled += WAKE;
+            self.active = member;
+            return self.call(member, |driver, now| driver.wake(now));
         }
         let receiver = self.network.land(source, &mut self.lot);
         let Receiver {
             lane,
-            host,
+            member,
             port,
             tapped,
             ..
@@ -223,15 +269,15 @@ impl Part {
             }
         }
         self.frames += 1;
-        self.standing += 1;
+        self.stalled += 1;
         let mut lot = std::mem::take(&mut self.lot);
-        self.call(host, |driver, now| driver.frames(now, port, &mut lot));
+        self.call(member, |driver, now| driver.frames(now, port, &mut lot));
         self.lot = lot;
     }
 
     /// Notes when the next link goes down or up.
     fn plan_change(&mut self) {
-        let source = 1 + self.network.receivers.len() + self.hosts.len();
+        let source = 1 + self.network.receivers.len() + self.members.len();
         let next = self.changes.last().map(|&(at, ..)| at);
         let rank = CHANGES;
         self.network
@@ -242,15 +288,15 @@ impl Part {
     /// Calls a node, and does what it answers.
     #[inline]
     fn call(&mut self, index: usize, call: impl FnOnce(&mut Driver, Time)) {
-        let (host, network) = (&mut self.hosts[index], &mut self.network);
-        let driver = &mut host.driver;
+        let (member, network) = (&mut self.members[index], &mut self.network);
+        let driver = &mut member.driver;
         std::mem::swap(&mut network.pool, driver.out().pool());
         if driver.statistics_are_due(network.now) {
-            network.tell_statistics(driver, &host.ports);
+            network.tell_statistics(driver, &member.ports);
         }
         call(driver, network.now);
         std::mem::swap(&mut network.pool, driver.out().pool());
-        let (ports, active) = (&host.ports, &mut self.active);
+        let (ports, active) = (&member.ports, &mut self.active);
         driver.hand_on(|Departure { port, when, frame }| {
             *active = index;
             let sent = match ports.get(port.index()) {
@@ -267,7 +313,7 @@ impl Part {
                 refusal
             })
         });
-        network.ask_for_wake(index, host);
+        network.ask_for_wake(index, member);
     }
 }
 
@@ -312,72 +358,107 @@ impl Network {
         source - 1
     }
 
+    /// Takes all frames off their way to a receiver; how many there were.
+    fn cut(&mut self, receiver: usize) -> u64 {
+        self.receivers[receiver].messages.clear();
+        self.plan_message(receiver);
+        let flying = std::mem::take(&mut self.receivers[receiver].flying);
+        self.queue.set(1 + receiver, None);
+        let late = std::mem::take(&mut self.out_of_order).into_iter();
+        let (late, others): (Vec<_>, Vec<_>) = late.partition(|frame| frame.receiver == receiver);
+        self.out_of_order = others.into();
+        self.queue.set(OUT_OF_ORDER, self.first_out_of_order());
+        let late = late.into_iter().map(|frame| frame.arrival);
+        let lost: Vec<Arrival> = flying.into_iter().chain(late).collect();
+        let count = lost.len() as u64;
+        lost.into_iter()
+            .for_each(|arrival| self.pool.give(arrival.frame));
+        count
+    }
+
     fn first_out_of_order(&self) -> Option<Due> {
         let first = self.out_of_order.peek()?;
         let (at, rank, _) = first.order;
         Some(Due { at, rank })
     }
 
-    /// Gives a frame to a sender, which decides everything else about its way.
+    /// Gives a frame to a sender, which decides everything else about its way, and tells when it leaves, if it does.
     fn send(
         &mut self,
         sender: usize,
         when: When,
         mut frame: Frame,
-    ) -> Result<(), (Refusal, Frame)> {
+    ) -> Result<Option<Time>, (Refusal, Frame)> {
         if frame.len() < SHORTEST {
             frame.resize(SHORTEST);
         }
+        frame.take_stamp();
         let lane = &mut self.senders[sender];
         let passage = lane.offer(self.now, when, &mut frame);
+        if let (true, Some(passage)) = (lane.watcher.is_some(), &passage) {
+            lane.show_queue(self.now, passage.flight.departed);
+        }
+        let departed = passage.map(|passage| passage.flight.departed);
+        if lane.is_down {
+            let alive = passage.filter(|passage| passage.flight.arrived.is_some());
+            // What the channel has lost by itself is counted there.
+            let copies = alive.map_or(0, |passage| {
+                1 + u64::from(passage.flight.duplicate.is_some())
+            });
+            lane.cut += copies;
+            self.pool.give(frame);
+            return Ok(departed);
+        }
         let Some((passage, first_bit)) = passage.and_then(|p| Some((p, p.flight.arrived?))) else {
             // The queue was full, or it is lost on the way: the lane has counted it.
             self.pool.give(frame);
-            return Ok(());
+            return Ok(departed);
         };
-        let Passage { flight, told } = passage;
+        let Passage { flight, delivered } = passage;
         if first_bit + flight.duration == Time::MAX {
             return Err((Refusal::Never, frame));
         }
         let out_of_order = first_bit != flight.departed + lane.channel().delay;
-        let ((part, receiver), errors) = (lane.to, lane.bit_errors());
+        let (to, errors) = (lane.to, lane.bit_errors());
         let mut second = None;
         if let Some(again) = flight.duplicate {
             let mut copy = self.pool.take_with(&frame);
             copy.set_arrived(again);
-            second = Some((again + (told - first_bit), copy));
+            second = Some((again + (delivered - first_bit), copy));
         }
         frame.set_arrived(first_bit);
-        self.transmit((part, receiver), told, frame, errors, out_of_order);
-        if let Some((told, copy)) = second {
-            self.transmit((part, receiver), told, copy, errors, true);
+        let mut transmit = |at, frame, out_of_order| {
+            let arrival = Arrival { at, frame, errors };
+            let what = Carried::Frame {
+                arrival,
+                out_of_order,
+            };
+            self.transmit(to, what);
+        };
+        transmit(delivered, frame, out_of_order);
+        if let Some((delivered, copy)) = second {
+            transmit(delivered, copy, true);
         }
-        Ok(())
+        Ok(departed)
     }
 
-    /// A frame is on its way to a receiver, of which it may be out of order.
+    /// Something is on its way to a receiver.
     #[inline]
-    fn transmit(
-        &mut self,
-        (part, receiver): (usize, usize),
-        at: Time,
-        frame: Frame,
-        errors: u64,
-        out_of_order: bool,
-    ) {
+    fn transmit(&mut self, (part, receiver): (usize, usize), what: Carried) {
         if part != self.own {
-            self.outboxes[part].push(Transit {
-                receiver,
-                at,
-                frame,
-                errors,
-                out_of_order,
-            });
+            self.outboxes[part].push(Transit { receiver, what });
             return;
         }
+        let (arrival, out_of_order) = match what {
+            Carried::Frame {
+                arrival,
+                out_of_order,
+            } => (arrival, out_of_order),
+            Carried::Message(message) => return self.transmit_message(receiver, message),
+        };
+        let at = arrival.at;
         let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
         let rank = rank_of(*lane);
-        let arrival = Arrival { at, frame, errors };
         if !out_of_order {
             if flying.is_empty() {
                 self.queue.set(1 + receiver, Some(Due { at, rank }));
@@ -396,13 +477,13 @@ impl Network {
     }
 
     /// Notes when a node wants to be woken.
-    fn ask_for_wake(&mut self, index: usize, host: &Host) {
+    fn ask_for_wake(&mut self, index: usize, member: &Member) {
         let source = 1 + self.receivers.len() + index;
-        let wish = host.driver.next_wake().map(|at| at.max(self.now));
-        let wish = wish.filter(|&at| at < Time::MAX);
-        if wish != self.queue.due(source).map(|due| due.at) {
-            let rank = ALARMS + host.node as u64;
-            self.queue.set(source, wish.map(|at| Due { at, rank }));
+        let wake_at = member.driver.next_wake().map(|at| at.max(self.now));
+        let wake_at = wake_at.filter(|&at| at < Time::MAX);
+        if wake_at != self.queue.due(source).map(|due| due.at) {
+            let rank = ALARMS + member.node as u32;
+            self.queue.set(source, wake_at.map(|at| Due { at, rank }));
         }
     }
 }

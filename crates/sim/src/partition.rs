@@ -13,14 +13,12 @@ use std::collections::VecDeque;
 pub(crate) struct Partition {
     /// Which part each node is in.
     pub part: Vec<usize>,
-    /// How many there are.
     pub parts: usize,
     /// From when a node sends to when a node of another part is told, at least.
     pub lookahead: Time,
 }
 
 impl Partition {
-    /// All in one.
     fn whole(nodes: usize) -> Partition {
         Partition {
             part: vec![0; nodes],
@@ -86,11 +84,11 @@ fn balanced(
     may_cut: impl Fn(usize) -> bool,
 ) -> Option<Vec<usize>> {
     let nodes = weights.len();
-    let mut near: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
+    let mut adjacent: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
     for (index, link) in graph.links.iter().enumerate() {
         let [a, b] = link.ends.map(|end| end.node.0);
-        near[a].push((b, index));
-        near[b].push((a, index));
+        adjacent[a].push((b, index));
+        adjacent[b].push((a, index));
     }
     // Nodes that stay together.
     let mut cluster = vec![usize::MAX; nodes];
@@ -104,7 +102,7 @@ fn balanced(
         cluster[first] = index;
         while let Some(&node) = members.get(next) {
             next += 1;
-            for &(other, link) in &near[node] {
+            for &(other, link) in &adjacent[node] {
                 if !may_cut(link) && cluster[other] == usize::MAX {
                     cluster[other] = index;
                     members.push(other);
@@ -141,7 +139,7 @@ fn balanced(
         of_cluster[index] = part;
         filled += own;
         for &node in &clusters[index] {
-            for &(other, _) in &near[node] {
+            for &(other, _) in &adjacent[node] {
                 if of_cluster[cluster[other]] == usize::MAX {
                     reached.push_back(cluster[other]);
                 }

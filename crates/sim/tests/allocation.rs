@@ -1,12 +1,8 @@
 //! In steady state nothing is allocated, however many frames pass.
 
-mod cast;
-
+use crate::cast;
 use node::{Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Properties, Time};
 use sim::{Options, run};
-
-#[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 struct Quiet;
 
@@ -45,7 +41,12 @@ fn allocations_of(frames: u32, level: Level) -> u64 {
 #[test]
 fn ten_times_the_frames_need_no_more_allocations() {
     let [sender, receiver] = [100.0, -100.0].map(Oscillator::fast_by);
-    for level in [Level::Frame, Level::Block(Clocks { sender, receiver })] {
+    let clocks = Clocks {
+        sender,
+        receiver,
+        ..Clocks::default()
+    };
+    for level in [Level::Frame, Level::Block(clocks)] {
         let few = allocations_of(10_000, level.clone());
         assert_eq!(allocations_of(100_000, level), few);
     }

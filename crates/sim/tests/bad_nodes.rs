@@ -1,8 +1,7 @@
 //! Nodes and graphs that do not keep the rules: an error that names the place, or a counted drop.
 
-mod cast;
-
-use cast::{Echo, sink, source};
+use crate::cast;
+use crate::cast::{Echo, sink, source};
 use node::outcome::Direction;
 use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Tap, Time};
 use sim::{Options, SimError, run};

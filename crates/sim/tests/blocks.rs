@@ -1,8 +1,6 @@
 //! Links at the level of blocks beside those at the level of frames.
 
-mod cast;
-
-use cast::{Echo, Hub, Source, sink, source};
+use crate::cast::{Echo, Hub, Source, sink, source};
 use node::link::{LineCounters, LinkCounters};
 use node::{
     Channel, Clocks, Frame, Graph, Level, Node, Oscillator, Out, Port, Properties, QueueLimit, Time,
@@ -27,7 +25,11 @@ fn exact() -> Level {
 
 fn clocks(sender: f64, receiver: f64) -> Level {
     let [sender, receiver] = [sender, receiver].map(Oscillator::fast_by);
-    Level::Block(Clocks { sender, receiver })
+    Level::Block(Clocks {
+        sender,
+        receiver,
+        ..Clocks::default()
+    })
 }
 
 type Arrivals = Vec<(Time, Time, u32, usize)>;
@@ -215,6 +217,7 @@ fn frames_in_both_directions_have_each_its_own_clocks() {
         Level::Block(Clocks {
             sender: sender.clone(),
             receiver: receiver.clone(),
+            ..Clocks::default()
         })
     };
     graph.links[link].channels[0].level = level(&fast, &slow);

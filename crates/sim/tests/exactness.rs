@@ -1,8 +1,6 @@
 //! Times are exact, to the picosecond.
 
-mod cast;
-
-use cast::{Echo, Hub, sink, source};
+use crate::cast::{Echo, Hub, sink, source};
 use node::outcome::{Direction, Finish};
 use node::{Channel, Graph, Rate, Tap, Time};
 use sim::{Options, run};

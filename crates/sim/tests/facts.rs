@@ -1,7 +1,6 @@
 //! What nodes are told of the queues that they send into.
 
-mod cast;
-
+use crate::cast;
 use node::event::{Event, What};
 use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Rate, Time};
 use sim::{Options, run};

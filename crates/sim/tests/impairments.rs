@@ -1,8 +1,6 @@
 //! Loss, second copies, overtaking and full queues, alike for a seed.
 
-mod cast;
-
-use cast::{Hub, sink, source};
+use crate::cast::{Hub, sink, source};
 use node::{Channel, Graph, Probability, QueueLimit, Time};
 use sim::{Options, run};
 

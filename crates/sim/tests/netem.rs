@@ -1,9 +1,7 @@
 //! What the manual of tc-netem(8) promises, kept by the delay box: exactly where it can be, in its
 //! statistics elsewhere, alike for a seed.
 
-mod cast;
-
-use cast::{sink, source};
+use crate::cast::{sink, source};
 use node::{Channel, Graph, Outcome, Time};
 use nodes::delay::{Config, Delay};
 use sim::{Options, run};
@@ -386,7 +384,8 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 #[test]
 fn a_list_of_delays_is_followed_frame_by_frame() {
     let mut spec: nodes::delay::Spec = "delay trace list".parse().unwrap();
-    spec.load(&mut |_| Ok("1ms\nlost\n3ms\n".into())).unwrap();
+    spec.load::<std::convert::Infallible>(&mut |_| Ok("1ms\nlost\n3ms\n".into()))
+        .unwrap();
     let mut node = Delay::new(Config {
         forth: spec,
         back: None,

@@ -1,8 +1,6 @@
 //! Links that go down and come up.
 
-mod cast;
-
-use cast::{sink, source};
+use crate::cast::{sink, source};
 use node::event::What;
 use node::{Channel, Event, Frame, Graph, GraphError, Node, Out, Port, Properties, Time};
 use sim::{Options, SimError, run};
@@ -98,4 +96,80 @@ fn times_that_are_not_in_order_are_refused() {
         let fault = run(graph, Options::default()).unwrap_err();
         assert_eq!(fault, SimError::Graph(vec![GraphError::Down { link: 0 }]));
     }
+}
+
+/// Frames of 60 bytes every 10 us from 1 us on, over a link of 25 us, whose far end is a witness.
+fn by_hand(threads: usize) -> (sim::Sim, Seen) {
+    let mut graph = Graph::default();
+    let seen = Seen::default();
+    let a = graph.add("a", source(100, 60, Time::from_us(1), Time::from_us(10)));
+    let b = graph.add("b", Box::new(Witness(seen.clone(), 1)));
+    let channel = Channel {
+        delay: Time::from_us(25),
+        ..Channel::default()
+    };
+    graph.connect((a, 0), (b, 0), channel);
+    let options = Options {
+        threads,
+        ..Options::default()
+    };
+    (sim::Sim::new(graph, options).unwrap(), seen)
+}
+
+#[test]
+fn a_link_that_is_taken_down_by_hand_loses_what_is_on_its_way_and_what_is_sent_until_it_is_up() {
+    let (mut sim, seen) = by_hand(1);
+    let us = Time::from_us;
+    assert!(sim.advance_to(us(50), u32::MAX).unwrap());
+    // Those of 1, 11 and 21 us have arrived; 31 and 41 are on their way, and 51 waits to leave.
+    assert_eq!(sim.set_link(0, false).unwrap(), 3);
+    assert_eq!(sim.links_up(), [[false; 2]]);
+    assert!(sim.advance_to(us(75), u32::MAX).unwrap());
+    // Those of 61 and 71 us were given to a link that was down.
+    assert_eq!(sim.set_link(0, true).unwrap(), 0);
+    assert_eq!(sim.links_up(), [[true; 2]]);
+    while let Some(next) = sim.next() {
+        sim.advance_to(next, u32::MAX).unwrap();
+    }
+    let counters = sim.outcome().links[0][0];
+    assert_eq!((counters.sent, counters.lost), (100, 5));
+    assert_eq!(
+        (counters.delivered, counters.in_flight),
+        (Some(95), Some(0))
+    );
+    let told = seen.lock().unwrap().clone();
+    let expected = [(us(50), Port(0), false), (us(75), Port(0), true)];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn frames_that_overtake_others_are_lost_with_their_link_too() {
+    let mut graph = Graph::default();
+    let (node, _) = sink();
+    let a = graph.add("a", source(10, 60, Time::from_us(1), Time::from_us(1)));
+    let b = graph.add("b", node);
+    let channel = Channel {
+        delay: Time::from_us(25),
+        duplicate: node::Probability::new(1.0).unwrap(),
+        ..Channel::default()
+    };
+    graph.connect((a, 0), (b, 0), channel);
+    let mut sim = sim::Sim::new(graph, Options::default()).unwrap();
+    sim.advance_to(Time::from_us(5), u32::MAX).unwrap();
+    let waiting = sim.outcome().links[0][0].in_flight.unwrap();
+    assert!(waiting >= 8, "{waiting}");
+    assert_eq!(sim.set_link(0, false).unwrap(), waiting);
+    while let Some(next) = sim.next() {
+        sim.advance_to(next, u32::MAX).unwrap();
+    }
+    let counters = sim.outcome().links[0][0];
+    assert_eq!((counters.delivered, counters.in_flight), (Some(0), Some(0)));
+    assert_eq!(counters.lost, counters.sent + counters.duplicated);
+}
+
+#[test]
+fn what_runs_in_several_parts_is_not_changed_by_hand() {
+    let (mut sim, _) = by_hand(2);
+    assert_eq!(sim.parts(), 2);
+    assert_eq!(sim.set_link(0, false), Err(SimError::Parts));
 }

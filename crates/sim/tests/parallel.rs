@@ -1,8 +1,7 @@
 //! Graphs that run in several parts do, to the last bit, what they do in one.
 
-mod cast;
-
-use node::link::Probability;
+use crate::cast;
+use node::Probability;
 use node::outcome::Direction;
 use node::{Channel, Frame, Graph, NodeId, Outcome, Rate, Tap, Time};
 use nodes::delay::{self, Delay};
@@ -41,8 +40,8 @@ fn ring(switches: u16, seed: u64) -> Graph {
                 start: Time::from_ns(draw(5_000)),
                 gap: Some(Time::from_ns(500 + draw(3_000))),
                 size: Sizes::One(64 + draw(1_000) as u16),
-                source: mac(number, host),
-                destination: mac((number + 1 + draw(3) as u16) % switches, draw(4) as u16),
+                source: mac(number, host).into(),
+                destination: mac((number + 1 + draw(3) as u16) % switches, draw(4) as u16).into(),
                 ..generator::Config::default()
             };
             let generator = Generator::new(config).unwrap();

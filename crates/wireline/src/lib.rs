@@ -29,10 +29,11 @@
 //! # Ok::<(), sim::SimError>(())
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub use cli::main;
 pub use lab::{Context, Lab, Registry, Report};
 pub use nodes::ConfigError;
 pub use serde;
 
-pub use {lab, live, node, nodes, packet, sim};
+pub use {lab, live, measure, node, nodes, packet, sim};

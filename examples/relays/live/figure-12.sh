@@ -35,7 +35,7 @@ once() {
     within a iperf3 -u -c 10.0.3.1 -b "$1M" --pacing-timer 100 -l 1470 -t $time -F "$work/payload" -J >"$work/iperf" 2>"$work/said" || { cat "$work/said" "$work/iperf" >&2; exit 1; }
     wait $ping || :
     relays_end
-    part() { sed -n "s/^wire: compress:.* $1 \([0-9]*\).*/\1/p" "$work/r1" 2>/dev/null || :; }
+    part() { sed -n "s/^compress:.* $1 \([0-9]*\).*/\1/p" "$work/r1" 2>/dev/null || :; }
     trip=$(sed -n 's,^rtt [^=]*= [0-9.]*/\([0-9.]*\)/[0-9.]*/\([0-9.]*\) ms.*,\1 \2,p' "$work/ping")
     compressed=$(part compressed) packets=$(part packets)
     echo "$(awk -f "$here/iperf.awk" "$work/iperf") ${trip:-0 0} ${compressed:-0} ${packets:-1}" | awk '{ print $1, $3, $6, $7, $8 / $9 }'

@@ -7,7 +7,7 @@
 use crate::{Outcome, Ran};
 use lab::engine::{EngineKind, pipeline};
 use p4::compile::{Compiled, Options, compile, front};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 struct Beside(PathBuf);
 
 impl Includes for Beside {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         if let Ok(text) = std::fs::read_to_string(self.0.join(name)) {
             return Ok((name.to_owned(), text));
         }
@@ -31,7 +31,9 @@ impl Includes for Beside {
             .find_map(|name| Some((name, p4::library::file(name)?)));
         found
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .ok_or_else(|| format!("there is no {name} beside the program or in the library"))
+            .ok_or_else(|| {
+                format!("there is no {name} beside the program or in the library").into()
+            })
     }
 }
 
@@ -96,7 +98,7 @@ fn tested(engine: &str, program: &str, test: &str) -> i32 {
     let (options, config) = (Default::default(), Default::default());
     match pipeline(&program, engine, options, &config) {
         Err(unsupported) => {
-            println!("error: {}", lab::engine::told(&unsupported, &compiled));
+            println!("error: {}", lab::engine::describe(&unsupported, &compiled));
             1
         }
         Ok(mut pipeline) => {

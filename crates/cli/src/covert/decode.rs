@@ -3,19 +3,20 @@
 use super::{Gaps, Times};
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
+use crate::select::Selection;
 use anyhow::Context;
 use live::file::Item;
-use nodes::covert::{Demodulator, Heard, code};
+use nodes::covert::{Demodulator, Reception, code};
 use serde_json::Value;
 use std::path::PathBuf;
 
 /// Read messages in the gaps between packets
 ///
 /// Each is printed when it is whole, again and again while it is repeated unless --once; at the end, on
-/// stderr, what was heard, wrong bits counted. Exit code 1: there was no message.
+/// stderr, what was received, wrong bits counted. Exit code 1: there was no message.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire covert decode out.pcapng --idles 1000 --once")]
@@ -24,11 +25,13 @@ pub struct Decode {
     #[arg(default_value = "-")]
     file: PathBuf,
     #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
     gaps: Gaps,
     /// Stop behind the first message
     #[arg(long)]
     once: bool,
-    /// Messages and what was heard as JSON Lines
+    /// Messages and what was received as JSON Lines
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -56,22 +59,27 @@ impl Decode {
             once: self.once,
             json: self.json,
         };
-        confine::reader(Still::default())?;
+        let mut selector = self.selection.selector()?;
+        confine::reader(Permissions::default())?;
         let complaints = self.strictness.complaints();
-        let result = Packets::open(&self.file, &complaints)
-            .and_then(|packets| packets.with_lengths().copy(&mut reader));
-        let heard = reader.demodulator.heard();
+        let result = Packets::open(&self.file, &complaints).and_then(|packets| {
+            let tick = self.gaps.line.tick;
+            packets
+                .with_lengths()
+                .choose(&mut selector, tick, &mut reader)
+        });
+        let reception = reader.demodulator.reception();
         if self.json {
             reader
                 .out
-                .write(format!("{}\n", object(&heard)).as_bytes())?;
+                .write(format!("{}\n", object(&reception)).as_bytes())?;
         } else {
-            eprintln!("wire: {}", text(&heard));
+            eprintln!("wire: {}", text(&reception));
         }
         reader.out.finish()?;
         let verdict = complaints.finish();
         result?;
-        Ok(verdict.max(Verdict::if_good(heard.found.messages > 0)))
+        Ok(verdict.max(Verdict::if_good(reception.found.messages > 0)))
     }
 }
 
@@ -101,34 +109,34 @@ impl Consumer for Reader {
     }
 }
 
-fn checked(heard: &Heard) -> u64 {
-    heard.found.chunks * code::CHUNK as u64
+fn checked(reception: &Reception) -> u64 {
+    reception.found.chunks * code::CHUNK as u64
 }
 
-fn text(heard: &Heard) -> String {
-    let found = heard.found;
+fn text(reception: &Reception) -> String {
+    let found = reception.found;
     format!(
         "{} gaps, {} bits; {} messages in {} chunks, {} wrong of {} bits mended; {} chunks beyond mending",
-        heard.gaps,
-        heard.bits,
+        reception.gaps,
+        reception.bits,
         found.messages,
         found.chunks,
         found.bit_errors,
-        checked(heard),
+        checked(reception),
         found.failed
     )
 }
 
-fn object(heard: &Heard) -> Value {
-    let found = heard.found;
+fn object(reception: &Reception) -> Value {
+    let found = reception.found;
     json_line!("covert", "heard", {
-        "gaps": heard.gaps,
-        "bits": heard.bits,
-        "uncoded": heard.uncoded,
+        "gaps": reception.gaps,
+        "bits": reception.bits,
+        "uncoded": reception.uncoded,
         "messages": found.messages,
         "chunks": found.chunks,
         "failed": found.failed,
         "bit_errors": found.bit_errors,
-        "bits_checked": checked(heard),
+        "bits_checked": checked(reception),
     })
 }

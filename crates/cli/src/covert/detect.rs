@@ -5,11 +5,12 @@ use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
+use crate::select::Selection;
 use anyhow::{Context, bail};
 use live::file::Item;
 use node::Time;
+use node::random::Random;
 use nodes::covert::detect::{Comparison, Gaps, Watch, compare};
-use nodes::distribution::Random;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,8 @@ pub struct Detect {
     /// Look through stamps that are off by so much, a normal distribution's deviation
     #[arg(long, value_name = "TIME")]
     jitter: Option<Time>,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     line: Line,
     /// The findings as JSON Lines
@@ -97,9 +100,11 @@ impl Detect {
             jitter: self.jitter,
             random: Random::new(seed),
         };
-        Packets::open(path, complaints)?
-            .with_lengths()
-            .copy(&mut listener)?;
+        Packets::open(path, complaints)?.with_lengths().choose(
+            &mut self.selection.selector()?,
+            self.line.tick,
+            &mut listener,
+        )?;
         Ok(listener.gaps.all().to_vec())
     }
 

@@ -3,10 +3,11 @@
 use super::{Gaps, Times};
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
+use crate::select::Selection;
 use anyhow::{Context, bail};
 use live::file::Item;
 use node::{Time, link};
@@ -31,7 +32,7 @@ pub struct Encode {
     #[command(flatten)]
     gaps: Gaps,
     /// Say it so often; 0 for as long as there are packets
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long = "loop", alias = "times", value_name = "N", default_value_t = 0)]
     times: u64,
     /// How long a packet is held, so that it can be early or late
     #[arg(long, value_name = "TIME", default_value = "5us")]
@@ -39,6 +40,8 @@ pub struct Encode {
     /// Held longer, packets leave with least gaps and without bits
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     limit: Time,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     form: FormOptions,
     #[command(flatten)]
@@ -91,10 +94,11 @@ impl Encode {
             modulator: Modulator::new(&config).context("cannot encode")?,
             first: None,
         };
-        confine::reader(Still::default())?;
+        let mut selector = self.selection.selector()?;
+        confine::reader(Permissions::default())?;
         let complaints = self.strictness.complaints();
         let result = Packets::open(&self.file, &complaints)
-            .and_then(|mut packets| packets.copy(&mut writer));
+            .and_then(|mut packets| packets.choose(&mut selector, tick, &mut writer));
         let (bits, uncoded) = (writer.modulator.bits(), writer.modulator.uncoded());
         writer.out.finish()?;
         let verdict = complaints.finish();

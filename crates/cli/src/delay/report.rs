@@ -1,7 +1,7 @@
-//! What a delay box has done: for people on stderr, or as JSON on standard output.
+//! What a delay box has done: for people or as JSON.
 
 use crate::output::{Buffering, Output};
-use crate::report::{put_departures, put_link, put_link_object, put_timing};
+use crate::report::{Detail, put, put_departures, put_link, put_link_object, put_timing};
 use live::world::PortsOutcome;
 use nodes::delay::Spec;
 use serde_json::{Map, Value, json};
@@ -26,13 +26,14 @@ pub fn tell(
     names: &[String],
     specs: &[Spec; 2],
     as_json: bool,
+    detail: Detail,
 ) -> anyhow::Result<()> {
     if as_json {
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(format!("{}\n", object(ended, names, specs)).as_bytes())?;
         stdout.finish()?;
     } else {
-        eprint!("{}", text(ended, names, specs));
+        put(&text(ended, names, specs, detail), names)?;
     }
     Ok(())
 }
@@ -50,14 +51,22 @@ fn count(ended: &PortsOutcome, way: usize, name: &str) -> u64 {
     found.map_or(0, |&(_, value)| value)
 }
 
-fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
+fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2], detail: Detail) -> String {
     let mut text = String::new();
+    let came: u64 = (0..2).map(|way| count(ended, way, "packets")).sum();
+    let left: u64 = ended.sent.iter().map(|tx| tx.sent).sum();
+    let waiting: u64 = (0..2).map(|way| held(ended, way)).sum();
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        text,
+        "{came} packets came, {left} left, {waiting} were held at the end"
+    );
     for way in 0..2 {
         let (from, to) = (&names[way], &names[1 - way]);
-        let _ = writeln!(text, "wire: {from} > {to}: {}", specs[way]);
+        let _ = writeln!(text, "{from} > {to}: {}", specs[way]);
         let _ = write!(
             text,
-            "wire: {from} > {to}: {} in, {} out",
+            "{from} > {to}: {} in, {} out",
             count(ended, way, "packets"),
             ended.sent[1 - way].sent
         );
@@ -86,10 +95,10 @@ fn text(ended: &PortsOutcome, names: &[String], specs: &[Spec; 2]) -> String {
     }
     for node in &ended.outcome.nodes {
         for (reason, count) in node.drops.iter().filter(|(reason, _)| reason != "lost") {
-            let _ = writeln!(text, "wire: dropped {count}: {reason}");
+            let _ = writeln!(text, "dropped {count}: {reason}");
         }
     }
-    put_departures(&mut text, &ended.outcome);
+    put_departures(&mut text, &ended.outcome, detail);
     text
 }
 

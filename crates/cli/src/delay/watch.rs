@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is shown of each direction.
+/// The counters of each direction, and whether the command ends.
 #[derive(Default)]
-struct Board {
+struct Counters {
     ended: AtomicBool,
-    ways: [Way; 2],
+    directions: [Direction; 2],
 }
 
 #[derive(Default)]
-struct Way {
+struct Direction {
     packets: AtomicU64,
     bytes: AtomicU64,
     lost: AtomicU64,
@@ -23,24 +23,24 @@ struct Way {
 }
 
 /// A delay box whose counters can be seen from elsewhere while it works.
-struct Shown {
+struct Watched {
     inner: Delay,
-    board: Arc<Board>,
+    counters: Arc<Counters>,
 }
 
-impl Shown {
+impl Watched {
     fn show(&self) {
-        let own = self.board.ways.iter().zip(self.inner.totals());
-        for ((way, totals), held) in own.zip(self.inner.under_way()) {
-            way.held.store(held as u64, Relaxed);
-            way.packets.store(totals.packets, Relaxed);
-            way.bytes.store(totals.bytes, Relaxed);
-            way.lost.store(totals.lost, Relaxed);
+        let own = self.counters.directions.iter().zip(self.inner.totals());
+        for ((direction, totals), held) in own.zip(self.inner.under_way()) {
+            direction.held.store(held as u64, Relaxed);
+            direction.packets.store(totals.packets, Relaxed);
+            direction.bytes.store(totals.bytes, Relaxed);
+            direction.lost.store(totals.lost, Relaxed);
         }
     }
 }
 
-impl Node for Shown {
+impl Node for Watched {
     fn properties(&self) -> Properties {
         self.inner.properties()
     }
@@ -71,7 +71,7 @@ impl Node for Shown {
 
 /// The thread that shows it; ends when dropped.
 pub struct Watch {
-    board: Arc<Board>,
+    counters: Arc<Counters>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -81,21 +81,21 @@ impl Watch {
         let Some(names) = names else {
             return (Box::new(delay), None);
         };
-        let board = Arc::new(Board::default());
-        let shown = Shown {
+        let counters = Arc::new(Counters::default());
+        let watched = Watched {
             inner: delay,
-            board: board.clone(),
+            counters: counters.clone(),
         };
-        let seen = board.clone();
+        let seen = counters.clone();
         let thread = std::thread::Builder::new().name("status".into());
         let thread = thread.spawn(move || every_second(&seen, &names)).ok();
-        (Box::new(shown), Some(Watch { board, thread }))
+        (Box::new(watched), Some(Watch { counters, thread }))
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.board.ended.store(true, Relaxed);
+        self.counters.ended.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
@@ -104,13 +104,13 @@ impl Drop for Watch {
     }
 }
 
-fn every_second(board: &Board, names: &[String]) {
+fn every_second(counters: &Counters, names: &[String]) {
     let mut last = [(0, 0); 2];
     for second in 1u64.. {
         let end = live::clock::now_ns() + 1_000_000_000;
         loop {
             let left = end.saturating_sub(live::clock::now_ns());
-            if board.ended.load(Relaxed) {
+            if counters.ended.load(Relaxed) {
                 return;
             }
             if left == 0 {
@@ -119,8 +119,11 @@ fn every_second(board: &Board, names: &[String]) {
             std::thread::park_timeout(Duration::from_nanos(left));
         }
         let mut line = format!("{second} s");
-        for (index, (way, last)) in board.ways.iter().zip(&mut last).enumerate() {
-            let now = (way.packets.load(Relaxed), way.bytes.load(Relaxed));
+        for (index, (direction, last)) in counters.directions.iter().zip(&mut last).enumerate() {
+            let now = (
+                direction.packets.load(Relaxed),
+                direction.bytes.load(Relaxed),
+            );
             let (packets, bytes) = (now.0 - last.0, now.1 - last.1);
             *last = now;
             line += &format!(
@@ -128,8 +131,8 @@ fn every_second(board: &Board, names: &[String]) {
                 names[index],
                 names[1 - index],
                 bytes as f64 * 8e-6,
-                way.held.load(Relaxed),
-                way.lost.load(Relaxed),
+                direction.held.load(Relaxed),
+                direction.lost.load(Relaxed),
             );
         }
         crate::print::redraw(&line);

@@ -1,7 +1,7 @@
 //! One capture file being written.
 
+use crate::epoch;
 use crate::output::{Buffering, Output};
-use crate::zero;
 use anyhow::ensure;
 use live::file::Item;
 use packet::capture::{Interface, Other, PcapWriter, PcapngWriter, Resolution, Statistics};
@@ -108,6 +108,11 @@ impl File {
     /// Whether it goes to a terminal.
     pub fn is_terminal(&self) -> bool {
         self.out.is_terminal()
+    }
+
+    /// Whether all has been written that it was given.
+    pub fn is_flushed(&self) -> bool {
+        self.out.is_empty()
     }
 
     /// Writes what is in the buffer.
@@ -228,7 +233,7 @@ impl File {
         Interface {
             name: "wire".into(),
             description: match words {
-                true => zero::describe(tick, epoch_ns),
+                true => epoch::describe(tick, epoch_ns),
                 false => String::new(),
             },
             ..Interface::default()

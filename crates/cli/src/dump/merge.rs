@@ -6,7 +6,7 @@ use packet::capture::Options;
 
 /// A packet that waits for its turn.
 #[derive(Default)]
-struct Head {
+struct Pending {
     word: Option<u64>,
     at_ps: Option<u128>,
     hash: Option<u32>,
@@ -19,7 +19,7 @@ struct Head {
     waits: bool,
 }
 
-impl Consumer for Head {
+impl Consumer for Pending {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
         self.word = item.word;
         self.at_ps = item.at_ps;
@@ -41,16 +41,16 @@ impl Consumer for Head {
 }
 
 /// A file among those that are merged.
-struct Lane {
+struct Input {
     packets: Packets,
-    head: Head,
+    pending: Pending,
     at_ps: u128,
     /// Packets that came before the one ahead of them.
     behind: u64,
 }
 
 /// Takes packets, each with its file's number.
-pub trait Taker: Consumer {
+pub trait MergeConsumer: Consumer {
     /// When a packet came, ps since 1970.
     fn date(&mut self, file: usize, item: &Item<'_>) -> u128;
 
@@ -68,74 +68,78 @@ pub trait Taker: Consumer {
 /// how many of its packets are not in that of time is told in the end.
 ///
 /// # Errors
-/// Those of reading, and those of `taker`.
-pub fn merge(files: Vec<Packets>, taker: &mut impl Taker) -> anyhow::Result<()> {
-    let mut lanes: Vec<Lane> = files
+/// Those of reading, and those of `consumer`.
+pub fn merge(files: Vec<Packets>, consumer: &mut impl MergeConsumer) -> anyhow::Result<()> {
+    let mut inputs: Vec<Input> = files
         .into_iter()
-        .map(|packets| Lane {
+        .map(|packets| Input {
             packets,
-            head: Head::default(),
+            pending: Pending::default(),
             at_ps: 0,
             behind: 0,
         })
         .collect();
     let mut stopped = false;
-    for (file, lane) in lanes.iter_mut().enumerate() {
-        stopped = stopped || lane.next(file, taker)? == Some(Ended::Stopped);
+    for (file, input) in inputs.iter_mut().enumerate() {
+        stopped = stopped || input.next(file, consumer)? == Some(Ended::Stopped);
     }
-    while let Some((file, lane)) = lanes
+    while let Some((file, input)) = inputs
         .iter_mut()
         .enumerate()
-        .filter(|(_, lane)| lane.head.waits)
-        .min_by_key(|(_, lane)| lane.at_ps)
+        .filter(|(_, input)| input.pending.waits)
+        .min_by_key(|(_, input)| input.at_ps)
     {
-        if !lane.give(file, taker)? {
+        if !input.give(file, consumer)? {
             break;
         }
         // Behind a stop the packets that wait are written, and no others are read.
-        lane.head.waits = false;
-        stopped = stopped || lane.next(file, taker)? == Some(Ended::Stopped);
+        input.pending.waits = false;
+        stopped = stopped || input.next(file, consumer)? == Some(Ended::Stopped);
     }
-    for (file, lane) in lanes.iter().enumerate() {
-        taker.over(file, &lane.packets, lane.behind);
+    for (file, input) in inputs.iter().enumerate() {
+        consumer.over(file, &input.packets, input.behind);
     }
     Ok(())
 }
 
-impl Lane {
+impl Input {
     fn item(&self) -> Item<'_> {
-        let head = &self.head;
+        let pending = &self.pending;
         Item {
-            word: head.word,
-            at_ps: head.at_ps,
-            hash: head.hash,
-            original_len: head.original_len,
-            interface: head.interface,
+            word: pending.word,
+            at_ps: pending.at_ps,
+            hash: pending.hash,
+            original_len: pending.original_len,
+            interface: pending.interface,
             captured: self.packets.captured(),
-            options: head.order.over(&head.options),
-            bytes: &head.bytes,
+            options: pending.order.over(&pending.options),
+            bytes: &pending.bytes,
         }
     }
 
-    fn give(&self, file: usize, taker: &mut impl Taker) -> anyhow::Result<bool> {
-        taker.take(file, &self.item(), self.at_ps)
+    fn give(&self, file: usize, consumer: &mut impl MergeConsumer) -> anyhow::Result<bool> {
+        consumer.take(file, &self.item(), self.at_ps)
     }
 
-    fn next(&mut self, file: usize, taker: &mut impl Taker) -> anyhow::Result<Option<Ended>> {
-        self.head.waits = false;
+    fn next(
+        &mut self,
+        file: usize,
+        consumer: &mut impl MergeConsumer,
+    ) -> anyhow::Result<Option<Ended>> {
+        self.pending.waits = false;
         let mut ended = None;
         // A pause gives none, and the file goes on.
-        while !self.head.waits && ended.is_none() {
-            ended = self.packets.read(1, &mut self.head)?;
-            if !self.head.waits {
-                taker.idle()?;
+        while !self.pending.waits && ended.is_none() {
+            ended = self.packets.read(1, &mut self.pending)?;
+            if !self.pending.waits {
+                consumer.idle()?;
             }
         }
-        if self.head.waits {
-            let at_ps = taker.date(file, &self.item());
+        if self.pending.waits {
+            let at_ps = consumer.date(file, &self.item());
             self.behind += u64::from(at_ps < self.at_ps);
             self.at_ps = at_ps;
         }
-        Ok(ended.filter(|_| !self.head.waits))
+        Ok(ended.filter(|_| !self.pending.waits))
     }
 }

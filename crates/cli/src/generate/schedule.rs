@@ -1,7 +1,7 @@
 //! What a schedule was, for people and for programs.
 
+use measure::statistics::Summary;
 use nodes::generator::Schedule;
-use nodes::meter::Summary;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -37,7 +37,6 @@ fn rate(bits: f64) -> String {
     }
 }
 
-/// One line.
 pub fn line(schedule: &Schedule) -> String {
     let mut line = format!(
         "{} packets, {} bytes over {}",

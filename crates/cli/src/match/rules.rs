@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
     field: Field,

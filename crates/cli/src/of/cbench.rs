@@ -1,14 +1,16 @@
 //! `wire of cbench`: how fast a controller is.
 
-use super::{Keys, VersionName};
+use super::Keys;
 use crate::Verdict;
 use crate::confine;
 use crate::output::{Buffering, Output};
-use live::channel::ChannelSpec;
+use crate::report::Detail;
+use live::port::ChannelSpec;
 use live::port::{PortSpec, open};
 use live::world;
 use node::Time;
-use openflow::cbench::{Cbench as Node, Config, Fairness, Mode, Round, Summary, Told};
+use openflow::cbench::{Cbench as Node, Config, Fairness, Mode, Progress, Round, Summary};
+use openflow::version::Version;
 use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -20,7 +22,7 @@ use std::sync::mpsc::{Receiver, channel};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire of cbench --connect tcp:127.0.0.1:6653
-  wire of cbench --connect tcp:127.0.0.1:6653 --mode throughput --switches 64 --openflow 1.3 --json")]
+  wire of cbench --connect tcp:127.0.0.1:6653 --mode throughput --switches 64 --protocols 1.3 --json")]
 pub struct Cbench {
     /// The controller: tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH
     #[arg(long, value_name = "CHANNEL", default_value = "tcp:127.0.0.1:6653")]
@@ -35,7 +37,7 @@ pub struct Cbench {
     #[arg(long, default_value = "100", value_parser = clap::value_parser!(u32).range(1..16_777_216))]
     macs: u32,
     /// Rounds that count
-    #[arg(long, default_value = "16", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "loop", alias = "loops", value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..))]
     loops: u32,
     /// Milliseconds of a round
     #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u64).range(1..))]
@@ -44,8 +46,14 @@ pub struct Cbench {
     #[arg(long, default_value = "1")]
     warmup: u32,
     /// The version that the switches speak
-    #[arg(long, value_enum, default_value = "1.0")]
-    openflow: VersionName,
+    #[arg(
+        long,
+        short = 'O',
+        alias = "openflow",
+        value_name = "VERSION",
+        default_value = "1.0"
+    )]
+    protocols: Version,
     /// The number of the first switch; not 1, which is that of `wire of switch` and of most others
     #[arg(long, default_value = "1000000")]
     first_datapath: u64,
@@ -54,6 +62,8 @@ pub struct Cbench {
     /// A line of JSON for each round, and one for all of them
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    detail: Detail,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -80,11 +90,10 @@ fn rate(round: &Round) -> f64 {
 }
 
 impl Cbench {
-    /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
         anyhow::ensure!(!self.connect.listen, "--connect wants tcp:, ssl: or unix:");
         let config = Config {
-            version: self.openflow.version(),
+            version: self.protocols,
             mode: match self.mode {
                 ModeName::Latency => Mode::Latency,
                 ModeName::Throughput => Mode::Throughput,
@@ -102,7 +111,7 @@ impl Cbench {
         let node = Node::new(
             config,
             Box::new(move |one| {
-                let last = matches!(one, Told::Finished | Told::Failed(_));
+                let last = matches!(one, Progress::Finished | Progress::Failed(_));
                 // The listener lives as long as the run.
                 let _ = tell.send(one);
                 if last {
@@ -112,12 +121,14 @@ impl Cbench {
         );
         let mut output = Output::open(&Buffering::default())?;
         let header = format!(
-            "{} switches, {} MACs each, {}, OpenFlow {}, {}",
+            "{} switches, {} MACs each, {}, OpenFlow {}, {}: {} rounds of {} ms, or until Ctrl-C",
             self.switches,
             self.macs,
             self.mode.name(),
-            self.openflow.name(),
-            self.connect
+            self.protocols,
+            self.connect,
+            u64::from(self.warmup) + u64::from(self.loops),
+            self.ms_per_test
         );
         if !self.json {
             eprintln!("wire: {header}");
@@ -144,25 +155,26 @@ impl Cbench {
     }
 
     /// Takes what the benchmark tells, to the end.
-    fn listen(&self, told: &Receiver<Told>, output: &mut Output) -> anyhow::Result<Vec<Round>> {
+    fn listen(&self, told: &Receiver<Progress>, output: &mut Output) -> anyhow::Result<Vec<Round>> {
         let mut rounds = Vec::new();
         // The sender goes with the node, at the end of the run.
         for one in told {
             match one {
-                Told::Ready(_) => {}
-                Told::Round(round) => {
-                    let line = match self.json {
-                        true => format!("{}\n", object(&round)),
-                        false => text(&round),
-                    };
-                    output.write(line.as_bytes())?;
-                    output.flush()?;
+                Progress::Ready(_) => {}
+                Progress::Round(round) => {
+                    match self.json {
+                        true => {
+                            output.write(format!("{}\n", object(&round)).as_bytes())?;
+                            output.flush()?;
+                        }
+                        false => eprint!("wire: {}", text(&round)),
+                    }
                     if !round.warmup {
                         rounds.push(round);
                     }
                 }
-                Told::Finished => break,
-                Told::Failed(why) => anyhow::bail!("{}: {why}", self.connect),
+                Progress::Finished => break,
+                Progress::Failed(why) => anyhow::bail!("{}: {why}", self.connect),
             }
         }
         Ok(rounds)
@@ -189,7 +201,7 @@ impl Cbench {
                 let mut object = json_line!("of", "cbench", {
                     "connect": self.connect.to_string(),
                     "mode": self.mode.name(),
-                    "openflow": self.openflow.name(),
+                    "openflow": self.protocols.to_string(),
                     "switches": self.switches,
                     "macs": self.macs,
                     "rounds": rates.count,
@@ -205,17 +217,25 @@ impl Cbench {
                 }
                 format!("{object}\n")
             }
-            false => format!(
-                "{} rounds of {} ms: {:.0} answers/s, sd {deviation:.0}, min {:.0}, max {:.0}; fairness over switches: \
-                 Jain {:.4}, min/max {:.3}\n",
-                rates.count,
-                self.ms_per_test,
-                rates.mean,
-                rates.min,
-                rates.max,
-                fair.jain,
-                fair.min_over_max
-            ),
+            false => {
+                let table: String = rounds
+                    .iter()
+                    .filter(|_| self.detail.verbose)
+                    .map(text)
+                    .collect();
+                format!(
+                    "{:.0} answers/s in the mean of {} rounds of {} ms, fairness {:.4} over {} switches\n\
+                     a round: sd {deviation:.0}, min {:.0}, max {:.0} answers/s; the slowest switch had {:.3} of the fastest\n{table}",
+                    rates.mean,
+                    rates.count,
+                    self.ms_per_test,
+                    fair.jain,
+                    self.switches,
+                    rates.min,
+                    rates.max,
+                    fair.min_over_max
+                )
+            }
         };
         output.write(text.as_bytes())?;
         Ok(())

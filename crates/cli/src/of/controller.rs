@@ -1,16 +1,18 @@
 //! `wire of controller`: programs for switches, on sockets.
 
 use super::rest::{self, Rest};
-use super::{Keys, VersionName, reached};
+use super::{Keys, reached};
 use crate::Verdict;
 use crate::confine;
+use crate::report::Detail;
 use crate::run::{Opened, report};
-use live::channel::ChannelSpec;
+use live::port::ChannelSpec;
 use live::port::PortSpec;
 use live::world;
 use node::Time;
 use node::outcome::Finish;
 use openflow::controller::{App, Controller as Node, Options};
+use openflow::version::Version;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -35,18 +37,24 @@ pub struct Controller {
     #[arg(long, value_name = "CHANNEL", conflicts_with = "listen")]
     connect: Vec<ChannelSpec>,
     /// Only these versions
-    #[arg(long, value_enum)]
-    openflow: Vec<VersionName>,
+    #[arg(
+        long,
+        short = 'O',
+        alias = "openflow",
+        value_name = "VERSIONS",
+        value_delimiter = ','
+    )]
+    protocols: Vec<Version>,
     /// A file of TOML with the programs' keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A key of a program
-    #[arg(long, value_name = "APP.KEY=VALUE", value_parser = crate::run::setting)]
+    #[arg(long, value_name = "APP.KEY=VALUE", value_parser = crate::set::setting)]
     set: Vec<String>,
     #[command(flatten)]
     rest: Rest,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     #[command(flatten)]
     keys: Keys,
@@ -82,7 +90,6 @@ impl AppName {
 }
 
 impl Controller {
-    /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut specs = match self.connect.is_empty() {
             true => self.listen.clone(),
@@ -98,15 +105,15 @@ impl Controller {
                 "{spec}: --listen takes ptcp:, pssl: and punix:, --connect takes tcp:, ssl: and unix:"
             );
         }
-        let config = lab::single::controller(&self.keys_text()?);
+        let config = lab::single_node::controller(&self.keys_text()?);
         let mut config = config.map_err(|faults| anyhow::anyhow!("{faults}"))?;
         config.ports = specs.len().try_into()?;
         config.dial = dial;
         let mut apps = config.apps();
         let options = Options {
-            versions: match self.openflow.is_empty() {
+            versions: match self.protocols.is_empty() {
                 true => config.options().versions,
-                false => self.openflow.iter().map(|name| name.version()).collect(),
+                false => self.protocols,
             },
             ..config.options()
         };
@@ -126,7 +133,7 @@ impl Controller {
         }
         let node = Box::new(Node::new(options, apps));
         let ended = world::on_ports("controller", node, ports, self.duration)?;
-        report(&ended, &names, self.json)?;
+        report(&ended, &names, self.json, Detail::default())?;
         let done = self.duration.is_none() || ended.outcome.finish != Finish::Stopped;
         match ended.trouble {
             Some(error) => Err(error.into()),

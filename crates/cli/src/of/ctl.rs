@@ -32,25 +32,34 @@ use std::time::Duration;
 )]
 pub struct Ctl {
     /// The versions to offer, with commas between them: OpenFlow10, OpenFlow13; both if left out
-    #[arg(short = 'O', long = "protocols", value_name = "VERSIONS", value_delimiter = ',', value_parser = version, global = true)]
+    #[arg(
+        short = 'O',
+        long = "protocols",
+        alias = "openflow",
+        value_name = "VERSIONS",
+        value_delimiter = ',',
+        global = true
+    )]
     versions: Vec<Version>,
     /// JSON Lines
     #[arg(long, global = true)]
     json: bool,
-    /// Wait so long for an answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..86_400), global = true)]
-    timeout: u64,
+    /// Wait so long for an answer
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = patience, global = true)]
+    timeout: Duration,
     /// The switch
     target: String,
     #[command(subcommand)]
     command: Command,
 }
 
-fn version(text: &str) -> Result<Version, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "openflow10" | "1.0" => Ok(Version::V10),
-        "openflow13" | "1.3" => Ok(Version::V13),
-        _ => Err("OpenFlow10 and OpenFlow13 are spoken here".into()),
+/// How long to wait: 10s, or 10 for seconds.
+fn patience(text: &str) -> Result<Duration, String> {
+    let time = node::time::seconds(text).map_err(|error| error.to_string())?;
+    let range = node::Time::from_ms(1)..=node::Time::from_secs(86_400);
+    match range.contains(&time) {
+        true => Ok(Duration::from_nanos(time.as_ns())),
+        false => Err("from 1ms to 24h".into()),
     }
 }
 
@@ -194,7 +203,7 @@ impl Ctl {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let timeout = match self.command {
             Command::Monitor { .. } => Duration::from_secs(365 * 86_400),
-            _ => Duration::from_secs(self.timeout),
+            _ => self.timeout,
         };
         let mut session = Session {
             connection: Connection::open(&self.target, &self.versions, timeout)?,

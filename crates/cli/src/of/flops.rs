@@ -4,7 +4,8 @@ use crate::Verdict;
 use crate::output::{Buffering, Output, picture};
 use lab::flops::{Device as Measured, figure};
 use lab::{Options, World};
-use node::Time;
+use node::{Rate, Time};
+use openflow::version::Version;
 use std::path::PathBuf;
 
 /// Measure an OpenFlow switch: what it says beside what it does
@@ -23,17 +24,24 @@ pub struct Flops {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "wire")]
     switch: Vec<Device>,
     /// Where to run it
-    #[arg(long, value_enum, default_value_t = Place::Sim)]
-    world: Place,
+    #[arg(long, value_enum, default_value_t = WorldName::Sim)]
+    world: WorldName,
     /// The version to speak: 1.0 or 1.3
-    #[arg(long, value_name = "VERSION", default_value = "1.3")]
-    protocol: String,
+    #[arg(
+        long,
+        short = 'O',
+        alias = "protocol",
+        alias = "openflow",
+        value_name = "VERSION",
+        default_value = "1.3"
+    )]
+    protocols: Version,
     /// Probes of each action
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     count: u64,
     /// Rate of probes of actions
     #[arg(long, value_name = "RATE", default_value = "100 Mb/s")]
-    rate: String,
+    rate: Rate,
     /// Numbers of entries
     #[arg(
         long,
@@ -47,19 +55,19 @@ pub struct Flops {
     repeats: u32,
     /// From one probe to the next, in the tests of entries
     #[arg(long, value_name = "TIME", default_value = "40 us")]
-    gap: String,
+    gap: Time,
     /// Packets, or requests, a second [default: 100,500,1000,2000; of interaction 5,10,20,50]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     rates: Vec<u64>,
     /// How long each rate; with --snmp 20 s or more, as agents look at their processor every 5 s or so
-    #[arg(long, value_name = "TIME", default_value = "2 s")]
-    time: Time,
+    #[arg(long, alias = "time", value_name = "TIME", value_parser = node::time::seconds, default_value = "2 s")]
+    duration: Time,
     /// Entries that are there beside those that change [default: 0; of interaction 924]
     #[arg(long, value_name = "N")]
     others: Option<u32>,
     /// Ask for the statistics of the whole table this often meanwhile
     #[arg(long, value_name = "TIME")]
-    poll: Option<String>,
+    poll: Option<Time>,
     /// The SNMP agent of the switch, HOST or HOST:PORT, that tells its processor's load; without one that of the process
     #[arg(long, value_name = "HOST")]
     snmp: Option<String>,
@@ -83,9 +91,8 @@ enum Device {
     Openvswitch,
 }
 
-/// The worlds.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Place {
+enum WorldName {
     /// In exact virtual time
     Sim,
     /// In real time
@@ -96,13 +103,13 @@ impl Flops {
     /// Runs the tests, one after another.
     pub fn run(self) -> anyhow::Result<Verdict> {
         anyhow::ensure!(
-            self.world == Place::Live || !self.switch.contains(&Device::Openvswitch),
+            self.world == WorldName::Live || !self.switch.contains(&Device::Openvswitch),
             "Open vSwitch runs in real time only: add --world live"
         );
         let mut stdout = Output::open(&Buffering::default())?;
         let world = match self.world {
-            Place::Sim => World::Sim,
-            Place::Live => World::Live,
+            WorldName::Sim => World::Sim,
+            WorldName::Live => World::Live,
         };
         let (mut devices, mut flops) = (Vec::new(), Vec::new());
         for &switch in &self.switch {
@@ -114,11 +121,17 @@ impl Flops {
                 stop: Some(live::signal::stop_requested),
                 ..Options::default()
             };
-            let report = lab::run(&lab, world, &options)?;
             let name = self.device(switch);
+            if world == World::Live {
+                eprintln!(
+                    "wire: OFLOPS on {name}: {}, or until Ctrl-C",
+                    self.tests.join(", ")
+                );
+            }
+            let report = lab::run(&lab, world, &options)?;
             let mut text = match self.json {
                 true => report.json(),
-                false => lab::flops::text(&report.flops),
+                false => lab::flops::verdict(&report.flops) + &lab::flops::text(&report.flops),
             };
             if self.switch.len() > 1 && !self.json {
                 text = format!("\n{name}\n{text}");
@@ -135,7 +148,7 @@ impl Flops {
             }
         }
         stdout.finish()?;
-        if self.world == Place::Sim {
+        if self.world == WorldName::Sim {
             eprintln!(
                 "wire: in simulated time the switch takes none: these are the times of links of 1 Gb/s; --world live measures switches"
             );
@@ -160,8 +173,8 @@ impl Flops {
     /// What the switch is called.
     fn device(&self, switch: Device) -> &'static str {
         match (switch, self.world) {
-            (Device::Wire, Place::Sim) => "Wireline, simulated",
-            (Device::Wire, Place::Live) => "Wireline",
+            (Device::Wire, WorldName::Sim) => "Wireline, simulated",
+            (Device::Wire, WorldName::Live) => "Wireline",
             (Device::Openvswitch, _) => "Open vSwitch",
         }
     }
@@ -170,7 +183,7 @@ impl Flops {
     fn lab(&self, switch: Device) -> String {
         let Flops {
             tests,
-            protocol,
+            protocols,
             count,
             rate,
             entries,
@@ -180,13 +193,13 @@ impl Flops {
             others,
             ..
         } = self;
-        let poll = self.poll.as_ref().map(|poll| format!("poll = {poll:?}"));
+        let poll = self.poll.as_ref().map(|poll| format!("poll = \"{poll}\""));
         let poll = poll.unwrap_or_default();
         let rates = match rates.is_empty() {
             true => String::new(),
             false => format!("rates = {rates:?}"),
         };
-        let time = self.time.to_string();
+        let time = self.duration.to_string();
         let snmp = self.snmp.as_ref().map(|host| format!("snmp = {host:?}"));
         let (snmp, community) = (snmp.unwrap_or_default(), &self.community);
         let others = others.map(|others| format!("others = {others}"));
@@ -204,13 +217,13 @@ impl Flops {
         };
         let link = match self.world {
             // In simulated time nothing but the links takes any, so that with ideal ones all would be zero.
-            Place::Sim => "rate = \"1 Gb/s\"\nqueue = \"1000000 packets\"",
-            Place::Live => "rate = \"unlimited\"",
+            WorldName::Sim => "rate = \"1 Gb/s\"\nqueue = \"1000000 packets\"",
+            WorldName::Live => "rate = \"unlimited\"",
         };
         format!(
             "[lab]\nname = {name:?}\n[default.link]\n{link}\n\
-             [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = {protocol:?}\ncount = {count}\n\
-             rate = {rate:?}\nentries = {entries:?}\nrepeats = {repeats}\ngap = {gap:?}\n{rates}\ntime = {time:?}\n\
+             [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = \"{protocols}\"\ncount = {count}\n\
+             rate = \"{rate}\"\nentries = {entries:?}\nrepeats = {repeats}\ngap = \"{gap}\"\n{rates}\ntime = {time:?}\n\
              {others}\n{snmp}\ncommunity = {community:?}\n\
              device = \"s1\"\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
              [[link]]\nends = [\"flops.0\", \"s1.2\"]\n[[link]]\nends = [\"flops.1\", \"s1.0\"]\n\

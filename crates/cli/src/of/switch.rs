@@ -2,11 +2,12 @@
 
 use super::{Keys, reached};
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::Leniency;
 use crate::confine;
-use crate::ports::spec;
+use crate::on::On;
+use crate::report::Detail;
 use crate::run::{Opened, drive};
+use crate::time::tick;
 use live::port::{Options, PortSpec};
 use node::{Rate, Time};
 use openflow::switch::{Config, FailMode};
@@ -20,12 +21,11 @@ use packet::Tick;
 /// alone, ptcp:PORT:HOST at one address; 0.0.0.0 and `[::]` are all addresses.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire of switch --on eth1,eth2 --controller tcp:127.0.0.1:6653
-  wire of switch --on eth1,eth2 --listen ptcp:6654 --fail-mode standalone --protocols 1.3")]
+  wire of switch --on eth1 eth2 --controller tcp:127.0.0.1:6653
+  wire of switch --on eth1 eth2 --listen ptcp:6654 --fail-mode standalone --protocols 1.3")]
 pub struct Switch {
-    /// Ports of the switch, in order; may be given several times
-    #[arg(long, value_name = "PORT", required = true, value_delimiter = ',', value_parser = spec())]
-    on: Vec<PortSpec>,
+    #[command(flatten)]
+    on: On,
     /// A controller to connect with; may be given several times
     #[arg(long, value_name = "CHANNEL")]
     controller: Vec<PortSpec>,
@@ -36,7 +36,14 @@ pub struct Switch {
     #[arg(long, value_name = "ID", default_value = "1", value_parser = datapath_id)]
     datapath_id: u64,
     /// The versions to speak: 1.0, 1.3
-    #[arg(long, value_name = "VERSIONS", value_delimiter = ',', value_parser = version, default_value = "1.0,1.3")]
+    #[arg(
+        long,
+        short = 'O',
+        alias = "openflow",
+        value_name = "VERSIONS",
+        value_delimiter = ',',
+        default_value = "1.0,1.3"
+    )]
     protocols: Vec<Version>,
     /// Without a controller: secure goes on with the entries there are, standalone forwards by learned addresses
     #[arg(long, value_name = "MODE", value_parser = fail_mode, default_value = "secure")]
@@ -57,7 +64,7 @@ pub struct Switch {
     #[arg(long, value_name = "RATE", default_value = "10 Gb/s")]
     rate: Rate,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
@@ -68,6 +75,8 @@ pub struct Switch {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    detail: Detail,
+    #[command(flatten)]
     leniency: Leniency,
 }
 
@@ -75,15 +84,6 @@ fn datapath_id(text: &str) -> Result<u64, String> {
     let digits: String = text.chars().filter(|c| *c != ':').collect();
     let digits = digits.strip_prefix("0x").unwrap_or(&digits);
     u64::from_str_radix(digits, 16).map_err(|_| "up to 16 hexadecimal digits are wanted".into())
-}
-
-fn version(text: &str) -> Result<Version, String> {
-    // Open vSwitch's names as well.
-    match text {
-        "1.0" | "OpenFlow10" => Ok(Version::V10),
-        "1.3" | "OpenFlow13" => Ok(Version::V13),
-        _ => Err("1.0 and 1.3 are spoken".into()),
-    }
 }
 
 fn fail_mode(text: &str) -> Result<FailMode, String> {
@@ -95,11 +95,11 @@ fn fail_mode(text: &str) -> Result<FailMode, String> {
 }
 
 impl Switch {
-    /// Runs it.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let complaints = self.leniency.complaints();
+        let on = self.on.ports()?;
         let config = Config {
-            ports: self.on.len().try_into()?,
+            ports: on.len().try_into()?,
             controllers: self.controller.len().try_into()?,
             listeners: self.listen.len().try_into()?,
             auxiliary: self.auxiliary,
@@ -110,13 +110,13 @@ impl Switch {
             buffers: self.buffers,
             fail_mode: self.fail_mode,
             rate: self.rate,
-            names: self.on.iter().map(ToString::to_string).collect(),
+            names: on.iter().map(ToString::to_string).collect(),
             // Nobody else knows it, so that nobody can choose flows that collide.
             seed: self.datapath_id ^ u64::from(std::process::id()) << 32,
             ..Config::default()
         };
         let node = Box::new(openflow::switch::Switch::new(config)?);
-        let ports: Vec<PortSpec> = [self.on, self.controller, self.listen].concat();
+        let ports: Vec<PortSpec> = [on, self.controller, self.listen].concat();
         let options = Options {
             tick: self.tick,
             tls: Some(self.keys.tls()),
@@ -133,6 +133,7 @@ impl Switch {
             opened,
             self.duration,
             self.json,
+            self.detail,
             &complaints,
         )
     }

@@ -4,13 +4,14 @@ use super::control::carry_out;
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
+use crate::select::Filter;
 use ::pipeline::architecture::{Config, Drop, Output as Leaves};
 use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
 use anyhow::{anyhow, ensure};
-use lab::engine::{EngineKind, pipeline, told};
+use lab::engine::{EngineKind, describe, pipeline};
 use live::clock::now_ns;
 use node::Time;
 use std::path::PathBuf;
@@ -34,11 +35,13 @@ pub struct Bench {
     /// A file of commands for the control plane
     #[arg(long, value_name = "FILE")]
     entries: Option<PathBuf>,
+    #[command(flatten)]
+    filter: Filter,
     /// The port by which the packets come in
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u32,
     /// How long each engine runs
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     duration: Time,
     /// A line of JSON for each engine on standard output
     #[arg(long)]
@@ -76,13 +79,13 @@ fn elapsed(since: u64) -> Duration {
 impl Bench {
     /// Measures.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        confine::reader(Still {
+        confine::reader(Permissions {
             compiles: true,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let mut packets: Vec<Vec<u8>> = Vec::new();
         let complaints = self.strictness.complaints();
-        super::packets::each(&self.packets, &complaints, &mut |_, bytes| {
+        super::packets::each(&self.packets, &self.filter, &complaints, &mut |_, bytes| {
             packets.push(bytes.to_vec());
         })?;
         let verdict = complaints.finish();
@@ -102,7 +105,7 @@ impl Bench {
             );
             let made = pipeline(&program, engine, Options::default(), &Config::default());
             let mut pipeline =
-                made.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
+                made.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
             let compiling = elapsed(started);
             if let Some(path) = &self.entries {
                 carry_out(&Control::new(Arc::clone(pipeline.environment())), path)?;

@@ -2,7 +2,7 @@
 
 use super::source::{Reading, count, object, told};
 use crate::Verdict;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use p4::diagnostic::Severity;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ impl Check {
     /// Checks them.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         let mut verdict = Verdict::Good;
         for path in &self.files {
             let mut compiled = self.reading.load(path)?;

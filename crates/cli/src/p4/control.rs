@@ -3,7 +3,7 @@
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use ::pipeline::control::Control;
-use ::pipeline::control::words::parse_file;
+use ::pipeline::control::commands::parse_file;
 use anyhow::{Context, anyhow, bail};
 use listen::{CONTROL, Gate, Permit};
 use serde_json::{Value, json};
@@ -147,16 +147,16 @@ fn serve(stream: &UnixStream, control: &dyn Fn() -> Control) -> std::io::Result<
 /// value-set, digest, crc. `-` reads commands from standard input, a line each.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire p4 table add ipv4_lpm 10.0.0.0/8 do forward 3 --at s1.sock
-  wire p4 table dump --at s1.sock > entries.txt
-  wire p4 counter read seen all --at s1.sock --json")]
+  wire p4 table add ipv4_lpm 10.0.0.0/8 do forward 3 --control s1.sock
+  wire p4 table dump --control s1.sock > entries.txt
+  wire p4 counter read seen all --control s1.sock --json")]
 pub struct Words {
     /// The command
     #[arg(required = true, allow_negative_numbers = true, value_name = "WORD")]
     words: Vec<String>,
     /// The socket of the pipeline
-    #[arg(long, value_name = "SOCKET")]
-    at: PathBuf,
+    #[arg(long, alias = "at", value_name = "SOCKET")]
+    control: PathBuf,
     /// The answer as JSON, an object a line
     #[arg(long)]
     json: bool,
@@ -168,8 +168,8 @@ impl Words {
     /// # Errors
     /// When nobody listens.
     pub fn run(self, first: &str) -> anyhow::Result<Verdict> {
-        let name = self.at.display();
-        let stream = UnixStream::connect(&self.at);
+        let name = self.control.display();
+        let stream = UnixStream::connect(&self.control);
         let stream = stream.with_context(|| format!("{name}: no pipeline listens there"))?;
         let mut answers = BufReader::new(stream.try_clone()?);
         let mut stdout = Output::open(&Buffering::default())?;

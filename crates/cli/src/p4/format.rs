@@ -2,7 +2,7 @@
 
 use super::source::object;
 use crate::Verdict;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use p4::source::Sources;
@@ -34,9 +34,9 @@ impl Format {
     /// Lays them out.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: self.write,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let mut verdict = Verdict::Good;
         for path in &self.files {

@@ -2,7 +2,7 @@
 
 use super::source::{Reading, told};
 use crate::Verdict;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use p4::compile::{Compiled, read};
@@ -36,9 +36,9 @@ pub struct Graph {
 impl Graph {
     /// Draws it.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: true,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let name = self.file.display().to_string();
         let text = live::file::text(&self.file).with_context(|| name.clone())?;

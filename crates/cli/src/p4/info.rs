@@ -2,7 +2,7 @@
 
 use super::source::Reading;
 use crate::Verdict;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use live::output::apart;
 use p4::ir::{Program, SectionId, Terminator};
@@ -38,9 +38,9 @@ impl Info {
     /// # Errors
     /// When it has errors, or a file cannot be read or written.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: self.p4info.is_some(),
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let compiled = self.reading.load_valid(&self.program)?;
         let (Some(checked), Some(program)) = (&compiled.checked, &compiled.program) else {

@@ -7,7 +7,7 @@ mod transport;
 use super::source::Reading;
 use crate::Verdict;
 use p4::editor::Analysis;
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -47,7 +47,12 @@ struct Open<'a> {
 }
 
 impl Includes for Open<'_> {
-    fn read(&mut self, name: &str, system: bool, from: &str) -> Result<(String, String), String> {
+    fn read(
+        &mut self,
+        name: &str,
+        system: bool,
+        from: &str,
+    ) -> Result<(String, String), IncludeError> {
         let (reported, text) = self.folders.read(name, system, from)?;
         let open = self.documents.get(&positions::uri_of(&reported));
         let text = open.map_or(text, |document| document.text.clone());

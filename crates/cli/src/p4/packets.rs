@@ -3,6 +3,7 @@
 use crate::complaints::Complaints;
 use crate::departures::Departures;
 use crate::packets::{Consumer, Packets};
+use crate::select::{Filter, Selector};
 use live::file::Item;
 use node::Time;
 use packet::Tick;
@@ -14,6 +15,7 @@ use std::path::Path;
 /// When it cannot be read.
 pub fn each(
     path: &Path,
+    filter: &Filter,
     complaints: &Complaints,
     take: &mut dyn FnMut(Time, &[u8]),
 ) -> anyhow::Result<()> {
@@ -22,9 +24,9 @@ pub fn each(
         departures: Departures::new(Tick::EIGHT_NS),
         first: None,
     };
-    Packets::open(path, complaints)?
-        .any_length()
-        .copy(&mut reader)?;
+    let mut selector = Selector::by(filter)?;
+    let mut packets = Packets::open(path, complaints)?.any_length();
+    packets.choose(&mut selector, Tick::EIGHT_NS, &mut reader)?;
     Ok(())
 }
 

@@ -3,19 +3,19 @@
 use super::control::{Listener, carry_out};
 use super::source::Reading;
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::Leniency;
 use crate::confine;
 use crate::of::Keys;
-use crate::ports::spec;
+use crate::on::On;
+use crate::report::Detail;
 use crate::run::Opened;
+use crate::time::tick;
 use ::pipeline::architecture::{Config, Pipeline};
 use ::pipeline::control::Control;
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
 use anyhow::{Context, anyhow};
-use lab::engine::{EngineKind, pipeline, told};
-use live::port::PortSpec;
+use lab::engine::{EngineKind, describe, pipeline};
 use node::Time;
 use p4runtime::{Settings, SwitchNode, serve};
 use packet::Tick;
@@ -29,15 +29,14 @@ use std::sync::Arc;
 /// socket of --control.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire p4 run router.p4 --on eth1 --on eth2 --entries entries.txt --control s1.sock
-  wire p4 run router.p4 --on eth1 --on eth2 --cpu-port 510 --p4runtime 127.0.0.1:9559
-  wire p4 run router.p4 --on eth1 --on eth2 --p4runtime 0.0.0.0:9559 --private-key k.pem --certificate c.pem --ca-cert ca.pem")]
+  wire p4 run router.p4 --on eth1 eth2 --entries entries.txt --control s1.sock
+  wire p4 run router.p4 --on eth1 eth2 --cpu-port 510 --p4runtime 127.0.0.1:9559
+  wire p4 run router.p4 --on eth1 eth2 --p4runtime 0.0.0.0:9559 --private-key k.pem --certificate c.pem --ca-cert ca.pem")]
 pub struct Run {
     /// The program
-    program: PathBuf,
-    /// A port; given once for each
-    #[arg(long, value_name = "PORT", required = true, value_parser = spec())]
-    on: Vec<PortSpec>,
+    program: Option<PathBuf>,
+    #[command(flatten)]
+    on: On,
     #[command(flatten)]
     reading: Reading,
     /// A file of commands for the control plane
@@ -64,7 +63,7 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
@@ -73,15 +72,18 @@ pub struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    detail: Detail,
+    #[command(flatten)]
     leniency: Leniency,
 }
 
 impl Run {
-    /// Runs it.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(mut self) -> anyhow::Result<Verdict> {
+        let file = self.on.word(self.program.take())?;
+        let on = self.on.ports()?;
         let complaints = self.leniency.complaints();
-        let compiled = self.reading.load_valid(&self.program)?;
-        let name = self.program.display().to_string();
+        let compiled = self.reading.load_valid(&file)?;
+        let name = file.display().to_string();
         let program = compiled.program.clone();
         let program = Arc::new(program.ok_or_else(|| anyhow!("{name} has no `main`"))?);
         let options = Options {
@@ -93,7 +95,8 @@ impl Run {
             ..Config::default()
         };
         let pipeline = pipeline(&program, self.engine, options.clone(), &config);
-        let pipeline = pipeline.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
+        let pipeline =
+            pipeline.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
         let environment = Arc::clone(pipeline.environment());
         let mut controlled = None;
         let encrypted = self.keys.are_given();
@@ -107,26 +110,23 @@ impl Run {
         }
         let ports = live::port::Options {
             tick: self.tick,
-            ..live::port::Options::of_nodes(self.on.len())
+            ..live::port::Options::of_nodes(on.len())
         };
-        let opened = Opened::open(&self.on, &ports)?;
-        let text = std::fs::read(&self.program)?;
+        let opened = Opened::open(&on, &ports)?;
+        let text = std::fs::read(&file)?;
         let listener = self.p4runtime.map(|address| {
             TcpListener::bind(address).with_context(|| format!("--p4runtime {address}"))
         });
         let listener = listener.transpose()?;
         // The threads that serve are made with what is left.
-        confine::ports(&self.on, self.control.is_some())?;
+        confine::ports(&on, self.control.is_some())?;
         let node: Box<dyn node::Node> = match (listener, &compiled.checked) {
             (Some(listener), Some(checked)) => {
                 let kind = self.engine;
                 let make = move |environment: &Arc<Environment>| {
-                    let engine = kind
-                        .engine(environment)
-                        .map_err(|error| error.to_string())?;
-                    Pipeline::new(environment, engine, &config).map_err(|error| error.to_string())
+                    Pipeline::new(environment, kind.engine(environment)?, &config)
                 };
-                let (node, handle) = SwitchNode::new(pipeline, self.on.len(), Box::new(make));
+                let (node, handle) = SwitchNode::new(pipeline, on.len(), Box::new(make));
                 let mut described = p4runtime::Pipeline::new(checked, &environment, text);
                 described.control = own.clone();
                 let settings = Settings {
@@ -146,7 +146,7 @@ impl Run {
                 controlled = Some(running);
                 Box::new(node)
             }
-            _ => Box::new(PipelineNode::new(pipeline, self.on.len())),
+            _ => Box::new(PipelineNode::new(pipeline, on.len())),
         };
         let current = controlled.as_ref().map(p4runtime::Running::current);
         let control = move || {
@@ -158,7 +158,15 @@ impl Run {
             .as_ref()
             .map(|path| Listener::open(path, control));
         let _listener = listener.transpose()?;
-        let verdict = crate::run::drive(&name, node, opened, self.duration, self.json, &complaints);
+        let verdict = crate::run::drive(
+            &name,
+            node,
+            opened,
+            self.duration,
+            self.json,
+            self.detail,
+            &complaints,
+        );
         if let Some(told) = controlled.as_ref().and_then(p4runtime::Running::summary) {
             eprintln!("wire: {told}");
         }

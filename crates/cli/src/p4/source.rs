@@ -89,7 +89,7 @@ pub fn told(compiled: &Compiled) -> String {
 
 /// A diagnostic as JSON.
 pub fn object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
-    let place = |at| sources.place(at);
+    let place = |at| sources.location(at);
     let (start, end) = (place(diagnostic.span.start), place(diagnostic.span.end));
     let notes = diagnostic.notes.iter().map(|(span, message)| {
         let place = place(span.start);

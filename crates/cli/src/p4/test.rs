@@ -2,7 +2,7 @@
 
 use super::source::{Reading, count, told};
 use crate::Verdict;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, ensure};
 use lab::engine::{EngineKind, pipeline};
@@ -47,9 +47,9 @@ impl Test {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
         let compiles = true;
-        confine::reader(Still {
+        confine::reader(Permissions {
             compiles,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let jobs = self.jobs()?;
         let mut failed = 0;
@@ -138,7 +138,7 @@ impl Test {
                         };
                         match pipeline(&program, *engine, Options::default(), &config) {
                             Err(unsupported) => {
-                                Outcome::failed(lab::engine::told(&unsupported, &compiled))
+                                Outcome::failed(lab::engine::describe(&unsupported, &compiled))
                             }
                             Ok(mut pipeline) => stf::run(&script, &mut pipeline),
                         }

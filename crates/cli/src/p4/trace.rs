@@ -3,14 +3,15 @@
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
+use crate::select::Filter;
 use ::pipeline::architecture::{Collected, Config, Pipeline};
 use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
 use ::pipeline::{stf, trace};
 use anyhow::{Context, anyhow, ensure};
-use lab::engine::{EngineKind, pipeline, told};
+use lab::engine::{EngineKind, describe, pipeline};
 use node::Time;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,8 +44,10 @@ pub struct Trace {
     /// The port by which the file's packets come in
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u32,
+    #[command(flatten)]
+    filter: Filter,
     /// Tell only of so many packets
-    #[arg(long, value_name = "N")]
+    #[arg(long, short, value_name = "N")]
     count: Option<usize>,
     /// A line of JSON for each packet
     #[arg(long)]
@@ -78,7 +81,7 @@ fn packet(text: &str) -> Result<(u32, Vec<u8>), String> {
 impl Trace {
     /// Runs the packets.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         // What happens is told of the program as it was written, without what the passes make of it.
         let options = p4::compile::Options {
             unoptimized: true,
@@ -95,10 +98,11 @@ impl Trace {
             Options::default(),
             &Config::default(),
         );
-        let mut pipeline = made.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
+        let mut pipeline =
+            made.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
         let mut stdout = Output::open(&Buffering::default())?;
         let traced = pipeline.set_trace(true);
-        traced.map_err(|unsupported| anyhow!(told(&unsupported, &compiled)))?;
+        traced.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
         let mut left = self.count.unwrap_or(usize::MAX);
         let mut tell = |pipeline: &mut Pipeline, stdout: &mut Output| -> anyhow::Result<()> {
             let trace = pipeline.take_trace();
@@ -149,7 +153,7 @@ impl Trace {
             packets.push((Time::from_us(packets.len() as u64), *port, bytes.clone()));
         }
         if let Some(path) = &self.packets {
-            super::packets::each(path, &complaints, &mut |time, bytes| {
+            super::packets::each(path, &self.filter, &complaints, &mut |time, bytes| {
                 packets.push((time, self.port, bytes.to_vec()))
             })?;
         }

@@ -7,7 +7,7 @@ mod network;
 
 use super::source::Reading;
 use crate::Verdict;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, anyhow, bail, ensure};
 use form::{Runtime, Topology};
@@ -66,9 +66,9 @@ impl Tutorial {
         for made in [&build, &folder.join(LOGS)] {
             std::fs::create_dir_all(made).with_context(|| made.display().to_string())?;
         }
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: true,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let makefile = Makefile::read(&folder.join("Makefile"));
         let topology_file = self.topology_file(&makefile)?;

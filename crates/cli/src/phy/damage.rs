@@ -1,6 +1,7 @@
 //! What may happen to bits on the way: errors, bits lost and bits too many.
 
 use anyhow::{Context, ensure};
+use node::random::Random;
 use std::collections::BTreeMap;
 
 /// A slip: bits too many, or too few.
@@ -41,7 +42,7 @@ impl std::str::FromStr for Slip {
 pub struct Damage {
     rate: f64,
     /// xorshift64*, never zero.
-    seed: u64,
+    random: Random,
     /// The next wrong bit that was drawn.
     drawn: u64,
     /// Those asked for by place, and slips.
@@ -60,7 +61,7 @@ impl Damage {
         flips.dedup();
         let mut damage = Damage {
             rate,
-            seed: splitmix(seed) | 1,
+            random: Random::new(seed),
             drawn: u64::MAX,
             flips: flips.into_iter().peekable(),
             slips: slips.iter().map(|slip| (slip.at, slip.bits)).collect(),
@@ -118,31 +119,14 @@ impl Damage {
 
     /// The first wrong bit from `from` on.
     fn draw(&mut self, from: u64) -> u64 {
-        if self.rate <= 0.0 {
-            return u64::MAX;
-        }
-        self.seed ^= self.seed >> 12;
-        self.seed ^= self.seed << 25;
-        self.seed ^= self.seed >> 27;
-        let draw = self.seed.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11;
-        // In (0, 1]: good bits before a wrong one are distributed geometrically.
-        let unit = (draw + 1) as f64 / (1u64 << 53) as f64;
-        let good = unit.ln() / (-self.rate).ln_1p();
-        from.saturating_add(good as u64)
+        from.saturating_add(self.random.good_bits(self.rate))
     }
-}
-
-/// Spreads a seed, so that neighbours have nothing in common.
-pub fn splitmix(seed: u64) -> u64 {
-    let z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node::random::split_mix;
     use phy::file::scramble;
 
     #[test]
@@ -152,7 +136,7 @@ mod tests {
             let (mut clean, mut dirty) = (7, 7);
             let mut wrong = Vec::new();
             for n in 0..6 {
-                let payload = splitmix(n);
+                let payload = split_mix(n, 0);
                 let (mut header, mut damaged) = (2, payload);
                 damage.block(66 * n, &mut header, &mut damaged);
                 let (line, state) = scramble(payload, clean);

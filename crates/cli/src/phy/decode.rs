@@ -1,14 +1,14 @@
 //! `wire phy decode`: packets from the line.
 
+use super::events;
 use super::lock::with_type;
 use super::source::{self, Input, push};
-use super::told;
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
+use crate::epoch;
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
-use crate::zero;
 use anyhow::bail;
 use live::file::Next;
 use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
@@ -68,7 +68,7 @@ enum Unit {
 fn unit(text: &str) -> Result<Unit, String> {
     match text {
         "bit" => Ok(Unit::Bit),
-        text => crate::cat::tick(text).map(Unit::Tick),
+        text => crate::time::tick(text).map(Unit::Tick),
     }
 }
 
@@ -82,9 +82,9 @@ impl Decode {
             bail!("a capture is not for a terminal; use -o FILE, or pipe it into another command");
         }
         let writes = self.output != Path::new("-");
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let shape = match self.form.form() {
             _ if self.table => Shape::Table,
@@ -187,7 +187,7 @@ impl Writer {
                 let interface = Interface {
                     resolution: Resolution::PICO,
                     offset_s: (epoch_ns / 1_000_000_000) as i64,
-                    description: zero::describe(tick, epoch_ns),
+                    description: epoch::describe(tick, epoch_ns),
                     name: "10GBASE-R".into(),
                     speed: 10_000_000_000,
                     snap_len: self.snap.unwrap_or(0),
@@ -213,7 +213,7 @@ impl Writer {
             }
             Item::Event(stamp, event) => {
                 self.locked |= event == phy::Event::Lock;
-                let (name, more) = told::event(event);
+                let (name, more) = events::event(event);
                 let (bit, out) = (base + stamp.0, self.out.buffer());
                 // Writing to a Vec does not fail.
                 let _ = match self.shape {
@@ -229,7 +229,7 @@ impl Writer {
     }
 
     fn frame(&mut self, bit: u64, frame: &Received<'_>) -> anyhow::Result<()> {
-        let verdict = told::verdict(frame.verdict);
+        let verdict = events::verdict(frame.verdict);
         let good = frame.verdict == phy::Verdict::Good;
         self.good += u64::from(good);
         let fits = (SHORTEST..=LONGEST).contains(&frame.bytes.len());
@@ -264,8 +264,8 @@ impl Writer {
                     "idles": frame.idles,
                     "length": frame.length,
                     "verdict": verdict,
-                    "fcs": told::bytes(&frame.fcs).replace(' ', ""),
-                    "bytes": told::bytes(bytes).replace(' ', ""),
+                    "fcs": events::bytes(&frame.fcs).replace(' ', ""),
+                    "bytes": events::bytes(bytes).replace(' ', ""),
                 });
                 writeln!(out, "{}", with_type("frame", object))?;
             }

@@ -1,18 +1,20 @@
 //! `wire phy encode`: packets onto the line.
 
-use super::damage::{Damage, Slip, splitmix};
+use super::damage::{Damage, Slip};
 use super::line::Line;
 use super::lock::with_type;
 use super::order::Order;
 use super::timing::{Pace, Timing};
 use crate::Verdict;
-use crate::cat::tick;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
+use crate::select::Selection;
+use crate::time::tick;
 use anyhow::{bail, ensure};
 use live::file::Item;
+use node::random::split_mix;
 use node::{Rate, Time};
 use packet::Tick;
 use phy::file::{BLOCK, Header};
@@ -78,6 +80,8 @@ pub struct Encode {
     /// What errors and skew are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    selection: Selection,
     /// The unit of timestamps, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     tick: Tick,
@@ -109,9 +113,9 @@ impl Encode {
             !(self.json && standard),
             "--json reports on standard output, where the stream goes; use -o FILE"
         );
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: !standard,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let complaints = self.strictness.complaints();
         let pace = match (self.idles, self.gap, self.rate) {
@@ -135,12 +139,14 @@ impl Encode {
             line: None,
             origin: Stamp::of_block(self.lead + 1),
             complaints: complaints.clone(),
-            tally: Tally::default(),
+            counters: Counters::default(),
             encode: &self,
         };
-        let copy = |work: &mut Work<'_>| -> anyhow::Result<()> {
+        let mut selector = self.selection.selector()?;
+        let mut copy = |work: &mut Work<'_>| -> anyhow::Result<()> {
             for path in &self.files {
-                if Packets::open(path, &complaints)?.copy(work)? == Ended::Stopped {
+                let mut packets = Packets::open(path, &complaints)?;
+                if packets.choose(&mut selector, self.tick, work)? != Ended::End {
                     break;
                 }
             }
@@ -148,7 +154,7 @@ impl Encode {
         };
         let result = copy(&mut work);
         // What was taken before an error is a whole stream; without the error it takes its place.
-        if result.is_ok() || work.tally.frames > 0 {
+        if result.is_ok() || work.counters.frames > 0 {
             work.finish(result.is_ok())?;
         }
         let verdict = complaints.finish();
@@ -167,12 +173,12 @@ struct Work<'a> {
     /// Where the first frame starts.
     origin: Stamp,
     complaints: Complaints,
-    tally: Tally,
+    counters: Counters,
     encode: &'a Encode,
 }
 
 #[derive(Default)]
-struct Tally {
+struct Counters {
     frames: u64,
     bytes: u64,
     /// Could not start when asked to.
@@ -190,7 +196,7 @@ impl Consumer for Work<'_> {
             return Ok(false);
         };
         let mut start = self.timing.start(since, self.origin);
-        if self.tally.frames == 0 {
+        if self.counters.frames == 0 {
             start = Start::At(self.origin);
         }
         if let Some(order) = self.encode.raw {
@@ -206,30 +212,30 @@ impl Consumer for Work<'_> {
                 megabytes <= self.encode.limit,
                 "packet {}: the idles before it bring the stream to {megabytes} MB, and --limit allows {}. Leave out --raw: a file with an \
                  index keeps the number of idles instead. Or give --gap, --idles, or a higher --limit",
-                self.tally.frames + 1,
+                self.counters.frames + 1,
                 self.encode.limit
             );
         }
         let sent = match self.encoder.frame(item.bytes, start, line) {
             Ok(sent) => sent,
             Err(error) => {
-                let place = format_args!("packet {}", self.tally.frames + 1);
+                let place = format_args!("packet {}", self.counters.frames + 1);
                 self.complaints.bad(place, error)?;
                 return Ok(true);
             }
         };
-        let tally = &mut self.tally;
-        if tally.frames > 0 {
-            let (least, most) = tally.idles.unwrap_or((u64::MAX, 0));
-            tally.idles = Some((least.min(sent.idles), most.max(sent.idles)));
+        let counters = &mut self.counters;
+        if counters.frames > 0 {
+            let (least, most) = counters.idles.unwrap_or((u64::MAX, 0));
+            counters.idles = Some((least.min(sent.idles), most.max(sent.idles)));
         }
-        tally.frames += 1;
-        tally.bytes += item.bytes.len() as u64;
+        counters.frames += 1;
+        counters.bytes += item.bytes.len() as u64;
         if let (Start::At(asked), Some(since)) = (start, since) {
-            tally.late += u64::from(sent.stamp > asked);
+            counters.late += u64::from(sent.stamp > asked);
             let at = u128::from((sent.stamp - self.origin) / Stamp::COLUMN)
                 * u128::from(Stamp::COLUMN_PS);
-            tally.behind_ps = tally.behind_ps.max(at.saturating_sub(since));
+            counters.behind_ps = counters.behind_ps.max(at.saturating_sub(since));
         }
         line.relieve()?;
         Ok(true)
@@ -273,7 +279,7 @@ impl Work<'_> {
         let mut left = encode.skew;
         while left > 0 {
             let count = left.min(64) as u32;
-            line.loose(splitmix(encode.seed ^ left), count);
+            line.loose(split_mix(encode.seed ^ left, 0), count);
             left -= u64::from(count);
         }
         self.line = Some(line);
@@ -292,13 +298,13 @@ impl Work<'_> {
         if whole {
             out.finish()?;
         }
-        let Tally {
+        let Counters {
             frames,
             bytes,
             late,
             behind_ps,
             idles,
-        } = self.tally;
+        } = self.counters;
         let (least, most) = idles.unzip();
         let damaged = self.encode.errors > 0.0 || !self.encode.flip.is_empty();
         if self.encode.json {

@@ -1,11 +1,11 @@
 //! `wire phy inspect`: a stream block by block.
 
+use super::events;
 use super::lock::with_type;
 use super::source::{Input, Part, Source};
-use super::told;
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use live::file::Next;
 use phy::block::Kind;
@@ -51,7 +51,7 @@ impl Inspect {
             from: self.input.from(),
             decoder: Decoder::default(),
         };
-        confine::reader(Still::default())?;
+        confine::reader(Permissions::default())?;
         let mut align = Align::new(&source);
         let mut result = Ok(());
         while printer.left > 0 {
@@ -248,7 +248,7 @@ impl Printer {
 fn told_of(item: &Item<'_>) -> (u64, String, Value) {
     match item {
         Item::Frame(frame) => {
-            let (bit, verdict) = (frame.stamp.0, told::verdict(frame.verdict));
+            let (bit, verdict) = (frame.stamp.0, events::verdict(frame.verdict));
             let idles = match frame.idles {
                 Some(idles) => format!("{idles} idles before it"),
                 None => "the first".into(),
@@ -260,7 +260,7 @@ fn told_of(item: &Item<'_>) -> (u64, String, Value) {
             (bit, text, with_type("frame", object))
         }
         Item::Event(stamp, event) => {
-            let (name, more) = told::event(*event);
+            let (name, more) = events::event(*event);
             let object = json!({"bit": stamp.0, "event": name, "more": more});
             let text = format!("{name} {more}");
             (stamp.0, text.trim_end().into(), with_type("event", object))
@@ -273,7 +273,7 @@ fn describe(at: u64, header: u8, payload: u64) -> (String, Value) {
     let sync = ["00", "10", "01", "11"][usize::from(header & 3)];
     let bytes = payload.to_le_bytes();
     let Some(block) = Block::new(header, payload) else {
-        let data = told::bytes(&bytes);
+        let data = events::bytes(&bytes);
         return (
             format!("{at:>14}  {sync} --  !     bad header: {data}"),
             with_type(
@@ -283,7 +283,7 @@ fn describe(at: u64, header: u8, payload: u64) -> (String, Value) {
         );
     };
     let (name, kind, parts) = match block.kind() {
-        Some(Kind::Data) => ("/D/".into(), "data", vec![told::bytes(&bytes)]),
+        Some(Kind::Data) => ("/D/".into(), "data", vec![events::bytes(&bytes)]),
         Some(Kind::Control) => ("/C/".into(), "control", vec![codes(block, 0..8)]),
         Some(Kind::Start) => ("/S0/".into(), "start", start(&bytes[1..])),
         Some(Kind::ControlStart) => {
@@ -311,7 +311,7 @@ fn describe(at: u64, header: u8, payload: u64) -> (String, Value) {
         Some(Kind::Terminate(lane)) => {
             let lane = usize::from(lane);
             let mut parts = vec![
-                told::bytes(&bytes[1..=lane]),
+                events::bytes(&bytes[1..=lane]),
                 "terminate".into(),
                 codes(block, lane + 1..8),
             ];
@@ -319,7 +319,7 @@ fn describe(at: u64, header: u8, payload: u64) -> (String, Value) {
             (format!("/T{lane}/"), "terminate", parts)
         }
         None => {
-            let parts = vec!["unknown type".into(), told::bytes(&bytes[1..])];
+            let parts = vec!["unknown type".into(), events::bytes(&bytes[1..])];
             ("!".into(), "bad-type", parts)
         }
     };
@@ -332,18 +332,18 @@ fn describe(at: u64, header: u8, payload: u64) -> (String, Value) {
         format!("{at:>14}  {sync} {field}  {name:5} {text}"),
         with_type(
             kind,
-            json!({"bit": at, "header": sync, "payload": told::bytes(&bytes), "text": text}),
+            json!({"bit": at, "header": sync, "payload": events::bytes(&bytes), "text": text}),
         ),
     )
 }
 
 fn start(preamble: &[u8]) -> Vec<String> {
-    vec!["start".into(), told::bytes(preamble)]
+    vec!["start".into(), events::bytes(preamble)]
 }
 
 fn set(block: Block, lane: usize) -> String {
     match block.set(lane) {
-        Some(set) => told::set(set),
+        Some(set) => events::set(set),
         None => "bad ordered set".into(),
     }
 }

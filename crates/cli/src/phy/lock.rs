@@ -1,10 +1,10 @@
 //! `wire phy lock`: where blocks are found in a stream, and lost.
 
+use super::events;
 use super::source::{self, Input, Part, Source, push};
-use super::told;
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use live::file::Next;
 use phy::file::{Feed, Recorder, Run, Segment, Writer};
@@ -56,9 +56,9 @@ impl Lock {
             Some(path) => Some(Copy::create(path, self.input.files(), &source)?),
             None => None,
         };
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: self.output.is_some(),
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let mut feed = Feed::at(source.first);
         let mut summary = Summary::default();
@@ -118,7 +118,7 @@ impl Summary {
             }
             Item::Event(stamp, event) => (base + stamp.0, event),
         };
-        let (name, _) = told::event(event);
+        let (name, _) = events::event(event);
         let (mut object, text);
         match event {
             Event::Lock => {

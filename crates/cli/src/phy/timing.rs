@@ -1,7 +1,7 @@
 //! When each frame of an encoder's input starts.
 
 use crate::departures::Departures;
-use crate::zero;
+use crate::epoch;
 use live::file::Item;
 use node::{Rate, Time};
 use packet::Tick;
@@ -47,7 +47,7 @@ impl Timing {
     pub fn since(&mut self, item: &Item<'_>) -> Option<u128> {
         let own = match item.at_ps {
             Some(at_ps) => {
-                let (_, zero_ps) = zero::origin(at_ps, item.description());
+                let (_, zero_ps) = epoch::origin(at_ps, item.description());
                 let epoch_ns = match self.first {
                     Some((_, epoch_ns)) => epoch_ns,
                     None => (zero_ps / 1_000) as u64,

@@ -3,12 +3,12 @@
 use super::route::Route;
 use super::{Ping, Pinger, Watch};
 use crate::output::{Buffering, Output, picture};
-use live::pace::PaceReport;
+use live::port::pace::PaceReport;
 use live::port::{PortInfo, Stamps};
 use node::Time;
 use nodes::ping::Answer;
 use packet::word::Tick;
-use plot::{Axis, Figure, Panel, Series};
+use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -23,9 +23,10 @@ pub struct Report {
     tick: Tick,
     stamps: Stamps,
     quiet: bool,
+    verbose: bool,
     json: bool,
     plot: Option<PathBuf>,
-    drawn: Vec<(f64, f64)>,
+    drawn: Vec<(f64, u64)>,
 }
 
 impl Report {
@@ -38,6 +39,7 @@ impl Report {
             tick: info.tick,
             stamps: info.stamps,
             quiet: command.quiet,
+            verbose: command.verbose,
             json: command.json,
             plot: command.plot.clone(),
             drawn: Vec::new(),
@@ -61,9 +63,8 @@ impl Report {
     pub fn answer(&mut self, answer: &Answer) -> anyhow::Result<()> {
         let rtt = answer.rtt();
         if self.plot.is_some() && self.drawn.len() < DRAWN && !answer.duplicate {
-            let microseconds = rtt.as_ps() as f64 / 1e6;
-            self.drawn
-                .push((answer.departed.as_secs_f64(), microseconds));
+            let departed = answer.departed.as_secs_f64();
+            self.drawn.push((departed, rtt.as_ps()));
         }
         if self.quiet {
             return Ok(());
@@ -103,20 +104,23 @@ impl Report {
         Ok(())
     }
 
-    /// Ends it.
     pub fn end(mut self, node: &Pinger, watch: &Watch, sent: &PaceReport) -> anyhow::Result<()> {
-        let worth = Worth::new(self.tick, self.stamps, watch);
+        let accuracy = Accuracy::new(self.tick, self.stamps, watch);
         match self.json {
-            true => self.line(&self.object(node, &worth, sent).to_string())?,
-            false => self.text(node, &worth)?,
+            true => self.line(&self.object(node, &accuracy, sent).to_string())?,
+            false => self.text(node, &accuracy)?,
         }
         self.stdout.finish()?;
         if let Some(path) = &self.plot {
             let rtt = &node.statistics().rtt;
-            let over_time = Panel::new(Axis::new("time [s]"), Axis::new("round trip [us]"))
-                .series(Series::points("round trips", self.drawn.iter().copied()));
-            let shares = Panel::new(Axis::new("round trip [us]"), Axis::new("share of answers"))
-                .series(Series::cdf("round trips", rtt, 1e6));
+            let unit = TimeUnit::of(rtt.max() as f64);
+            let axis = || Axis::of_times("round trip", unit, false);
+            let points = self.drawn.iter();
+            let points = points.map(|(at, rtt_ps)| (*at, unit.of_ps(*rtt_ps)));
+            let over_time =
+                Panel::new(Axis::new("time [s]"), axis()).series(Series::points("", points));
+            let shares = Panel::new(axis(), Axis::new("share of answers"))
+                .series(Series::cdf("", rtt, unit.ps).with_quantiles_of(rtt, unit));
             let figure = Figure::new(self.title.clone())
                 .panel(over_time)
                 .panel(shares);
@@ -125,11 +129,11 @@ impl Report {
         Ok(())
     }
 
-    fn text(&mut self, node: &Pinger, worth: &Worth) -> anyhow::Result<()> {
+    fn text(&mut self, node: &Pinger, accuracy: &Accuracy) -> anyhow::Result<()> {
         let statistics = node.statistics();
         let (sent, answered) = (node.sent(), statistics.answered);
         if !node.is_resolved() {
-            return self.line("nobody says which MAC address leads there: no answer to ARP or neighbour discovery");
+            return self.line("no probe was sent: nobody answered to ARP or neighbour discovery, so no MAC address of the target, or of the router to it, is known");
         }
         let lost = sent - answered;
         let mut line = format!("{sent} sent, {answered} answered, {lost} lost");
@@ -144,6 +148,10 @@ impl Report {
             if count > 0 {
                 line += &format!(", {count} {what}");
             }
+        }
+        if answered > 0 {
+            let mean = Time::from_ns((statistics.mean() / 1e3).round() as u64);
+            line += &format!(", mean {mean}");
         }
         self.line(&line)?;
         if answered == 0 {
@@ -170,10 +178,13 @@ impl Report {
             .map(|(_, ps)| format!("{:>12.3}", ps / 1e6))
             .collect();
         self.line(&format!("{:14}{}", "us", times.concat()))?;
-        self.line(&worth.text())
+        match self.verbose {
+            true => self.line(&accuracy.text()),
+            false => self.line(&accuracy.bound()),
+        }
     }
 
-    fn object(&self, node: &Pinger, worth: &Worth, sent: &PaceReport) -> Value {
+    fn object(&self, node: &Pinger, accuracy: &Accuracy, sent: &PaceReport) -> Value {
         let statistics = node.statistics();
         let mut rtt = json!({});
         let mut ticks = json!({});
@@ -196,11 +207,11 @@ impl Report {
             "tick_ps": self.tick.as_ps(),
             "rtt_ns": rtt,
             "rtt_ticks": ticks,
-            "departure_stamps": worth.departure(),
-            "arrival_stamps": worth.arrival.name(),
-            "stamped_departures": worth.stamped,
-            "departures": worth.marks,
-            "error_bound_ns": worth.bound_ns(),
+            "departure_stamps": accuracy.departure(),
+            "arrival_stamps": accuracy.arrival.name(),
+            "stamped_departures": accuracy.stamped,
+            "departures": accuracy.marks,
+            "error_bound_ns": accuracy.bound_ns(),
         })
     }
 }
@@ -221,7 +232,7 @@ fn figures(node: &Pinger) -> [(&'static str, f64); 7] {
 }
 
 /// What the stamps at both ends of a round trip are worth.
-struct Worth {
+struct Accuracy {
     tick: Tick,
     arrival: Stamps,
     marks: u64,
@@ -229,9 +240,9 @@ struct Worth {
     longest_call: Time,
 }
 
-impl Worth {
-    fn new(tick: Tick, arrival: Stamps, watch: &Watch) -> Worth {
-        Worth {
+impl Accuracy {
+    fn new(tick: Tick, arrival: Stamps, watch: &Watch) -> Accuracy {
+        Accuracy {
             tick,
             arrival,
             marks: watch.marks(),
@@ -276,10 +287,17 @@ impl Worth {
             ),
         };
         let arrival = self.arrival;
-        let mut text = format!("departure: {departure}\narrival: {arrival} stamps\n");
-        text += &match self.bound_ns() {
+        format!(
+            "departure: {departure}\narrival: {arrival} stamps\n{}",
+            self.bound()
+        )
+    }
+
+    /// How far a round trip may be off, in a line.
+    fn bound(&self) -> String {
+        let mut text = match self.bound_ns() {
             Some(bound) => format!(
-                "error: at most {} between these",
+                "error: at most {} between the stamps",
                 Time::from_ps((bound * 1e3) as u64)
             ),
             None => {

@@ -4,12 +4,13 @@ use super::Ping;
 use anyhow::{Context, bail};
 use live::interface;
 use live::port::{PortInfo, PortSpec};
+use packet::ethernet::Mac;
 use std::net::IpAddr;
 
 /// What probes begin with.
 pub struct Route {
     pub source: IpAddr,
-    pub mac: [u8; 6],
+    pub mac: Mac,
     pub gateway: Option<IpAddr>,
     /// Whether the kernel answers for the source.
     pub system_answers: bool,
@@ -40,9 +41,7 @@ pub fn find(command: &Ping, info: &PortInfo) -> anyhow::Result<Route> {
     if source.is_ipv4() != target.is_ipv4() {
         bail!("--source {source} and {target} are of two IP versions");
     }
-    let on_link = own
-        .iter()
-        .any(|&(address, length)| same_net(address, target, length));
+    let on_link = is_on_link(target, &own);
     let gateway = match (command.via, name) {
         (Some(via), _) => Some(via),
         (None, Some(name)) if !on_link => interface::gateway(name, target.is_ipv6()),
@@ -50,7 +49,10 @@ pub fn find(command: &Ping, info: &PortInfo) -> anyhow::Result<Route> {
     };
     // A port without an address of its own gets one that nobody else has, by the process.
     let [.., a, b, c, d] = std::process::id().to_be_bytes();
-    let mac = command.mac.or(info.mac).unwrap_or([2, 0x57, a, b, c, d]);
+    let mac = command
+        .mac
+        .or(info.mac.map(Mac))
+        .unwrap_or(Mac([2, 0x57, a, b, c, d]));
     Ok(Route {
         source,
         mac,
@@ -60,7 +62,7 @@ pub fn find(command: &Ping, info: &PortInfo) -> anyhow::Result<Route> {
 }
 
 /// The address that a machine would ask from.
-fn source_for(target: IpAddr, own: &[(IpAddr, u8)]) -> Option<IpAddr> {
+pub fn source_for(target: IpAddr, own: &[(IpAddr, u8)]) -> Option<IpAddr> {
     let fits = |&&(address, length): &&(IpAddr, u8)| same_net(address, target, length);
     let local = |address: IpAddr| match address {
         IpAddr::V6(address) => address.is_unicast_link_local(),
@@ -70,6 +72,12 @@ fn source_for(target: IpAddr, own: &[(IpAddr, u8)]) -> Option<IpAddr> {
         |&&(address, _): &&(IpAddr, u8)| address.is_ipv4() == target.is_ipv4() && !local(address);
     let found = own.iter().find(fits).or_else(|| own.iter().find(same));
     found.map(|&(address, _)| address)
+}
+
+/// Whether an address is of a network that the machine is in.
+pub fn is_on_link(target: IpAddr, own: &[(IpAddr, u8)]) -> bool {
+    own.iter()
+        .any(|&(address, length)| same_net(address, target, length))
 }
 
 /// Whether two addresses are of one network, whose prefix has this length.

@@ -4,8 +4,8 @@ use crate::Verdict;
 use crate::output::{Buffering, Output};
 use crate::report::{put_timing, spread};
 use anyhow::Context;
-use live::calibrate::{self, Plan, Trial, Way};
 use live::port::PortSpec;
+use live::port::calibrate::{self, Direction, Plan, Trial};
 use node::Time;
 use node::outcome::Spread;
 use std::fmt::Write;
@@ -19,19 +19,19 @@ pub fn run(
     as_json: bool,
 ) -> anyhow::Result<Verdict> {
     live::signal::install();
-    let ways = calibrate::measure(a, b, plan)?;
+    let directions = calibrate::measure(a, b, plan)?;
     let mut text = String::new();
-    for way in &ways {
+    for direction in &directions {
         match as_json {
-            true => lines(way, &mut text),
-            false => table(way, &mut text)?,
+            true => lines(direction, &mut text),
+            false => table(direction, &mut text)?,
         }
     }
     let mut stdout = Output::open(&Buffering::default())?;
     stdout.write(text.as_bytes())?;
     stdout.finish()?;
     if keep {
-        let path = calibrate::keep(&ways).context("cannot keep what was measured")?;
+        let path = calibrate::save(&directions).context("cannot keep what was measured")?;
         eprintln!(
             "wire: kept in {}; later runs make use of it",
             path.display()
@@ -40,12 +40,12 @@ pub fn run(
     Ok(Verdict::Good)
 }
 
-fn table(way: &Way, text: &mut String) -> std::fmt::Result {
-    let (from, to, stamps) = (&way.from, &way.to, way.stamps);
+fn table(direction: &Direction, text: &mut String) -> std::fmt::Result {
+    let (from, to, stamps) = (&direction.from, &direction.to, direction.stamps);
     writeln!(text, "{from} -> {to}, as the {stamps} stamps there say")?;
-    let best = way.best();
-    for trial in &way.trials {
-        let chosen = match (way.trials.len(), std::ptr::eq(trial, best)) {
+    let best = direction.best();
+    for trial in &direction.trials {
+        let chosen = match (direction.trials.len(), std::ptr::eq(trial, best)) {
             (1, _) | (_, false) => "",
             _ => ", the best",
         };
@@ -103,13 +103,13 @@ fn name(trial: &Trial) -> &'static str {
     }
 }
 
-fn lines(way: &Way, text: &mut String) {
-    for trial in &way.trials {
+fn lines(direction: &Direction, text: &mut String) {
+    for trial in &direction.trials {
         let mut line = json_line!("ports", "calibration", {
-            "from": way.from.to_string(),
-            "to": way.to.to_string(),
-            "stamps": way.stamps.to_string(),
-            "best": std::ptr::eq(trial, way.best()),
+            "from": direction.from.to_string(),
+            "to": direction.to.to_string(),
+            "stamps": direction.stamps.to_string(),
+            "best": std::ptr::eq(trial, direction.best()),
             "sent": trial.sent,
             "received": trial.received,
             "error_far": spread(&trial.far),

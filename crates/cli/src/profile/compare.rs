@@ -1,7 +1,7 @@
 //! `wire profile --compare`: what a device did to packets, from captures on both sides of it.
 
 use super::figures::{self, signed};
-use super::picture::time_axis;
+use super::picture::{base, time_axis};
 use crate::Verdict;
 use crate::complaints::Complaints;
 use crate::departures::Departures;
@@ -11,7 +11,7 @@ use crate::stream::name;
 use anyhow::{Context, bail};
 use lab::table::{Table, cells, number, time};
 use live::file::Item;
-use nodes::compare::{Comparison, Config, Delays, LONGEST_EXTENT, Side};
+use measure::compare::{Comparison, Config, Delays, LONGEST_EXTENT, Side};
 use nodes::filter::Program;
 use packet::Tick;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
@@ -214,7 +214,7 @@ pub fn run(
     stdout.tell(&told)?;
     stdout.finish()?;
     for path in plots {
-        let plain = format!("{before} to {behind}");
+        let plain = format!("{} to {}", base(before), base(behind));
         output::picture(&picture(&comparison, title.unwrap_or(&plain)), path)?;
     }
     let (by_probe, by_content) = comparison.found();
@@ -222,7 +222,7 @@ pub fn run(
 }
 
 fn text(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
-    let mut text = String::new();
+    let mut text = format!("{}\n\n", verdict(all));
     // Writing to a String does not fail.
     for (side, (what, index)) in [(Side::Before, ("before", 0)), (Side::Behind, ("behind", 1))] {
         let (packets, unit) = (number(all.packets(side)), time(units[index] as f64));
@@ -242,7 +242,6 @@ fn text(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
         number(by_content)
     );
     if found == 0 {
-        text.push_str("no packet of the one is in the other: are these the same traffic?\n");
         return text;
     }
     let delays = all.delays();
@@ -329,6 +328,31 @@ fn text(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
         let _ = writeln!(text, "note: {note}");
     }
     text
+}
+
+/// What came of it, in a line.
+fn verdict(all: &Comparison) -> String {
+    let (by_probe, by_content) = all.found();
+    let found = by_probe + by_content;
+    if found == 0 {
+        return "no packet of the one is in the other: are these the same traffic?".into();
+    }
+    let count = |count: u64, what: &str| match count {
+        0 => format!("none {what}"),
+        count => format!("{} {what}", number(count)),
+    };
+    let spare = match all.duplicates() {
+        0 => String::new(),
+        more => format!(", {} duplicates", number(more)),
+    };
+    format!(
+        "{} of {} packets arrived, mean delay {}, {}, {}{spare}",
+        number(found),
+        number(found + all.lost()),
+        signed(all.delays().mean()),
+        count(all.lost(), "lost"),
+        count(all.order().late(), "reordered"),
+    )
 }
 
 fn notes(all: &Comparison) -> Vec<String> {
@@ -442,5 +466,9 @@ fn picture(all: &Comparison, title: &str) -> Figure {
     let share = Panel::new(axis(), Axis::new("share of packets").range(0.0, 1.05));
     Figure::new(title)
         .panel(over_time.series(Series::points("", points)))
-        .panel(share.series(Series::steps("", shares)))
+        .panel(share.series(
+            Series::steps("", shares).with_quantiles_of_times(unit, |percent| {
+                delays.value_at(u64::from(percent), 100) as f64
+            }),
+        ))
 }

@@ -2,14 +2,21 @@
 
 use super::subject::{Stamps, Subject};
 use lab::table::{Table, cells, number, time};
-use nodes::profile::{Profile, Rates, Spread};
+use measure::profile::{Profile, Rates, Spread};
 use std::fmt::Write;
 
 /// The columns of a distribution.
 const HEAD: [&str; 8] = ["", "mean", "sd", "min", "p50", "p99", "p99.9", "max"];
 
-/// All about one subject.
-pub fn text(subject: &Subject) -> String {
+/// All subjects, one below the other.
+pub fn text(subjects: &[Subject]) -> String {
+    match subjects {
+        [] => "no packet\n".into(),
+        _ => subjects.iter().map(section).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+fn section(subject: &Subject) -> String {
     let profile = &subject.profile;
     let mut text = format!("{}: {}\n", subject.name, headline(profile));
     // Writing to a String does not fail.
@@ -132,7 +139,7 @@ fn rates(rates: &Rates) -> Option<[Vec<String>; 2]> {
         return None;
     }
     let a_second = 1e12 / rates.width_ps as f64;
-    let line = |name: String, of: &nodes::meter::Summary, show: &dyn Fn(f64) -> String| {
+    let line = |name: String, of: &measure::statistics::Summary, show: &dyn Fn(f64) -> String| {
         let mut line = vec![name, show(of.mean), show(of.sd), show(of.min as f64)];
         line.extend(["", "", ""].map(String::from));
         line.push(show(of.max as f64));

@@ -2,8 +2,8 @@
 
 use super::figures::notes;
 use super::subject::Subject;
-use nodes::meter::Summary;
-use nodes::profile::{CLASSES, Line, Profile, Spread};
+use measure::profile::{CLASSES, Line, Profile, Spread};
+use measure::statistics::Summary;
 use serde_json::{Value, json};
 
 /// All about one subject, and a newline.

@@ -3,6 +3,7 @@
 use super::subject::Subject;
 use anyhow::ensure;
 use node::Histogram;
+use plot::unit::rate_unit;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use std::path::PathBuf;
 
@@ -69,9 +70,7 @@ pub fn time_axis(name: &str, unit: TimeUnit, log: bool, (low, high): (f64, f64))
         false if low < 0.0 => (2.0 * low, 0.0),
         false => (0.0, 2.0 * high.max(0.5)),
     };
-    Axis::new(format!("{name} [{}]", unit.name))
-        .log_if(log)
-        .range(from, to)
+    Axis::of_times(name, unit, log).range(from, to)
 }
 
 /// All subjects in one picture.
@@ -97,22 +96,20 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
         8e12 * bytes as f64 / width as f64
     };
     let fastest = subjects.iter().map(fastest).fold(0.0, f64::max);
-    let units = [("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)];
-    let unit = units.into_iter().find(|(_, bits)| fastest >= *bits);
-    let (unit, bits) = unit.unwrap_or(("b/s", 1.0));
+    let (unit, bits) = rate_unit(fastest);
     let axis = Axis::new(format!("rate with FCS [{unit}]"));
     let axis = axis.range(0.0, 1.05 * fastest.max(1.0) / bits);
     let mut rate = Panel::new(since(), axis);
     for subject in subjects {
         let profile = &subject.profile;
         // A single one has its name above all.
-        let label = if subjects.len() > 1 {
-            &subject.name
-        } else {
-            ""
+        let label = match subjects.len() > 1 {
+            true => short(&subject.name, subjects),
+            false => "",
         };
         let histogram = profile.delays().histogram;
-        share = share.series(Series::cdf(label, histogram, scaled.unit.ps));
+        let distribution = Series::cdf(label, histogram, scaled.unit.ps);
+        share = share.series(distribution.with_quantiles_of(histogram, scaled.unit));
         counts = counts.series(scaled.bars(label, histogram));
         let samples = profile
             .samples()
@@ -155,7 +152,27 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
 
 fn titled(subjects: &[Subject]) -> String {
     match subjects {
-        [only] => only.name.clone(),
+        [only] => short(&only.name, subjects).into(),
         _ => format!("{} streams", subjects.len()),
     }
+}
+
+/// The name of a stream without the folder of its file; without the file too, where all are of one file.
+pub fn short<'a>(name: &'a str, subjects: &[Subject]) -> &'a str {
+    let file = |name: &'a str| name.split_once(' ').map_or("", |(file, _)| file);
+    let own = file(name);
+    let one = !own.is_empty()
+        && subjects
+            .iter()
+            .all(|other| other.name.starts_with(&format!("{own} ")));
+    match one && subjects.len() > 1 {
+        true => &name[own.len() + 1..],
+        false => base(name),
+    }
+}
+
+/// A name without the folders before it.
+pub fn base(name: &str) -> &str {
+    let path = name.split(' ').next().unwrap_or(name);
+    path.rfind('/').map_or(name, |at| &name[at + 1..])
 }

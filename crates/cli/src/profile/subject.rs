@@ -1,13 +1,13 @@
 //! What is profiled: each interface of a file, each port; and where its stamps come from.
 
-use super::figures;
+use crate::select::Selector;
 use anyhow::ensure;
 use live::file::Item;
 use live::port::{PortInfo, RxCounters};
+use measure::profile::{Config, Profile};
 use node::Rate;
-use nodes::filter::Program;
-use nodes::profile::{Config, Profile};
 use packet::Tick;
+use packet::capture::Direction;
 use std::collections::BTreeMap;
 
 /// The most interfaces of one command; each takes some hundred kilobytes.
@@ -44,9 +44,12 @@ pub struct Subjects {
     file: String,
     interfaces: BTreeMap<u32, (usize, String)>,
     last: Option<(u32, usize)>,
-    pub filter: Option<Program>,
-    /// How many packets more are wanted.
-    pub left: u64,
+    /// What is listened to, by the numbers of interfaces and the directions: their index in the list.
+    heard: BTreeMap<(u32, Option<Direction>), usize>,
+    /// Which packets are wanted.
+    pub selector: Selector,
+    /// The zero of the times of ports, ps since 1970.
+    epoch_ps: u128,
 }
 
 impl Subjects {
@@ -58,8 +61,9 @@ impl Subjects {
             file: String::new(),
             interfaces: BTreeMap::new(),
             last: None,
-            filter: None,
-            left: u64::MAX,
+            heard: BTreeMap::new(),
+            selector: Selector::default(),
+            epoch_ps: u128::from(live::clock::epoch_ns()) * 1_000,
         }
     }
 
@@ -71,9 +75,15 @@ impl Subjects {
         &self.list
     }
 
+    /// Whether what ports receive from now on comes too late.
+    pub fn is_over(&mut self) -> bool {
+        let now = u128::from(live::clock::now_ns()) * 1_000;
+        self.selector.is_over(self.epoch_ps + now)
+    }
+
     /// Whether no more packets are wanted.
     pub fn enough(&self) -> bool {
-        self.left == 0
+        !self.selector.wants_more()
     }
 
     /// A file follows.
@@ -86,8 +96,13 @@ impl Subjects {
     /// Takes a packet of the file; false if no more are wanted.
     #[inline]
     pub fn packet(&mut self, item: &Item<'_>, at_ps: u128) -> anyhow::Result<bool> {
-        if !self.wanted(item.bytes) {
-            return Ok(self.left > 0);
+        let epoch_ps = if item.at_ps.is_some() {
+            0
+        } else {
+            self.epoch_ps
+        };
+        if !self.selector.takes(item.bytes, || epoch_ps + at_ps) {
+            return Ok(!self.enough());
         }
         let index = match self.last {
             Some((interface, index)) if interface == item.interface => index,
@@ -97,18 +112,7 @@ impl Subjects {
         let length = item.original_len.max(item.bytes.len() as u32);
         subject.cut += u64::from(length as usize > item.bytes.len());
         subject.profile.observe(at_ps, length, item.bytes);
-        Ok(self.left > 0)
-    }
-
-    fn wanted(&mut self, frame: &[u8]) -> bool {
-        if let Some(filter) = &self.filter
-            && filter.run(frame) == 0
-        {
-            return false;
-        }
-        let wanted = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        wanted
+        Ok(!self.enough())
     }
 
     /// The subject of a packet whose interface is not that of the packet before.
@@ -169,47 +173,60 @@ impl Subjects {
         }
     }
 
-    /// A port is listened to.
-    pub fn port(&mut self, info: &PortInfo) {
-        self.list.push(Subject {
-            name: info.name.clone(),
+    /// A port is listened to, which has this number.
+    pub fn port(&mut self, number: u32, info: &PortInfo) {
+        self.heard.insert((number, None), self.list.len());
+        self.list.push(self.of_port(info.name.clone(), info.stamps));
+    }
+
+    fn of_port(&self, name: String, stamps: live::port::Stamps) -> Subject {
+        Subject {
+            name,
             profile: Profile::new(self.config),
             stamps: Stamps {
                 unit_ps: 1_000,
-                source: info.stamps.name(),
+                source: stamps.name(),
                 told: String::new(),
             },
             cut: 0,
             port: None,
-        });
+        }
     }
 
-    /// Takes a frame of a port, by its index in the list.
-    pub fn frame(&mut self, index: usize, at_ps: u128, frame: &[u8]) {
-        if self.wanted(frame) {
+    /// Takes a packet of a port; false if no more are wanted. Of all interfaces together each is by itself, and each direction.
+    pub fn heard(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
+        let at_ps = item.at_ps.unwrap_or(0);
+        if self.selector.takes(item.bytes, || at_ps) {
+            let way = (item.interface, item.options.direction());
+            let index = match self.heard.get(&way) {
+                Some(index) => *index,
+                None => self.met(item, way)?,
+            };
             let profile = &mut self.list[index].profile;
-            profile.observe(at_ps, frame.len() as u32, frame);
+            profile.observe(at_ps, item.bytes.len() as u32, item.bytes);
         }
+        Ok(!self.enough())
+    }
+
+    #[cold]
+    fn met(&mut self, item: &Item<'_>, way: (u32, Option<Direction>)) -> anyhow::Result<usize> {
+        ensure!(
+            self.list.len() < MOST,
+            "more than {MOST} interfaces and directions; name the ports that matter"
+        );
+        let name = item.described().map_or("", |described| &described.name);
+        let direction = way.1.map_or("", Direction::name);
+        let name = format!("{name} {direction}").trim().to_owned();
+        self.heard.insert(way, self.list.len());
+        self.list
+            .push(self.of_port(name, live::port::Stamps::Kernel));
+        Ok(self.list.len() - 1)
     }
 
     /// What a port has received and lost.
-    pub fn missed(&mut self, index: usize, counters: RxCounters) {
-        self.list[index].port = Some(counters);
-    }
-
-    /// All, as text for people.
-    pub fn text(&self) -> String {
-        match self.list.is_empty() {
-            true => "no packet\n".into(),
-            false => {
-                let texts: Vec<String> = self.list.iter().map(figures::text).collect();
-                texts.join("\n")
-            }
+    pub fn missed(&mut self, number: u32, counters: RxCounters) {
+        if let Some(&index) = self.heard.get(&(number, None)) {
+            self.list[index].port = Some(counters);
         }
-    }
-
-    /// Writes the text to stderr.
-    pub fn tell(&self) {
-        eprint!("{}", self.text());
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use crate::run::setting;
+use crate::set::setting;
 use ::lab::Registry;
-use live::hook::trial::{INTERFACES, Rate, Rewrite, Trial};
-use live::hook::{Config, MOST_THREADS, Relay};
+use live::world::hook::trial::{INTERFACES, Rate, Rewrite, Trial};
+use live::world::hook::{Config, MOST_THREADS, Runner};
 use node::{Node, Time};
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub struct Bench {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "60,1514", value_parser = clap::value_parser!(u16).range(46..=1514))]
     length: Vec<u16>,
     /// How long each figure is measured
-    #[arg(long, value_name = "TIME", default_value = "2s")]
-    time: Time,
+    #[arg(long, alias = "time", value_name = "TIME", value_parser = node::time::seconds, default_value = "2s")]
+    duration: Time,
     /// Threads of a hook
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
     threads: u16,
@@ -38,21 +38,21 @@ pub struct Bench {
     json: bool,
 }
 
-/// What the packets pass.
-enum Way {
+/// The path of the packets through the kernel.
+enum Path {
     Forward,
     Through,
     Rewrite,
     Given(String),
 }
 
-impl Way {
+impl Path {
     fn name(&self) -> &str {
         match self {
-            Way::Forward => "forwarding alone",
-            Way::Through => "through",
-            Way::Rewrite => "payload rewritten",
-            Way::Given(name) => name,
+            Path::Forward => "forwarding alone",
+            Path::Through => "through",
+            Path::Rewrite => "payload rewritten",
+            Path::Given(name) => name,
         }
     }
 }
@@ -60,55 +60,79 @@ impl Way {
 impl Bench {
     /// Measures.
     pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
-        let mut ways = vec![Way::Forward, Way::Through, Way::Rewrite];
-        ways.extend(self.node.clone().map(Way::Given));
+        let mut paths = vec![Path::Forward, Path::Through, Path::Rewrite];
+        paths.extend(self.node.clone().map(Path::Given));
         // What is wrong with it is told before anything is measured.
-        for way in &ways {
-            self.node(registry, way)?;
+        for path in &paths {
+            self.node(registry, path)?;
         }
         let trial = Trial::new()?;
-        let time = Duration::from_nanos(self.time.as_ns()).max(Duration::from_millis(10));
+        let time = Duration::from_nanos(self.duration.as_ns()).max(Duration::from_millis(10));
         let mut stdout = Output::open(&Buffering::default())?;
+        let lengths = self.length.iter().copied().map(Some);
+        let lengths: Vec<Option<u16>> = lengths.chain([None]).collect();
+        let figures = lengths.len() * paths.len();
         if !self.json {
+            let whole = self.duration * figures as u64;
+            eprintln!(
+                "wire: {figures} figures of {} each, {whole} in all",
+                self.duration
+            );
+        }
+        let (mut rows, mut shares) = (String::new(), Vec::new());
+        for length in lengths {
+            let mut alone = 0.0;
+            for path in &paths {
+                if live::signal::stop_requested() {
+                    return Ok(Verdict::Stopped);
+                }
+                let rate = self.measure(registry, &trial, path, length, time)?;
+                if matches!(path, Path::Forward) {
+                    alone = rate.bits;
+                }
+                if self.json {
+                    let line = object(path.name(), length, &rate, alone);
+                    stdout.write(line.as_bytes())?;
+                    stdout.flush()?;
+                    continue;
+                }
+                let row = row(path.name(), length, &rate, alone);
+                eprint!("wire: {row}");
+                rows += &row;
+                if matches!(path, Path::Through) {
+                    shares.push(format!(
+                        "{:.2} {}",
+                        rate.bits / alone.max(1.0),
+                        what(length)
+                    ));
+                }
+            }
+        }
+        if !self.json {
+            let shares = shares.join(", ");
             let head = format!(
                 "{:<28} {:>12} {:>9} {:>9}\n",
                 "", "packets/s", "Gb/s", "of alone"
             );
-            stdout.write(head.as_bytes())?;
-        }
-        let lengths = self.length.iter().copied().map(Some);
-        for length in lengths.chain([None]) {
-            let mut alone = 0.0;
-            for way in &ways {
-                if live::signal::stop_requested() {
-                    return Ok(Verdict::Stopped);
-                }
-                let rate = self.measure(registry, &trial, way, length, time)?;
-                if matches!(way, Way::Forward) {
-                    alone = rate.bits;
-                }
-                let line = match self.json {
-                    true => object(way.name(), length, &rate, alone),
-                    false => row(way.name(), length, &rate, alone),
-                };
-                stdout.write(line.as_bytes())?;
-                stdout.flush()?;
-            }
+            let text = format!(
+                "a hook passes, of what is forwarded without one: {shares}\n\n{head}{rows}"
+            );
+            stdout.tell(&text)?;
         }
         stdout.finish()?;
         Ok(Verdict::Good)
     }
 
-    fn node(&self, registry: &Registry, way: &Way) -> anyhow::Result<Option<Box<dyn Node>>> {
-        Ok(match way {
-            Way::Forward => None,
-            Way::Rewrite => Some(Box::<Rewrite>::default()),
-            Way::Through | Way::Given(_) => {
-                let keys = match way {
-                    Way::Given(_) => self.set.join("\n"),
+    fn node(&self, registry: &Registry, path: &Path) -> anyhow::Result<Option<Box<dyn Node>>> {
+        Ok(match path {
+            Path::Forward => None,
+            Path::Rewrite => Some(Box::<Rewrite>::default()),
+            Path::Through | Path::Given(_) => {
+                let keys = match path {
+                    Path::Given(_) => self.set.join("\n"),
                     _ => String::new(),
                 };
-                let made = registry.node(way.name(), &keys, INTERFACES.len());
+                let made = registry.node(path.name(), &keys, INTERFACES.len());
                 Some(made.map_err(|faults| anyhow::anyhow!("{faults}"))?)
             }
         })
@@ -118,13 +142,13 @@ impl Bench {
         &self,
         registry: &Registry,
         trial: &Trial,
-        way: &Way,
+        path: &Path,
         length: Option<u16>,
         time: Duration,
     ) -> anyhow::Result<Rate> {
         let mut nodes = Vec::new();
         for _ in 0..self.threads {
-            nodes.extend(self.node(registry, way)?);
+            nodes.extend(self.node(registry, path)?);
         }
         let config = Config {
             on: INTERFACES.map(String::from).to_vec(),
@@ -132,7 +156,7 @@ impl Bench {
         };
         let start = || match nodes.is_empty() {
             true => Ok(None),
-            false => Relay::start(&config, nodes).map(Some),
+            false => Runner::start(&config, nodes).map(Some),
         };
         let _relay = trial.router().enter(start)??;
         Ok(match length {
@@ -142,10 +166,18 @@ impl Bench {
     }
 }
 
-fn row(way: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
+/// `of 60-byte frames`.
+fn what(length: Option<u16>) -> String {
+    match length {
+        Some(length) => format!("of {length}-byte frames"),
+        None => "of a TCP connection".into(),
+    }
+}
+
+fn row(path: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
     let what = match length {
-        Some(length) => format!("{length} B: {way}"),
-        None => format!("TCP: {way}"),
+        Some(length) => format!("{length} B: {path}"),
+        None => format!("TCP: {path}"),
     };
     let packets = match length {
         Some(_) => format!("{:.0}", rate.packets),
@@ -158,9 +190,9 @@ fn row(way: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
     )
 }
 
-fn object(way: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
+fn object(path: &str, length: Option<u16>, rate: &Rate, alone: f64) -> String {
     let line = json_line!("relay", "relay-bench", {
-        "way": way,
+        "way": path,
         "length": length,
         "packets_per_second": length.map(|_| rate.packets),
         "offered_per_second": length.map(|_| rate.offered),

@@ -1,35 +1,35 @@
 //! `wire relay run`: a node at a hook of the kernel.
 
-use super::offer;
+use super::report::report;
+use super::stats_server::{Description, StatsServer};
 use crate::Verdict;
 use crate::confine;
-use crate::output::{Buffering, Output};
-use crate::run::setting;
+use crate::on::names;
+use crate::report::{Detail, until};
+use crate::set::setting;
 use ::lab::Registry;
-use live::callback::{self, Callback};
-use live::hook::{Config, Fail, Hook, MOST_THREADS, Relay, Report, Snapshot};
 use live::port::PortSpec;
+use live::world::callback::{self, Callback};
+use live::world::hook::{Config, Fail, Hook, MOST_THREADS, Runner};
 use node::{Node, Time};
-use serde_json::{Map, Value, json};
-use std::fmt::Write;
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// Run a node at a hook of the kernel until Ctrl-C
 ///
 /// NODE is a kind of node as lab files have it; its keys are set by --set. Or --command is one: a program that is given each
-/// packet as a line, and answers with `through`, `drop`, or a line in its place. Port i of it is the interface of the i-th --on; with
-/// one --on less than it has ports, its last port is everything else. Packets that --match names wait until the node has
+/// packet as a line, and answers with `through`, `drop`, or a line in its place. Port i of it is the i-th interface of --on; with
+/// one less than it has ports, its last port is everything else. Packets that fit --filter wait until the node has
 /// answered: they go on as they came or changed, or end. The rules go with this command, however it ends. What happened
 /// is reported at the end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire relay run through --hook forward --on eth1 --on eth2
-  wire relay run delay --set 'delay=20 ms' --match 'host 10.0.0.7 and udp' --on eth1 --on eth2
+  wire relay run through --hook forward --on eth1 eth2
+  wire relay run delay --set 'delay=20 ms' --filter 'host 10.0.0.7 and udp' --on eth1 eth2
   wire relay run filter --set 'expression=not port 53' --hook input --on eth1
-  wire relay run --command \"awk '{ print (\\$13 == 11) ? \\\"drop\\\" : \\\"through\\\" }'\" --on eth1 --on eth2")]
+  wire relay run --command \"awk '{ print (\\$13 == 11) ? \\\"drop\\\" : \\\"through\\\" }'\" --on eth1 eth2")]
 pub struct Run {
-    /// The kind of node
-    #[arg(required_unless_present = "command")]
+    /// The kind of node; `wire nodes` tells which there are
     node: Option<String>,
     /// A program that answers for each packet, run by `sh -c`
     ///
@@ -68,16 +68,23 @@ pub struct Run {
     )]
     wake: Option<Time>,
     /// How long an answer of the program may take
-    #[arg(long, value_name = "TIME", default_value = "1s", requires = "command")]
-    patience: Time,
+    #[arg(long, alias = "patience", value_name = "TIME", value_parser = node::time::seconds, default_value = "1s", requires = "command")]
+    timeout: Time,
     /// Where in a packet's way: prerouting, input, forward, output, postrouting
     #[arg(long, value_name = "HOOK", default_value = "forward")]
     hook: Hook,
-    /// An interface; given once for each port of the node, or for each but its last
-    #[arg(long, value_name = "IFACE", required = true)]
-    on: Vec<String>,
+    /// Interfaces, one for each port of the node or for each but its last: --on A B, --on A,B or --on A --on B
+    #[arg(long, value_name = "IFACE", num_args = 1.., required = true)]
+    on: Vec<OsString>,
     /// Which packets, in tcpdump's language without Ethernet; default all
-    #[arg(long = "match", value_name = "FILTER", default_value = "")]
+    #[arg(
+        long,
+        short,
+        alias = "match",
+        value_name = "EXPRESSION",
+        default_value = "",
+        hide_default_value = true
+    )]
     filter: String,
     /// A key of the node's configuration
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
@@ -89,7 +96,7 @@ pub struct Run {
     #[arg(long, value_name = "NUMBER")]
     queue: Option<u16>,
     /// Packets that may wait in each queue
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=i64::from(live::hook::MOST_WAITING)))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=i64::from(live::world::hook::MOST_WAITING)))]
     queue_length: u32,
     /// What becomes of packets without an answer: open lets them pass, closed drops them
     #[arg(long, value_name = "POLICY", default_value = "closed")]
@@ -98,16 +105,32 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = -150, allow_negative_numbers = true)]
     priority: i32,
     /// Stop after this time, such as 10s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    detail: Detail,
 }
 
 impl Run {
-    /// Runs it.
-    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
+    pub fn run(mut self, registry: &Registry) -> anyhow::Result<Verdict> {
+        if self.command.is_none() && self.node.is_none() && self.on.len() > 1 {
+            // `--on A B NODE`.
+            self.node = self
+                .on
+                .pop()
+                .map(|word| word.to_string_lossy().into_owned());
+        }
+        let missing = "give a kind of node, or a program by --command";
+        anyhow::ensure!(self.node.is_some() || self.command.is_some(), missing);
+        self.on = names(&self.on);
+        let on = self
+            .on
+            .iter()
+            .map(|name| name.to_string_lossy().into_owned());
+        let on: Vec<String> = on.collect();
         let mut nodes: Vec<Box<dyn Node>> = Vec::new();
         for _ in 0..self.threads {
             nodes.push(self.node(registry)?);
@@ -118,8 +141,8 @@ impl Run {
         };
         let config = Config {
             hook: self.hook,
-            on: self.on,
-            filter: self.filter,
+            on,
+            filter: self.filter.clone(),
             priority: self.priority,
             queue: self.queue,
             length: self.queue_length,
@@ -129,29 +152,30 @@ impl Run {
             // What starts no programs starts none. Its socket for `relay stats` is made and removed later.
             confine::ports([&PortSpec::Queue(0)], true)?;
         }
-        let relay = Relay::start(&config, nodes)?;
+        let relay = Runner::start(&config, nodes)?;
         eprintln!(
-            "wire: {} at {} of {}, {}",
+            "wire: {} at {} of {}, {}, {}",
             node,
             config.hook.name(),
             config.on.join(", "),
             queues(relay.queues()),
+            until(self.duration),
         );
-        let about = offer::About {
+        let description = Description {
             node: node.clone(),
             hook: config.hook.name(),
             on: config.on.clone(),
             queues: relay.queues().to_vec(),
         };
-        let offered = offer::Offer::start(about, relay.monitor());
-        if let Err(error) = &offered {
+        let server = StatsServer::start(description, relay.monitor());
+        if let Err(error) = &server {
             eprintln!("wire: `wire relay stats` will not show this: {error:#}");
         }
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
         let done = duration.is_none() || !live::signal::stop_requested();
-        drop(offered);
-        report(&node, &ended, self.json)?;
+        drop(server);
+        report(&node, &ended, self.json, self.detail)?;
         match ended.trouble {
             Some(error) => Err(error.into()),
             None => Ok(Verdict::if_done(done)),
@@ -166,7 +190,7 @@ impl Run {
             return Ok(Box::new(Callback::new(callback::Config {
                 raw: self.raw,
                 open: self.fail == Fail::Open,
-                patience: self.patience,
+                patience: self.timeout,
                 metadata: self.metadata.clone(),
                 wake: self.wake,
                 io: self.io.unwrap_or_else(|| callback::Io::of(command)),
@@ -206,155 +230,4 @@ fn queues(numbers: &[u16]) -> String {
         [one] => format!("queue {one}"),
         [] => "no queue".into(),
     }
-}
-
-/// Tells what came of a run.
-///
-/// # Errors
-/// When standard output takes no more.
-pub fn report(node: &str, ended: &Report, json: bool) -> anyhow::Result<()> {
-    if json {
-        let mut stdout = Output::open(&Buffering::default())?;
-        stdout.write(format!("{}\n", object(node, ended)).as_bytes())?;
-        return stdout.finish();
-    }
-    eprint!("{}", text(node, ended));
-    Ok(())
-}
-
-/// The counts that are told only when they are not zero, by their names in JSON, and what they are.
-fn troubles(counts: &Snapshot) -> [(&'static str, u64, &'static str); 8] {
-    [
-        (
-            "overruns",
-            counts.overruns,
-            "found no room in the queue or its socket",
-        ),
-        (
-            "truncated",
-            counts.truncated,
-            "longer than the kernel gives whole, not shown to the node",
-        ),
-        (
-            "too_big",
-            counts.too_big,
-            "too long for the way out; their senders were told",
-        ),
-        ("fragmented", counts.fragmented, "injected in fragments"),
-        (
-            "refused",
-            counts.refused,
-            "injected, and refused by the kernel",
-        ),
-        (
-            "no_packet",
-            counts.no_packet,
-            "sent by the node without an IP packet in them",
-        ),
-        (
-            "no_room",
-            counts.no_room,
-            "of the node's own, sent at a time when too many waited already",
-        ),
-        (
-            "refused_verdicts",
-            counts.refused_verdicts,
-            "gone from the kernel's queue before the answer",
-        ),
-    ]
-}
-
-fn text(node: &str, ended: &Report) -> String {
-    let counts = &ended.counts;
-    let seconds = ended.ran.as_secs_f64().max(1e-9);
-    let mut text = String::new();
-    // Writing to a String does not fail.
-    let _ = writeln!(
-        text,
-        "wire: {} packets, {} bytes in {seconds:.1} s: {:.0} packets/s, {:.3} Mb/s",
-        counts.packets,
-        counts.bytes,
-        counts.packets as f64 / seconds,
-        counts.bytes as f64 * 8e-6 / seconds,
-    );
-    let _ = writeln!(
-        text,
-        "wire: {} as they came, {} changed, {} ended, {} injected, {} held at the end",
-        counts.accepted, counts.changed, counts.dropped, counts.injected, counts.held
-    );
-    let answered = counts.accepted + counts.changed + counts.dropped;
-    if let Some(mean) = counts.waited_ns.checked_div(answered) {
-        let _ = writeln!(
-            text,
-            "wire: an answer took {:.1} us, at most {:.1} us; {:.1} % of a processor",
-            mean as f64 / 1e3,
-            counts.longest_ns as f64 / 1e3,
-            counts.processor_ns as f64 / seconds / 1e7,
-        );
-    }
-    for (_, count, what) in troubles(counts) {
-        if count > 0 {
-            let _ = writeln!(text, "wire: {count} {what}");
-        }
-    }
-    if !counts.node.is_empty() {
-        let _ = write!(text, "wire: {node}:");
-        for (name, count) in &counts.node {
-            let _ = write!(text, " {name} {count}");
-        }
-        text.push('\n');
-    }
-    for (reason, count) in &counts.drops {
-        let _ = writeln!(text, "wire: {node}: dropped {count}: {reason}");
-    }
-    text
-}
-
-/// A snapshot as an object.
-pub fn counts(counts: &Snapshot) -> Map<String, Value> {
-    let pairs = |pairs: &[(String, u64)]| -> Map<String, Value> {
-        let pairs = pairs.iter();
-        pairs
-            .map(|(name, count)| (name.clone(), json!(count)))
-            .collect()
-    };
-    let mut object = Map::new();
-    for (name, count) in [
-        ("packets", counts.packets),
-        ("bytes", counts.bytes),
-        ("accepted", counts.accepted),
-        ("accepted_bytes", counts.accepted_bytes),
-        ("changed", counts.changed),
-        ("changed_bytes", counts.changed_bytes),
-        ("dropped", counts.dropped),
-        ("injected", counts.injected),
-        ("injected_bytes", counts.injected_bytes),
-        ("held", counts.held),
-    ] {
-        object.insert(name.into(), json!(count));
-    }
-    for (name, count, _) in troubles(counts) {
-        object.insert(name.into(), json!(count));
-    }
-    for (name, count) in [
-        ("waited_ns", counts.waited_ns),
-        ("longest_ns", counts.longest_ns),
-        ("processor_ns", counts.processor_ns),
-    ] {
-        object.insert(name.into(), json!(count));
-    }
-    object.insert("counters".into(), pairs(&counts.node).into());
-    object.insert("drops".into(), pairs(&counts.drops).into());
-    object
-}
-
-fn object(node: &str, ended: &Report) -> Value {
-    let mut object = Map::new();
-    object.insert("schema".into(), json!(packet::json::schema("relay")));
-    object.insert("type".into(), json!("relay"));
-    object.insert("node".into(), json!(node));
-    object.insert("ran_ns".into(), json!(ended.ran.as_nanos() as u64));
-    object.insert("queues".into(), json!(ended.queues));
-    object.extend(counts(&ended.counts));
-    object.into()
 }

@@ -1,11 +1,11 @@
 //! `wire relay stats`: what the relays of this machine do.
 
-use super::offer::folders;
+use super::stats_server::folders;
 use crate::Verdict;
 use crate::confine;
 use crate::output::{Buffering, Output};
 use listen::unix::is_left_over;
-use live::hook::waits;
+use live::world::hook::waits;
 use node::Time;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct Stats {
     #[arg(long)]
     once: bool,
     /// How often
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     interval: Time,
     /// One JSON object a relay and look
     #[arg(long)]

@@ -2,9 +2,12 @@
 
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Still};
+use crate::confine::{self, Permissions};
 use crate::packets::{Consumer, Ended, Packets};
+use crate::select::Selection;
 use live::file::Item;
+use node::Size;
+use packet::Tick;
 use relay::codec::{Algorithm, Codec};
 use relay::dictionary::Samples;
 use serde_json::json;
@@ -24,9 +27,9 @@ pub struct Train {
     /// The file to write
     #[arg(long, short, value_name = "DICT")]
     output: PathBuf,
-    /// The most bytes that the dictionary may have, 256 to 1048576
-    #[arg(long, value_name = "BYTES", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(256..=1 << 20))]
-    size: u32,
+    /// The most bytes that the dictionary may have, 256 to 1 MiB
+    #[arg(long, value_name = "SIZE", default_value = "16KiB")]
+    size: Size,
     /// The level of zstd by which it is measured, -7 to 19
     #[arg(
         long,
@@ -35,6 +38,8 @@ pub struct Train {
         allow_negative_numbers = true
     )]
     level: i32,
+    #[command(flatten)]
+    selection: Selection,
     /// The report as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -69,21 +74,29 @@ impl Consumer for Sorted {
 impl Train {
     /// Makes it.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let size = usize::try_from(self.size.bytes())?;
+        anyhow::ensure!(
+            (256..=1 << 20).contains(&size),
+            "--size is from 256 bytes to 1 MiB"
+        );
         let inputs = self.files.iter().map(|path| path.as_path());
         live::output::apart(&self.output, inputs)?;
-        confine::reader(Still {
+        confine::reader(Permissions {
             writes: true,
-            ..Still::default()
+            ..Permissions::default()
         })?;
         let complaints = self.strictness.complaints();
+        let mut selector = self.selection.selector()?;
         let mut sorted = Sorted::default();
         for path in &self.files {
-            if Packets::open(path, &complaints)?.copy(&mut sorted)? == Ended::Stopped {
+            let mut packets = Packets::open(path, &complaints)?;
+            let ended = packets.choose(&mut selector, Tick::EIGHT_NS, &mut sorted)?;
+            if ended != Ended::End {
                 break;
             }
         }
         let verdict = complaints.finish();
-        let trained = sorted.learned.train(self.size as usize);
+        let trained = sorted.learned.train(size);
         let dictionary = match trained {
             Ok(dictionary) => dictionary,
             Err(reason) if verdict == Verdict::Stopped => {
@@ -92,7 +105,7 @@ impl Train {
             }
             Err(reason) => anyhow::bail!("no dictionary: {reason}"),
         };
-        let mut codec = Codec::new(self.level, &dictionary).map_err(anyhow::Error::msg)?;
+        let mut codec = Codec::new(self.level, &dictionary)?;
         live::output::replace(&self.output, &dictionary)?;
         let before = sorted.tried.bytes();
         let mut after = |algorithm| -> usize {

@@ -18,6 +18,8 @@ pub enum Pace {
     Said,
     /// As soon as possible.
     AtOnce,
+    /// When a packet's date is; by this machine's clock, whose zero was at this time since 1970, ps.
+    AtDate(u128),
     /// The packets' own timing, so many times as fast.
     Own(f64),
     /// From first bit to first bit.
@@ -54,7 +56,11 @@ impl Schedule {
 
     /// Whether a packet leaves when its own word says.
     pub fn is_stamped(&self, item: &Item<'_>) -> bool {
-        matches!(self.pace, Pace::Said) && item.at_ps.is_none() && !self.replay
+        match self.pace {
+            Pace::Said => item.at_ps.is_none() && !self.replay,
+            Pace::AtDate(_) => true,
+            _ => false,
+        }
     }
 
     /// The next packet is the file's first again.
@@ -75,6 +81,12 @@ impl Schedule {
             Pace::AtOnce => return Ok(Departure::Now),
             Pace::Gap(_) | Pace::Rate(..) | Pace::PerSecond(..) => {
                 return Ok(Departure::At(tick.count(self.paced(item.bytes.len()))));
+            }
+            Pace::AtDate(epoch) => {
+                return match item.at_ps {
+                    Some(at) => Ok(Departure::At(tick.count(at.saturating_sub(epoch)))),
+                    None => Departure::from_word(word),
+                };
             }
             Pace::Said if self.is_stamped(item) => {
                 return Departure::from_word(word);
@@ -120,7 +132,7 @@ impl Schedule {
                 *carry = whole % pps;
                 whole / pps
             }
-            Pace::Said | Pace::AtOnce | Pace::Own(_) => 0,
+            Pace::Said | Pace::AtOnce | Pace::AtDate(_) | Pace::Own(_) => 0,
         };
         self.base = Some(at + u128::from(gap));
         at
@@ -184,6 +196,28 @@ mod tests {
         assert_eq!(departures(Pace::Said, true, &items), [0, 10]);
         assert_eq!(departures(Pace::Own(0.1), true, &items), [0, 100]);
         assert_eq!(departures(Pace::AtOnce, true, &items), [0, 0]);
+    }
+
+    #[test]
+    fn dates_mean_themselves_where_that_is_asked_for() {
+        let items = [9_000_000, 9_800_000, 9_600_000].map(|at| (None, Some(at)));
+        let at = departures(Pace::AtDate(1_000_000), false, &items[..2]);
+        assert_eq!(at, [0, 100]);
+        // What is past leaves when its turn comes; the pacer counts it.
+        let mut schedule = Schedule::new(Pace::AtDate(u128::MAX), false);
+        let item = Item {
+            word: None,
+            at_ps: Some(9_000_000),
+            hash: None,
+            original_len: 60,
+            interface: 0,
+            captured: None,
+            options: packet::capture::Options::default(),
+            bytes: &[0; 60],
+        };
+        assert!(schedule.is_stamped(&item));
+        let departure = schedule.departure(&item, Tick::EIGHT_NS);
+        assert!(matches!(departure, Ok(Departure::At(0))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A command that reads files and writes files: what it makes when all goes well, and what may be there when something does not.
 
-use crate::inject::{self, Fault, Run, Setting};
+use super::inject::{self, Fault, Run, Setting};
 use crate::shell::Place;
 use live::file::{Next, Source};
 use std::collections::BTreeMap;

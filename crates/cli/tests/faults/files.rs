@@ -1,7 +1,7 @@
 //! Commands that read files and write files.
 
-use crate::case::{Case, packets};
-use crate::inject::{self, DESCRIPTORS, DISK, Fault, READING, STARTING, WAITING, sample};
+use super::case::{Case, packets};
+use super::inject::{self, DESCRIPTORS, DISK, Fault, READING, STARTING, WAITING, sample};
 use crate::shell::{Place, lines};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Faults that strace(1) puts into the system calls of a command, one at a time.
 
 use crate::shell::prepare;
-use nodes::distribution::Random;
+use node::random::Random;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! Labs of real programs, while what they need cannot be had. Whatever becomes of one, nothing of it stays on the machine.
 
-use crate::bed::{apart, left};
-use crate::inject::{self, DESCRIPTORS, Fault, PLACING, Run, STARTING, Setting, WAITING, sample};
+use super::bed::{apart, left};
+use super::inject::{self, DESCRIPTORS, Fault, PLACING, Run, STARTING, Setting, WAITING, sample};
 use crate::shell::{Place, can_unshare, is_root};
 use std::process::Stdio;
 

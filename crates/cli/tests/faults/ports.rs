@@ -1,10 +1,10 @@
 //! Commands at ports, while calls fail around them.
 
-use crate::bed::{Bed, Program, counter, ip, link};
-use crate::inject::{self, ANY, DESCRIPTORS, Fault, Run, SENDING, STARTING, Setting, WAITING, few};
+use super::bed::{Bed, Program, counter, ip, link};
+use super::inject::{self, ANY, DESCRIPTORS, Fault, Run, SENDING, STARTING, Setting, WAITING, few};
 use crate::shell::{Place, lines, prepare};
 use live::netns::Namespace;
-use nodes::distribution::Random;
+use node::random::Random;
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;

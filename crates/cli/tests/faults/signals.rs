@@ -1,10 +1,10 @@
 //! A stop is no end of file: what was read is written, what is unfinished is left out, and the exit code tells.
 
-use crate::case::packets;
-use crate::files::each;
-use crate::inject::{self, ANY, Fault, Run, Setting, sample};
+use super::case::packets;
+use super::files::each;
+use super::inject::{self, ANY, Fault, Run, Setting, sample};
 use crate::shell::{Place, lines};
-use nodes::distribution::Random;
+use node::random::Random;
 use std::io::{PipeReader, Read, Write};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 //! A soak: programs in namespaces, one behind the other, for SOAK_SECONDS (3 in a test, 600 in `make soak`), while links
 //! flap. In the end every part has given on what it got, or has counted it, to the frame.
 
-use crate::bed::{Program, counter, ip, link};
-use crate::case::packets;
+use super::bed::{Program, counter, ip, link};
+use super::case::packets;
 use crate::shell::{Place, is_root};
 use live::netns::{Namespace, NetnsError};
-use nodes::distribution::Random;
+use node::random::Random;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

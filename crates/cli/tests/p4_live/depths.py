@@ -16,7 +16,7 @@ else:
     wire.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     wire.bind(("", PORT))
     print("listening", flush=True)
-    wire.settimeout(10)
+    wire.settimeout(60)
     depths = []
     while len(depths) < DATAGRAMS:
         _, ancillary, _, _ = wire.recvmsg(1500, 64)

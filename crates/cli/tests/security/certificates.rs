@@ -1,6 +1,6 @@
 //! An authority and whom it has signed for, made by openssl(1).
 
-use super::shell::{Place, has};
+use crate::shell::{Place, has};
 
 /// Makes `ca.pem`, and a key and a certificate for each of server, client and stranger, of whom another authority knows;
 /// `false` where openssl is not there.

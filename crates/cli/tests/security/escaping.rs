@@ -1,6 +1,6 @@
 //! Names and texts from outside: they are shown, and act on no terminal, in no picture; what is read by programs stays exact.
 
-use super::shell::{Ended, Place, has};
+use crate::shell::{Ended, Place, has};
 use serde_json::Value;
 
 /// Sets the window's title, colours by a C1 character, and turns what follows around; but also speaks German.
@@ -163,7 +163,7 @@ fn names_in_programs_and_labs_are_shown_and_do_not_act() {
     assert!(!said.contains('\x1b'), "{said:?}");
     let picture = place.run("cat p.svg").good();
     is_tame(&picture, "a plot");
-    assert!(picture.contains("\nZürich\n"), "{picture}");
+    assert!(picture.contains(">Zürich<"), "{picture}");
     let info = place.run("wire p4 info named.p4").good();
     let table = info.lines().find(|line| line.contains(SHOWN)).unwrap();
     assert!(table.starts_with("# Route: table Route."), "{table}");
@@ -172,7 +172,7 @@ fn names_in_programs_and_labs_are_shown_and_do_not_act() {
 #[test]
 fn a_file_whose_name_is_not_utf_8_is_a_file_as_any() {
     let place = Place::new("odd-names");
-    place.write("t.lines", super::shell::lines(4));
+    place.write("t.lines", crate::shell::lines(4));
     place.write("lab.toml", "[node.a]\nkind = 'generator'\ncount = 20\ngap = '1 us'\n[node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'b.0']\n");
     let odd = "odd=$(printf 'caf\\351\\233')\n";
     let run = |script: &str| place.run(&format!("{odd}{script}"));

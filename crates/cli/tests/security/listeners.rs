@@ -1,7 +1,7 @@
 //! Connections: how many, from whom, and where.
 
-use super::shell::{Place, has, is_root};
 use super::{PORTS, PROGRAM, Running, eventually};
+use crate::shell::{Place, has, is_root};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

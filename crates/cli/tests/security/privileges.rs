@@ -1,7 +1,7 @@
 //! What a command may do once it has opened what it needs, as the system tells it.
 
-use super::shell::{Place, has, is_root, lines};
 use super::{PORTS, PROGRAM, Running, eventually};
+use crate::shell::{Place, has, is_root, lines};
 use live::netns::{Namespace, VethEnd, veth};
 use std::path::Path;
 use std::process::Stdio;

@@ -1,7 +1,7 @@
 //! REST of a controller: no web page, and nobody without the token.
 
 use super::Running;
-use super::shell::Place;
+use crate::shell::Place;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 

@@ -1,7 +1,7 @@
 //! P4Runtime over TLS, asked by gRPC's own client.
 
-use super::shell::Place;
 use super::{PORTS, PROGRAM, Running, certificates};
+use crate::shell::Place;
 use std::path::PathBuf;
 use std::process::Command;
 

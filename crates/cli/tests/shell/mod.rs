@@ -1,8 +1,14 @@
 //! Running the command as a shell does, in a directory of its own.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// `listening N` waits until N sockets are given what interfaces receive: by then that many ports are open.
+const LISTENING: &str = r#"listening() {
+    until [ "$(awk '$6 == 1' /proc/self/net/packet | wc -l)" -ge "$1" ]; do sleep 0.05; done
+}
+export -f listening"#;
 
 /// A directory that goes with this value.
 pub struct Place {
@@ -10,8 +16,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// One of its own, though tests of other files, that run at the same time, may say the same name.
     pub fn new(name: &str) -> Place {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}"));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Place { path }
@@ -33,15 +42,15 @@ impl Place {
             .collect()
     }
 
-    /// Runs a script in bash, with `wire` on its path; one that hangs is ended after half a minute.
+    /// Runs a script in bash, with `wire` on its path; one that hangs is ended after two minutes.
     pub fn run(&self, script: &str) -> Ended {
         self.run_by(Command::new("timeout"), script)
     }
 
     /// The same, by a `timeout` that runs elsewhere.
     pub fn run_by(&self, mut timeout: Command, script: &str) -> Ended {
-        let script = format!("set -o pipefail\n{script}");
-        timeout.args(["-k", "2", "30"]).args(DEFAULT_SIGNALS);
+        let script = format!("set -o pipefail\n{LISTENING}\n{script}");
+        timeout.args(["-k", "2", "120"]).args(DEFAULT_SIGNALS);
         timeout.args(["bash", "-c", &script]);
         let output = prepare(timeout.current_dir(&self.path))
             .stdin(Stdio::null())
@@ -101,6 +110,16 @@ impl Ended {
             self.out
         );
         self.out
+    }
+
+    /// The output of a command on ports that must have gone well: on stderr stands what it does, until when, and nothing else.
+    #[track_caller]
+    pub fn good_on_ports(mut self) -> String {
+        let life = self.err.lines().next().unwrap_or_default();
+        let told = life.starts_with("wire: ") && life.ends_with("until Ctrl-C");
+        assert!(told, "{}", self.err);
+        self.err = self.err.lines().skip(1).collect();
+        self.good()
     }
 }
 

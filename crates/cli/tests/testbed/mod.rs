@@ -1,7 +1,6 @@
 //! A mount over veth pairs whose far ends are kernel stacks: what the tests of mounts and scripts run on.
 //!
 //! Everything goes when the value is dropped, whatever became of the test.
-#![allow(dead_code, reason = "each test file uses its part")]
 #![allow(
     clippy::disallowed_methods,
     reason = "these tests wait for other programs"
@@ -16,7 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// No command of a test runs longer.
-const LONGEST: &str = "60";
+const LONGEST: &str = "120";
+/// How long anything may take that is to happen, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What stands before a program that signals are to reach, though the tests may have been started by nohup(1) or in the
 /// background of a shell, with signals ignored.
 const DEFAULT_SIGNALS: [&str; 2] = ["env", "--default-signal"];
@@ -66,6 +67,11 @@ impl Job {
             .status();
     }
 
+    /// Waits for its end, which is to come; false when it hangs.
+    pub fn ends(&mut self) -> bool {
+        self.ends_within(PATIENCE)
+    }
+
     /// Waits for its end; false when that does not come in time.
     pub fn ends_within(&mut self, time: Duration) -> bool {
         eventually_within(time, || self.0.try_wait().expect("it is ours").is_some())
@@ -87,9 +93,9 @@ impl Drop for Job {
     }
 }
 
-/// Polls a condition for up to ten seconds.
+/// Polls a condition that is to come true; false when it does not.
 pub fn eventually(condition: impl FnMut() -> bool) -> bool {
-    eventually_within(Duration::from_secs(10), condition)
+    eventually_within(PATIENCE, condition)
 }
 
 /// Polls a condition for so long.
@@ -202,7 +208,9 @@ impl Testbed {
             .args(flags)
             .arg("--on")
             .args(&self.names);
-        command.stderr(fs::File::create(self.folder.path("wire.log")).expect("there is room"));
+        let log = fs::File::create(self.folder.path("wire.log")).expect("there is room");
+        command.stdout(log.try_clone().expect("a second descriptor"));
+        command.stderr(log);
         self.wire = Some(Job::start(&mut command));
         assert!(
             eventually(|| self.file("0").exists()),
@@ -238,7 +246,7 @@ impl Testbed {
             .expect("counters are numbers")
     }
 
-    /// A script of examples/scripts, with its environment; not started. It ends after a minute.
+    /// A script of examples/scripts, with its environment; not started. It ends after two minutes.
     pub fn script(&self, name: &str) -> Command {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scripts");
         let mut command = self.shell();
@@ -281,13 +289,17 @@ impl Testbed {
         command
     }
 
-    /// Whether a host gets an answer from an address: one of ten pings.
+    /// Whether a host gets an answer from an address: to one of the pings that it sends for a minute, while what leads there starts.
     pub fn pings(&self, from: usize, to: &str) -> bool {
-        let mut ping = self.host(from, "ping");
-        let output = ping
-            .args(["-n", "-c", "10", "-i", "0.3", "-W", "2", to])
-            .output();
-        let text = String::from_utf8_lossy(&output.expect("ping starts").stdout).into_owned();
+        let end = Instant::now() + Duration::from_secs(60);
+        let mut text = String::new();
+        while !text.contains("bytes from") && Instant::now() < end {
+            let mut ping = self.host(from, "ping");
+            let output = ping
+                .args(["-n", "-c", "3", "-i", "0.3", "-W", "2", to])
+                .output();
+            text = String::from_utf8_lossy(&output.expect("ping starts").stdout).into_owned();
+        }
         let answered = text.contains("bytes from");
         if !answered {
             eprintln!("{text}{}", self.log());

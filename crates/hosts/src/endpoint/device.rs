@@ -1,6 +1,6 @@
 //! Where smoltcp's packets come from and go to: the world's frames.
 
-use super::Way;
+use super::Egress;
 use super::sender::{Sender, fill_checksum};
 use crate::ip::{self, ETHERNET};
 use node::{Out, Time, When};
@@ -13,7 +13,7 @@ pub(super) struct Device<'a> {
     pub incoming: Option<&'a [u8]>,
     pub mtu: usize,
     pub now: Time,
-    pub way: &'a mut dyn Way,
+    pub egress: &'a mut dyn Egress,
     /// Of the connection that is looked after.
     pub sender: Option<&'a mut Sender>,
     pub out: &'a mut Out,
@@ -57,7 +57,7 @@ impl Device<'_> {
     fn outgoing(&mut self) -> Outgoing<'_> {
         Outgoing {
             now: self.now,
-            way: self.way,
+            egress: self.egress,
             sender: self.sender.as_deref_mut(),
             out: self.out,
         }
@@ -74,7 +74,7 @@ impl phy::RxToken for Incoming<'_> {
 
 pub(super) struct Outgoing<'a> {
     now: Time,
-    way: &'a mut dyn Way,
+    egress: &'a mut dyn Egress,
     sender: Option<&'a mut Sender>,
     out: &'a mut Out,
 }
@@ -114,13 +114,13 @@ impl phy::TxToken for Outgoing<'_> {
                 self.out.done(frame);
                 for piece in pieces {
                     let to = packet.destination;
-                    self.way.send(self.now, to, When::Now, piece, self.out);
+                    self.egress.send(self.now, to, When::Now, piece, self.out);
                 }
                 return result;
             }
         }
         let to = packet.destination;
-        self.way.send(self.now, to, When::Now, frame, self.out);
+        self.egress.send(self.now, to, When::Now, frame, self.out);
         result
     }
 }

@@ -6,7 +6,7 @@
 //! it), all. How much may be under way: slow start, left when delays grow (RFC 9406), then Cubic (RFC 9438) or Reno (RFC 5681).
 
 use super::timestamps::{self, Timestamps};
-use super::{Congestion, HEADER, Way, behind};
+use super::{Congestion, Egress, HEADER, behind};
 use crate::ip::{self, ETHERNET};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -141,7 +141,12 @@ pub(crate) struct Sender {
     sent: u64,
     resent: u64,
     round_trip: Times,
+    /// The window and when it became that, if that is to be kept.
+    windows: Option<Vec<(Time, u64)>>,
 }
+
+/// Changes of the window that are kept; of more, every other one.
+const WINDOWS: usize = 1024;
 
 #[derive(Default)]
 struct Cubic {
@@ -192,7 +197,35 @@ impl Sender {
             sent: 0,
             resent: 0,
             round_trip: Times::default(),
+            windows: None,
         }
+    }
+
+    /// Has it keep how the window changes.
+    pub fn keep_windows(&mut self) {
+        self.windows = Some(Vec::with_capacity(WINDOWS));
+    }
+
+    /// Notes the window, if it has changed by a segment or more.
+    fn note_window(&mut self, now: Time) {
+        let (window, mss) = (self.window as u64, self.mss);
+        let Some(windows) = &mut self.windows else {
+            return;
+        };
+        if windows
+            .last()
+            .is_some_and(|(_, last)| last.abs_diff(window) < mss)
+        {
+            return;
+        }
+        if windows.len() == WINDOWS {
+            let mut index = 0;
+            windows.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+        }
+        windows.push((now, window));
     }
 
     /// Has segments carry timestamps, of a clock that shows this now.
@@ -225,7 +258,7 @@ impl Sender {
         now: Time,
         frame: &[u8],
         at: usize,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
     ) -> bool {
         let segment = &frame[at..];
@@ -242,7 +275,7 @@ impl Sender {
         }
         let header = usize::from(segment[12] >> 4) * 4;
         if segment.len() > header || segment[13] & (SYN | FIN) != 0 {
-            self.acknowledge(now, frame, at, way, out);
+            self.acknowledge(now, frame, at, egress, out);
         }
         false
     }
@@ -253,7 +286,7 @@ impl Sender {
         now: Time,
         frame: &[u8],
         at: usize,
-        way: &mut dyn Way,
+        egress: &mut dyn Egress,
         out: &mut Out,
     ) {
         let (Some(packet), Some(next)) = (ip::read(frame), self.next) else {
@@ -263,8 +296,8 @@ impl Sender {
         let header = HEADER + timestamps::LENGTH;
         let begins = ETHERNET + ip::header(packet.source);
         answer.resize(begins + header);
-        let (own, far) = (packet.destination, packet.source);
-        ip::write_header(&mut answer, own, far, ip::TCP);
+        let (own, remote) = (packet.destination, packet.source);
+        ip::write_header(&mut answer, own, remote, ip::TCP);
         let segment = &mut answer[begins..];
         segment[..2].copy_from_slice(&frame[at + 2..at + 4]);
         segment[2..4].copy_from_slice(&frame[at..at + 2]);
@@ -276,12 +309,15 @@ impl Sender {
             timestamps::write(options);
         }
         self.stamp(now, segment);
-        fill_checksum(segment, own, far);
-        way.send(now, far, When::Now, answer, out);
+        fill_checksum(segment, own, remote);
+        egress.send(now, remote, When::Now, answer, out);
     }
 
     /// Puts what was measured into a conversation's record.
-    pub fn tell(&self, flow: &mut Flow) {
+    pub fn report(&self, flow: &mut Flow) {
+        if let Some(windows) = &self.windows {
+            flow.windows.clone_from(windows);
+        }
         flow.packets = self.sent + self.resent;
         flow.resent = self.resent;
         flow.round_trip = self.round_trip;
@@ -471,6 +507,7 @@ impl Sender {
         if bytes > 0 {
             self.leave_slow_start(number, sample);
         }
+        self.note_window(now);
     }
 
     /// Notes what has arrived out of order.
@@ -667,6 +704,7 @@ impl Sender {
         }
         self.recover = self.next;
         self.window = self.mss as f64;
+        self.note_window(now);
         for segment in &mut self.segments {
             if !segment.sacked {
                 segment.lost = true;
@@ -680,7 +718,7 @@ impl Sender {
     }
 
     /// Sends again what is lost, as far as the window goes.
-    pub fn resend(&mut self, now: Time, way: &mut dyn Way, out: &mut Out) {
+    pub fn resend(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
         if self.recover.is_none() {
             return;
         }
@@ -707,7 +745,7 @@ impl Sender {
             };
             let to = refresh(&mut frame, self.told, self.told_window, stamp);
             if let Some(to) = to {
-                way.send(now, to, When::Now, frame, out);
+                egress.send(now, to, When::Now, frame, out);
             } else {
                 out.done(frame);
             }

@@ -6,13 +6,13 @@
 //! when one has ended, `pause` (0) later; `buffer`, 1 MiB in each direction; `congestion`, `cubic`, `reno` or `none`.
 
 use super::records::Records;
-use super::{Congestion, GIVE_UP, Here, Net, Program};
+use super::{Congestion, Context, GIVE_UP, Net, Program};
 use crate::address::Peer;
-use crate::connections::{Id, Manner};
+use crate::connections::{Id, SocketOptions};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
+use measure::distribution::{Distribution, Sampler};
 use node::{Flow, Time};
-use nodes::distribution::{Distribution, Sampler};
 
 /// The usual port.
 pub const PORT: u16 = 5001;
@@ -28,16 +28,10 @@ pub struct Config {
     /// Who takes it; port 5001 unless it says otherwise.
     pub to: Peer,
     /// When the first flow begins.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub start: Time,
     /// After how long nothing new is begun, and nothing more is written; `None`: never.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse_some", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub duration: Option<Time>,
     /// How many at once; with `every`, none beyond these begins.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -123,11 +117,11 @@ impl Bulk {
             && self.stops.is_none_or(|stops| now < stops)
     }
 
-    fn begin(&mut self, here: &mut Here<'_>) {
+    fn begin(&mut self, context: &mut Context<'_>) {
         self.begun += 1;
         let to = self.config.to.with(PORT);
         let left = self.sizes.as_mut().map(Sampler::draw);
-        let manner = Manner {
+        let options = SocketOptions {
             buffer: self.config.buffer,
             congestion: self.config.congestion,
             timeout: Some(GIVE_UP),
@@ -135,13 +129,13 @@ impl Bulk {
         let mut flow = Flow {
             program: "bulk",
             to: to.to_string(),
-            begun: here.now,
-            ended: here.now,
+            begun: context.now,
+            ended: context.now,
             ..Flow::default()
         };
-        match here.connect(to, manner) {
+        match context.connect(to, options) {
             Some(id) => {
-                flow.from = here
+                flow.from = context
                     .ends(id)
                     .map(|(own, _)| own.to_string())
                     .unwrap_or_default();
@@ -155,7 +149,7 @@ impl Bulk {
             }
             None => {
                 self.over.add(flow);
-                self.again(here.now);
+                self.again(context.now);
             }
         }
     }
@@ -174,10 +168,10 @@ impl Bulk {
 }
 
 impl Sending {
-    fn write(&mut self, id: Id, here: &mut Here<'_>) {
-        let now = here.now;
-        let mut room = here.room(id, self.left.unwrap_or(u64::MAX)) as u64;
-        let Some(socket) = here.socket(id) else {
+    fn write(&mut self, id: Id, context: &mut Context<'_>) {
+        let now = context.now;
+        let mut room = context.room(id, self.left.unwrap_or(u64::MAX)) as u64;
+        let Some(socket) = context.socket(id) else {
             return;
         };
         // What the other side says is not listened to.
@@ -217,8 +211,8 @@ impl Program for Bulk {
         [self.begins, stops].into_iter().flatten().min()
     }
 
-    fn wake(&mut self, here: &mut Here<'_>) {
-        if self.stops.is_some_and(|stops| stops <= here.now) {
+    fn wake(&mut self, context: &mut Context<'_>) {
+        if self.stops.is_some_and(|stops| stops <= context.now) {
             self.stops = None;
             self.begins = None;
             self.config.count = Some(self.begun);
@@ -226,44 +220,44 @@ impl Program for Bulk {
             for id in ids.collect::<alloc::vec::Vec<_>>() {
                 let sending = self.open.get_mut(&id).expect("just listed");
                 sending.left = Some(0);
-                sending.write(id, here);
-                here.drive(id);
+                sending.write(id, context);
+                context.drive(id);
             }
         }
-        if self.begins.is_none_or(|begins| begins > here.now) {
+        if self.begins.is_none_or(|begins| begins > context.now) {
             return;
         }
         self.begins = None;
         for _ in 0..core::mem::take(&mut self.pending) {
-            if !self.may_begin(here.now) {
+            if !self.may_begin(context.now) {
                 break;
             }
             let most = self.config.flows.map_or(usize::MAX, |flows| flows as usize);
             match self.open.len() < most {
-                true => self.begin(here),
+                true => self.begin(context),
                 false => self.skipped += 1,
             }
         }
-        if self.config.every.is_some() && self.may_begin(here.now) {
+        if self.config.every.is_some() && self.may_begin(context.now) {
             let times = self.times.as_mut().map_or(Time::ZERO, Sampler::draw);
-            self.begins = Some(here.now + times.max(LEAST_PAUSE));
+            self.begins = Some(context.now + times.max(LEAST_PAUSE));
             self.pending = 1;
         }
     }
 
-    fn ready(&mut self, id: Id, _: bool, here: &mut Here<'_>) {
+    fn ready(&mut self, id: Id, _: bool, context: &mut Context<'_>) {
         if let Some(sending) = self.open.get_mut(&id) {
-            sending.write(id, here);
+            sending.write(id, context);
         }
     }
 
-    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+    fn over(&mut self, id: Id, context: &mut Context<'_>) {
         if let Some(mut sending) = self.open.remove(&id) {
-            if let Some(sender) = here.sender(id) {
-                sender.tell(&mut sending.flow);
+            if let Some(sender) = context.sender(id) {
+                sender.report(&mut sending.flow);
             }
             self.over.add(sending.flow);
-            self.again(here.now);
+            self.again(context.now);
         }
     }
 
@@ -272,7 +266,7 @@ impl Program for Bulk {
         for (id, sending) in &self.open {
             let mut flow = sending.flow.clone();
             if let Some(sender) = net.connections.sender(*id) {
-                sender.tell(&mut flow);
+                sender.report(&mut flow);
             }
             visit(flow);
         }

@@ -7,8 +7,8 @@
 //! connection a byte names the next state; parameters and results are JSON behind a length of four bytes.
 
 use super::records::Records;
-use super::{BUFFER, BUFFERS, Claim, Congestion, Here, Net, Program, send};
-use crate::connections::{Id, Manner};
+use super::{BUFFER, BUFFERS, Binding, Congestion, Context, Net, Program, send};
+use crate::connections::{Id, SocketOptions};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -109,9 +109,9 @@ impl Server {
     }
 
     /// Reads what has come on a connection.
-    fn read(&mut self, id: Id, here: &mut Here<'_>) {
-        let now = here.now;
-        let (Some(open), Some(socket)) = (self.open.get_mut(&id), here.socket(id)) else {
+    fn read(&mut self, id: Id, context: &mut Context<'_>) {
+        let now = context.now;
+        let (Some(open), Some(socket)) = (self.open.get_mut(&id), context.socket(id)) else {
             return;
         };
         let mut count = 0;
@@ -252,8 +252,8 @@ impl Server {
     }
 
     /// Sends what there is to be sent.
-    fn write(&mut self, id: Id, here: &mut Here<'_>) {
-        let (Some(open), Some(socket)) = (self.open.get_mut(&id), here.socket(id)) else {
+    fn write(&mut self, id: Id, context: &mut Context<'_>) {
+        let (Some(open), Some(socket)) = (self.open.get_mut(&id), context.socket(id)) else {
             return;
         };
         send(socket, &mut open.leaves);
@@ -276,26 +276,28 @@ fn taken(came: &mut Vec<u8>) -> Option<Value> {
 }
 
 impl Program for Server {
-    fn claims(&self) -> Vec<Claim> {
-        let manner = Manner {
+    fn bindings(&self) -> Vec<Binding> {
+        let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
             congestion: Congestion::Cubic,
             timeout: None,
         };
-        [Claim::Tcp(self.config.port, manner)].into()
+        [Binding::Tcp(self.config.port, options)].into()
     }
 
-    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+    fn ready(&mut self, id: Id, new: bool, context: &mut Context<'_>) {
         if new {
-            let (own, far) = here.ends(id).map_or_else(Default::default, |(own, far)| {
-                (own.to_string(), far.to_string())
-            });
+            let (own, remote) = context
+                .ends(id)
+                .map_or_else(Default::default, |(own, remote)| {
+                    (own.to_string(), remote.to_string())
+                });
             let flow = Flow {
                 program: "iperf3-server",
                 from: own,
-                to: far,
-                begun: here.now,
-                ended: here.now,
+                to: remote,
+                begun: context.now,
+                ended: context.now,
                 ..Flow::default()
             };
             let open = Open {
@@ -307,19 +309,19 @@ impl Program for Server {
             };
             self.open.insert(id, open);
         }
-        self.read(id, here);
+        self.read(id, context);
         self.act(id);
-        self.write(id, here);
+        self.write(id, context);
         // A stream that has come lets the test begin.
         if let Some(control) = self.test.as_ref().map(|test| test.control)
             && control != id
         {
-            self.write(control, here);
-            here.drive(control);
+            self.write(control, context);
+            context.drive(control);
         }
     }
 
-    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+    fn over(&mut self, id: Id, context: &mut Context<'_>) {
         if let Some(open) = self.open.remove(&id).filter(|open| open.stream) {
             self.over.add(open.flow);
         }
@@ -327,8 +329,8 @@ impl Program for Server {
             for stream in test.streams {
                 if let Some(open) = self.open.get_mut(&stream) {
                     open.last = true;
-                    self.write(stream, here);
-                    here.drive(stream);
+                    self.write(stream, context);
+                    context.drive(stream);
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! `to`; `count`, none: without end; `interval`, 1 s; `size`, 56: bytes behind the ICMP header; `start`, 0;
 //! `timeout`, 1 s: what is not answered by then is lost.
 
-use super::{Here, Net, Program};
+use super::{Context, Net, Program};
 use crate::address::Peer;
 use alloc::collections::VecDeque;
 use alloc::string::ToString;
@@ -27,31 +27,16 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(default))]
     pub count: Option<u64>,
     /// Between two questions; at least 1 us.
-    #[cfg_attr(
-        feature = "serde",
-        serde(
-            deserialize_with = "crate::address::text::parse",
-            default = "one_second"
-        )
-    )]
+    #[cfg_attr(feature = "serde", serde(default = "one_second"))]
     pub interval: Time,
     /// Bytes behind the ICMP header.
     #[cfg_attr(feature = "serde", serde(default = "usual_size"))]
     pub size: usize,
     /// When the first leaves.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub start: Time,
     /// What is not answered by then is lost.
-    #[cfg_attr(
-        feature = "serde",
-        serde(
-            deserialize_with = "crate::address::text::parse",
-            default = "one_second"
-        )
-    )]
+    #[cfg_attr(feature = "serde", serde(default = "one_second"))]
     pub timeout: Time,
 }
 
@@ -98,14 +83,14 @@ impl Program for Ping {
         self.next
     }
 
-    fn wake(&mut self, here: &mut Here<'_>) {
-        let (now, to) = (here.now, self.config.to.address);
+    fn wake(&mut self, context: &mut Context<'_>) {
+        let (now, to) = (context.now, self.config.to.address);
         if self.flow.from.is_empty()
-            && let Some(own) = here.source(to)
+            && let Some(own) = context.source(to)
         {
             self.flow.from = own.to_string();
         }
-        if here.ask(to, self.asked as u16, self.config.size) {
+        if context.ask(to, self.asked as u16, self.config.size) {
             self.waiting.push_back(Some(now));
             if self.waiting.len() > WINDOW {
                 self.waiting.pop_front();
@@ -122,7 +107,7 @@ impl Program for Ping {
         self.flow.done = !more;
     }
 
-    fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, _: &mut Here<'_>) {
+    fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, _: &mut Context<'_>) {
         if from != self.config.to.address {
             return;
         }

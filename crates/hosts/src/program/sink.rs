@@ -1,17 +1,17 @@
 //! Takes what comes to a port, by TCP and by UDP, and counts it.
 //!
-//! `port`, 5001; `buffer`, 1 MiB: of each connection. Of datagrams with a [probe](nodes::probe) the loss, the delay
+//! `port`, 5001; `buffer`, 1 MiB: of each connection. Of datagrams with a [probe](measure::probe) the loss, the delay
 //! from when they were meant to leave, and the jitter (RFC 3550 section 6.4.1) are known.
 
 use super::records::Records;
-use super::{BUFFER, BUFFERS, Claim, Congestion, Here, Net, Program};
-use crate::connections::{Id, Manner};
+use super::{BUFFER, BUFFERS, Binding, Congestion, Context, Net, Program};
+use crate::connections::{Id, SocketOptions};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use measure::probe::Probe;
 use node::{Flow, Time};
-use nodes::probe::Probe;
 
 /// Senders of datagrams that are told apart.
 const SENDERS: usize = 4096;
@@ -75,30 +75,32 @@ impl Sink {
 }
 
 impl Program for Sink {
-    fn claims(&self) -> Vec<Claim> {
-        let manner = Manner {
+    fn bindings(&self) -> Vec<Binding> {
+        let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
             congestion: Congestion::Cubic,
             timeout: None,
         };
         [
-            Claim::Tcp(self.config.port, manner),
-            Claim::Udp(self.config.port),
+            Binding::Tcp(self.config.port, options),
+            Binding::Udp(self.config.port),
         ]
         .into()
     }
 
-    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+    fn ready(&mut self, id: Id, new: bool, context: &mut Context<'_>) {
         if new {
-            let (own, far) = here.ends(id).map_or_else(Default::default, |(own, far)| {
-                (own.to_string(), far.to_string())
-            });
+            let (own, remote) = context
+                .ends(id)
+                .map_or_else(Default::default, |(own, remote)| {
+                    (own.to_string(), remote.to_string())
+                });
             let flow = Flow {
                 program: "sink",
                 from: own,
-                to: far,
-                begun: here.now,
-                ended: here.now,
+                to: remote,
+                begun: context.now,
+                ended: context.now,
                 ..Flow::default()
             };
             self.open.insert(id, flow);
@@ -106,8 +108,8 @@ impl Program for Sink {
         let Some(flow) = self.open.get_mut(&id) else {
             return;
         };
-        let now = here.now;
-        let Some(socket) = here.socket(id) else {
+        let now = context.now;
+        let Some(socket) = context.socket(id) else {
             return;
         };
         let mut came = 0;
@@ -126,7 +128,7 @@ impl Program for Sink {
         }
     }
 
-    fn over(&mut self, id: Id, _: &mut Here<'_>) {
+    fn over(&mut self, id: Id, _: &mut Context<'_>) {
         if let Some(flow) = self.open.remove(&id) {
             self.over.add(flow);
         }
@@ -138,7 +140,7 @@ impl Program for Sink {
         from: SocketAddr,
         port: u16,
         payload: &[u8],
-        here: &mut Here<'_>,
+        context: &mut Context<'_>,
     ) {
         let full = self.senders.len() >= SENDERS;
         let sender = match self.senders.get_mut(&from) {
@@ -149,7 +151,7 @@ impl Program for Sink {
                 return;
             }
             None => {
-                let own = here.source(from.ip());
+                let own = context.source(from.ip());
                 let own = own.map(|own| SocketAddr::new(own, port).to_string());
                 let flow = Flow {
                     program: "sink",

@@ -1,16 +1,16 @@
 //! Datagrams at a constant rate.
 //!
 //! `to`, port 5001; `rate`, 1 Mb/s of payload; `size`, 1470 bytes of payload; `start`, 0; `duration` and `count`, none: how
-//! long and how many; `stream`, 0: by which a meter tells it from others. Each begins with a probe of [`nodes::probe`], so that a
+//! long and how many; `stream`, 0: by which a meter tells it from others. Each begins with a probe of [`measure::probe`], so that a
 //! sink, and a meter anywhere on its way, knows which it is and when it left. It leaves at its time to the picosecond; a rate with no
 //! whole spacing does not drift.
 
-use super::{Here, Net, Program};
+use super::{Context, Net, Program};
 use crate::address::Peer;
 use alloc::string::ToString;
 use core::net::SocketAddr;
+use measure::probe::{self, Probe};
 use node::{Flow, Rate, Time, When};
-use nodes::probe::{self, Probe};
 
 /// What a source is made from.
 #[derive(Clone, Debug)]
@@ -23,28 +23,16 @@ pub struct Config {
     /// Who takes it; port 5001 unless it says otherwise.
     pub to: Peer,
     /// Bits of payload a second.
-    #[cfg_attr(
-        feature = "serde",
-        serde(
-            deserialize_with = "crate::address::text::parse",
-            default = "usual_rate"
-        )
-    )]
+    #[cfg_attr(feature = "serde", serde(default = "usual_rate"))]
     pub rate: Rate,
     /// Bytes of payload of each, at least those of a probe, 18.
     #[cfg_attr(feature = "serde", serde(default = "usual_size"))]
     pub size: usize,
     /// When the first leaves.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub start: Time,
     /// For how long; `None`: without end.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse_some", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub duration: Option<Time>,
     /// How many; `None`: without end.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -99,8 +87,8 @@ impl Program for Udp {
         self.next.map(|(at, _)| at)
     }
 
-    fn wake(&mut self, here: &mut Here<'_>) {
-        let Some((at, rest)) = self.next.filter(|(at, _)| *at <= here.now) else {
+    fn wake(&mut self, context: &mut Context<'_>) {
+        let Some((at, rest)) = self.next.filter(|(at, _)| *at <= context.now) else {
             return;
         };
         let probe = Probe {
@@ -111,11 +99,11 @@ impl Program for Udp {
         let size = self.config.size;
         let fill = |payload: &mut [u8]| payload[..probe::LEN].copy_from_slice(&probe.to_bytes());
         if self.flow.from.is_empty()
-            && let Some(own) = here.source(self.to.ip())
+            && let Some(own) = context.source(self.to.ip())
         {
             self.flow.from = SocketAddr::new(own, self.port).to_string();
         }
-        if here.datagram(self.port, self.to, When::At(at), size, fill) {
+        if context.datagram(self.port, self.to, When::At(at), size, fill) {
             self.flow.bytes += size as u64;
         } else {
             self.flow.lost += 1;

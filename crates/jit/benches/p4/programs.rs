@@ -3,14 +3,14 @@
 use p4::compile::{Options, compile};
 use p4::ir::Program;
 use p4::library;
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use std::fmt::Write;
 use std::sync::Arc;
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = library::file(name).ok_or_else(|| format!("no {name}"))?;
         Ok((name.into(), text.into()))
     }

@@ -295,7 +295,7 @@ impl Maker<'_, '_> {
         Expr::Element { slots, index }
     }
 
-    fn place(&mut self) -> (Place, Ty) {
+    fn place(&mut self) -> (LValue, Ty) {
         let slot = *self.c.pick(&self.free);
         let ty = self.program.slots[slot.index()].ty;
         if ty != Ty::Bool && self.c.one_in(4) {
@@ -309,7 +309,7 @@ impl Maker<'_, '_> {
                 let index = self.expression(Ty::Bits(8), 1);
                 let slice = Some((high, low));
                 return (
-                    Place::Element {
+                    LValue::Element {
                         slots,
                         index,
                         slice,
@@ -317,7 +317,7 @@ impl Maker<'_, '_> {
                     of,
                 );
             }
-            return (Place::Slice { slot, high, low }, of);
+            return (LValue::Slice { slot, high, low }, of);
         }
         if self.c.one_in(6)
             && let Some(slots) = self.elements(ty)
@@ -325,7 +325,7 @@ impl Maker<'_, '_> {
             let index = self.expression(Ty::Bits(8), 1);
             let slice = None;
             return (
-                Place::Element {
+                LValue::Element {
                     slots,
                     index,
                     slice,
@@ -333,7 +333,7 @@ impl Maker<'_, '_> {
                 ty,
             );
         }
-        (Place::Slot(slot), ty)
+        (LValue::Slot(slot), ty)
     }
 
     fn statement(&mut self, kind: SectionKind, emits: bool) -> StatementKind {
@@ -410,7 +410,7 @@ impl Maker<'_, '_> {
                 Some(slot) => (
                     of(0, Method::Read),
                     vec![value(index)],
-                    vec![Place::Slot(slot)],
+                    vec![LValue::Slot(slot)],
                 ),
                 None => (of(1, Method::Count), vec![value(index)], Vec::new()),
             },
@@ -448,7 +448,7 @@ impl Maker<'_, '_> {
                     let arguments = vec![condition, Argument::List(items), old, algorithm];
                     let (function, results) = match number {
                         5 => (Function::VerifyChecksum, Vec::new()),
-                        _ => (Function::UpdateChecksum, vec![Place::Slot(slot)]),
+                        _ => (Function::UpdateChecksum, vec![LValue::Slot(slot)]),
                     };
                     return StatementKind::Call {
                         callee: Callee::Function(function),
@@ -468,7 +468,7 @@ impl Maker<'_, '_> {
                     constant(1 << 20),
                 ];
                 let hash = Callee::Function(Function::Hash);
-                (hash, arguments, vec![Place::Slot(slot)])
+                (hash, arguments, vec![LValue::Slot(slot)])
             }
         };
         StatementKind::Call {

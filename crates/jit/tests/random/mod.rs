@@ -1,5 +1,9 @@
 //! Random programs and packets, and both engines run on them side by side.
-#![allow(dead_code, unused_imports, reason = "each test uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the fuzz target uses a part of it"
+)]
 
 mod choices;
 mod maker;

@@ -69,7 +69,7 @@ impl Side {
         packet.begin(bytes);
         self.begin(bytes);
         let environment = Arc::clone(&self.environment);
-        let at = |slot: SlotId| environment.layout.place(slot).0;
+        let at = |slot: SlotId| environment.layout.cell(slot).0;
         let mut leaves = 0;
         let mut passed = None;
         for (number, step) in path.steps.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Side {
                             u64::from(self.context.waiting(cells[at(slot)]).time)
                         }
                     };
-                    let width = environment.layout.place(slot).1.width();
+                    let width = environment.layout.cell(slot).1.width();
                     environment
                         .layout
                         .write(&mut cells, slot, &Bits::new(width, value));

@@ -5,7 +5,7 @@ use super::{Choices, packet};
 use jit::Jit;
 use p4::compile::{Options, compile};
 use p4::ir::{ObjectId, Program};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use p4::value::Bits;
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::engine::Engine;
@@ -52,7 +52,7 @@ pub fn compare_whole(c: &mut Choices<'_>, packets: usize) -> (usize, usize) {
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = p4::library::file(name).ok_or("no such file")?;
         Ok((name.into(), text.into()))
     }

@@ -2,7 +2,7 @@
 
 use live::clock::now_ns;
 use openflow::flops::{Agent, Value};
-use openflow::snmp::{Ask, Oid, request, response};
+use openflow::snmp::{Oid, PduType, request, response};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -79,7 +79,13 @@ impl Snmp {
     fn send(&self, question: &Question) {
         if let Ok(name) = question.name.parse::<Oid>() {
             let mut out = Vec::new();
-            request(Ask::Get, &self.community, question.id, &[name], &mut out);
+            request(
+                PduType::Get,
+                &self.community,
+                question.id,
+                &[name],
+                &mut out,
+            );
             // One that the system does not take is put again, as one that is lost.
             let _ = self.socket.send(&out);
         }

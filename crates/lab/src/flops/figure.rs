@@ -137,7 +137,7 @@ fn panel(part: &Part, curves: Vec<Curve>) -> Panel {
     // In simulated time a switch may take no time at all, which has no place on a logarithmic axis.
     let least = of_all().map(|point| point[1]).fold(f64::MAX, f64::min);
     let unit = TimeUnit::of(most);
-    let y = Axis::new(format!("time [{}]", unit.name)).log_if(least > 0.0);
+    let y = Axis::of_times("time", unit, least > 0.0);
     let panel = Panel::new(Axis::new(part.x).log(), y).title(part.title);
     curves.into_iter().fold(panel, |panel, curve| {
         let of = |ps: f64| ps / unit.ps;

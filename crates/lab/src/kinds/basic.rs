@@ -1,7 +1,7 @@
 //! Nodes that need nothing but their keys.
 
-use crate::registry::{Kind, Planned};
-use nodes::{echo, mirror, ping, sink, switch, vlan};
+use crate::kind::{Kind, Planned};
+use nodes::{echo, mirror, ping, ptp, sink, switch, vlan};
 
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
@@ -23,6 +23,17 @@ pub(super) fn kinds() -> Vec<Kind> {
             };
             Ok(Planned {
                 endless,
+                ..make.plan(config, folder)?
+            })
+        }),
+        Kind::new("ptp", |config, folder| {
+            let make = Kind::seeded(
+                "ptp",
+                |config: &mut ptp::Config| &mut config.seed,
+                ptp::Ptp::new,
+            );
+            Ok(Planned {
+                endless: vec!["speaks of its clock for ever".into()],
                 ..make.plan(config, folder)?
             })
         }),

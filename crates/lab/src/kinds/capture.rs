@@ -1,6 +1,6 @@
 //! Nodes that record what they see.
 
-use crate::registry::{Kind, Planned};
+use crate::kind::{Kind, Planned};
 use crate::tree::Value;
 use nodes::capture::{Capture, Config};
 use nodes::meter::{self, Meter};

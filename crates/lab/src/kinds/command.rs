@@ -1,11 +1,11 @@
 //! Nodes that are programs in any language: `command`, a shell pipe, and `callback`, an answer for each packet.
 
 use crate::fault::Fault;
-use crate::registry::{Context, Kind, Made, Planned};
+use crate::kind::{Context, Kind, Made, Planned};
 use crate::tree::Value;
-use live::callback::pipe::{self, Pipe};
-use live::callback::{self, Callback, Io, Metadata};
-use live::hook::Fail;
+use live::world::callback::pipe::{self, Pipe};
+use live::world::callback::{self, Callback, Io, Metadata};
+use live::world::hook::Fail;
 use node::Time;
 use packet::Tick;
 use serde::{Deserialize, Deserializer, de};
@@ -31,28 +31,57 @@ fn running(name: &str, make: fn(&Value, Context<'_>) -> Made) -> Kind {
     }
 }
 
-/// The keys of both kinds.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Keys {
-    command: String,
-    #[serde(default)]
-    raw: bool,
-    io: Option<Word<Io>>,
-    #[serde(default)]
-    metadata: Vec<Word<Metadata>>,
-    age: Option<Word<Time>>,
-    wake: Option<Word<Time>>,
-    patience: Option<Word<Time>>,
-    cost: Option<Word<Time>>,
-    // Of a pipe.
+/// The keys of a kind: those of both, and its own. A struct for each, so that a message names the keys that the kind takes.
+macro_rules! keys {
+    ($name:ident { $($own:tt)* }) => {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $name {
+            command: String,
+            #[serde(default)]
+            raw: bool,
+            io: Option<Word<Io>>,
+            #[serde(default)]
+            metadata: Vec<Word<Metadata>>,
+            age: Option<Word<Time>>,
+            wake: Option<Word<Time>>,
+            patience: Option<Word<Time>>,
+            cost: Option<Word<Time>>,
+            $($own)*
+        }
+
+        impl $name {
+            fn read(config: &Value) -> Result<$name, Fault> {
+                let keys: $name = config.read()?;
+                if keys.command.trim().is_empty() {
+                    return Err(at(config, "command", "expected a command line for the shell"));
+                }
+                if keys.raw && !keys.metadata.is_empty() {
+                    return Err(at(config, "metadata", "records have no room for it: leave `raw` out"));
+                }
+                if value(&keys.wake) == Some(Time::ZERO) {
+                    return Err(at(config, "wake", "a time above zero is wanted"));
+                }
+                Ok(keys)
+            }
+
+            fn metadata(&self) -> Vec<Metadata> {
+                self.metadata.iter().map(|word| word.0).collect()
+            }
+        }
+    };
+}
+
+keys!(PipeKeys {
     back: Option<String>,
     ports: Option<u16>,
     time: Option<bool>,
     tick: Option<Word<Time>>,
-    // Of a callback.
+});
+
+keys!(CallbackKeys {
     fail: Option<Word<Fail>>,
-}
+});
 
 /// Something that is written as a word.
 struct Word<T>(T);
@@ -68,38 +97,6 @@ impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Word<T> {
 /// How long a program may work for a packet in simulated time, on the machine's clock.
 const PATIENCE: Time = Time::from_secs(10);
 
-impl Keys {
-    /// Reads them; `others` are those of the other kind.
-    fn read(config: &Value, others: &[&'static str]) -> Result<Keys, Fault> {
-        let keys: Keys = config.read()?;
-        if let Some(key) = others.iter().find(|key| config.get(key).is_some()) {
-            return Err(at(
-                config,
-                key,
-                "this is a key of the other kind: `command` is a pipe, `callback` answers each packet",
-            ));
-        }
-        if keys.command.trim().is_empty() {
-            return Err(at(config, "command", "a line for the shell is wanted"));
-        }
-        if keys.raw && !keys.metadata.is_empty() {
-            return Err(at(
-                config,
-                "metadata",
-                "records have no room for it: leave `raw` out",
-            ));
-        }
-        if value(&keys.wake) == Some(Time::ZERO) {
-            return Err(at(config, "wake", "more than no time is wanted"));
-        }
-        Ok(keys)
-    }
-
-    fn metadata(&self) -> Vec<Metadata> {
-        self.metadata.iter().map(|word| word.0).collect()
-    }
-}
-
 /// What was read, if there was any.
 fn value<T: Copy>(word: &Option<Word<T>>) -> Option<T> {
     word.as_ref().map(|word| word.0)
@@ -113,14 +110,14 @@ fn at(config: &Value, key: &str, message: &str) -> Fault {
 
 /// A pipe.
 fn pipe(config: &Value, context: Context<'_>) -> Made {
-    let keys = Keys::read(config, &["fail"])?;
+    let keys = PipeKeys::read(config)?;
     let usual = pipe::Config::new(&keys.command);
     let ports = keys.ports.unwrap_or(usual.ports);
     if !(1..=2).contains(&ports) {
         return Err(at(config, "ports", "1 or 2"));
     }
     if ports == 1 && keys.back.is_some() {
-        return Err(at(config, "back", "there is no way back with one port"));
+        return Err(at(config, "back", "a node with one port has no way back"));
     }
     let tick = |tick: Time| u32::try_from(tick.as_ps()).ok().and_then(Tick::from_ps);
     let Some(tick) = value(&keys.tick).map_or(Some(usual.tick), tick) else {
@@ -146,7 +143,7 @@ fn pipe(config: &Value, context: Context<'_>) -> Made {
 
 /// A callback.
 fn callback(config: &Value, context: Context<'_>) -> Made {
-    let keys = Keys::read(config, &["back", "ports", "time", "tick"])?;
+    let keys = CallbackKeys::read(config)?;
     let usual = callback::Config::new(&keys.command);
     let patience = match context.live {
         true => usual.patience,

@@ -1,7 +1,7 @@
 //! A delay box, whose lists of delays are in files.
 
-use super::text_of;
-use crate::registry::{Context, Kind, Made, at_key};
+use crate::input;
+use crate::kind::{Context, Kind, Made, at_key};
 use crate::tree::Value;
 use nodes::ConfigError;
 use nodes::delay::{Config, Delay};
@@ -16,7 +16,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     let mut load = |name: &str| match context.folder {
         // What serves for any file.
         None => Ok("0".into()),
-        Some(folder) => text_of(&folder.join(name)),
+        Some(folder) => input::text(&folder.join(name)).map_err(|error| error.to_string()),
     };
     read.back.get_or_insert_with(|| read.forth.clone());
     for (key, spec) in [
@@ -26,7 +26,10 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         if let Some(spec) = spec {
             spec.seed.get_or_insert(context.seed);
             let loaded = spec.load(&mut load);
-            loaded.map_err(|reason| at_key(config, ConfigError { key, reason }))?;
+            loaded.map_err(|error| {
+                let reason = error.to_string();
+                at_key(config, ConfigError { key, reason })
+            })?;
         }
     }
     match Delay::new(read) {

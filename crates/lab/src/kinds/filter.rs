@@ -1,7 +1,7 @@
 //! A filter, whose expression libpcap compiles.
 
 use crate::fault::Fault;
-use crate::registry::{Context, Kind, Made};
+use crate::kind::{Context, Kind, Made};
 use crate::tree::Value;
 use nodes::filter::{Config, Filter, Program};
 

@@ -1,13 +1,13 @@
 //! `kind = "flops"`: OFLOPS, the measurement of an OpenFlow switch.
 
 use crate::fault::Fault;
-use crate::fields::{Fields, OneOrMore, Text};
+use crate::fields::{Fields, OneOrMore};
 use crate::flops::agent;
-use crate::registry::{Context, Kind, Made, Planned};
+use crate::kind::{Context, Kind, Made, Planned};
 use crate::tree::{Value, What};
 use node::{Rate, Time};
 use openflow::flops::actions::{self, Actions};
-use openflow::flops::intercept::{self, Intercept, Way};
+use openflow::flops::intercept::{self, Direction, Intercept};
 use openflow::flops::monitor::{self, Monitor};
 use openflow::flops::update::{self, Change, Update};
 use openflow::flops::{Flops, Module, Setup};
@@ -58,17 +58,17 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     let count = fields
         .optional::<u64>("count", &mut faults)
         .unwrap_or(10_000);
-    let rate = fields.optional::<Text<Rate>>("rate", &mut faults);
-    let rate = rate.map_or(100_000_000, |Text(rate)| rate.bits_per_second());
+    let rate = fields.optional::<Rate>("rate", &mut faults);
+    let rate = rate.map_or(100_000_000, Rate::bits_per_second);
     let length = fields.optional::<u16>("length", &mut faults).unwrap_or(100);
     let entries = fields.optional::<OneOrMore<u32>>("entries", &mut faults);
     let repeats = fields.optional::<u32>("repeats", &mut faults).unwrap_or(10);
-    let gap = fields.optional::<Text<Time>>("gap", &mut faults);
+    let gap = fields.optional::<Time>("gap", &mut faults);
     let round = fields.optional("round", &mut faults).unwrap_or(false);
     let rates = fields.optional::<OneOrMore<u64>>("rates", &mut faults);
-    let time = fields.optional::<Text<Time>>("time", &mut faults);
+    let time = fields.optional::<Time>("time", &mut faults);
     let others = fields.optional::<u32>("others", &mut faults);
-    let poll = fields.optional::<Text<Time>>("poll", &mut faults);
+    let poll = fields.optional::<Time>("poll", &mut faults);
     let snmp = fields.optional::<String>("snmp", &mut faults);
     let community = fields.optional::<String>("community", &mut faults);
     let device = fields.optional::<String>("device", &mut faults);
@@ -91,7 +91,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     // All of a table of 1024 is much more to tell than one packet.
     let polls = rates.clone().unwrap_or(vec![5, 10, 20, 50]);
     let rates = rates.unwrap_or(vec![100, 500, 1000, 2000]);
-    let time = time.map_or(Time::from_secs(2), |Text(time)| time);
+    let time = time.unwrap_or(Time::from_secs(2));
     let whole = |key: &str, numbers: &[u64]| {
         let good = numbers.iter().all(|number| (1..=MOST).contains(number));
         good.then_some(())
@@ -102,14 +102,13 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     whole("rates", &rates)?;
     whole("count", &[count])?;
     whole("repeats", &[repeats.into()])?;
-    let gap = gap.map_or(Time::from_us(40), |Text(gap)| gap);
+    let gap = gap.unwrap_or(Time::from_us(40));
     if gap < Time::from_ns(100) {
         return Err(refuse(
             "gap",
             "a gap between probes is at least 100 ns".into(),
         ));
     }
-    let poll = poll.map(|Text(poll)| poll);
     if poll.is_some_and(|poll| poll < Time::from_us(10)) {
         return Err(refuse("poll", "requests are at least 10 us apart".into()));
     }
@@ -144,9 +143,9 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             polls: polls.clone(),
         }))
     };
-    let intercept = |way| -> Box<dyn Module> {
+    let intercept = |direction| -> Box<dyn Module> {
         Box::new(Intercept::new(intercept::Settings {
-            way,
+            direction,
             rates: rates.clone(),
             time,
             length,
@@ -174,8 +173,8 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             "insert" => change(Change::Insert),
             "modify" => change(Change::Modify),
             "delete" => change(Change::Delete),
-            "packet-in" => intercept(Way::In),
-            "packet-out" => intercept(Way::Out),
+            "packet-in" => intercept(Direction::In),
+            "packet-out" => intercept(Direction::Out),
             "statistics" => Box::new(Monitor::new(monitor::Settings {
                 entries: entries[0],
                 rates: rates.clone(),

@@ -1,7 +1,7 @@
 //! A generator of made frames, or with `replay` of those in a file.
 
 use crate::fault::Fault;
-use crate::registry::{Context, Kind, Made, Planned, at_key};
+use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::replay::Replayed;
 use crate::tree::{Value, What};
 use nodes::generator::{Config, Frames, Generator, Source};
@@ -46,7 +46,10 @@ fn make(config: &Value, context: Context<'_>) -> Made {
                 Some(folder) => {
                     let path = folder.join(replay.value.read::<String>()?);
                     let replayed = Replayed::open(path, context.notes);
-                    Box::new(replayed.map_err(|error| Fault::new(replay.value.span, error))?)
+                    Box::new(
+                        replayed
+                            .map_err(|error| Fault::new(replay.value.span, error.to_string()))?,
+                    )
                 }
             };
             Generator::replay(read, source)

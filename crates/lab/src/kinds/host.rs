@@ -1,8 +1,9 @@
 //! Hosts, and the programs that run on them.
 
 use crate::fault::{Fault, did_you_mean};
-use crate::registry::{Context, Kind, Made, Planned, at_key};
+use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::tree::{Value, What};
+use hosts::pinger::Pinger;
 use hosts::program::Config as Program;
 
 /// The programs by the names of `run`.
@@ -89,15 +90,22 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             }
         },
     };
-    let read = config.read()?;
-    hosts::host::make(read, programs, seed.unwrap_or(context.seed))
-        .map_err(|refused| at_key(&config, refused))
+    let read: hosts::host::Config = config.read()?;
+    let refused = |refused| at_key(&config, refused);
+    let seed = seed.unwrap_or(context.seed);
+    let Some(questions) = context.questions else {
+        return hosts::host::make(read, programs, seed).map_err(refused);
+    };
+    let host = hosts::host::make(read.clone(), programs, seed).map_err(refused)?;
+    Ok(Box::new(
+        Pinger::new(host, &read, questions).map_err(refused)?,
+    ))
 }
 
 fn program(section: &Value) -> Result<Program, Fault> {
     let mut section = section.clone();
     let Some(run) = section.take("run") else {
-        let fault = Fault::new(section.span, "the program does not say what it is");
+        let fault = Fault::new(section.span, "the program has no `run`");
         return Err(fault.help(format!(
             "add `run = \"ping\"`, or another of: {}",
             PROGRAMS.join(", ")

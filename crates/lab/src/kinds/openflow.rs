@@ -1,8 +1,8 @@
 //! Switches and controllers that speak OpenFlow.
 
 use crate::fault::Fault;
-use crate::real::keys;
-use crate::registry::{Kind, Planned, at_key};
+use crate::kind::{Kind, Planned, at_key};
+use crate::live_nodes::keys;
 use crate::tree::Value;
 use nodes::ConfigError;
 use openflow::controller::Controller;

@@ -1,14 +1,13 @@
 //! Nodes that run P4 programs.
 
-use crate::engine::{EngineKind, told};
+use crate::engine::{EngineKind, describe};
 use crate::fault::Fault;
+use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::program::load;
-use crate::registry::{Context, Kind, Made, Planned, at_key};
 use crate::replay::Notes;
 use crate::tree::Value;
 use ::pipeline::architecture::{self, Pipeline};
-use ::pipeline::control::Control;
-use ::pipeline::control::words;
+use ::pipeline::control::{self, Control, commands};
 use ::pipeline::controlled::{Controlled, Plan, Reaction};
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
@@ -18,6 +17,7 @@ use p4::compile::Compiled;
 use p4::diagnostic::Severity;
 use p4runtime::{Settings, SwitchNode, serve};
 use serde::Deserialize;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,8 +97,9 @@ fn plan(config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
             let compiled = section.compile(folder)?;
             let environment = section.environment(&compiled)?;
             let engine = EngineKind::Reference.engine(&environment);
-            engine
-                .map_err(|unsupported| section.fault("program", told(&unsupported, &compiled)))?;
+            engine.map_err(|unsupported| {
+                section.fault("program", describe(&unsupported, &compiled))
+            })?;
             section.command(&Control::new(environment), folder)?;
             Some(Arc::new(compiled))
         }
@@ -133,7 +134,9 @@ impl Section {
         let fault = |key, reason: String| at_key(config, ConfigError { key, reason });
         let engine = match &read.engine {
             None => EngineKind::default(),
-            Some(text) => text.parse().map_err(|reason| fault("engine", reason))?,
+            Some(text) => text
+                .parse::<EngineKind>()
+                .map_err(|error| fault("engine", error.to_string()))?,
         };
         let time = |key, text: &str| {
             text.parse::<Time>()
@@ -225,7 +228,7 @@ impl Section {
         };
         let environment = Environment::new(Arc::new(program.clone()), self.options());
         let environment = environment
-            .map_err(|unsupported| self.fault("program", told(&unsupported, compiled)))?;
+            .map_err(|unsupported| self.fault("program", describe(&unsupported, compiled)))?;
         Ok(Arc::new(environment))
     }
 
@@ -233,10 +236,10 @@ impl Section {
     fn command(&self, control: &Control, folder: &Path) -> Result<(), Fault> {
         if let Some(file) = &self.read.entries {
             let path = folder.join(file);
-            let text = super::text_of(&path)
+            let text = crate::input::text(&path)
                 .map_err(|reason| self.fault("entries", format!("{}: {reason}", file.display())))?;
             carry_out(control, &file.display().to_string(), &text)
-                .map_err(|reason| self.fault("entries", reason))?;
+                .map_err(|error| self.fault("entries", error.message))?;
         }
         for command in &self.read.control {
             let said = control.say(command);
@@ -256,15 +259,15 @@ impl Section {
             .engine
             .engine(&environment)
             .and_then(|engine| Pipeline::new(&environment, engine, &settings))
-            .map_err(|unsupported| self.fault("program", told(&unsupported, &compiled)))?;
+            .map_err(|unsupported| self.fault("program", describe(&unsupported, &compiled)))?;
         let control = Control::new(Arc::clone(pipeline.environment()));
         self.command(&control, folder)?;
         match self.read.p4runtime {
             Some(address) if context.live => {
-                let text = super::text_of(&folder.join(&self.read.program));
-                let text = text.map_err(|reason| self.fault("program", reason))?;
+                let text = crate::input::text(&folder.join(&self.read.program));
+                let text = text.map_err(|error| self.fault("program", error.to_string()))?;
                 if !address.ip().is_loopback() {
-                    let open = "whoever reaches this address may change the program";
+                    let open = "everyone who reaches this address can change the program";
                     context.notes.add(format!("P4Runtime at {address}: {open}"));
                 }
                 let served = Served {
@@ -280,7 +283,7 @@ impl Section {
                 };
                 let node = served.node(pipeline, &compiled, text.into_bytes(), control);
                 return Ok(Box::new(
-                    node.map_err(|reason| self.fault("p4runtime", reason))?,
+                    node.map_err(|error| self.fault("p4runtime", error.to_string()))?,
                 ));
             }
             Some(address) => context.notes.add(format!(
@@ -293,21 +296,20 @@ impl Section {
             return Ok(Box::new(node));
         }
         let notes: Notes = context.notes;
-        let teller = Box::new(move |at: Time, text: &str| notes.add(format!("{at}: {text}")));
-        Ok(Box::new(Controlled::new(node, self.plan.clone(), teller)))
+        let sink = Box::new(move |at: Time, text: &str| notes.add(format!("{at}: {text}")));
+        Ok(Box::new(Controlled::new(node, self.plan.clone(), sink)))
     }
 }
 
 /// Carries out a file of commands, all or none of them.
-fn carry_out(control: &Control, name: &str, text: &str) -> Result<(), String> {
-    let commands = words::parse_file(control.program(), name, text).map_err(|errors| {
+fn carry_out(control: &Control, name: &str, text: &str) -> Result<(), control::Error> {
+    let commands = commands::parse_file(control.program(), name, text).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        errors.join("\n")
+        control::Error::value(errors.join("\n"))
     })?;
     for (line, command) in commands {
-        control
-            .run(&command)
-            .map_err(|error| format!("{name}:{line}: {error}"))?;
+        let done = control.run(&command);
+        done.map_err(|error| error.at(format_args!("{name}:{line}")))?;
     }
     Ok(())
 }
@@ -329,17 +331,14 @@ impl Served {
         compiled: &Compiled,
         text: Vec<u8>,
         control: Control,
-    ) -> Result<SwitchNode, String> {
-        let at = |error: std::io::Error| format!("{}: {error}", self.address);
+    ) -> io::Result<SwitchNode> {
+        let at =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.address));
         let listener = TcpListener::bind(self.address).map_err(at)?;
         let environment = Arc::clone(pipeline.environment());
         let (engine, settings) = (self.engine, self.settings);
         let make = move |environment: &Arc<Environment>| {
-            let engine = engine
-                .engine(environment)
-                .map_err(|error| error.to_string())?;
-            architecture::Pipeline::new(environment, engine, &settings)
-                .map_err(|error| error.to_string())
+            architecture::Pipeline::new(environment, engine.engine(environment)?, &settings)
         };
         let (mut node, handle) = SwitchNode::new(pipeline, self.ports, Box::new(make));
         // A program that runs was checked.

@@ -1,7 +1,7 @@
 //! Relay nodes (paper 004).
 
-use super::bytes_of;
-use crate::registry::{Context, Kind, Made, at_key};
+use crate::input;
+use crate::kind::{Context, Kind, Made, at_key};
 use crate::tree::Value;
 use nodes::ConfigError;
 use relay::{codec, compress, duplicate, early_discard, paths, split, through, xor};
@@ -41,8 +41,11 @@ fn compress(config: &Value, context: Context<'_>) -> Made {
         (Some(name), Some(folder)) => {
             let longest = codec::LONGEST_DICTIONARY as u64;
             let (key, name) = ("dictionary", folder.join(name));
-            let bytes = bytes_of(&name, longest);
-            bytes.map_err(|reason| at_key(config, ConfigError { key, reason }))?
+            let bytes = input::bytes(&name, longest);
+            bytes.map_err(|error| {
+                let reason = error.to_string();
+                at_key(config, ConfigError { key, reason })
+            })?
         }
     };
     match compress::Compress::new(read, &dictionary) {

@@ -56,7 +56,7 @@ pub(super) fn read(fields: &mut Fields<'_>, faults: &mut Vec<Fault>) -> Option<(
     if in_band && kind(&node) != "controller" {
         let fault = Fault::new(
             node.span.clone(),
-            "in band there are controllers of kind `controller` only",
+            "only controllers of kind `controller` can be in band",
         );
         faults.push(fault.help("take `in_band` out: real programs have TCP in any case"));
     }

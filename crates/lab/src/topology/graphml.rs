@@ -4,6 +4,7 @@
 //! that of light in fibre between the nodes' `Latitude` and `Longitude`, where the file has these.
 
 use super::shapes::{Shape, Tier, Trunk, populate};
+use crate::input::InputError;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,25 +16,42 @@ const EARTH: f64 = 6371.0;
 /// Of light in fibre, to a kilometre.
 const NS_PER_KM: f64 = 4_900.0;
 
-/// Reads a file.
-pub(super) fn read(path: &Path, hosts: usize, most: usize) -> Result<Shape, String> {
-    let shown = path.display();
-    let text =
-        crate::kinds::text_of(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    parse(&text, hosts, most).map_err(|error| format!("{shown}: {error}"))
+/// Why a file is no network.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GraphmlError {
+    #[error(transparent)]
+    Read(#[from] InputError),
+    #[error(transparent)]
+    Xml(#[from] roxmltree::Error),
+    #[error("not GraphML, but <{0}>")]
+    NotGraphml(String),
+    #[error("there is no <{0}>")]
+    Missing(&'static str),
+    #[error("a <{0}> without `{1}`")]
+    NoAttribute(&'static str, &'static str),
+    #[error("two nodes are called `{0}`")]
+    SameName(String),
+    #[error("an <edge> leads to `{0}`, which is no node")]
+    NoSuchNode(String),
+    #[error("more than {0} nodes or links")]
+    TooLarge(usize),
 }
 
-fn parse(text: &str, hosts: usize, most: usize) -> Result<Shape, String> {
+/// Reads a file.
+pub(super) fn read(path: &Path, hosts: usize, most: usize) -> Result<Shape, GraphmlError> {
+    parse(&crate::input::text(path)?, hosts, most)
+}
+
+fn parse(text: &str, hosts: usize, most: usize) -> Result<Shape, GraphmlError> {
     let options = ParsingOptions {
         nodes_limit: MOST_PARTS,
         ..ParsingOptions::default()
     };
-    let document =
-        Document::parse_with_options(text, options).map_err(|error| error.to_string())?;
+    let document = Document::parse_with_options(text, options)?;
     let root = document.root_element();
     let named = |node: &Node<'_, '_>, name| node.tag_name().name() == name;
     if !named(&root, "graphml") {
-        return Err(format!("not GraphML, but <{}>", root.tag_name().name()));
+        return Err(GraphmlError::NotGraphml(root.tag_name().name().into()));
     }
     // What a file calls its data.
     let keys = root.children().filter(|node| named(node, "key"));
@@ -54,27 +72,29 @@ fn parse(text: &str, hosts: usize, most: usize) -> Result<Shape, String> {
             .filter(|number: &f64| number.is_finite())
     };
     let graph = root.children().find(|node| named(node, "graph"));
-    let graph = graph.ok_or("there is no <graph>")?;
+    let graph = graph.ok_or(GraphmlError::Missing("graph"))?;
     let mut numbers = BTreeMap::new();
     let mut places = Vec::new();
     for node in graph.children().filter(|node| named(node, "node")) {
-        let id = node.attribute("id").ok_or("a <node> without an `id`")?;
+        let id = node
+            .attribute("id")
+            .ok_or(GraphmlError::NoAttribute("node", "id"))?;
         if numbers.insert(id, places.len()).is_some() {
-            return Err(format!("two nodes are called `{id}`"));
+            return Err(GraphmlError::SameName(id.into()));
         }
         places.push(data(node, "Latitude").zip(data(node, "Longitude")));
     }
     if places.is_empty() {
-        return Err("there is no <node>".into());
+        return Err(GraphmlError::Missing("node"));
     }
     let mut trunks = Vec::new();
     for edge in graph.children().filter(|node| named(node, "edge")) {
-        let end = |name: &str| {
+        let end = |name: &'static str| {
             let id = edge
                 .attribute(name)
-                .ok_or(format!("an <edge> without `{name}`"))?;
+                .ok_or(GraphmlError::NoAttribute("edge", name))?;
             let number = numbers.get(id).copied();
-            number.ok_or(format!("an <edge> leads to `{id}`, which is no node"))
+            number.ok_or_else(|| GraphmlError::NoSuchNode(id.into()))
         };
         let ends = [end("source")?, end("target")?];
         // A switch is not linked to itself.
@@ -91,8 +111,7 @@ fn parse(text: &str, hosts: usize, most: usize) -> Result<Shape, String> {
                 .map(|(a, b)| format!("{} ns", (distance(a, b) * NS_PER_KM).round() as u64)),
         });
     }
-    populate(places.len(), hosts, trunks, most)
-        .ok_or_else(|| format!("more than {most} nodes or links"))
+    populate(places.len(), hosts, trunks, most).ok_or(GraphmlError::TooLarge(most))
 }
 
 /// Along the surface, in kilometres.

@@ -1,6 +1,6 @@
 //! Who is linked to whom.
 
-use nodes::distribution::Random;
+use node::random::Random;
 use std::collections::BTreeSet;
 
 /// Where in the network a link is.

@@ -1,7 +1,7 @@
 //! Sending into a queue that is full: waits grow, and end.
 
-use super::PortError;
-use crate::clock::now_ns;
+use super::{PortError, TxCounters};
+use crate::kernel::clock::now_ns;
 use std::time::Duration;
 
 /// The shortest wait, and the longest.
@@ -34,11 +34,19 @@ impl Backlog {
         }
     }
 
-    /// There is no room: how long to wait before the next try.
+    /// There is no room: waits before the next try. Not by poll(2), which comes back at once while there are stamps to be read.
     ///
     /// # Errors
     /// [`PortError::Full`] when the frame has waited long enough.
-    pub fn pause(&mut self, name: &str) -> Result<Duration, PortError> {
+    pub fn wait(&mut self, name: &str, counters: &mut TxCounters) -> Result<(), PortError> {
+        let pause = self.pause(name)?;
+        counters.waited += 1;
+        std::thread::park_timeout(pause);
+        Ok(())
+    }
+
+    /// How long to wait.
+    fn pause(&mut self, name: &str) -> Result<Duration, PortError> {
         let now = now_ns();
         let patience = self.patience.as_nanos() as u64;
         let until = *self.until.get_or_insert(now + patience);

@@ -2,8 +2,8 @@
 //! packet function costs by itself (paper 000 section 6.1, which has such a driver).
 
 use super::TxCounters;
-use super::{Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Stamps, Transmit};
-use crate::clock;
+use super::{Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit};
+use crate::kernel::clock;
 use packet::LONGEST;
 use std::time::Duration;
 
@@ -20,17 +20,9 @@ pub fn open(len: usize, options: &Options) -> Port {
     frame[12..14].copy_from_slice(&[0x88, 0xB5]);
     Port {
         info: PortInfo {
-            name: "dummy".into(),
-            tick: options.tick,
-            stamps: Stamps::Software,
-            mac: None,
             mtu: LONGEST as u32 - 14,
-            method: "made on demand",
-            driver: String::new(),
-            link: true,
-            hardware_stamps: false,
-            epoch_ns: clock::epoch_ns(),
             on_demand: true,
+            ..PortInfo::of("dummy".into(), "made on demand", options)
         },
         rx: Box::new(Source {
             frame,

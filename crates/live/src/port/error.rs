@@ -1,6 +1,11 @@
 //! What can go wrong with a port.
 
-use crate::hook::HookError;
+mod tls;
+
+pub use tls::TlsError;
+
+use crate::kernel::capability::grant;
+use crate::kernel::nfqueue::QueueError;
 use std::io;
 use std::time::Duration;
 
@@ -102,7 +107,7 @@ pub enum PortError {
         /// The port.
         name: String,
         /// What is wrong with it.
-        source: crate::file::FileError,
+        source: crate::kernel::file::FileError,
     },
     /// A file that cannot be written, or not to its end.
     #[error("`{name}`: {source}")]
@@ -110,15 +115,15 @@ pub enum PortError {
         /// The port.
         name: String,
         /// What is wrong with it, and where what was written is.
-        source: crate::output::OutputError,
+        source: crate::kernel::output::OutputError,
     },
     /// A key or a certificate that does not do.
-    #[error("`{name}`: {why}; give private-key, certificate and ca-cert as files in PEM form")]
+    #[error("`{name}`: {source}; give private-key, certificate and ca-cert as files in PEM form")]
     Tls {
         /// The port.
         name: String,
         /// What is wrong.
-        why: String,
+        source: TlsError,
     },
     /// A queue of netfilter that cannot be had.
     #[error("`{name}`: {error}")]
@@ -126,7 +131,7 @@ pub enum PortError {
         /// The port.
         name: String,
         /// What is wrong with it.
-        error: Box<HookError>,
+        error: Box<QueueError>,
     },
     /// A frame without an IP packet, for a port that takes nothing else.
     #[error("`{name}` takes IP packets only, each whole and behind an Ethernet header")]
@@ -144,26 +149,6 @@ pub enum PortError {
         /// What the system said.
         source: io::Error,
     },
-}
-
-/// How to come by capabilities: those that nearly all ports need, and the others that are named.
-pub(crate) fn grant(capability: &str) -> String {
-    let words = capability.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let named = words.filter(|word| word.starts_with("CAP_"));
-    let mut all = vec!["cap_net_raw".to_owned(), "cap_net_admin".to_owned()];
-    for name in named.map(str::to_ascii_lowercase) {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
-    match capability.contains("CAP_") {
-        true => format!(
-            "run as root, or let a group have it: w=$(command -v wire); sudo groupadd -f --system wireline; \
-             sudo chgrp wireline $w && sudo chmod 0750 $w && sudo setcap {}+ep $w (more in the book, security.md)",
-            all.join(",")
-        ),
-        false => "run as a user who has them".into(),
-    }
 }
 
 impl PortError {

@@ -1,6 +1,6 @@
 //! A port's link: there or not, how often it was lost, and for how long.
 
-use crate::clock::now_ns;
+use crate::kernel::clock::now_ns;
 use std::time::Duration;
 
 /// How often a link that is down is looked at: for its return.

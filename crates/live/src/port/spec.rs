@@ -1,7 +1,10 @@
 //! How a port is named.
 
+mod channel;
+
+pub use channel::{ChannelSpec, Endpoint};
+
 use super::dummy;
-use crate::channel::ChannelSpec;
 use node::link::FCS;
 use packet::LONGEST;
 use std::ffi::OsStr;
@@ -18,6 +21,8 @@ const LONGEST_NAME: usize = 15;
 pub enum PortSpec {
     /// `eth0`: an interface, over AF_PACKET; it sees what the stack sees.
     Interface(String),
+    /// `any`: all interfaces, to receive only ([`raw::any`](super::raw::any)).
+    Any,
     /// `tap:NAME`: a TAP interface that is made, and removed at the end.
     Tap(String),
     /// `pcap:FILE`: a capture; reads any format, writes pcapng.
@@ -100,7 +105,7 @@ pub enum SpecError {
     Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `dummy`, a path, `-`, or for control \
+const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `dummy`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl PortSpec {
@@ -131,6 +136,9 @@ impl FromStr for PortSpec {
         }
         if text == "-" {
             return Ok(PortSpec::Standard);
+        }
+        if text == "any" {
+            return Ok(PortSpec::Any);
         }
         if text == "dummy" {
             return Ok(PortSpec::Dummy(dummy::SHORTEST));
@@ -220,6 +228,7 @@ impl fmt::Display for PortSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PortSpec::Interface(name) => f.write_str(name),
+            PortSpec::Any => f.write_str("any"),
             PortSpec::Tap(name) => write!(f, "tap:{name}"),
             PortSpec::Capture(file) => write!(f, "pcap:{}", file.display()),
             PortSpec::Xdp(name, copying) => {
@@ -255,6 +264,7 @@ mod tests {
     fn every_form_reads_back_as_it_is_shown() {
         for text in [
             "eth0",
+            "any",
             "tap:wire0",
             "xdp:eth0",
             "xdp:eth0:copy=on",

@@ -1,6 +1,6 @@
 //! Many small things that the kernel does slowly, done side by side.
 
-use crate::thread::spawn_scoped;
+use crate::kernel::thread::spawn_scoped;
 use std::thread::{ScopedJoinHandle, scope};
 
 /// Threads that make namespaces, wires and ports: these take the processor, of which there are few.

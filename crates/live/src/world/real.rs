@@ -2,8 +2,8 @@
 //! there already.
 
 use super::WorldError;
-use crate::channel::Tls;
-use crate::netns::{self, Batch, Namespace, Route};
+use crate::kernel::netns::{self, Batch, Namespace, Route};
+use crate::port::channel::Tls;
 use crate::port::{
     self, Options, Port as Opened, PortError, PortSpec, Receive, Received, RxCounters, Transmit,
     TxCounters,
@@ -12,7 +12,7 @@ use node::{Frame, Node, Out, Port, Properties, Time};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What a member of a graph really is. In the graph it has a [`Relay`] with as many ports.
+/// What a member of a graph really is. In the graph it has a [`Slot`] with as many ports.
 #[derive(Clone, Debug)]
 pub enum Real {
     /// A namespace whose interfaces are the member's ports.
@@ -122,18 +122,18 @@ pub struct Line {
 
 /// Stands in a graph for something [`Real`]: what comes from there goes onto the link, and the other
 /// way round what a link carries never passes here.
-pub struct Relay {
+pub struct Slot {
     ports: usize,
 }
 
-impl Relay {
+impl Slot {
     /// With so many ports.
-    pub fn new(ports: usize) -> Relay {
-        Relay { ports }
+    pub fn new(ports: usize) -> Slot {
+        Slot { ports }
     }
 }
 
-impl Node for Relay {
+impl Node for Slot {
     fn properties(&self) -> Properties {
         Properties::of(self.ports)
     }

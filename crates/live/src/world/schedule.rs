@@ -1,19 +1,19 @@
 //! One thread for all departures of a world: whatever is due next, on any port, leaves next.
 
-use crate::clock::now_ns;
-use crate::pace::{Aim, ErrorMeter, Idle, Waiter, hurry};
+use super::lane::{Lane, Refused};
+use crate::kernel::clock::now_ns;
+use crate::kernel::thread::lock;
+use crate::port::pace::{BATCH, Call, Departures, Idle, Lead, Wanted};
 use crate::port::{PortError, Transmit, TxCounters};
-use node::Refusal;
 use node::outcome::TimingError;
-use node::{Channel, Frame, Tap, Time};
+use node::{Frame, StampId, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Frames that go out in one call.
-const BATCH: usize = 64;
 /// Behind time and with so many frames waiting, nodes are kept waiting too.
 const CROWD: u64 = 65_536;
 /// Frames that may be under way at all; at 100 bytes each half a gigabyte.
@@ -27,17 +27,27 @@ pub struct Item {
     pub order: u64,
     /// The lane that it leaves by.
     pub lane: usize,
-    /// The time from which its error counts, ns, where a node asked for one; and whether that was past
-    /// when it asked.
-    pub wanted: Option<(u64, bool)>,
-    /// The frame.
+    /// The time from which its error counts, where a node asked for one.
+    pub wanted: Option<Wanted>,
+    /// By what its node asked when it leaves, and how long before `at` that counts.
+    pub stamp: Option<(StampId, Time)>,
     pub frame: Frame,
+}
+
+/// A departure that a node asked for.
+pub struct Stamp {
+    /// By what.
+    pub id: StampId,
+    /// The lane that the frame left by.
+    pub lane: usize,
+    /// When it was given to the port, less what the link had had it for by then.
+    pub at: Time,
 }
 
 impl Item {
     /// Whether it was not too late already when it was asked for.
     fn is_timely(&self) -> bool {
-        self.wanted.is_none_or(|(_, late)| !late)
+        self.wanted.is_none_or(|wanted| !wanted.late)
     }
 }
 
@@ -61,74 +71,6 @@ impl PartialEq for Item {
 }
 
 impl Eq for Item {}
-
-/// A way out, shared by the thread of departures and its node's own thread.
-pub struct Lane {
-    /// The port.
-    pub tx: Mutex<Box<dyn Transmit>>,
-    /// The node whose buffers the frames come from.
-    pub owner: usize,
-    /// Frames of this lane that wait for their time.
-    pub waiting: AtomicU64,
-    /// Frames that the port would not take: because of themselves, for want of a link, and because its queue was full.
-    pub refused: [AtomicU64; 3],
-    /// Set when the port is of no more use.
-    pub dead: AtomicBool,
-    /// For a lane that leads to something real, where no node's thread sees what arrives.
-    pub exit: Option<Mutex<Exit>>,
-}
-
-/// Why a port would not take a frame.
-#[derive(Clone, Copy)]
-pub enum Refused {
-    /// The frame is not for this port: it is too long, mostly.
-    Itself,
-    /// There is no link.
-    NoLink,
-    /// The queue of the interface has no room.
-    Full,
-}
-
-impl Refused {
-    /// All of them, with the words for a node's drops.
-    pub const ALL: [(Refused, &str); 3] = [
-        (Refused::Itself, "refused by the port"),
-        (Refused::NoLink, Refusal::NoLink.reason()),
-        (Refused::Full, "sent by a port whose queue was full"),
-    ];
-
-    fn of(error: &PortError) -> Refused {
-        match error {
-            PortError::Full { .. } => Refused::Full,
-            error if error.is_no_link() => Refused::NoLink,
-            _ => Refused::Itself,
-        }
-    }
-}
-
-/// Where frames leave the world for something real.
-pub struct Exit {
-    /// Who looks at what arrives there.
-    pub taps: Vec<Tap>,
-    /// The link that frames come by.
-    pub link: Channel,
-    /// Frames that have left.
-    pub frames: u64,
-}
-
-impl Exit {
-    /// Shows frames that are there at `now`.
-    fn show<'a>(&mut self, now: Time, frames: impl Iterator<Item = &'a mut Frame>) {
-        for frame in frames {
-            self.frames += 1;
-            let duration = super::host::time_on(&self.link, frame.len());
-            frame.set_arrived(now - duration);
-            for tap in &mut self.taps {
-                (tap.see)(now, frame);
-            }
-        }
-    }
-}
 
 /// What the thread of departures tells in the end.
 #[derive(Debug, Default)]
@@ -164,11 +106,9 @@ pub struct Schedule {
     start: AtomicU64,
     /// Frames that have left, by the node whose buffers they are.
     spent: Vec<Mutex<Vec<Frame>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after every single step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Departures that nodes asked for, by node; and whether there are any at all.
+    stamps: Vec<Mutex<Vec<Stamp>>>,
+    any_stamps: Vec<AtomicBool>,
 }
 
 impl Schedule {
@@ -188,6 +128,8 @@ impl Schedule {
             failed: AtomicBool::new(false),
             start: AtomicU64::new(0),
             spent: (0..nodes).map(|_| Mutex::default()).collect(),
+            stamps: (0..nodes).map(|_| Mutex::default()).collect(),
+            any_stamps: (0..nodes).map(|_| AtomicBool::default()).collect(),
         }
     }
 
@@ -261,18 +203,42 @@ impl Schedule {
     /// the lane [waits](Lane::waiting).
     pub fn send_now(&self, lane: usize, frames: &mut [Frame], trouble: &mut Option<PortError>) {
         let mut tx = lock(&self.lanes[lane].tx);
-        for frames in frames.chunks(BATCH) {
-            let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
-            for (slice, frame) in slices.iter_mut().zip(frames) {
-                *slice = frame;
-            }
-            self.send(lane, &mut **tx, &slices[..frames.len()], trouble);
+        for frames in frames.chunks_mut(BATCH) {
+            let call = self.send(lane, &mut **tx, frames, |frame| frame, trouble);
+            let stamps = frames.iter_mut().map(|frame| frame.take_stamp());
+            let stamps = stamps.map(|id| Some((id?, Time::ZERO)));
+            self.stamp(lane, &call, stamps);
         }
         drop(tx);
         if let Some(exit) = &self.lanes[lane].exit {
-            let now = Time::from_ns(now_ns().saturating_sub(self.start.load(Relaxed)));
-            lock(exit).show(now, frames.iter_mut());
+            lock(exit).show(self.since_start(now_ns()), frames.iter_mut());
         }
+    }
+
+    /// Notes of the frames of a call, in order, when those left of which somebody asked that.
+    fn stamp(
+        &self,
+        lane: usize,
+        call: &Call,
+        frames: impl Iterator<Item = Option<(StampId, Time)>>,
+    ) {
+        let asked = frames.enumerate().take(call.left);
+        for (index, (id, ahead)) in asked.filter_map(|(index, stamp)| Some((index, stamp?))) {
+            let at = self.since_start(call.left_at(index)) - ahead;
+            let node = self.lanes[lane].owner;
+            lock(&self.stamps[node]).push(Stamp { id, lane, at });
+            self.any_stamps[node].store(true, SeqCst);
+        }
+    }
+
+    /// Takes the departures that a node asked for, as far as they have come; whether there are any.
+    pub fn take_stamps(&self, node: usize, into: &mut Vec<Stamp>) -> bool {
+        let any = self.any_stamps[node].load(Relaxed);
+        if any {
+            self.any_stamps[node].store(false, SeqCst);
+            into.append(&mut lock(&self.stamps[node]));
+        }
+        any
     }
 
     /// Gives back the buffers of a node.
@@ -291,47 +257,44 @@ impl Schedule {
     pub fn run(&self) -> ScheduleReport {
         let mut report = ScheduleReport::default();
         let (mut heap, mut batch) = (BinaryHeap::new(), Vec::with_capacity(BATCH));
-        let mut waiter = Waiter::new(hurry());
+        let mut departures = Departures::on_this_thread();
         // What arrives before it has left makes delays that nobody can use.
-        let mut aims: Vec<Aim> = self.lanes.iter().map(|_| Aim::cautious()).collect();
-        let mut errors = ErrorMeter::default();
+        let mut leads: Vec<Lead> = self.lanes.iter().map(|_| Lead::cautious()).collect();
         while self.take(&mut heap) {
-            let (at, lane) = heap
-                .peek()
-                .map_or((u64::MAX, 0), |item: &Item| (item.at, item.lane));
-            let ahead = |lane: usize, aims: &[Aim]| aims.get(lane).map_or(0, Aim::lead);
-            let early = at.saturating_sub(ahead(lane, &aims));
-            let timely = heap.peek().is_some_and(Item::is_timely);
+            let first: Option<&Item> = heap.peek();
+            let timely = first.is_some_and(Item::is_timely);
+            let (at, lane) = first.map_or((u64::MAX, 0), |item| (item.at, item.lane));
+            let lead = leads.get(lane).map_or(0, Lead::ns);
             let mut waiting = Waiting {
                 schedule: self,
                 at,
                 lane,
-                aim: aims.get_mut(lane).filter(|_| timely),
+                lead: leads.get_mut(lane).filter(|_| timely),
                 stamped: false,
             };
-            let waited = waiter.until(early, &mut waiting);
+            let waited = departures.until(at, lead, &mut waiting);
             let mut stamped = waiting.stamped;
             let Some(now) = waited else { continue };
             self.behind.store(now > at + 1_000_000, Relaxed);
-            let due = |item: &Item, aims: &[Aim]| item.at <= now + ahead(item.lane, aims);
-            while let Some(first) = heap.peek().filter(|item| due(item, &aims)) {
+            let due = |item: &Item, leads: &[Lead]| item.at <= now + leads[item.lane].ns();
+            while let Some(first) = heap.peek().filter(|item| due(item, &leads)) {
                 let lane = first.lane;
                 while batch.len() < BATCH
                     && let Some(item) = heap.peek_mut()
-                    && due(&item, &aims)
+                    && due(&item, &leads)
                     && item.lane == lane
                 {
-                    batch.push(std::collections::binary_heap::PeekMut::pop(item));
+                    batch.push(PeekMut::pop(item));
                 }
-                let (aim, paused) = (&mut aims[lane], waiter.behind);
-                let expected = std::mem::take(&mut stamped);
+                let stamped = std::mem::take(&mut stamped);
+                let trouble = &mut report.trouble;
                 self.leave(
                     lane,
                     &mut batch,
-                    &mut report,
-                    &mut errors,
-                    (aim, expected),
-                    paused,
+                    &mut departures,
+                    &mut leads[lane],
+                    stamped,
+                    trouble,
                 );
             }
         }
@@ -340,15 +303,12 @@ impl Schedule {
                 report.trouble.get_or_insert(error);
             }
         }
-        let leads = aims.iter().map(Aim::lead);
-        let lane = self.lanes.first();
-        report.timing = TimingError {
-            floor: waiter.floor(),
-            lead: Time::from_ns(leads.max().unwrap_or(0)),
-            real_time: waiter.real_time(),
-            method: lane.map_or("", |lane| lock(&lane.tx).method()),
-            ..errors.report()
-        };
+        let lead = leads.iter().map(Lead::ns).max().unwrap_or(0);
+        let method = self
+            .lanes
+            .first()
+            .map_or("", |lane| lock(&lane.tx).method());
+        report.timing = departures.timing(lead, method);
         report
     }
 
@@ -376,92 +336,94 @@ impl Schedule {
         !state.stop && state.earliest >= at
     }
 
-    /// Sends a batch, measures it, and gives its buffers back.
+    /// Sends a batch, accounts for it, and gives its buffers back.
     fn leave(
         &self,
         lane: usize,
         batch: &mut Vec<Item>,
-        report: &mut ScheduleReport,
-        errors: &mut ErrorMeter,
-        (aim, stamped): (&mut Aim, bool),
-        paused: bool,
+        departures: &mut Departures,
+        lead: &mut Lead,
+        stamped: bool,
+        trouble: &mut Option<PortError>,
     ) {
         let mut tx = lock(&self.lanes[lane].tx);
-        let began;
-        if let [item] = &batch[..] {
-            began = now_ns();
-            self.send(lane, &mut **tx, &[&item.frame], &mut report.trouble);
-        } else {
-            let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
-            for (slice, item) in slices.iter_mut().zip(batch.iter()) {
-                *slice = &item.frame;
-            }
-            began = now_ns();
-            self.send(lane, &mut **tx, &slices[..batch.len()], &mut report.trouble);
-        }
-        let took = now_ns() - began;
-        if stamped && batch.len() == 1 {
-            aim.asked(batch[0].wanted.map(|(wanted, _)| wanted), began);
-        }
-        aim.look(&mut **tx, errors);
+        let call = self.send(lane, &mut **tx, batch, |item| &item.frame, trouble);
+        let alone = batch.len() == 1;
+        let wanted = batch.iter().map(|item| item.wanted);
+        departures.account(&call, &mut **tx, lead, stamped && alone, wanted);
         drop(tx);
+        self.stamp(lane, &call, batch.iter().map(|item| item.stamp));
         if let Some(exit) = &self.lanes[lane].exit {
-            let now = Time::from_ns(began.saturating_sub(self.start.load(Relaxed)));
+            let now = self.since_start(call.began);
             lock(exit).show(now, batch.iter_mut().map(|item| &mut item.frame));
         }
         let count = batch.len() as u64;
-        let mut spent = lock(&self.spent[self.lanes[lane].owner]);
-        for (place, item) in batch.drain(..).enumerate() {
-            if let Some((wanted, late)) = item.wanted {
-                let left = began + aim.lead() + took * place as u64 / count;
-                errors.record(wanted, left, late, paused);
-            }
-            spent.push(item.frame);
-        }
-        drop(spent);
+        let frames = batch.drain(..).map(|item| item.frame);
+        lock(&self.spent[self.lanes[lane].owner]).extend(frames);
         self.lanes[lane].waiting.fetch_sub(count, SeqCst);
         self.waiting.fetch_sub(count, SeqCst);
     }
 
-    fn send(
+    /// Gives at most [`BATCH`] frames to the port of a lane, and counts what it does not take.
+    fn send<T>(
         &self,
-        lane: usize,
+        index: usize,
         tx: &mut dyn Transmit,
-        frames: &[&[u8]],
+        frames: &[T],
+        bytes: fn(&T) -> &[u8],
         trouble: &mut Option<PortError>,
-    ) {
-        let mut done = 0;
-        if self.lanes[lane].dead.load(Relaxed) {
-            done = frames.len();
-            self.lanes[lane].refused[Refused::NoLink as usize].fetch_add(done as u64, SeqCst);
-        }
-        while done < frames.len() {
-            match tx.send(&frames[done..]) {
-                Ok(sent) => {
-                    done += sent;
-                    // What leaves the world is received by nobody in it.
-                    if self.lanes[lane].exit.is_none() {
-                        self.sent.fetch_add(sent as u64, SeqCst);
-                    }
+    ) -> Call {
+        let lane = &self.lanes[index];
+        // One frame needs no list: writing a cold one would take as long as all else between the wait and the call.
+        let (alone, mut slices): ([&[u8]; 1], [&[u8]; BATCH]);
+        let all: &[&[u8]] = match frames {
+            [frame] => {
+                alone = [bytes(frame)];
+                &alone
+            }
+            frames => {
+                slices = [&[]; BATCH];
+                for (slice, frame) in slices.iter_mut().zip(frames) {
+                    *slice = bytes(frame);
                 }
-                Err(error) => {
-                    let Lane { refused, dead, .. } = &self.lanes[lane];
-                    let (kind, mut lost) = (Refused::of(&error), 1);
-                    if error.is_end() {
-                        lost = frames.len() - done;
-                        dead.store(true, SeqCst);
-                        // A reader that has seen enough wants the end; any other fault is that of the port alone.
-                        let all = || self.lanes.iter().all(|lane| lane.dead.load(SeqCst));
-                        if matches!(error, PortError::Ended { .. }) || all() {
-                            self.failed.store(true, SeqCst);
-                        }
-                        trouble.get_or_insert(error);
+                &slices[..frames.len()]
+            }
+        };
+        let frames = match lane.dead.load(Relaxed) {
+            true => {
+                lane.refuse(Refused::NoLink, all.len());
+                &[]
+            }
+            false => all,
+        };
+        let call = Departures::send(tx, frames, |result| match result {
+            // What leaves the world is received by nobody in it.
+            Ok(sent) if lane.exit.is_none() => {
+                self.sent.fetch_add(sent as u64, SeqCst);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let why = Refused::of(&error);
+                if error.is_end() {
+                    lane.dead.store(true, SeqCst);
+                    // A reader that has seen enough wants the end; any other fault is that of the port alone.
+                    let all = || self.lanes.iter().all(|lane| lane.dead.load(SeqCst));
+                    if matches!(error, PortError::Ended { .. }) || all() {
+                        self.failed.store(true, SeqCst);
                     }
-                    refused[kind as usize].fetch_add(lost as u64, SeqCst);
-                    done += lost;
+                    trouble.get_or_insert(error);
+                } else {
+                    lane.refuse(why, 1);
                 }
             }
-        }
+        });
+        lane.refuse(Refused::Itself, frames.len() - call.left);
+        call
+    }
+
+    /// The time of the world at a time of the counter, ns.
+    fn since_start(&self, ns: u64) -> Time {
+        Time::from_ns(ns.saturating_sub(self.start.load(Relaxed)))
     }
 }
 
@@ -472,7 +434,7 @@ struct Waiting<'a> {
     at: u64,
     lane: usize,
     /// To ask for a stamp of it, if it is fit for that; and whether that was done.
-    aim: Option<&'a mut Aim>,
+    lead: Option<&'a mut Lead>,
     stamped: bool,
 }
 
@@ -493,8 +455,8 @@ impl Idle for Waiting<'_> {
             .get(self.lane)
             .map(|lane| lane.tx.try_lock())
         {
-            if let Some(aim) = self.aim.take() {
-                self.stamped = aim.ask(&mut **tx);
+            if let Some(lead) = self.lead.take() {
+                self.stamped = lead.ask(&mut **tx);
             }
             tx.warm();
         }

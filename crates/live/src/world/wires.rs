@@ -8,9 +8,9 @@
 
 use super::real::{Absent, Outside, Real, Stack};
 use super::{WorldError, parallel};
-use crate::netns::{self, Batch, Namespace, NetnsError, VethEnd};
+use crate::kernel::netns::{self, Batch, Namespace, NetnsError, VethEnd};
+use crate::port::raw;
 use crate::port::{self, Options, Port, Receive, Transmit};
-use crate::raw;
 use node::{End, Graph, Link, Probability, Time};
 use packet::LONGEST_ON_WIRE;
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ impl Wires {
         let up = |ends: &Vec<(&str, u32)>| {
             let mut batch = Batch::default();
             for (name, number) in ends {
-                batch.raise(*number, name);
+                batch.set_up(*number, name);
             }
             batch
         };

@@ -311,6 +311,36 @@ fn an_mtu_that_shrinks_and_grows_is_followed() {
     }
 }
 
+#[test]
+fn frames_of_a_ring_that_the_kernel_puts_off_are_not_in_the_way_of_others_when_the_mtu_shrinks() {
+    let Some(pair) = pair(9000) else { return };
+    let run = |program: &str, words: &str| {
+        let mut command = pair.a.command(program);
+        command.args(words.split(' ')).status().unwrap().success()
+    };
+    // 9,000 bytes take 1.4 ms, and count for the socket until they are gone.
+    let slow = "qdisc add dev a root tbf rate 50mbit burst 20000 limit 10000000";
+    if !run("tc", slow) {
+        return println!("skipped: there is no tbf here");
+    }
+    let (mut a, mut b) = pair.open_with(&Options {
+        method: Some(Method::Ring),
+        ..Options::default()
+    });
+    let (long, short) = (vec![7; 9000], frame(1));
+    // More than the socket has memory for.
+    assert_eq!(a.tx.send(&[&long[..]; 40]).unwrap(), 40);
+    assert!(run("ip", "link set dev a mtu 1000"));
+    for _ in 0..100 {
+        assert_eq!(a.tx.send(&[&short]).unwrap(), 1);
+    }
+    let lens: Vec<usize> = receive(&mut b, 140)
+        .iter()
+        .map(|(_, bytes)| bytes.len())
+        .collect();
+    assert_eq!(lens, [vec![9000; 40], vec![short.len(); 100]].concat());
+}
+
 /// Sends what comes out of the other port, and tells of links.
 struct Wire(mpsc::Sender<(u16, bool)>);
 

@@ -1,7 +1,8 @@
 //! A direction of a link at the level of frames.
 
-use super::{Channel, FCS, Flight, LinkCounters, Luck, PREAMBLE, SHORTEST, Waiting};
+use super::{Channel, FCS, Flight, LinkCounters, PREAMBLE, SHORTEST, Waiting};
 use crate::event::{Interface, Queue};
+use crate::random::Random;
 use crate::{Time, When};
 
 /// One direction of a link at work: decides for each frame when it leaves and whether it arrives.
@@ -17,7 +18,7 @@ pub struct Transmitter {
     /// When the next preamble may start, and what is left of a picosecond, in units of 1/rate.
     free: (Time, u64),
     waiting: Waiting,
-    luck: Luck,
+    random: Random,
     /// Good bits to come before the next wrong one.
     good_bits: u64,
     counters: LinkCounters,
@@ -36,11 +37,11 @@ impl Transmitter {
             byte_ps,
             free: (Time::ZERO, 0),
             waiting: Waiting::default(),
-            luck: Luck::new(seed),
+            random: Random::new(seed),
             good_bits: 0,
             counters: LinkCounters::default(),
         };
-        link.good_bits = link.luck.good_bits(link.channel.bit_error);
+        link.good_bits = link.random.good_bits(link.channel.bit_error);
         link
     }
 
@@ -88,18 +89,18 @@ impl Transmitter {
         self.counters.bytes += len as u64;
 
         let mut arrived = departed + self.channel.delay;
-        if self.luck.decide(self.channel.reorder) {
+        if self.random.decide(self.channel.reorder) {
             self.counters.reordered += 1;
             arrived += self.channel.reorder_by;
         }
-        let lost = self.luck.decide(self.channel.loss)
+        let lost = self.random.decide(self.channel.loss)
             || (!self.channel.down.is_empty()
                 && self.channel.is_down(departed, arrived + duration));
         let broken = self.break_bits(8 * (len + FCS) as u64);
         self.counters.lost += u64::from(lost);
         self.counters.bit_errors += u64::from(broken && !lost);
         let arrives = !lost && !broken;
-        let again = arrives && self.luck.decide(self.channel.duplicate);
+        let again = arrives && self.random.decide(self.channel.duplicate);
         self.counters.duplicated += u64::from(again);
         Flight {
             departed,
@@ -126,9 +127,9 @@ impl Transmitter {
     /// Whether one of the next `bits` is wrong.
     fn break_bits(&mut self, bits: u64) -> bool {
         let broken = self.good_bits < bits;
-        // Errors beyond the first one in a frame change nothing; the run of luck starts anew behind it.
+        // Errors beyond the first one in a frame change nothing; the run of good bits starts anew behind it.
         self.good_bits = if broken {
-            self.luck.good_bits(self.channel.bit_error)
+            self.random.good_bits(self.channel.bit_error)
         } else {
             self.good_bits - bits
         };

@@ -174,13 +174,11 @@ impl Sender {
 /// What a receiver has found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Good chunks.
     pub chunks: u64,
     /// Chunks with a marker but more wrong than could be mended.
     pub failed: u64,
     /// Bits of good chunks that were wrong, of 400 a chunk.
     pub bit_errors: u64,
-    /// Whole messages.
     pub messages: u64,
 }
 
@@ -309,7 +307,7 @@ fn decode(bits: &Bits) -> Option<[u8; BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Random;
+    use node::random::Random;
     use std::vec;
 
     /// The bits of some rounds.

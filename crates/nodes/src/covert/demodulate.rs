@@ -5,10 +5,9 @@ use super::{Config, Line};
 use crate::ConfigError;
 use node::Time;
 
-/// What a demodulator has heard.
+/// What a demodulator has received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// Gaps.
+pub struct Reception {
     pub gaps: u64,
     /// Gaps that stand for a bit.
     pub bits: u64,
@@ -25,7 +24,7 @@ pub struct Demodulator {
     idles: i64,
     epsilon: i64,
     last: Option<(Time, usize)>,
-    heard: Heard,
+    reception: Reception,
     receiver: Receiver,
 }
 
@@ -41,7 +40,7 @@ impl Demodulator {
             idles: config.idles.into(),
             epsilon: config.epsilon.into(),
             last: None,
-            heard: Heard::default(),
+            reception: Reception::default(),
             receiver: Receiver::default(),
         })
     }
@@ -50,7 +49,7 @@ impl Demodulator {
     /// one whole. A frame that arrived before the one before it, as bad stamps say, makes a gap without a bit.
     pub fn frame(&mut self, arrived: Time, len: usize) -> Option<&[u8]> {
         let (last, before) = self.last.replace((arrived, len))?;
-        self.heard.gaps += 1;
+        self.reception.gaps += 1;
         let off = match arrived >= last {
             true => self.line.idles(arrived - last, before) - self.idles,
             false => i64::MIN,
@@ -58,18 +57,18 @@ impl Demodulator {
         // Wider than what is sent: a gap that jitter has moved is a wrong bit at worst, which can be mended; one bit
         // too few moves all that follow.
         if off.unsigned_abs() > 3 * self.epsilon as u64 {
-            self.heard.uncoded += 1;
+            self.reception.uncoded += 1;
             return None;
         }
-        self.heard.bits += 1;
+        self.reception.bits += 1;
         self.receiver.take(off >= 0)
     }
 
-    /// What has been heard so far.
-    pub fn heard(&self) -> Heard {
-        Heard {
+    /// What has been received so far.
+    pub fn reception(&self) -> Reception {
+        Reception {
             found: self.receiver.found(),
-            ..self.heard
+            ..self.reception
         }
     }
 }

@@ -41,7 +41,6 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// All of them.
     pub const ALL: [Statistic; 4] = [
         Statistic::Regularity,
         Statistic::Distance,

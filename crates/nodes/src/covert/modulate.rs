@@ -92,7 +92,6 @@ impl Modulator {
         with(silent).max(ready)
     }
 
-    /// Bits that went out.
     pub fn bits(&self) -> u64 {
         self.bits
     }

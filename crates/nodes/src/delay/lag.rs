@@ -9,9 +9,10 @@
 
 use super::spec::{Lag, Shape};
 use super::trace::{Cursor, Trace};
-use crate::distribution::{Distribution, REACH, Random, Sampler};
 use alloc::vec::Vec;
+use measure::distribution::{Distribution, REACH, Sampler};
 use node::Time;
+use node::random::Random;
 
 /// What delays are drawn from.
 #[derive(Debug)]

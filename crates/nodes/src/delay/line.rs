@@ -5,9 +5,9 @@ use super::loss::{Events, Losses};
 use super::mark;
 use super::spec::{Shaping, Spec};
 use super::{LIMIT, QUEUE};
-use crate::distribution::Random;
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Ordering;
+use node::random::Random;
 use node::{Frame, Out, Port, Time};
 
 /// A frame that waits; others may still overtake it.
@@ -45,19 +45,14 @@ impl Eq for Held {}
 /// What a direction has done, in frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Came in.
     pub packets: u64,
     /// Of those, without FCS.
     pub bytes: u64,
-    /// Lost as asked.
     pub lost: u64,
     /// Dropped for want of room.
     pub dropped: u64,
-    /// Marked instead.
     pub marked: u64,
-    /// Copied.
     pub duplicated: u64,
-    /// Given a wrong bit.
     pub corrupted: u64,
     /// Sent at once.
     pub reordered: u64,
@@ -65,10 +60,8 @@ pub struct Counts {
     pub most_held: usize,
 }
 
-/// One direction.
 #[derive(Debug)]
 pub struct Line {
-    /// Where frames go.
     to: Port,
     random: Random,
     lags: Lags,
@@ -165,7 +158,6 @@ impl Line {
         }
     }
 
-    /// A frame comes in.
     pub fn frame(&mut self, now: Time, mut frame: Frame, out: &mut Out) {
         self.counts.packets += 1;
         self.counts.bytes += frame.len() as u64;
@@ -211,7 +203,6 @@ impl Line {
         self.held.len()
     }
 
-    /// Frames under way.
     pub fn under_way(&self) -> usize {
         self.held.len() + self.leaving.len()
     }

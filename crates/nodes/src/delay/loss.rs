@@ -2,7 +2,7 @@
 //! the models of Gilbert and Elliott and of four states.
 
 use super::spec::{Chance, Loss};
-use crate::distribution::Random;
+use node::random::Random;
 
 /// Something that happens to some frames, with the correlation asked for between neighbours.
 ///
@@ -55,7 +55,6 @@ pub enum Losses {
         good: f64,
         is_bad: bool,
     },
-    /// Four states.
     State {
         p13: f64,
         p31: f64,

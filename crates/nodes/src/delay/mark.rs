@@ -1,36 +1,31 @@
 //! Explicit congestion notification, RFC 3168: a packet is marked instead of being lost.
 
-use crate::wire;
+use packet::checksum::update;
+use packet::ip::IpView;
+use packet::vlan::untagged;
 
 /// Marks an IP packet that says it may be marked; whether it did.
 pub fn congestion(frame: &mut [u8]) -> bool {
-    let Some((ethertype, at)) = wire::payload(frame) else {
+    let Some((kind, packet)) = untagged(frame) else {
         return false;
     };
-    match ethertype {
-        wire::TYPE_IPV4 if frame.len() >= at + 20 && frame[at] >> 4 == 4 => {
-            let old = frame[at + 1];
-            if old & 3 == 0 {
-                return false;
-            }
-            frame[at + 1] = old | 3;
-            // RFC 1624: the checksum changes by as much as the word does.
-            let sum = u16::from_be_bytes([frame[at + 10], frame[at + 11]]);
-            let sum = u32::from(!sum) + u32::from(!u16::from(old)) + u32::from(old | 3);
-            let sum = (sum & 0xFFFF) + (sum >> 16);
-            let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
-            frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
-            true
-        }
-        wire::TYPE_IPV6 if frame.len() >= at + 40 && frame[at] >> 4 == 6 => {
-            if frame[at + 1] & 0x30 == 0 {
-                return false;
-            }
-            frame[at + 1] |= 0x30;
-            true
-        }
-        _ => false,
+    let at = frame.len() - packet.len();
+    let Ok(ip) = IpView::new_any_length(kind, packet) else {
+        return false;
+    };
+    if ip.traffic_class() & 3 == 0 {
+        return false;
     }
+    match ip {
+        IpView::V4(ip) => {
+            let old = u16::from_be_bytes([frame[at], frame[at + 1]]);
+            let sum = update(ip.checksum(), old, old | 3);
+            frame[at + 1] |= 3;
+            frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+        }
+        IpView::V6(_) => frame[at + 1] |= 0x30,
+    }
+    true
 }
 
 #[cfg(test)]

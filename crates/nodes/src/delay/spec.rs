@@ -27,13 +27,13 @@ mod clauses;
 mod read;
 mod words;
 
-pub use words::SpecError;
+pub use words::{SpecError, TableError};
 
-use super::trace::Trace;
-use crate::distribution::Distribution;
+use super::trace::{Trace, TraceError};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use measure::distribution::Distribution;
 use node::{Rate, Time};
 
 /// A number of hundredths, 0 to 100, as it was written.
@@ -41,7 +41,6 @@ use node::{Rate, Time};
 pub struct Percent(f64);
 
 impl Percent {
-    /// Always.
     pub const ALL: Percent = Percent(100.0);
 
     /// From a number in 0..=100; `None` outside it.
@@ -108,7 +107,6 @@ pub enum Lag {
     Fixed(Time),
     /// `base` and, up and down, `jitter` times what the shape gives; not below 0.
     Spread {
-        /// The mean.
         base: Time,
         /// The standard deviation; of the uniform shape, half of the width.
         jitter: Time,
@@ -119,7 +117,6 @@ pub enum Lag {
     },
     /// As a distribution says.
     Drawn {
-        /// The distribution.
         distribution: Distribution,
         /// Of one frame's delay with that of the next.
         correlation: Percent,
@@ -194,7 +191,6 @@ impl Default for Loss {
 /// Frames that are sent at once, and so overtake.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
-    /// Which.
     pub chance: Chance,
     /// So many frames on, counted from one that was sent at once, the next may be; at least 1.
     pub gap: u64,
@@ -259,10 +255,10 @@ impl Spec {
     ///
     /// # Errors
     /// What is wrong with a file, or what `read` says, with the file's name before it.
-    pub fn load(
+    pub fn load<E: fmt::Display>(
         &mut self,
-        read: &mut dyn FnMut(&str) -> Result<String, String>,
-    ) -> Result<(), String> {
+        read: &mut dyn FnMut(&str) -> Result<String, E>,
+    ) -> Result<(), FileError<E>> {
         let slot = self.slot.as_mut().map(|slot| &mut slot.wait);
         for lag in [Some(&mut self.delay), slot].into_iter().flatten() {
             lag.load(read)?;
@@ -285,19 +281,37 @@ impl Spec {
     }
 }
 
+/// What is wrong with a file that a SPEC names, behind the file's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileError<E: fmt::Display> {
+    /// It cannot be read.
+    #[error("{0}: {1}")]
+    Read(String, E),
+    /// It is no list of delays.
+    #[error("{0}: {1}")]
+    Trace(String, TraceError),
+    /// It is no distribution table.
+    #[error("{0}: {1}")]
+    Table(String, TableError),
+}
+
 impl Lag {
-    fn load(&mut self, read: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<(), String> {
+    fn load<E: fmt::Display>(
+        &mut self,
+        read: &mut dyn FnMut(&str) -> Result<String, E>,
+    ) -> Result<(), FileError<E>> {
+        let mut read = |name: &str| read(name).map_err(|error| FileError::Read(name.into(), error));
         match self {
             Lag::Trace(trace) => {
                 if let Trace::File(name) = trace {
-                    let read = read(name).and_then(|text| Trace::from_text(&text));
-                    *trace = read.map_err(|error| alloc::format!("{name}: {error}"))?;
+                    let list = Trace::from_text(&read(name)?);
+                    *trace = list.map_err(|error| FileError::Trace(name.clone(), error))?;
                 }
             }
             Lag::Spread { shape, .. } => {
                 if let Shape::File(name) = shape {
-                    let read = read(name).and_then(|text| words::table(&text));
-                    *shape = read.map_err(|error| alloc::format!("{name}: {error}"))?;
+                    let table = words::table(&read(name)?);
+                    *shape = table.map_err(|error| FileError::Table(name.clone(), error))?;
                 }
             }
             Lag::Fixed(_) | Lag::Drawn { .. } => {}

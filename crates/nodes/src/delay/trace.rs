@@ -16,13 +16,33 @@
 //! 1.5s 35ms
 //! ```
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use node::Time;
 
-/// The most entries.
 const MOST: usize = 1 << 22;
+
+/// What is wrong with a list of delays, and in which line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// A line that says nothing known.
+    #[error(
+        "line {0}: \"{1}\" is neither a delay such as 10ms, nor `lost`, nor a time and a delay such as 1.5s 10ms"
+    )]
+    Unknown(usize, String),
+    /// A time below the one before it.
+    #[error("line {0}: the times are to be in order")]
+    Order(usize),
+    /// Lines of both kinds.
+    #[error("line {0}: either every line has a delay alone, or every line a time and a delay")]
+    Mixed(usize),
+    /// More lines than a list has.
+    #[error("line {0}: more than {MOST} lines")]
+    TooMany(usize),
+    /// No delay at all.
+    #[error("there is no delay in it")]
+    Empty,
+}
 
 /// Delays in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,11 +60,10 @@ impl Trace {
     ///
     /// # Errors
     /// The line that is wrong, and why.
-    pub fn from_text(text: &str) -> Result<Trace, String> {
+    pub fn from_text(text: &str) -> Result<Trace, TraceError> {
         let (mut frames, mut steps) = (Vec::new(), Vec::new());
-        for (number, line) in text.lines().enumerate() {
+        for (line, number) in text.lines().zip(1..) {
             let line = line.split('#').next().unwrap_or("").trim();
-            let wrong = |reason: String| format!("line {}: {reason}", number + 1);
             if line.is_empty() {
                 continue;
             }
@@ -53,27 +72,24 @@ impl Trace {
             } else if let Ok(time) = line.parse::<Time>() {
                 frames.push(Some(time));
             } else {
-                let (at, delay) = two(line).ok_or_else(|| {
-                    wrong(format!("\"{line}\" is neither a delay such as 10ms, nor `lost`, nor a time and a delay such as 1.5s 10ms"))
-                })?;
+                let text = || line.to_string();
+                let (at, delay) = two(line).ok_or_else(|| TraceError::Unknown(number, text()))?;
                 if steps.last().is_some_and(|&(last, _)| at < last) {
-                    return Err(wrong("the times are to be in order".to_string()));
+                    return Err(TraceError::Order(number));
                 }
                 steps.push((at, delay));
             }
             if !frames.is_empty() && !steps.is_empty() {
-                return Err(wrong(
-                    "either every line has a delay alone, or every line a time and a delay".into(),
-                ));
+                return Err(TraceError::Mixed(number));
             }
             if frames.len() + steps.len() > MOST {
-                return Err(wrong(format!("more than {MOST} lines")));
+                return Err(TraceError::TooMany(number));
             }
         }
         match (frames.is_empty(), steps.is_empty()) {
             (false, _) => Ok(Trace::Frames(frames)),
             (_, false) => Ok(Trace::Steps(steps)),
-            _ => Err("there is no delay in it".to_string()),
+            _ => Err(TraceError::Empty),
         }
     }
 
@@ -157,7 +173,7 @@ mod tests {
             ("# nothing\n", "no delay"),
         ] {
             let error = Trace::from_text(text).unwrap_err();
-            assert!(error.contains(what), "{text:?}: {error}");
+            assert!(error.to_string().contains(what), "{text:?}: {error}");
         }
     }
 }

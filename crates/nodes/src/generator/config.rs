@@ -4,6 +4,7 @@ use super::{Pattern, Payload, Sizes};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use node::{Rate, Time};
+use packet::ethernet::Mac;
 
 /// What a generator is made from; see the [generator](super)'s description.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,22 +15,10 @@ use node::{Rate, Time};
 )]
 pub struct Config {
     /// When the first bit of the first frame leaves. A preamble must fit before it.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub start: Time,
     /// From first bit to first bit; not zero.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
     pub gap: Option<Time>,
     /// Bits a second on the wire, with preamble, FCS and inter-frame gap.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
     pub rate: Option<Rate>,
     /// Frames a second, 1 or more.
     pub packets_per_second: Option<u64>,
@@ -37,56 +26,27 @@ pub struct Config {
     /// `line`. The standard's least is 12; fewer are for links whose `gap` allows it.
     pub idles: Option<u32>,
     /// The rate of the line on which characters are counted: a character is 8 of its bits.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub line: Rate,
     /// How departures are spread around the pace.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub pattern: Pattern,
     /// What is drawn by lot comes from this.
     pub seed: u64,
     /// How many frames; `None`: no end.
     pub count: Option<u64>,
     /// How long after `start` frames leave; `None`: no end.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse_some")
-    )]
     pub duration: Option<Time>,
     /// Bytes of a frame, with FCS.
     pub size: Sizes,
     /// Source MAC address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::mac")
-    )]
-    pub source: [u8; 6],
+    pub source: Mac,
     /// Destination MAC address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::mac")
-    )]
-    pub destination: [u8; 6],
+    pub destination: Mac,
     /// Source IP address.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub ip_source: IpAddr,
     /// Destination IP address, of the same version.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub ip_destination: IpAddr,
     /// UDP source port, the first of `flows`.
     pub udp_source: u16,
-    /// UDP destination port.
     pub udp_destination: u16,
     /// How many UDP source ports are used in turn, at least 1.
     pub flows: u16,
@@ -101,32 +61,17 @@ pub struct Config {
     /// Whether frames carry a probe.
     pub probe: bool,
     /// What fills made frames up.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub payload: Payload,
     /// One frame to be sent as it is, 14 to 262,144 bytes without FCS, instead of a made one.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::hex_some")
-    )]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::config::read_hex"))]
     pub frame: Option<Vec<u8>>,
     /// How many times as fast as they were taken frames are replayed, to 6 decimals.
     pub speed: f64,
     /// How often a source is replayed; 0 for ever.
     pub loops: u64,
     /// From the last departure of a loop to the first of the next; at least 1 ns.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub pause: Time,
     /// How far ahead of their departure frames are given to the world.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::config::text::parse")
-    )]
     pub ahead: Time,
     /// How many frames are given to the world ahead of their departure, at least 2.
     pub ahead_frames: usize,
@@ -146,8 +91,8 @@ impl Default for Config {
             count: None,
             duration: None,
             size: Sizes::Least,
-            source: [2, 0, 0, 0, 0, 1],
-            destination: [2, 0, 0, 0, 0, 2],
+            source: Mac([2, 0, 0, 0, 0, 1]),
+            destination: Mac([2, 0, 0, 0, 0, 2]),
             // The range that RFC 2544 sets aside for measuring.
             ip_source: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)),
             ip_destination: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)),

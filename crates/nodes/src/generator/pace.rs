@@ -2,7 +2,7 @@
 
 use super::{Config, Pattern, Pause};
 use crate::ConfigError;
-use crate::distribution::Random;
+use node::random::Random;
 use node::{Rate, Time, link};
 
 /// How departures follow each other, and what is left of a picosecond.

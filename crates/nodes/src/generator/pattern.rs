@@ -1,8 +1,7 @@
 //! How departures are spread around their pace.
 
 use crate::ConfigError;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use core::str::FromStr;
 use node::Time;
 
@@ -30,10 +29,7 @@ pub enum Pattern {
     /// distribution with the parameter 1 - `d_len`: the mean is 1 / (1 - `d_len`). Each chain begins when
     /// its first frame would have left with `Even`, so that the rate is the pace's over any time much
     /// longer than a chain (CBR2 of paper 002 section 4.4.4). 0 to below 1; 0 is `Even`.
-    Chains {
-        /// D_len.
-        d_len: f64,
-    },
+    Chains { d_len: f64 },
 }
 
 /// When the next train begins.
@@ -45,9 +41,22 @@ pub enum Pause {
     Every(Time),
 }
 
-/// What patterns there are.
-const KNOWN: &str = "a pattern is even, poisson, train(N, TIME) or train(N, every TIME), such as train(20, 10 us), \
-                     or chains(D_LEN), such as chains(0.5)";
+/// What is wrong with the text of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// None is called so, or its numbers are none.
+    #[error(
+        "a pattern is even, poisson, train(N, TIME) or train(N, every TIME), such as train(20, 10 us), \
+         or chains(D_LEN), such as chains(0.5)"
+    )]
+    Unknown,
+    /// Its time is none.
+    #[error(transparent)]
+    Time(#[from] node::QuantityError),
+    /// It cannot work.
+    #[error("{text}: {reason}")]
+    Unfit { text: String, reason: String },
+}
 
 impl Pattern {
     /// Refuses what cannot work.
@@ -73,21 +82,24 @@ pub(super) fn call(text: &str) -> Option<(&str, &str)> {
     Some((name.trim(), rest.strip_suffix(')')?.trim()))
 }
 
-impl FromStr for Pattern {
-    type Err = String;
+#[cfg(feature = "serde")]
+node::deserialize_from_str!(Pattern: "a pattern, such as \"poisson\"");
 
-    fn from_str(text: &str) -> Result<Pattern, String> {
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Pattern, PatternError> {
         match text.trim() {
             "even" => return Ok(Pattern::Even),
             "poisson" => return Ok(Pattern::Poisson),
             _ => {}
         }
-        let pattern = match call(text).ok_or(KNOWN)? {
+        let pattern = match call(text).ok_or(PatternError::Unknown)? {
             ("train", inner) => {
-                let (frames, pause) = inner.split_once(',').ok_or(KNOWN)?;
-                let time = |text: &str| text.parse::<Time>().map_err(|error| error.to_string());
+                let (frames, pause) = inner.split_once(',').ok_or(PatternError::Unknown)?;
+                let time = |text: &str| text.parse::<Time>();
                 Pattern::Train {
-                    frames: frames.trim().parse().map_err(|_| KNOWN)?,
+                    frames: frames.trim().parse().map_err(|_| PatternError::Unknown)?,
                     pause: match pause.trim().strip_prefix("every ") {
                         Some(period) => Pause::Every(time(period)?),
                         None => Pause::After(time(pause)?),
@@ -95,12 +107,13 @@ impl FromStr for Pattern {
                 }
             }
             ("chains", inner) => Pattern::Chains {
-                d_len: inner.parse().map_err(|_| KNOWN)?,
+                d_len: inner.parse().map_err(|_| PatternError::Unknown)?,
             },
-            _ => return Err(KNOWN.into()),
+            _ => return Err(PatternError::Unknown),
         };
-        pattern
-            .checked()
-            .map_err(|error| format!("{text}: {}", error.reason))
+        pattern.checked().map_err(|error| PatternError::Unfit {
+            text: text.into(),
+            reason: error.reason,
+        })
     }
 }

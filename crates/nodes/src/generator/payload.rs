@@ -4,11 +4,11 @@ use super::pattern::call;
 use crate::ConfigError;
 use alloc::string::String;
 use core::str::FromStr;
+use node::random::split_mix;
 
 /// What fills made frames up: what a compressor can make of them. As a text: `zeros`, `random`, `random(0.95)`, `text`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Payload {
-    /// Zeros.
     #[default]
     Zeros,
     /// This share of the bytes, 0 to 1, is drawn by lot, and cannot be made shorter; zeros are behind them.
@@ -16,6 +16,9 @@ pub enum Payload {
     /// JSON as a web service gives it: a list of records with names that repeat and values drawn by lot.
     Text,
 }
+
+#[cfg(feature = "serde")]
+node::deserialize_from_str!(Payload: "a payload, such as \"random\"");
 
 impl FromStr for Payload {
     type Err = &'static str;
@@ -50,7 +53,7 @@ impl Payload {
 
     /// Fills zeros, in the frame with this index: the same for a seed.
     pub(super) fn fill(self, zeros: &mut [u8], seed: u64, index: u64) {
-        let mut random = Random::new(seed, index);
+        let mut random = Numbers::new(seed, index);
         match self {
             Payload::Zeros => {}
             Payload::Random(share) => {
@@ -65,22 +68,25 @@ impl Payload {
     }
 }
 
-/// SplitMix64, anew for each frame, so that a frame does not depend on those before it.
-struct Random(u64);
+/// Numbers of their own for each frame, so that a frame does not depend on those before it.
+struct Numbers {
+    seed: u64,
+    next: u64,
+}
 
-impl Random {
-    fn new(seed: u64, index: u64) -> Random {
+impl Numbers {
+    fn new(seed: u64, index: u64) -> Numbers {
         // Seeds and indices both count up: they must not meet.
-        let mut random = Random(seed);
-        Random(random.draw() ^ index.wrapping_mul(0xD134_2543_DE82_EF95))
+        Numbers {
+            seed: split_mix(seed, 0) ^ index.wrapping_mul(0xD134_2543_DE82_EF95),
+            next: 0,
+        }
     }
 
     fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
+        let index = self.next;
+        self.next += 1;
+        split_mix(self.seed, index)
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -111,7 +117,7 @@ impl Writer<'_> {
         self.text(core::str::from_utf8(&digits[from..]).unwrap_or("0"));
     }
 
-    fn records(mut self, random: &mut Random) {
+    fn records(mut self, random: &mut Numbers) {
         const NAMES: [&str; 8] = [
             "Ada", "Grace", "Edsger", "Barbara", "Donald", "Radia", "Vint", "Leslie",
         ];

@@ -1,6 +1,6 @@
 //! What a train of departures was like.
 
-use crate::meter::{Moments, Summary};
+use measure::statistics::{Moments, Summary};
 use node::{Rate, Time, link};
 
 /// Counts departures and their distances, in a few hundred bytes however many there are.

@@ -7,7 +7,6 @@ pub use drawn::{LogNormal, V_SIZE};
 use super::pattern::call;
 use crate::ConfigError;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::str::FromStr;
 use drawn::Table;
@@ -33,7 +32,6 @@ pub enum Sizes {
     List(Vec<u16>),
     /// From `from` up to `to`, by `step`, and then from `from` again.
     Range {
-        /// The first.
         from: u16,
         /// None is greater.
         to: u16,
@@ -135,27 +133,31 @@ impl Choice {
 
 const FCS: u16 = node::link::FCS as u16;
 
-/// What sizes there are.
-const KNOWN: &str = "a size such as 64, sizes such as 64,1518, a range 64-1518 or 64-1518/2, imix, \
-                     lognormal(MEAN, SD) or cbr2(MEAN, D_SIZE)";
+/// A text that says no sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a size such as 64, sizes such as 64,1518, a range 64-1518 or 64-1518/2, imix, \
+     lognormal(MEAN, SD) or cbr2(MEAN, D_SIZE)"
+)]
+pub struct BadSizes;
 
 impl FromStr for Sizes {
-    type Err = String;
+    type Err = BadSizes;
 
-    fn from_str(text: &str) -> Result<Sizes, String> {
-        let number = |text: &str| text.trim().parse::<u16>().map_err(|_| KNOWN);
+    fn from_str(text: &str) -> Result<Sizes, BadSizes> {
+        let number = |text: &str| text.trim().parse::<u16>().map_err(|_| BadSizes);
         let text = text.trim();
         if text == "imix" {
             return Ok(Sizes::Imix);
         }
         if let Some((name, inner)) = call(text) {
-            let (mean, spread) = inner.split_once(',').ok_or(KNOWN)?;
-            let real = |text: &str| text.trim().parse::<f64>().map_err(|_| KNOWN);
+            let (mean, spread) = inner.split_once(',').ok_or(BadSizes)?;
+            let real = |text: &str| text.trim().parse::<f64>().map_err(|_| BadSizes);
             let (mean, spread) = (real(mean)?, real(spread)?);
             return match name {
                 "lognormal" => Ok(Sizes::LogNormal(LogNormal::new(mean, spread))),
                 "cbr2" => Ok(Sizes::LogNormal(LogNormal::cbr2(mean, spread))),
-                _ => Err(KNOWN.into()),
+                _ => Err(BadSizes),
             };
         }
         if let Some((from, rest)) = text.split_once('-') {

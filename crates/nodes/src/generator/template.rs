@@ -1,12 +1,14 @@
 //! The headers of made frames, built once; per frame only what differs is written.
 
 use super::{Config, Payload};
-use crate::probe::{self, Probe};
 use crate::{ConfigError, wire};
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use measure::probe::{self, Probe};
 use node::{Frame, Time};
 use packet::checksum::Sum;
+use packet::ethernet::ethertype;
+use packet::ipv4::protocol;
 
 /// Ethernet, perhaps a VLAN tag, IPv4 or IPv6, and UDP.
 #[derive(Clone, Debug)]
@@ -33,8 +35,8 @@ impl Template {
             return Err(ConfigError::new("flows", "there is at least 1 flow"));
         }
         let mut headers = Vec::new();
-        headers.extend_from_slice(&config.destination);
-        headers.extend_from_slice(&config.source);
+        headers.extend_from_slice(&config.destination.0);
+        headers.extend_from_slice(&config.source.0);
         if let Some(vlan) = config.vlan {
             if !(1..=4094).contains(&vlan) {
                 return Err(ConfigError::new("vlan", "a VLAN is 1 to 4094"));
@@ -49,7 +51,7 @@ impl Template {
         let ttl = config.ttl;
         let (is_v4, addresses) = match (config.ip_source, config.ip_destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                headers.extend_from_slice(&wire::TYPE_IPV4.to_be_bytes());
+                headers.extend_from_slice(&ethertype::IPV4.to_be_bytes());
                 // Version and header length; identification 0 and "do not fragment"; no checksum yet.
                 headers.extend_from_slice(&[
                     0x45,
@@ -61,7 +63,7 @@ impl Template {
                     0x40,
                     0,
                     ttl,
-                    wire::PROTOCOL_UDP,
+                    protocol::UDP,
                     0,
                     0,
                 ]);
@@ -70,8 +72,8 @@ impl Template {
                 (true, ip + 12)
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                headers.extend_from_slice(&wire::TYPE_IPV6.to_be_bytes());
-                headers.extend_from_slice(&[0x60, 0, 0, 0, 0, 0, wire::PROTOCOL_UDP, ttl]);
+                headers.extend_from_slice(&ethertype::IPV6.to_be_bytes());
+                headers.extend_from_slice(&[0x60, 0, 0, 0, 0, 0, protocol::UDP, ttl]);
                 headers.extend_from_slice(&source.octets());
                 headers.extend_from_slice(&destination.octets());
                 (false, ip + 8)
@@ -89,7 +91,7 @@ impl Template {
             ip_sum: Sum::default().plus(&headers[ip..udp]),
             udp_sum: Sum::default()
                 .plus(&headers[addresses..])
-                .plus(&[0, wire::PROTOCOL_UDP]),
+                .plus(&[0, protocol::UDP]),
             headers,
             ip,
             udp,

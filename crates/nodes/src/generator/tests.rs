@@ -1,5 +1,5 @@
 use super::*;
-use crate::probe;
+use measure::probe;
 use node::{Rate, When};
 use packet::checksum::Sum;
 use std::vec;

@@ -2,7 +2,6 @@
 
 use super::{Config, Method};
 use crate::ConfigError;
-use crate::wire;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,14 +9,14 @@ use packet::arp::{Arp, Operation};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::icmp::{Icmp, IcmpView};
 use packet::icmpv6::{Icmpv6, Icmpv6View};
-use packet::ipv4::{Ipv4, Ipv4View};
+use packet::ipv4::{Ipv4, Ipv4View, protocol};
 use packet::ipv6::{Ipv6, Ipv6View};
+use packet::vlan::untagged;
 
-/// Neighbour discovery is only heard from the same link (RFC 4861).
+/// Neighbour discovery is only reply from the same link (RFC 4861).
 const ON_LINK: u8 = 255;
 
-/// What a frame says.
-pub enum Heard {
+pub enum Reply {
     /// The next hop has this MAC address.
     NextHop([u8; 6]),
     /// A probe was answered: which, by the low bits of its number, where it can be known; and the
@@ -95,7 +94,7 @@ impl Messages {
             ));
         }
         Ok(Messages {
-            mac: Mac(config.mac),
+            mac: config.mac,
             pair,
             method: config.method,
             identifier: config.identifier,
@@ -121,7 +120,7 @@ impl Messages {
                 self.solicitation(source, target, out);
             }
             (Pair::V4 { source, target, .. }, Method::Echo) => {
-                let mut ip = Ipv4::new(source, target, wire::PROTOCOL_ICMP);
+                let mut ip = Ipv4::new(source, target, protocol::ICMP);
                 ip.hop_limit = self.ttl;
                 let message = Icmp::EchoRequest {
                     identification,
@@ -132,7 +131,7 @@ impl Messages {
                 });
             }
             (Pair::V6 { source, target, .. }, Method::Echo) => {
-                let mut ip = Ipv6::new(source, target, wire::PROTOCOL_ICMPV6);
+                let mut ip = Ipv6::new(source, target, protocol::ICMPV6);
                 ip.hop_limit = self.ttl;
                 let message = Icmpv6::EchoRequest {
                     identification,
@@ -177,7 +176,7 @@ impl Messages {
             0xFF00 | u16::from(a),
             u16::from(b) << 8 | u16::from(c),
         );
-        let mut ip = Ipv6::new(source, group, wire::PROTOCOL_ICMPV6);
+        let mut ip = Ipv6::new(source, group, protocol::ICMPV6);
         ip.hop_limit = ON_LINK;
         let to = Mac([0x33, 0x33, 0xFF, a, b, c]);
         self.ethernet(to, ethertype::IPV6).build(out, |out| {
@@ -192,21 +191,17 @@ impl Messages {
         });
     }
 
-    /// Understands a frame.
-    pub fn hear(&self, frame: &[u8]) -> Heard {
+    pub fn parse(&self, frame: &[u8]) -> Reply {
         // What is for others is not looked into.
         let for_us = frame
             .get(..6)
             .is_some_and(|to| to == self.mac.0 || to[0] & 1 == 1);
-        let (Some((ethertype, at)), true) = (wire::payload(frame), for_us) else {
-            return Heard::Nothing;
+        let (Some((kind, payload)), true) = (untagged(frame), for_us) else {
+            return Reply::Nothing;
         };
-        let Some(payload) = frame.get(at..) else {
-            return Heard::Nothing;
-        };
-        match (ethertype, self.pair) {
+        match (kind, self.pair) {
             (
-                wire::TYPE_ARP,
+                ethertype::ARP,
                 Pair::V4 {
                     source,
                     target,
@@ -214,19 +209,19 @@ impl Messages {
                 },
             ) => {
                 let Ok(arp) = Arp::parse(payload) else {
-                    return Heard::Nothing;
+                    return Reply::Nothing;
                 };
                 if arp.operation != Operation::Reply || arp.target != source {
-                    return Heard::Nothing;
+                    return Reply::Nothing;
                 }
                 self.resolved(arp.sender == target, arp.sender == hop, arp.sender_mac.0, 0)
             }
-            (wire::TYPE_IPV4, Pair::V4 { source, target, .. }) => {
+            (ethertype::IPV4, Pair::V4 { source, target, .. }) => {
                 let Ok(ip) = Ipv4View::new(payload) else {
-                    return Heard::Nothing;
+                    return Reply::Nothing;
                 };
-                if ip.destination() != source || ip.protocol() != wire::PROTOCOL_ICMP {
-                    return Heard::Nothing;
+                if ip.destination() != source || ip.protocol() != protocol::ICMP {
+                    return Reply::Nothing;
                 }
                 let whole = !ip.more_fragments() && ip.fragment_offset() == 0;
                 match IcmpView::new(ip.payload()) {
@@ -235,24 +230,24 @@ impl Messages {
                             identification,
                             sequence,
                         } if identification == self.identifier => {
-                            Heard::Answer(Some(sequence), ip.hop_limit())
+                            Reply::Answer(Some(sequence), ip.hop_limit())
                         }
                         Icmp::Unreachable { .. } | Icmp::TimeExceeded { .. } => {
                             let ours = Ipv4View::new_cut(icmp.payload())
                                 .is_ok_and(|inner| inner.destination() == target);
                             if ours {
-                                Heard::Unreachable
+                                Reply::Unreachable
                             } else {
-                                Heard::Nothing
+                                Reply::Nothing
                             }
                         }
-                        _ => Heard::Nothing,
+                        _ => Reply::Nothing,
                     },
-                    _ => Heard::Nothing,
+                    _ => Reply::Nothing,
                 }
             }
             (
-                wire::TYPE_IPV6,
+                ethertype::IPV6,
                 Pair::V6 {
                     source,
                     target,
@@ -260,19 +255,19 @@ impl Messages {
                 },
             ) => {
                 let Ok(ip) = Ipv6View::new(payload) else {
-                    return Heard::Nothing;
+                    return Reply::Nothing;
                 };
-                if ip.destination() != source || ip.next_header() != wire::PROTOCOL_ICMPV6 {
-                    return Heard::Nothing;
+                if ip.destination() != source || ip.next_header() != protocol::ICMPV6 {
+                    return Reply::Nothing;
                 }
                 match Icmpv6View::new(ip.payload()) {
-                    Ok(icmp) if icmp.is_checksum_valid(ip.pseudo(wire::PROTOCOL_ICMPV6)) => {
+                    Ok(icmp) if icmp.is_checksum_valid(ip.pseudo(protocol::ICMPV6)) => {
                         match icmp.message() {
                             Icmpv6::EchoReply {
                                 identification,
                                 sequence,
                             } if identification == self.identifier => {
-                                Heard::Answer(Some(sequence), ip.hop_limit())
+                                Reply::Answer(Some(sequence), ip.hop_limit())
                             }
                             Icmpv6::NeighbourAdvertisement { target: whose, .. }
                                 if ip.hop_limit() == ON_LINK =>
@@ -293,27 +288,27 @@ impl Messages {
                                 let ours = Ipv6View::new_cut(icmp.payload())
                                     .is_ok_and(|inner| inner.destination() == target);
                                 if ours {
-                                    Heard::Unreachable
+                                    Reply::Unreachable
                                 } else {
-                                    Heard::Nothing
+                                    Reply::Nothing
                                 }
                             }
-                            _ => Heard::Nothing,
+                            _ => Reply::Nothing,
                         }
                     }
-                    _ => Heard::Nothing,
+                    _ => Reply::Nothing,
                 }
             }
-            _ => Heard::Nothing,
+            _ => Reply::Nothing,
         }
     }
 
     /// Somebody says which MAC address he has.
-    fn resolved(&self, is_target: bool, is_hop: bool, mac: [u8; 6], hop_limit: u8) -> Heard {
+    fn resolved(&self, is_target: bool, is_hop: bool, mac: [u8; 6], hop_limit: u8) -> Reply {
         match self.method {
-            Method::Neighbour if is_target => Heard::Answer(None, hop_limit),
-            Method::Echo if is_hop => Heard::NextHop(mac),
-            _ => Heard::Nothing,
+            Method::Neighbour if is_target => Reply::Answer(None, hop_limit),
+            Method::Echo if is_hop => Reply::NextHop(mac),
+            _ => Reply::Nothing,
         }
     }
 }

@@ -70,7 +70,6 @@ impl Statistics {
         }
     }
 
-    /// The standard deviation, ps.
     pub fn sd(&self) -> f64 {
         match self.answered {
             0 => 0.0,

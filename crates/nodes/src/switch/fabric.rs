@@ -7,11 +7,10 @@
 
 use super::Config;
 use crate::ConfigError;
-use crate::distribution::Random;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
+use node::random::Random;
 use node::{Port, Time, When};
 
 /// When a switch begins to pass a frame on.
@@ -45,11 +44,20 @@ pub enum Arbitration {
     Random(f64),
 }
 
-impl FromStr for Arbitration {
-    type Err = String;
+/// A text that is no [`Arbitration`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "arbitration is free, round-robin, or random(P) with P from 0 to below 1, such as random(0.05)"
+)]
+pub struct BadArbitration;
 
-    fn from_str(text: &str) -> Result<Arbitration, String> {
-        const KNOWN: &str = "arbitration is free, round-robin, or random(P) with P from 0 to below 1, such as random(0.05)";
+#[cfg(feature = "serde")]
+node::deserialize_from_str!(Arbitration: "an arbitration, such as \"round-robin\"");
+
+impl FromStr for Arbitration {
+    type Err = BadArbitration;
+
+    fn from_str(text: &str) -> Result<Arbitration, BadArbitration> {
         match text.trim() {
             "free" => Ok(Arbitration::Free),
             "round-robin" => Ok(Arbitration::RoundRobin),
@@ -58,7 +66,7 @@ impl FromStr for Arbitration {
                 let taken = inner.and_then(|inner| inner.strip_suffix(')'));
                 let taken = taken.and_then(|taken| taken.trim().parse().ok());
                 let taken = taken.filter(|taken| (0.0..1.0).contains(taken));
-                taken.map(Arbitration::Random).ok_or_else(|| KNOWN.into())
+                taken.map(Arbitration::Random).ok_or(BadArbitration)
             }
         }
     }

@@ -38,7 +38,6 @@ pub(super) enum Learned {
     New,
     /// It was known at another port.
     Moved,
-    /// The table is full.
     NoRoom,
 }
 
@@ -66,6 +65,13 @@ impl Table {
     /// Stations in the table, whether or not they have aged out.
     pub(super) fn len(&self) -> usize {
         self.used
+    }
+
+    /// The stations that have not aged out: the key, the port, and for how long nothing has come from it.
+    pub(super) fn stations(&self, now: Time) -> impl Iterator<Item = (u64, Port, Time)> + '_ {
+        let slots = self.slots.iter();
+        let known = slots.filter(move |slot| slot.key != EMPTY && self.is_young(now, slot));
+        known.map(move |slot| (slot.key, slot.port, now - slot.seen))
     }
 
     /// The port of a station that has not aged out.
@@ -141,7 +147,6 @@ impl Table {
         Err(None)
     }
 
-    /// Doubles the slots.
     fn grow(&mut self) {
         let more = vec![EMPTY_SLOT; 2 * self.slots.len()];
         let stations = core::mem::replace(&mut self.slots, more);

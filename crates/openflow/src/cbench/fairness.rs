@@ -34,13 +34,11 @@ impl Fairness {
 /// Mean, spread and ends of some figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many there are.
     pub count: usize,
     /// The least.
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// The mean.
     pub mean: f64,
     /// The variance, of the sample; its root is the standard deviation.
     pub variance: f64,

@@ -157,16 +157,16 @@ pub fn answered(version: Version, bytes: &[u8]) -> Option<u32> {
 const OPEN: u32 = 1 << 18;
 
 /// Which packets are not answered.
-pub struct Asked {
+pub struct Outstanding {
     bits: Vec<u64>,
     next: u32,
     open: u32,
 }
 
-impl Asked {
+impl Outstanding {
     /// None was asked.
-    pub fn new() -> Asked {
-        Asked {
+    pub fn new() -> Outstanding {
+        Outstanding {
             bits: vec![0; OPEN as usize / 64],
             next: 0,
             open: 0,
@@ -178,7 +178,7 @@ impl Asked {
         let id = self.next;
         // The last number says: no buffer.
         self.next = (self.next + 1) % (NONE - OPEN + 1);
-        let (word, bit) = Asked::place(id);
+        let (word, bit) = Outstanding::place(id);
         if self.bits[word] & bit == 0 {
             self.bits[word] |= bit;
             self.open += 1;
@@ -188,7 +188,7 @@ impl Asked {
 
     /// It is answered; whether it was asked, and not answered before.
     pub fn take(&mut self, id: u32) -> bool {
-        let (word, bit) = Asked::place(id);
+        let (word, bit) = Outstanding::place(id);
         let fresh = id < self.next && self.next - id <= OPEN && self.bits[word] & bit != 0;
         if fresh {
             self.bits[word] &= !bit;

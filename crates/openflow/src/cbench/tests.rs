@@ -6,13 +6,13 @@ use node::Properties;
 use std::sync::{Arc, Mutex};
 
 /// Runs a benchmark against a controller with a delay between them; what was told, and the counters of both.
-fn run(config: Config) -> (Vec<Told>, [Vec<(String, u64)>; 2]) {
+fn run(config: Config) -> (Vec<Progress>, [Vec<(String, u64)>; 2]) {
     let learning = Learning::new(learning::Config::default());
     let controller = Controller::new(Options::default(), vec![Box::new(learning)]);
     run_with(config, Box::new(controller))
 }
 
-fn run_with(config: Config, controller: Box<dyn Node>) -> (Vec<Told>, [Vec<(String, u64)>; 2]) {
+fn run_with(config: Config, controller: Box<dyn Node>) -> (Vec<Progress>, [Vec<(String, u64)>; 2]) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let tell = told.clone();
     let cbench = Cbench::new(config, Box::new(move |one| tell.lock().unwrap().push(one)));
@@ -31,7 +31,7 @@ fn run_with(config: Config, controller: Box<dyn Node>) -> (Vec<Told>, [Vec<(Stri
         }
         if matches!(
             told.lock().unwrap().last(),
-            Some(Told::Finished | Told::Failed(_))
+            Some(Progress::Finished | Progress::Failed(_))
         ) {
             break;
         }
@@ -67,13 +67,13 @@ fn every_packet_is_answered_once_in_both_modes_and_versions() {
             let rounds: Vec<&Round> = told
                 .iter()
                 .filter_map(|one| match one {
-                    Told::Round(round) => Some(round),
+                    Progress::Round(round) => Some(round),
                     _ => None,
                 })
                 .collect();
             assert_eq!(rounds.len(), 4, "{told:?}");
             assert!(rounds[0].warmup && !rounds[1].warmup);
-            assert_eq!(told.last(), Some(&Told::Finished));
+            assert_eq!(told.last(), Some(&Progress::Finished));
             for round in &rounds {
                 assert!(round.answers.iter().all(|&answers| answers > 20));
                 let fair = Fairness::of(&round.answers);
@@ -147,14 +147,14 @@ fn a_controller_that_does_not_ask_for_ports_is_measured_too() {
     };
     let plain = Plain(Channels::new(Settings::default()));
     let (told, [bench, _]) = run_with(config, Box::new(plain));
-    assert!(matches!(told[0], Told::Ready(at) if at >= GRACE));
-    assert_eq!(told.last(), Some(&Told::Finished));
+    assert!(matches!(told[0], Progress::Ready(at) if at >= GRACE));
+    assert_eq!(told.last(), Some(&Progress::Finished));
     assert!(count(&bench, "answers") > 100);
 }
 
 #[test]
 fn an_answer_counts_for_its_packet_only_and_once() {
-    let mut asked = Asked::new();
+    let mut asked = Outstanding::new();
     assert!(!asked.take(0));
     let first = asked.put();
     assert_eq!(asked.open(), 1);

@@ -33,7 +33,6 @@ const QUICKEST: Time = Time::from_ms(10);
 )]
 pub struct Config {
     /// Between two looks, at least 10 ms.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub interval: Time,
     /// How many entries are kept of each switch.
     pub flows: usize,
@@ -130,7 +129,7 @@ impl Collector {
 }
 
 /// Fields and values, as in `eth_type=0x800,ipv4_dst=0xa000001`.
-fn told(matching: &Match<'_>) -> String {
+fn describe(matching: &Match<'_>) -> String {
     let mut text = String::new();
     for oxm in matching.iter() {
         let comma = if text.is_empty() { "" } else { "," };
@@ -163,7 +162,7 @@ fn record(stats: &FlowStats<'_>) -> FlowRecord {
         table: stats.table,
         priority: stats.priority,
         cookie: stats.cookie,
-        matching: told(&stats.matching),
+        matching: describe(&stats.matching),
         actions,
         duration_s: stats.duration_s,
         packets: stats.packets,

@@ -21,40 +21,18 @@ pub struct Config {
     /// Control ports; 0 counts as 1.
     pub ports: u16,
     /// `1.0` and `1.3`; empty for both.
-    pub versions: Vec<VersionName>,
+    pub versions: Vec<Version>,
     /// Whether it opens the connections itself, one a port, for switches that listen.
     pub dial: bool,
     /// Topology discovery.
     pub topology: Option<topology::Config>,
     /// Statistics.
     pub collector: Option<collector::Config>,
-    /// Firewall.
     pub firewall: Option<firewall::Config>,
     /// Static router.
     pub router: Option<router::Config>,
     /// Learning switch; the only one of the programs when none is named.
     pub learning: Option<learning::Config>,
-}
-
-/// A version by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
-pub enum VersionName {
-    /// OpenFlow 1.0.
-    #[cfg_attr(feature = "serde", serde(rename = "1.0"))]
-    V10,
-    /// OpenFlow 1.3.
-    #[cfg_attr(feature = "serde", serde(rename = "1.3"))]
-    V13,
-}
-
-impl From<VersionName> for Version {
-    fn from(name: VersionName) -> Version {
-        match name {
-            VersionName::V10 => Version::V10,
-            VersionName::V13 => Version::V13,
-        }
-    }
 }
 
 impl Config {
@@ -90,7 +68,7 @@ impl Config {
     pub fn options(&self) -> Options {
         Options {
             ports: self.ports,
-            versions: self.versions.iter().map(|&name| name.into()).collect(),
+            versions: self.versions.clone(),
             settings: None,
             dial: self.dial,
         }
@@ -130,54 +108,28 @@ impl fmt::Display for Prefix {
 }
 
 #[cfg(feature = "serde")]
-pub(super) use reading::{protocol, some, text};
+node::deserialize_from_str!(Prefix: "a prefix, such as \"10.0.0.0/8\"");
 
+/// A protocol by number or name.
 #[cfg(feature = "serde")]
-mod reading {
-    use alloc::format;
-    use alloc::string::String;
-    use core::fmt::Display;
-    use core::str::FromStr;
-    use serde::{Deserialize, Deserializer, de::Error};
+pub(super) fn protocol<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
+    use serde::Deserialize;
 
-    /// A quantity from its text.
-    pub fn text<'de, D, T>(from: D) -> Result<T, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        let text = String::deserialize(from)?;
-        text.parse()
-            .map_err(|error| D::Error::custom(format!("{text:?}: {error}")))
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Form {
+        Number(u8),
+        Name(alloc::string::String),
     }
-
-    /// The same, where it may be missing.
-    pub fn some<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        text(from).map(Some)
-    }
-
-    /// A protocol by number or name.
-    pub fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Number(u8),
-            Name(String),
-        }
-        match Form::deserialize(from)? {
-            Form::Number(number) => Ok(Some(number)),
-            Form::Name(name) => match name.as_str() {
-                "icmp" => Ok(Some(1)),
-                "tcp" => Ok(Some(6)),
-                "udp" => Ok(Some(17)),
-                _ => Err(D::Error::custom(format!(
-                    "`{name}` is no protocol: icmp, tcp, udp or a number"
-                ))),
-            },
-        }
+    match Form::deserialize(from)? {
+        Form::Number(number) => Ok(Some(number)),
+        Form::Name(name) => match name.as_str() {
+            "icmp" => Ok(Some(1)),
+            "tcp" => Ok(Some(6)),
+            "udp" => Ok(Some(17)),
+            _ => Err(<D::Error as serde::de::Error>::custom(alloc::format!(
+                "`{name}` is not a protocol: icmp, tcp, udp or a number"
+            ))),
+        },
     }
 }

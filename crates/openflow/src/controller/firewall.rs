@@ -34,7 +34,6 @@ pub enum Decision {
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
-    /// The address.
     pub address: [u8; 4],
     /// How many bits of it count, up to 32.
     pub length: u8,
@@ -60,10 +59,8 @@ pub struct Rule {
     /// What becomes of flows that it fits.
     pub action: Decision,
     /// IPv4 source.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::some"))]
     pub source: Option<Prefix>,
     /// IPv4 destination.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::some"))]
     pub destination: Option<Prefix>,
     /// Protocol of IPv4.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::protocol"))]
@@ -76,7 +73,6 @@ pub struct Rule {
     pub switch: Option<u64>,
     /// The port that it came by.
     pub in_port: Option<u32>,
-    /// EtherType.
     pub ethertype: Option<u16>,
 }
 
@@ -133,7 +129,6 @@ impl Default for Config {
     }
 }
 
-/// A firewall.
 #[derive(Debug)]
 pub struct Firewall {
     config: Config,

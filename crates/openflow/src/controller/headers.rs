@@ -2,7 +2,10 @@
 
 use crate::oxm::{Field, Oxm, VLAN_PRESENT};
 use crate::port::PortNo;
-use packet::ethernet::{Mac, ethertype};
+use packet::arp::{Arp, Operation};
+use packet::ethernet::{EthernetView, Mac, ethertype};
+use packet::ipv4::{Ipv4View, protocol};
+use packet::vlan::Tags;
 
 /// The most fields that [`Headers::fields`] gives.
 pub const MOST_FIELDS: usize = 12;
@@ -10,9 +13,7 @@ pub const MOST_FIELDS: usize = 12;
 /// The headers of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// Destination.
     pub destination: Mac,
-    /// Source.
     pub source: Mac,
     /// EtherType, behind a VLAN tag.
     pub ethertype: u16,
@@ -30,65 +31,60 @@ pub struct Headers {
     pub payload: usize,
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let two = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([two[0], two[1]]))
-}
-
 impl Headers {
     /// Reads the front of a packet; `None` if it has no whole Ethernet header.
     pub fn read(data: &[u8]) -> Option<Headers> {
-        let front: &[u8; 14] = data.first_chunk()?;
-        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, high, low] = *front;
+        let ethernet = EthernetView::new(data).ok()?;
+        let mut tags = Tags::new(data).ok()?;
+        // An entry of both versions matches one customer tag, and nothing behind another.
+        let vlan = match tags.ethertype() {
+            ethertype::VLAN => Some(tags.next()?),
+            _ => None,
+        };
         let mut headers = Headers {
-            destination: Mac([d0, d1, d2, d3, d4, d5]),
-            source: Mac([s0, s1, s2, s3, s4, s5]),
-            ethertype: u16::from_be_bytes([high, low]),
-            payload: 14,
+            destination: ethernet.destination(),
+            source: ethernet.source(),
+            ethertype: tags.ethertype(),
+            vlan: vlan.map(|tag| (tag.id, tag.priority)),
+            payload: data.len() - tags.payload().len(),
             ..Headers::default()
         };
-        if headers.ethertype == ethertype::VLAN {
-            let tag = u16_at(data, 14)?;
-            headers.vlan = Some((tag & 0xfff, (tag >> 13) as u8));
-            headers.ethertype = u16_at(data, 16)?;
-            headers.payload = 18;
-        }
-        let body = &data[headers.payload..];
         match headers.ethertype {
-            ethertype::IPV4 => headers.ipv4(body),
-            ethertype::ARP => headers.arp(body),
+            ethertype::IPV4 => headers.ipv4(tags.payload()),
+            ethertype::ARP => headers.arp(tags.payload()),
             _ => {}
         }
         Some(headers)
     }
 
     fn ipv4(&mut self, body: &[u8]) {
-        let Some(front) = body.first_chunk::<20>() else {
+        let Ok(ip) = Ipv4View::new_any_length(body) else {
             return;
         };
-        let [version, tos, .., p0, p1, _, _] = *front;
-        let _ = (p0, p1);
-        let words = usize::from(version & 15);
-        if version >> 4 != 4 || words < 5 {
-            return;
-        }
-        let address = |at: usize| [front[at], front[at + 1], front[at + 2], front[at + 3]];
-        self.ipv4 = Some((address(12), address(16)));
-        self.protocol = Some(front[9]);
-        self.dscp = tos >> 2;
-        let later = u16::from_be_bytes([front[6], front[7]]) & 0x1fff != 0;
-        let behind = body.get(words * 4..).filter(|_| !later);
-        self.transport = behind.and_then(|behind| match front[9] {
-            6 | 17 => Some((u16_at(behind, 0)?, u16_at(behind, 2)?)),
-            1 => Some(((*behind.first()?).into(), (*behind.get(1)?).into())),
+        self.ipv4 = Some((ip.source().octets(), ip.destination().octets()));
+        self.protocol = Some(ip.protocol());
+        self.dscp = ip.traffic_class() >> 2;
+        let first = ip
+            .payload()
+            .first_chunk()
+            .filter(|_| ip.fragment_offset() == 0);
+        self.transport = first.and_then(|&[a, b, c, d]| match ip.protocol() {
+            protocol::TCP | protocol::UDP => {
+                Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+            }
+            protocol::ICMP => Some((a.into(), b.into())),
             _ => None,
         });
     }
 
     fn arp(&mut self, body: &[u8]) {
-        if let Ok(arp) = packet::arp::Arp::parse(body) {
+        if let Ok(arp) = Arp::parse(body) {
             self.ipv4 = Some((arp.sender.octets(), arp.target.octets()));
-            self.protocol = u16_at(body, 6).and_then(|operation| operation.try_into().ok());
+            self.protocol = match arp.operation {
+                Operation::Request => Some(1),
+                Operation::Reply => Some(2),
+                Operation::Other(number) => number.try_into().ok(),
+            };
         }
     }
 

@@ -30,7 +30,6 @@ pub struct SwitchInfo {
     pub datapath: u64,
     /// Packets that it can keep.
     pub buffers: u32,
-    /// Its tables.
     pub tables: u8,
     /// Its ports, in the order of their numbers.
     pub ports: Vec<PortDescription>,
@@ -86,7 +85,6 @@ impl SwitchInfo {
 pub struct Attachment {
     /// The switch.
     pub datapath: u64,
-    /// Its port.
     pub port: PortNo,
 }
 
@@ -101,10 +99,8 @@ pub struct Link {
     pub last: Time,
 }
 
-/// A host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Where it is.
     pub at: Attachment,
     /// Its IPv4 address, if it has told.
     pub address: Option<[u8; 4]>,
@@ -115,9 +111,7 @@ pub struct Host {
 /// An entry of a switch with its counters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
-    /// Its table.
     pub table: u8,
-    /// Its priority.
     pub priority: u16,
     /// The controller's mark.
     pub cookie: u64,
@@ -127,9 +121,7 @@ pub struct FlowRecord {
     pub actions: String,
     /// Seconds that it is there.
     pub duration_s: u32,
-    /// Packets.
     pub packets: u64,
-    /// Bytes.
     pub bytes: u64,
     /// Packets a second between the last two looks.
     pub packets_per_s: f64,
@@ -172,7 +164,6 @@ impl Network {
         self.any(peer).filter(|info| info.up)
     }
 
-    /// All switches.
     pub fn switches(&self) -> impl Iterator<Item = &SwitchInfo> {
         self.switches.iter().flatten().filter(|info| info.up)
     }

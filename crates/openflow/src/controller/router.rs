@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use node::Time;
 use packet::arp::{Arp, Operation};
+use packet::checksum::update;
 use packet::ethernet::{Mac, ethertype};
 
 /// Packets that wait for one next hop, and next hops that are waited for.
@@ -42,13 +43,10 @@ const PATIENCE: Time = Time::from_secs(1);
 pub struct Interface {
     /// The switch's number.
     pub switch: u64,
-    /// The port.
     pub port: u32,
     /// Its address, with the length of its network's prefix.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub address: Prefix,
     /// Its hardware address.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub mac: Mac,
 }
 
@@ -63,10 +61,8 @@ pub struct Route {
     /// The switch's number.
     pub switch: u64,
     /// The destinations.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub to: Prefix,
     /// The next hop, in the network of one of its interfaces.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub via: Ipv4Addr,
 }
 
@@ -78,7 +74,6 @@ pub struct Route {
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
-    /// The interfaces.
     pub interfaces: Vec<Interface>,
     /// Routes beyond the interfaces' own networks; the longest prefix counts.
     pub routes: Vec<Route>,
@@ -337,10 +332,9 @@ fn pong(data: &[u8], headers: &Headers, mac: Mac) -> Option<Vec<u8>> {
     reply[ip + 12..ip + 16].copy_from_slice(&data[ip + 16..ip + 20]);
     reply[ip + 16..ip + 20].copy_from_slice(&data[ip + 12..ip + 16]);
     reply[icmp] = 0;
-    // 0x0800 less in the sum: as much more in its complement (RFC 1624).
     let old = u16::from_be_bytes([*data.get(icmp + 2)?, *data.get(icmp + 3)?]);
-    let sum = u32::from(old) + 0x0800;
-    let new = (sum & 0xffff) as u16 + (sum >> 16) as u16;
+    // Type and code were 0x0800.
+    let new = update(old, 0x0800, 0);
     reply[icmp + 2..icmp + 4].copy_from_slice(&new.to_be_bytes());
     Some(reply)
 }

@@ -241,7 +241,7 @@ fn a_station_that_moves_takes_its_entries_along() {
 #[test]
 fn who_speaks_another_version_is_told_and_closed() {
     let config = config::Config {
-        versions: vec![config::VersionName::V13],
+        versions: vec![Version::V13],
         ..learning()
     };
     let mut stage = Stage::new(&config);

@@ -37,10 +37,8 @@ const QUICKEST: Time = Time::from_ms(10);
 )]
 pub struct Config {
     /// Between two packets of a port, at least 10 ms.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub interval: Time,
     /// How long a link is kept after it was seen last.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "super::config::text"))]
     pub ageing: Time,
 }
 

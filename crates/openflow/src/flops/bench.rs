@@ -30,12 +30,12 @@ pub trait Agent: Send {
 pub struct Bench<'a> {
     pub(super) now: Time,
     pub(super) setup: Setup,
-    pub(super) desk: &'a mut Desk,
+    pub(super) requests: &'a mut Requests,
 }
 
 /// What was asked for and is not done yet.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct Requests {
     pub messages: Vec<u8>,
     pub xid: u32,
     pub timers: BTreeMap<(Time, u64), u64>,
@@ -63,9 +63,9 @@ impl Bench<'_> {
 
     /// Sends a message, and returns its xid. One that the version has no form for is a fault.
     pub fn send(&mut self, message: &Message<'_>) -> u32 {
-        self.desk.xid = self.desk.xid.wrapping_add(1).max(1);
-        let xid = self.desk.xid;
-        if let Err(error) = message.encode(self.setup.version, xid, &mut self.desk.messages) {
+        self.requests.xid = self.requests.xid.wrapping_add(1).max(1);
+        let xid = self.requests.xid;
+        if let Err(error) = message.encode(self.setup.version, xid, &mut self.requests.messages) {
             self.fault(alloc::format!("{error}"));
         }
         xid
@@ -73,46 +73,46 @@ impl Bench<'_> {
 
     /// Asks for [`taken`](super::Module::taken), once what was sent until now is taken by the far end.
     pub fn watch(&mut self) {
-        self.desk.watch = true;
+        self.requests.watch = true;
     }
 
     /// Starts a stream of probes by the first data channel.
     pub fn generate(&mut self, stream: Stream) {
-        self.desk.streams.push((stream, 0));
+        self.requests.streams.push((stream, 0));
     }
 
     /// Ends a stream; how many probes of it were sent.
     pub fn stop(&mut self, number: u32) -> u64 {
         let found = self
-            .desk
+            .requests
             .streams
             .iter()
             .position(|(stream, _)| stream.number == number);
-        found.map_or(0, |at| self.desk.streams.remove(at).1)
+        found.map_or(0, |at| self.requests.streams.remove(at).1)
     }
 
     /// Sets a timer.
     pub fn timer(&mut self, at: Time, number: u64) {
-        self.desk.timers_set += 1;
-        let key = (at, self.desk.timers_set);
-        self.desk.timers.insert(key, number);
+        self.requests.timers_set += 1;
+        let key = (at, self.requests.timers_set);
+        self.requests.timers.insert(key, number);
     }
 
     /// Asks for a value over the SNMP channel, by its object identifier: `1.3.6.1.4.1.2021.11.53.0`. The node's
     /// [`Agent`] answers; without one nobody does.
     pub fn ask(&mut self, name: impl Into<String>) {
-        self.desk.questions.push_back(name.into());
+        self.requests.questions.push_back(name.into());
     }
 
     /// Takes down something that is wrong.
     pub fn fault(&mut self, what: impl Into<String>) {
-        if self.desk.faults.len() < FAULTS {
-            self.desk.faults.push(what.into());
+        if self.requests.faults.len() < FAULTS {
+            self.requests.faults.push(what.into());
         }
     }
 
     /// Ends the test.
     pub fn finish(&mut self) {
-        self.desk.done = true;
+        self.requests.done = true;
     }
 }

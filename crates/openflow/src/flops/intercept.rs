@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 /// Which way packets cross the control channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From a port to the controller.
     In,
     /// From the controller to a port.
@@ -22,7 +22,7 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Which way.
-    pub way: Way,
+    pub direction: Direction,
     /// Packets a second, one rate after another: each at least 1.
     pub rates: Vec<u64>,
     /// How long each.
@@ -85,9 +85,9 @@ impl Intercept {
         let count = self.settings.time.as_ps() / self.stream.gap.as_ps().max(1);
         self.stream.count = count.clamp(1, MOST);
         self.sent = 0;
-        match self.settings.way {
-            Way::In => bench.generate(self.stream),
-            Way::Out => bench.timer(self.stream.start, SEND),
+        match self.settings.direction {
+            Direction::In => bench.generate(self.stream),
+            Direction::Out => bench.timer(self.stream.start, SEND),
         }
         let end = self.stream.start + self.stream.gap * self.stream.count;
         bench.timer(end + SETTLE * 5, END);
@@ -126,9 +126,9 @@ impl Intercept {
 
 impl Module for Intercept {
     fn name(&self) -> &'static str {
-        match self.settings.way {
-            Way::In => "packet-in",
-            Way::Out => "packet-out",
+        match self.settings.direction {
+            Direction::In => "packet-in",
+            Direction::Out => "packet-out",
         }
     }
 
@@ -140,7 +140,7 @@ impl Module for Intercept {
     fn message(&mut self, bench: &mut Bench<'_>, _xid: u32, message: &Message<'_>) {
         match message {
             Message::BarrierReply => bench.timer(bench.now() + SETTLE, BEGIN),
-            Message::PacketIn(packet) if self.settings.way == Way::In => {
+            Message::PacketIn(packet) if self.settings.direction == Direction::In => {
                 if let Some(tag) = probe::read(packet.data) {
                     self.take(tag, bench.now());
                 }
@@ -154,9 +154,9 @@ impl Module for Intercept {
             BEGIN => self.begin(bench),
             SEND => self.send(bench),
             _ => {
-                let sent = match self.settings.way {
-                    Way::In => bench.stop(self.stream.number),
-                    Way::Out => self.sent,
+                let sent = match self.settings.direction {
+                    Direction::In => bench.stop(self.stream.number),
+                    Direction::Out => self.sent,
                 };
                 if let Some(row) = self.rows.last_mut() {
                     row.sent = sent;
@@ -168,7 +168,7 @@ impl Module for Intercept {
     }
 
     fn probe(&mut self, _bench: &mut Bench<'_>, arrival: &Arrival<'_>) {
-        if self.settings.way == Way::Out && arrival.channel == CAPTURE {
+        if self.settings.direction == Direction::Out && arrival.channel == CAPTURE {
             self.take(arrival.tag, arrival.at);
         }
     }

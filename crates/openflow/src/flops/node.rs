@@ -1,6 +1,6 @@
 //! The node that runs a module.
 
-use super::bench::{Agent, Bench, Desk, Value};
+use super::bench::{Agent, Bench, Requests, Value};
 use super::probe::{self, Arrival};
 use super::report::Report;
 use super::{Module, SETTLE, Setup, rules};
@@ -56,7 +56,7 @@ pub struct Flops {
     channels: Channels,
     peer: Option<Peer>,
     stage: Stage,
-    desk: Desk,
+    requests: Requests,
     deadline: Time,
     /// The barrier behind which the switch has no entries.
     cleared: u32,
@@ -69,7 +69,7 @@ pub struct Flops {
 }
 
 /// What a module is told.
-enum Told<'a> {
+enum Notification<'a> {
     Start,
     Message(u32, &'a Message<'a>),
     Probe(&'a Arrival<'a>),
@@ -96,7 +96,7 @@ impl Flops {
             channels: Channels::new(settings),
             peer: None,
             stage: Stage::Waiting,
-            desk: Desk::default(),
+            requests: Requests::default(),
             deadline: PATIENCE,
             cleared: 0,
             agent: None,
@@ -116,38 +116,38 @@ impl Flops {
     /// Passes questions on, and what was answered.
     fn consult(&mut self, now: Time) {
         let Some(agent) = &mut self.agent else {
-            self.desk.questions.clear();
+            self.requests.questions.clear();
             return;
         };
-        for name in self.desk.questions.drain(..) {
+        for name in self.requests.questions.drain(..) {
             agent.ask(&name);
             self.questions += 1;
         }
         while let Some(value) = self.agent.as_mut().and_then(|agent| agent.take()) {
             self.questions = self.questions.saturating_sub(1);
             if self.stage == Stage::Running {
-                self.tell(now, Told::Value(value));
+                self.notify(now, Notification::Value(value));
             }
         }
         self.look = now + LOOK;
     }
 
-    fn tell(&mut self, now: Time, told: Told<'_>) {
+    fn notify(&mut self, now: Time, notification: Notification<'_>) {
         let mut bench = Bench {
             now,
             setup: self.setup,
-            desk: &mut self.desk,
+            requests: &mut self.requests,
         };
         let Some(module) = self.modules.front_mut() else {
             return;
         };
-        match told {
-            Told::Start => module.start(&mut bench),
-            Told::Message(xid, message) => module.message(&mut bench, xid, message),
-            Told::Probe(arrival) => module.probe(&mut bench, arrival),
-            Told::Timer(number) => module.timer(&mut bench, number),
-            Told::Taken => module.taken(&mut bench),
-            Told::Value(value) => module.value(&mut bench, value),
+        match notification {
+            Notification::Start => module.start(&mut bench),
+            Notification::Message(xid, message) => module.message(&mut bench, xid, message),
+            Notification::Probe(arrival) => module.probe(&mut bench, arrival),
+            Notification::Timer(number) => module.timer(&mut bench, number),
+            Notification::Taken => module.taken(&mut bench),
+            Notification::Value(value) => module.value(&mut bench, value),
         }
     }
 
@@ -155,22 +155,22 @@ impl Flops {
     fn settle(&mut self, now: Time, out: &mut Out) {
         loop {
             if let Some(peer) = self.peer
-                && !self.desk.messages.is_empty()
+                && !self.requests.messages.is_empty()
             {
-                self.channels.send(peer, &self.desk.messages);
-                self.desk.messages.clear();
+                self.channels.send(peer, &self.requests.messages);
+                self.requests.messages.clear();
             }
             self.channels.flush(out);
             let idle = self
                 .peer
                 .is_none_or(|peer| self.channels.backlog(peer) == 0);
-            if !(self.desk.watch && idle && self.stage == Stage::Running) {
+            if !(self.requests.watch && idle && self.stage == Stage::Running) {
                 break;
             }
-            self.desk.watch = false;
-            self.tell(now, Told::Taken);
+            self.requests.watch = false;
+            self.notify(now, Notification::Taken);
         }
-        if self.desk.done && self.stage == Stage::Running {
+        if self.requests.done && self.stage == Stage::Running {
             self.over();
             if self.modules.is_empty() {
                 self.stage = Stage::Over;
@@ -183,23 +183,23 @@ impl Flops {
 
     /// Gives the report of the test under way; the next one begins where it ended.
     fn over(&mut self) {
-        self.desk.streams.clear();
-        self.desk.timers.clear();
-        (self.desk.done, self.desk.watch) = (false, false);
+        self.requests.streams.clear();
+        self.requests.timers.clear();
+        (self.requests.done, self.requests.watch) = (false, false);
         let Some(mut module) = self.modules.pop_front() else {
             return;
         };
         let mut report = module.report();
         report.test = module.name();
         report.version = Some(self.setup.version);
-        report.faults.append(&mut self.desk.faults);
+        report.faults.append(&mut self.requests.faults);
         (self.sink)(report);
     }
 
     /// Ends this test and those that were to come.
     fn fail(&mut self, what: String) {
         while !self.modules.is_empty() {
-            self.desk.faults.push(what.clone());
+            self.requests.faults.push(what.clone());
             self.over();
         }
         self.stage = Stage::Over;
@@ -212,7 +212,7 @@ impl Flops {
             match event {
                 Event::Opened(peer) if self.peer.is_none() => {
                     self.peer = Some(peer);
-                    Handshake::new(&[self.setup.version]).hello(0, &mut self.desk.messages);
+                    Handshake::new(&[self.setup.version]).hello(0, &mut self.requests.messages);
                 }
                 // A switch has auxiliary connections, or somebody else dials: not ours.
                 Event::Opened(_) => {}
@@ -236,7 +236,10 @@ impl Flops {
                     }
                     match decode(bytes) {
                         Ok((header, message)) => self.message(now, header.xid, &message),
-                        Err(error) => self.desk.faults.push(format!("from the switch: {error}")),
+                        Err(error) => self
+                            .requests
+                            .faults
+                            .push(format!("from the switch: {error}")),
                     }
                 }
                 Event::Message(..) => {}
@@ -250,8 +253,12 @@ impl Flops {
     /// Takes all entries away, so that each test begins alike.
     fn clear(&mut self, now: Time) {
         self.stage = Stage::Clearing;
-        let (setup, desk) = (self.setup, &mut self.desk);
-        let mut bench = Bench { now, setup, desk };
+        let (setup, requests) = (self.setup, &mut self.requests);
+        let mut bench = Bench {
+            now,
+            setup,
+            requests,
+        };
         bench.send(&Message::FeaturesRequest);
         bench.send(&Message::SetConfig(Config {
             flags: 0,
@@ -265,26 +272,26 @@ impl Flops {
         match (self.stage, message) {
             (Stage::Clearing, Message::BarrierReply) if xid == self.cleared => {
                 self.stage = Stage::Running;
-                self.desk.timer_start(now + SETTLE);
+                self.requests.timer_start(now + SETTLE);
             }
             (Stage::Running, Message::Error(error)) => {
                 let text = format!(
                     "the switch refused: error type {}, code {}",
                     error.kind, error.code
                 );
-                if self.desk.faults.len() < 20 {
-                    self.desk.faults.push(text);
+                if self.requests.faults.len() < 20 {
+                    self.requests.faults.push(text);
                 }
-                self.tell(now, Told::Message(xid, message));
+                self.notify(now, Notification::Message(xid, message));
             }
-            (Stage::Running, _) => self.tell(now, Told::Message(xid, message)),
+            (Stage::Running, _) => self.notify(now, Notification::Message(xid, message)),
             _ => {}
         }
     }
 
     /// Sends the probes that are due, and says when the next one is.
     fn generate(&mut self, now: Time, out: &mut Out) {
-        for (stream, sent) in &mut self.desk.streams {
+        for (stream, sent) in &mut self.requests.streams {
             for _ in 0..BURST {
                 let at = stream.start + stream.gap * *sent;
                 if *sent >= stream.count || at > now {
@@ -308,7 +315,7 @@ impl Flops {
 /// The number of the timer that starts the module.
 const START: u64 = u64::MAX;
 
-impl Desk {
+impl Requests {
     fn timer_start(&mut self, at: Time) {
         self.timers_set += 1;
         self.timers.insert((at, self.timers_set), START);
@@ -341,11 +348,11 @@ impl Flops {
             let arrival = Arrival {
                 channel: port.0,
                 tag,
-                left: self.desk.left(tag),
+                left: self.requests.left(tag),
                 at: frame.arrived(),
                 frame: &frame,
             };
-            self.tell(now, Told::Probe(&arrival));
+            self.notify(now, Notification::Probe(&arrival));
             self.settle(now, out);
         }
         out.done(frame);
@@ -375,20 +382,20 @@ impl Node for Flops {
             let batch = self.channels.wake(now);
             self.batch(now, batch, out);
         }
-        while let Some((&(at, key), &number)) = self.desk.timers.first_key_value() {
+        while let Some((&(at, key), &number)) = self.requests.timers.first_key_value() {
             if at > now || self.stage == Stage::Over {
                 break;
             }
-            self.desk.timers.remove(&(at, key));
-            let told = if number == START {
-                Told::Start
+            self.requests.timers.remove(&(at, key));
+            let notification = if number == START {
+                Notification::Start
             } else {
-                Told::Timer(number)
+                Notification::Timer(number)
             };
-            self.tell(now, told);
+            self.notify(now, notification);
             self.settle(now, out);
         }
-        if !self.desk.questions.is_empty() || self.questions > 0 && self.look <= now {
+        if !self.requests.questions.is_empty() || self.questions > 0 && self.look <= now {
             self.consult(now);
             self.settle(now, out);
         }
@@ -399,8 +406,8 @@ impl Node for Flops {
         if self.stage == Stage::Over {
             return None;
         }
-        let timer = self.desk.timers.keys().next().map(|(at, _)| *at);
-        let streams = self.desk.streams.iter();
+        let timer = self.requests.timers.keys().next().map(|(at, _)| *at);
+        let streams = self.requests.streams.iter();
         let next = streams
             .filter(|(stream, sent)| *sent < stream.count)
             .map(|(stream, sent)| stream.start + stream.gap * *sent)

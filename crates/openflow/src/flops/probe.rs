@@ -96,9 +96,7 @@ impl Stream {
 /// What a probe says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// Its stream.
     pub stream: u32,
-    /// Its number there.
     pub number: u64,
 }
 
@@ -128,6 +126,5 @@ pub struct Arrival<'a> {
     pub left: Option<Time>,
     /// When its first bit arrived.
     pub at: Time,
-    /// The frame.
     pub frame: &'a [u8],
 }

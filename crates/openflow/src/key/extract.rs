@@ -1,6 +1,11 @@
 //! A frame read once, from front to back.
 
 use super::{Key, NOT_ETHERTYPE, VLAN_PRESENT, WORDS};
+use packet::arp::Arp;
+use packet::ethernet::{EthernetView, ethertype};
+use packet::ipv4::{Ipv4View, protocol};
+use packet::ipv6::{Extension, Ipv6View};
+use packet::vlan::Tags;
 
 /// Bits of the field ipv6_exthdr (enum ofp_ipv6exthdr_flags).
 pub mod exthdr {
@@ -67,20 +72,8 @@ pub struct Layers {
     pub nd_option_at: u16,
 }
 
-const ARP: u16 = 0x0806;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86DD;
-const MPLS: u16 = 0x8847;
-const MPLS_MULTICAST: u16 = 0x8848;
+/// Provider backbone bridging (802.1ah).
 const PBB: u16 = 0x88E7;
-const TAG: u16 = 0x8100;
-const SERVICE_TAG: u16 = 0x88A8;
-
-#[inline]
-fn u16_at(frame: &[u8], at: usize) -> Option<u16> {
-    let bytes: &[u8; 2] = frame.get(at..)?.first_chunk()?;
-    Some(u16::from_be_bytes(*bytes))
-}
 
 #[inline]
 fn u32_at(frame: &[u8], at: usize) -> Option<u32> {
@@ -104,44 +97,42 @@ pub fn extract(frame: &[u8], in_port: u32) -> (Key, Layers) {
     let mut key = Key([0; WORDS]);
     let mut layers = Layers::default();
     key.set_in_port(in_port);
-    let Some(header) = frame.first_chunk::<14>() else {
+    let Ok(mut tags) = Tags::new(frame) else {
         return (key, layers);
     };
-    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *header;
-    key.0[2] = mac(&[d0, d1, d2, d3, d4, d5]);
-    key.0[3] = mac(&[s0, s1, s2, s3, s4, s5]);
-    let mut ethertype = u16::from_be_bytes([t0, t1]);
-    let mut at = 14;
-    while matches!(ethertype, TAG | SERVICE_TAG) {
-        let Some(word) = u32_at(frame, at) else {
-            break;
-        };
+    if let Ok(header) = EthernetView::new(frame) {
+        key.0[2] = mac(&header.destination().0);
+        key.0[3] = mac(&header.source().0);
+    }
+    // Service tags of before 802.1ad are an EtherType like others to OpenFlow.
+    while matches!(tags.ethertype(), ethertype::VLAN | ethertype::SERVICE_VLAN)
+        && let Some(tag) = tags.next()
+    {
         if layers.tags == 0 {
-            let control = (word >> 16) as u16;
+            let [_, _, high, low] = tag.to_bytes();
             // The bit that was DEI says that there is a tag.
-            key.0[3] |= u64::from(control | VLAN_PRESENT);
+            key.0[3] |= u64::from(u16::from_be_bytes([high, low]) | VLAN_PRESENT);
         }
         layers.tags += 1;
-        ethertype = word as u16;
-        at += 4;
     }
-    if ethertype < 0x0600 {
-        ethertype = match frame.get(at..at + 8) {
-            Some(&[0xAA, 0xAA, 3, 0, 0, 0, high, low]) => {
-                at += 8;
+    let (mut kind, mut rest) = (tags.ethertype(), tags.payload());
+    if kind < ethertype::LOWEST {
+        kind = match rest.split_first_chunk() {
+            Some((&[0xAA, 0xAA, 3, 0, 0, 0, high, low], behind)) => {
+                rest = behind;
                 u16::from_be_bytes([high, low])
             }
             _ => NOT_ETHERTYPE,
         };
     }
-    key.0[2] |= u64::from(ethertype);
+    key.0[2] |= u64::from(kind);
+    let at = frame.len() - rest.len();
     layers.network_at = at as u16;
-    let rest = &frame[at..];
-    match ethertype {
-        IPV4 => ipv4(rest, at, &mut key, &mut layers),
-        IPV6 => drop(ipv6(rest, at, &mut key, &mut layers)),
-        ARP => arp(rest, &mut key, &mut layers),
-        MPLS | MPLS_MULTICAST => {
+    match kind {
+        ethertype::IPV4 => ipv4(rest, at, &mut key, &mut layers),
+        ethertype::IPV6 => drop(ipv6(rest, at, &mut key, &mut layers)),
+        ethertype::ARP => arp(rest, &mut key, &mut layers),
+        ethertype::MPLS | ethertype::MPLS_MULTICAST => {
             if let Some(entry) = u32_at(rest, 0) {
                 key.0[9] = u64::from(entry >> 8) << 40;
                 layers.network = Network::Mpls;
@@ -160,28 +151,18 @@ pub fn extract(frame: &[u8], in_port: u32) -> (Key, Layers) {
 
 #[inline]
 fn ipv4(packet: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
-    let Some(header) = packet.first_chunk::<20>() else {
+    let Ok(ip) = Ipv4View::new_any_length(packet) else {
         return;
     };
-    let length = usize::from(header[0] & 15) * 4;
-    if header[0] >> 4 != 4 || length < 20 || packet.len() < length {
-        return;
-    }
     layers.network = Network::Ipv4;
-    let protocol = header[9];
-    layers.protocol = protocol;
+    layers.protocol = ip.protocol();
     layers.protocol_at = at as u16 + 9;
-    let addresses = [
-        header[12], header[13], header[14], header[15], header[16], header[17], header[18],
-        header[19],
-    ];
-    key.0[5] = u64::from_be_bytes(addresses);
-    key.0[4] = u64::from(header[1]) << 56 | u64::from(protocol) << 48;
-    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3FFF;
-    layers.fragment = fragment != 0;
-    layers.later_fragment = fragment & 0x1FFF != 0;
+    key.0[5] = u64::from(ip.source().to_bits()) << 32 | u64::from(ip.destination().to_bits());
+    key.0[4] = u64::from(ip.traffic_class()) << 56 | u64::from(ip.protocol()) << 48;
+    layers.fragment = ip.is_fragment();
+    layers.later_fragment = ip.fragment_offset() > 0;
     if !layers.later_fragment {
-        transport(&packet[length..], at + length, key, layers);
+        transport(ip.payload(), at + ip.header_length(), key, layers);
     }
 }
 
@@ -189,10 +170,10 @@ fn ipv4(packet: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
 #[inline]
 fn transport(segment: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
     let needed = match layers.protocol {
-        6 => 20,
-        17 => 8,
-        132 => 12,
-        1 | 58 => 4,
+        protocol::TCP => 20,
+        protocol::UDP => 8,
+        protocol::SCTP => 12,
+        protocol::ICMP | protocol::ICMPV6 => 4,
         _ => return,
     };
     if segment.len() < needed {
@@ -203,7 +184,7 @@ fn transport(segment: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
         return;
     }
     match layers.protocol {
-        1 | 58 => {
+        protocol::ICMP | protocol::ICMPV6 => {
             key.0[4] |= u64::from(segment[0]) << 32 | u64::from(segment[1]) << 16;
         }
         _ => {
@@ -214,28 +195,14 @@ fn transport(segment: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
 }
 
 fn arp(packet: &[u8], key: &mut Key, layers: &mut Layers) {
-    let Some(header) = packet.first_chunk::<28>() else {
+    let Ok(arp) = Arp::parse(packet) else {
         return;
     };
-    if header[..6] != [0, 1, 8, 0, 6, 4] {
-        return;
-    }
     layers.network = Network::Arp;
-    let word = |at: usize| {
-        u64::from(u32::from_be_bytes([
-            header[at],
-            header[at + 1],
-            header[at + 2],
-            header[at + 3],
-        ]))
-    };
-    let mac_at = |at: usize| {
-        word(at) << 32 | u64::from(header[at + 4]) << 24 | u64::from(header[at + 5]) << 16
-    };
-    key.0[4] = u64::from(u16::from_be_bytes([header[6], header[7]]));
-    key.0[5] = word(14) << 32 | word(24);
-    key.0[6] = mac_at(8);
-    key.0[7] = mac_at(18);
+    key.0[4] = u64::from(u16::from_be_bytes([packet[6], packet[7]]));
+    key.0[5] = u64::from(arp.sender.to_bits()) << 32 | u64::from(arp.target.to_bits());
+    key.0[6] = mac(&arp.sender_mac.0);
+    key.0[7] = mac(&arp.target_mac.0);
 }
 
 /// How far an extension header comes in the order that RFC 8200 section 4.1 prefers.
@@ -253,21 +220,17 @@ fn rank(next: u8) -> (u8, u16) {
 
 /// `None` once there is no more to read.
 fn ipv6(packet: &[u8], base: usize, key: &mut Key, layers: &mut Layers) -> Option<()> {
-    let header = packet.first_chunk::<40>()?;
-    if header[0] >> 4 != 6 {
-        return None;
-    }
+    let ip = Ipv6View::new_any_length(packet).ok()?;
     layers.network = Network::Ipv6;
-    for (word, bytes) in key.0[5..9].iter_mut().zip(header[8..].as_chunks::<8>().0) {
-        *word = u64::from_be_bytes(*bytes);
+    for (words, address) in [(5, ip.source()), (7, ip.destination())] {
+        let bits = address.to_bits();
+        (key.0[words], key.0[words + 1]) = ((bits >> 64) as u64, bits as u64);
     }
-    let first = u32_at(header, 0)?;
-    key.0[9] = u64::from(first & 0xF_FFFF) << 16;
-    let class = u64::from(first >> 20 & 0xFF);
-    let (mut next, mut at) = (header[6], 40);
+    key.0[9] = u64::from(ip.flow_label()) << 16;
+    let class = u64::from(ip.traffic_class());
+    let (mut next, mut rest) = (ip.next_header(), ip.payload());
     let (mut seen, mut last, mut destinations) = (0u16, 0u8, 0u8);
     layers.protocol_at = base as u16 + 6;
-    // Each header moves on by eight bytes at least, so that the end of the frame bounds this.
     let whole = loop {
         let (order, bit) = rank(next);
         if next == 59 {
@@ -295,25 +258,16 @@ fn ipv6(packet: &[u8], base: usize, key: &mut Key, layers: &mut Layers) -> Optio
         if next == 50 {
             break true;
         }
-        let Some(&[following, length]) = packet.get(at..at + 2) else {
+        let Some(Ok((extension, following, behind))) = Extension::split(next, rest) else {
             break false;
         };
-        layers.protocol_at = (base + at) as u16;
-        layers.routed |= next == 43 && packet.get(at + 3).is_some_and(|&left| left > 0);
-        let size = match next {
-            44 => {
-                let Some(offset) = u16_at(packet, at + 2) else {
-                    break false;
-                };
-                layers.fragment |= offset & 0xFFF9 != 0;
-                layers.later_fragment |= offset & 0xFFF8 != 0;
-                8
-            }
-            51 => (usize::from(length) + 2) * 4,
-            _ => (usize::from(length) + 1) * 8,
-        };
-        at += size;
-        next = following;
+        layers.protocol_at = (base + packet.len() - rest.len()) as u16;
+        layers.routed |= next == protocol::ROUTING && extension.bytes[3] > 0;
+        if let Some(part) = extension.fragment() {
+            layers.fragment |= part.more || part.offset > 0;
+            layers.later_fragment |= part.offset > 0;
+        }
+        (next, rest) = (following, behind);
         if layers.later_fragment {
             break true;
         }
@@ -323,12 +277,12 @@ fn ipv6(packet: &[u8], base: usize, key: &mut Key, layers: &mut Layers) -> Optio
     if !whole || layers.later_fragment {
         return None;
     }
-    let segment = packet.get(at..)?;
-    transport(segment, base + at, key, layers);
-    if next != 58 || layers.transport_at == 0 || layers.fragment {
+    let at = base + packet.len() - rest.len();
+    transport(rest, at, key, layers);
+    if next != protocol::ICMPV6 || layers.transport_at == 0 || layers.fragment {
         return None;
     }
-    neighbour(segment, base + at, key, layers)
+    neighbour(rest, at, key, layers)
 }
 
 /// Neighbour solicitation and advertisement (RFC 4861 sections 4.3 and 4.4).

@@ -4,25 +4,25 @@ use crate::oxm::Field;
 
 /// Where a field stands.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub word: u8,
     pub shift: u8,
     pub bits: u8,
 }
 
-impl Place {
+impl Position {
     /// As many ones as the field has bits; of one of 128 bits, those of a word.
     pub fn ones(self) -> u64 {
         u64::MAX >> (64 - self.bits.min(64))
     }
 }
 
-const fn at(word: u8, shift: u8, bits: u8) -> Place {
-    Place { word, shift, bits }
+const fn at(word: u8, shift: u8, bits: u8) -> Position {
+    Position { word, shift, bits }
 }
 
 /// By number.
-const PLACES: [Place; 40] = [
+const PLACES: [Position; 40] = [
     at(0, 32, 32),
     at(0, 0, 32),
     at(1, 0, 64),
@@ -66,6 +66,6 @@ const PLACES: [Place; 40] = [
 ];
 
 /// Where a field stands.
-pub(super) fn place(field: Field) -> Place {
+pub(super) fn position(field: Field) -> Position {
     PLACES[field as usize]
 }

@@ -25,7 +25,6 @@ pub mod bundle_flags {
 pub enum BundleControlKind {
     /// Opens a bundle.
     OpenRequest = 0,
-    /// It is open.
     OpenReply = 1,
     /// Closes a bundle: no more messages.
     CloseRequest = 2,
@@ -41,7 +40,6 @@ pub enum BundleControlKind {
     DiscardReply = 7,
 }
 
-/// Controls a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BundleControl<'a> {
     /// The bundle, on this connection.
@@ -125,7 +123,6 @@ impl<'a> BundleAdd<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum BundleFault {
-    /// Unknown.
     Unknown = 2300,
     /// Not permitted.
     Eperm = 2301,
@@ -133,7 +130,6 @@ pub enum BundleFault {
     BadId = 2302,
     /// There is one already.
     Exists = 2303,
-    /// It is closed.
     Closed = 2304,
     /// Too many bundles.
     OutOfBundles = 2305,
@@ -151,7 +147,6 @@ pub enum BundleFault {
     MessageConflict = 2311,
     /// Too many messages.
     MessageTooMany = 2312,
-    /// A message failed.
     MessageFailed = 2313,
     /// It took too long.
     Timeout = 2314,

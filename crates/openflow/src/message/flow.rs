@@ -99,7 +99,6 @@ pub struct FlowMod<'a> {
     pub cookie: u64,
     /// Modify and delete only entries whose cookie has the same bits under this mask; 0 in 1.0.
     pub cookie_mask: u64,
-    /// What it matches.
     pub matching: Match<'a>,
     /// The higher goes first.
     pub priority: u16,
@@ -255,7 +254,6 @@ impl<'a> FlowMod<'a> {
 pub enum FlowRemovedReason {
     /// No packet for its idle timeout.
     IdleTimeout = 0,
-    /// Its hard timeout.
     HardTimeout = 1,
     /// A flow-mod deleted it.
     Delete = 2,
@@ -266,13 +264,10 @@ pub enum FlowRemovedReason {
 /// An entry is gone (1.0.2 section 5.4.3, 1.3.5 section 7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRemoved<'a> {
-    /// What it matched.
     pub matching: Match<'a>,
     /// The controller's mark on it.
     pub cookie: u64,
-    /// Its priority.
     pub priority: u16,
-    /// Why.
     pub reason: FlowRemovedReason,
     /// Its table; 0 in 1.0.
     pub table: u8,

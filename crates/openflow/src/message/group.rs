@@ -127,7 +127,6 @@ pub struct GroupMod<'a> {
     pub kind: GroupKind,
     /// The group, or [`ALL_GROUPS`] for deletion.
     pub group: u32,
-    /// Its buckets.
     pub buckets: List<'a, Bucket<'a>>,
 }
 
@@ -243,7 +242,6 @@ pub struct MeterMod<'a> {
     pub flags: u16,
     /// The meter, or [`ALL_METERS`] for deletion.
     pub meter: u32,
-    /// Its bands.
     pub bands: List<'a, Band>,
 }
 

@@ -67,7 +67,6 @@ pub enum Query<'a> {
     },
     /// The counters of a group, or of [`super::ALL_GROUPS`].
     Group(u32),
-    /// The groups.
     GroupDescription,
     /// What groups the switch can have.
     GroupFeatures,
@@ -79,7 +78,6 @@ pub enum Query<'a> {
     MeterFeatures,
     /// What the tables can do; if not empty, what they shall be made to.
     TableFeatures(List<'a, TableFeatures<'a>>),
-    /// The ports.
     PortDescription,
     /// An experimenter's.
     Experimenter(ExperimenterPart<'a>),
@@ -102,19 +100,16 @@ pub enum Answer<'a> {
     Queue(List<'a, QueueStats>),
     /// The counters of groups.
     Group(List<'a, GroupStats<'a>>),
-    /// The groups.
     GroupDescription(List<'a, GroupDescription<'a>>),
     /// What groups the switch can have.
     GroupFeatures(GroupFeatures),
     /// The counters of meters.
     Meter(List<'a, MeterStats<'a>>),
-    /// The meters.
     MeterConfig(List<'a, MeterConfig<'a>>),
     /// What meters the switch can have.
     MeterFeatures(MeterFeatures),
     /// What the tables can do.
     TableFeatures(List<'a, TableFeatures<'a>>),
-    /// The ports.
     PortDescription(List<'a, PortDescription>),
     /// An experimenter's.
     Experimenter(ExperimenterPart<'a>),

@@ -40,7 +40,6 @@ pub struct PacketIn<'a> {
     pub buffer: Option<u32>,
     /// The length of the whole frame, in bytes.
     pub total_len: u16,
-    /// Why.
     pub reason: PacketInReason,
     /// The table of the entry; 0 in 1.0.
     pub table: u8,

@@ -25,7 +25,6 @@ pub enum PortReason {
 pub struct PortStatus {
     /// What became of it.
     pub reason: PortReason,
-    /// The port.
     pub port: PortDescription,
 }
 
@@ -54,7 +53,6 @@ impl PortStatus {
 /// Changes how a port behaves (1.0.2 section 5.3.3, 1.3.5 section 7.3.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortMod {
-    /// The port.
     pub port: PortNo,
     /// Its hardware address, as a check that the right one is meant.
     pub hardware: Mac,

@@ -15,7 +15,6 @@ pub const ALL_QUEUES: u32 = u32::MAX;
 pub struct QueueConfig<'a> {
     /// The port; [`PortNo::ANY`] for all, in 1.3.
     pub port: PortNo,
-    /// Its queues.
     pub queues: List<'a, Queue<'a>>,
 }
 
@@ -56,7 +55,6 @@ impl<'a> QueueConfig<'a> {
 /// A queue of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue<'a> {
-    /// Its number.
     pub queue: u32,
     /// Its port; [`PortNo::ANY`] in 1.0, which does not tell.
     pub port: PortNo,

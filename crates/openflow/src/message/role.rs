@@ -21,7 +21,6 @@ pub enum Role {
 /// A role request or its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleMessage {
-    /// The role.
     pub role: Role,
     /// What tells old requests for master or slave from new ones.
     pub generation: u64,

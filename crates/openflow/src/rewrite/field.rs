@@ -1,8 +1,9 @@
 //! Setting the fields of headers.
 
-use super::{Covering, crc32c, pair, replace, word};
+use super::{Covering, pair, replace, word};
 use crate::key::{Field, Layers, Network};
 use packet::checksum::update;
+use packet::crc32c::Crc32c;
 
 /// Sets a field of the frame. Fields that are not in the frame - ports, metadata, tunnel_id - are not for this.
 ///
@@ -189,12 +190,25 @@ fn sctp_port(frame: &mut [u8], layers: &Layers, offset: usize, new: [u8; 2]) {
     let Some(packet) = frame.get_mut(at..end).filter(|packet| packet.len() >= 12) else {
         return;
     };
-    let before = crc32c::of_sctp(packet);
+    let before = sctp_checksum(packet);
     packet[offset..offset + 2].copy_from_slice(&new);
-    let change = before ^ crc32c::of_sctp(packet);
+    let change = before ^ sctp_checksum(packet);
     for (byte, change) in packet[8..12].iter_mut().zip(change.to_le_bytes()) {
         *byte ^= change;
     }
+}
+
+/// The CRC of an SCTP packet, as if its own field were zero (RFC 9260 appendix A); 0 of less than a header.
+pub(super) fn sctp_checksum(packet: &[u8]) -> u32 {
+    let parts = packet.split_first_chunk::<8>();
+    let parts = parts.and_then(|(ports, rest)| Some((ports, rest.split_first_chunk::<4>()?)));
+    parts.map_or(0, |(ports, (_, chunks))| {
+        Crc32c::default()
+            .plus(ports)
+            .plus(&[0; 4])
+            .plus(chunks)
+            .value()
+    })
 }
 
 fn icmp(frame: &mut [u8], layers: &Layers, protocol: u8, kind: Option<u8>, code: Option<u8>) {

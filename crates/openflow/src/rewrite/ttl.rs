@@ -1,7 +1,9 @@
 //! Times to live.
 
-use super::{Covering, pair, replace, word};
+use super::{Covering, pair, replace};
 use crate::key::{Layers, Network};
+use packet::ethernet::ethertype;
+use packet::layers::{self, Next};
 
 /// The time to live is zero or one: the packet goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +18,6 @@ enum Header {
 }
 
 impl Header {
-    /// IP by its version, if it is there.
-    fn ip(frame: &[u8], at: usize) -> Option<Header> {
-        match frame.get(at)? >> 4 {
-            4 if frame.len() >= at + 20 => Some(Header::Ipv4(at)),
-            6 if frame.len() >= at + 40 => Some(Header::Ipv6(at)),
-            _ => None,
-        }
-    }
-
     fn outermost(layers: &Layers) -> Option<Header> {
         let at = usize::from(layers.network_at);
         match layers.network {
@@ -35,16 +28,20 @@ impl Header {
         }
     }
 
-    fn next(self, frame: &[u8], layers: &Layers) -> Option<Header> {
-        match self {
-            Header::Mpls(at) if word(frame, at) & 0x100 != 0 => Header::ip(frame, at + 4),
-            Header::Mpls(at) if frame.len() >= at + 8 => Some(Header::Mpls(at + 4)),
-            Header::Ipv4(at) if matches!(layers.protocol, 4 | 41) && !layers.later_fragment => {
-                Header::ip(frame, at + usize::from(frame.get(at)? & 15) * 4)
-            }
-            Header::Ipv6(at) if matches!(frame.get(at + 6), Some(4 | 41)) => {
-                Header::ip(frame, at + 40)
-            }
+    /// The header that this one has directly behind it, if that has a time to live.
+    fn next(self, frame: &[u8]) -> Option<Header> {
+        let (kind, at) = match self {
+            Header::Mpls(at) => (ethertype::MPLS, at),
+            Header::Ipv4(at) => (ethertype::IPV4, at),
+            Header::Ipv6(at) => (ethertype::IPV6, at),
+        };
+        let mut walk = layers::Layers::new(Next::Ethertype(kind), frame.get(at..)?);
+        let second = walk.nth(1)?;
+        let at = at + second.at;
+        match second.header {
+            layers::Header::Label(_) => Some(Header::Mpls(at)),
+            layers::Header::Ipv4(_) => Some(Header::Ipv4(at)),
+            layers::Header::Ipv6(_) => Some(Header::Ipv6(at)),
             _ => None,
         }
     }
@@ -127,7 +124,7 @@ pub fn dec_mpls_ttl(frame: &mut [u8], layers: &Layers) -> Result<(), InvalidTtl>
 /// Copies the TTL of the second header that has one to the outermost.
 pub fn copy_ttl_out(frame: &mut [u8], layers: &Layers) {
     let outer = Header::outermost(layers);
-    if let Some((outer, inner)) = outer.and_then(|o| Some((o, o.next(frame, layers)?))) {
+    if let Some((outer, inner)) = outer.and_then(|o| Some((o, o.next(frame)?))) {
         outer.set_ttl(frame, inner.ttl(frame));
     }
 }
@@ -135,7 +132,7 @@ pub fn copy_ttl_out(frame: &mut [u8], layers: &Layers) {
 /// Copies the TTL of the outermost header that has one to the second.
 pub fn copy_ttl_in(frame: &mut [u8], layers: &Layers) {
     let outer = Header::outermost(layers);
-    if let Some((outer, inner)) = outer.and_then(|o| Some((o, o.next(frame, layers)?))) {
+    if let Some((outer, inner)) = outer.and_then(|o| Some((o, o.next(frame)?))) {
         inner.set_ttl(frame, outer.ttl(frame));
     }
 }

@@ -74,7 +74,6 @@ pub struct Config {
     /// What controllers know the switch by.
     pub datapath_id: u64,
     /// The versions that it speaks; all, if empty.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::versions"))]
     pub protocols: Vec<Version>,
     /// How many flow tables, 1 to 255.
     pub tables: u8,
@@ -85,7 +84,6 @@ pub struct Config {
     /// Packets that are kept for controllers, at most 32,768.
     pub buffers: u16,
     /// How long one is kept at least.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
     pub buffer_life: Time,
     /// Bytes of a packet without an entry that go to the controller.
     pub miss_send_len: u16,
@@ -95,14 +93,12 @@ pub struct Config {
     /// and what is for its controller finds its way in band. Those of OpenFlow 1.3.
     pub entries: Vec<String>,
     /// Of the data ports, as controllers are told it, and queues reckon with.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
     pub rate: Rate,
     /// Queues of ports.
     pub queues: Vec<QueueConfig>,
     /// Names of ports; `eth` and the number, without one.
     pub names: Vec<String>,
     /// Silence before a controller is asked for an echo, and how long it has to answer.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "text::parse"))]
     pub idle: Time,
     /// Hashes come from this.
     pub seed: u64,
@@ -221,39 +217,5 @@ impl Config {
         let [.., a, b, c] = self.datapath_id.to_be_bytes();
         let [high, low] = (index + 1).to_be_bytes();
         Mac([0x02, a, b, c, high, low])
-    }
-}
-
-#[cfg(feature = "serde")]
-mod text {
-    use crate::version::Version;
-    use alloc::borrow::Cow;
-    use alloc::vec::Vec;
-    use core::fmt::Display;
-    use core::str::FromStr;
-    use serde::de::{Deserialize, Deserializer, Error};
-
-    /// A time or a rate.
-    pub fn parse<'de, D, T>(input: D) -> Result<T, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        Cow::<str>::deserialize(input)?
-            .parse()
-            .map_err(Error::custom)
-    }
-
-    /// A list of `1.0` and `1.3`.
-    pub fn versions<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Version>, D::Error> {
-        let texts = Vec::<Cow<str>>::deserialize(input)?;
-        let versions = texts.iter().map(|text| match &**text {
-            "1.0" => Ok(Version::V10),
-            "1.3" => Ok(Version::V13),
-            other => Err(Error::custom(format_args!(
-                "`{other}` is not spoken here: \"1.0\" and \"1.3\" are"
-            ))),
-        });
-        versions.collect()
     }
 }

@@ -3,11 +3,10 @@
 use super::buffers::Buffers;
 use super::cache::Cache;
 use super::features::Features;
-use super::flow_mod::{Removed, Undo};
 use super::groups::{DEEPEST, Group, Groups, Kind, choose, flow_hash};
+use super::journal::{Removed, Undo};
 use super::learning::Learning;
 use super::meters::{Meters, Verdict, remark};
-use super::multipart::table_name;
 use super::ports::DataPort;
 use super::program::{Programs, put};
 use crate::action::{Action, NO_BUFFER};
@@ -183,7 +182,7 @@ impl Datapath {
     ) -> Datapath {
         let tables = flows.tables();
         let state = |table| TableState {
-            name: table_name(table),
+            name: Name::new(&alloc::format!("table {table}")),
             limit,
             lookups: 0,
             matches: 0,

@@ -1,32 +1,24 @@
-//! What entries of a table may be, as controllers are told it and may set it (1.3.5 section 7.3.5.5).
-//!
-//! From the start a table takes all that the switch can do. A request narrows tables, so that the switch is like one whose tables are
-//! of hardware, and takes tables that it does not name out of the pipeline; a later request widens them again.
+//! What entries of a table may be (1.3.5 section 7.3.5.5).
 
-use super::Switch;
-use super::datapath::Datapath;
-use super::multipart::ACTIONS;
-use super::tell::FieldList;
 use crate::action::Action;
-use crate::channel::Peer;
 use crate::fault::Fault;
 use crate::instruction::Instruction;
 use crate::key::Field;
 use crate::list::List;
 use crate::matching::Match;
-use crate::message::{FeatureId, Header, OxmId, TableFeatures, TableProperty};
+use crate::message::{FeatureId, OxmId, TableFeatures, TableProperty};
 use crate::port::Name;
-use crate::table::Filter;
-use crate::version::Version;
 use alloc::vec::Vec;
-use node::Time;
+
+/// The actions of 1.3, a bit for each number.
+pub(super) const ACTIONS: u32 = 1 << 0 | 0x3 << 11 | 0x1FFF << 15;
 
 /// What instructions of entries may be; a bit for each number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Abilities {
+pub(super) struct Abilities {
     instructions: u32,
     /// Tables that goto-table may name.
-    next: [u64; 4],
+    pub next: [u64; 4],
     write: u32,
     apply: u32,
     /// Fields.
@@ -40,36 +32,16 @@ pub(super) struct Features {
     /// The table is in the pipeline.
     pub present: bool,
     /// All that the switch can do: nothing has to be asked.
-    whole: bool,
+    pub whole: bool,
     metadata_match: u64,
     metadata_write: u64,
     /// Fields that may be matched, those of them that may be masked, and those that may be left out; a bit for each number.
     matched: u64,
     masked: u64,
     omitted: u64,
-    entries: Abilities,
+    pub entries: Abilities,
     /// Of the table-miss entry.
-    miss: Abilities,
-}
-
-/// A table as a request wants it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    table: u8,
-    name: Name<32>,
-    limit: usize,
-    /// It says which tables follow; else those do that are left.
-    names_next: bool,
-    features: Features,
-}
-
-/// Tables that are wanted, of a request that comes in several messages, and its number.
-#[derive(Debug)]
-pub(super) struct Request {
-    xid: u32,
-    tables: Vec<Wanted>,
-    /// A part of it was refused, and with that all of it.
-    refused: bool,
+    pub miss: Abilities,
 }
 
 fn bits(fields: impl Fn(&Field) -> bool) -> u64 {
@@ -116,7 +88,7 @@ impl Features {
     ///
     /// # Errors
     /// When it wants more.
-    fn narrowed(whole: &Features, wanted: &TableFeatures<'_>) -> Result<Features, Fault> {
+    pub fn narrowed(whole: &Features, wanted: &TableFeatures<'_>) -> Result<Features, Fault> {
         let mut new = Features {
             metadata_match: wanted.metadata_match,
             metadata_write: wanted.metadata_write,
@@ -166,7 +138,7 @@ impl Features {
     }
 
     /// Whether an entry may match this.
-    fn check_match(&self, matching: &Match<'_>, is_miss: bool) -> Result<(), Fault> {
+    pub fn check_match(&self, matching: &Match<'_>, is_miss: bool) -> Result<(), Fault> {
         let mut seen = 0;
         for oxm in matching.iter() {
             let bit = 1u64 << oxm.field as u8;
@@ -189,7 +161,7 @@ impl Features {
         }
     }
 
-    fn check_instructions<'a>(
+    pub fn check_instructions<'a>(
         &self,
         instructions: List<'a, Instruction<'a>>,
         is_miss: bool,
@@ -219,8 +191,8 @@ impl Features {
     }
 
     /// The table, as controllers are told it.
-    pub fn tell(&self, table: u8, name: Name<32>, limit: usize) -> Told {
-        Told {
+    pub fn advertise(&self, table: u8, name: Name<32>, limit: usize) -> Advertised {
+        Advertised {
             table,
             name,
             metadata_match: self.metadata_match,
@@ -229,8 +201,8 @@ impl Features {
             matched: ids(self.matched, self.masked),
             // Without the bit of masks: with it, Open vSwitch does not read the message.
             omitted: ids(self.omitted, 0),
-            entries: self.entries.tell(),
-            miss: self.miss.tell(),
+            entries: self.entries.advertise(),
+            miss: self.miss.advertise(),
         }
     }
 }
@@ -290,12 +262,12 @@ impl Abilities {
             && self.apply_set & !whole.apply_set == 0
     }
 
-    fn tell(&self) -> ToldAbilities {
+    fn advertise(&self) -> AdvertisedCapabilities {
         let kinds = |bits: u32| {
             let kinds = (0..32).filter(|kind| bits >> kind & 1 == 1);
             kinds.map(FeatureId::Kind).collect()
         };
-        ToldAbilities {
+        AdvertisedCapabilities {
             instructions: kinds(self.instructions),
             next: (0..u8::MAX)
                 .filter(|table| has(&self.next, *table))
@@ -343,7 +315,7 @@ fn ids(bits: u64, masked: u64) -> Vec<OxmId> {
 }
 
 /// A table as a message has it.
-pub(super) struct Told {
+pub(super) struct Advertised {
     table: u8,
     name: Name<32>,
     metadata_match: u64,
@@ -351,11 +323,11 @@ pub(super) struct Told {
     limit: u32,
     matched: Vec<OxmId>,
     omitted: Vec<OxmId>,
-    entries: ToldAbilities,
-    miss: ToldAbilities,
+    entries: AdvertisedCapabilities,
+    miss: AdvertisedCapabilities,
 }
 
-struct ToldAbilities {
+struct AdvertisedCapabilities {
     instructions: Vec<FeatureId>,
     next: Vec<u8>,
     write: Vec<FeatureId>,
@@ -364,11 +336,11 @@ struct ToldAbilities {
     apply_set: Vec<OxmId>,
 }
 
-impl Told {
+impl Advertised {
     /// Shows it with its properties, in the order of their numbers.
     pub fn show(&self, show: impl FnOnce(&TableFeatures<'_>)) {
         let [entries, miss] = [(false, &self.entries), (true, &self.miss)];
-        let each = |make: fn(bool, &ToldAbilities) -> TableProperty<'_>| {
+        let each = |make: fn(bool, &AdvertisedCapabilities) -> TableProperty<'_>| {
             [make(entries.0, entries.1), make(miss.0, miss.1)]
         };
         let mut properties = Vec::with_capacity(14);
@@ -407,192 +379,5 @@ impl Told {
             max_entries: self.limit,
             properties: (&properties).into(),
         });
-    }
-}
-
-impl Datapath {
-    /// Whether a table is in the pipeline.
-    pub(super) fn has_table(&self, table: u8) -> bool {
-        let features = self.features.get(usize::from(table));
-        features.is_some_and(|features| features.present)
-    }
-
-    /// Whether a table takes entries that match this.
-    pub(super) fn check_match(
-        &self,
-        table: u8,
-        matching: &Match<'_>,
-        is_miss: bool,
-    ) -> Result<(), Fault> {
-        match &self.features[usize::from(table)] {
-            Features { whole: true, .. } => Ok(()),
-            features => features.check_match(matching, is_miss),
-        }
-    }
-
-    /// Whether a table takes entries that do this.
-    pub(super) fn check_abilities<'a>(
-        &self,
-        table: u8,
-        instructions: List<'a, Instruction<'a>>,
-        is_miss: bool,
-    ) -> Result<(), Fault> {
-        match &self.features[usize::from(table)] {
-            Features { whole: true, .. } => Ok(()),
-            features => features.check_instructions(instructions, is_miss),
-        }
-    }
-
-    /// Entries that their table does not take any more go, without a word to controllers.
-    fn drop_unfit(&mut self, now: Time) {
-        for table in 0..self.tables.len() as u8 {
-            let features = self.features[usize::from(table)];
-            if features.whole {
-                continue;
-            }
-            let mut unfit = Vec::new();
-            let filter = Filter {
-                table: Some(table),
-                pattern: Default::default(),
-                strict: None,
-                cookie: 0,
-                cookie_mask: 0,
-            };
-            self.flows.select(&filter, |id| {
-                let fields = FieldList::of(&self.flows.pattern(id), Version::V13);
-                let is_miss = self.flows.flow(id).is_table_miss;
-                let program = self.programs.get(self.flows.hot(id).program);
-                let fits = features.present
-                    && features.check_match(&fields.matching(), is_miss).is_ok()
-                    && (features.check_instructions(program.instructions(), is_miss)).is_ok();
-                if !fits {
-                    unfit.push(id);
-                }
-            });
-            for id in unfit {
-                self.take_out(now, id, None);
-            }
-        }
-    }
-}
-
-impl Switch {
-    /// Takes a part of a request for other tables, and with the last one makes them so: all, or with an error none.
-    pub(super) fn set_table_features(
-        &mut self,
-        now: Time,
-        peer: Peer,
-        xid: u32,
-        wanted: List<'_, TableFeatures<'_>>,
-        more: bool,
-    ) -> Result<(), Fault> {
-        let pending = self.session(peer).and_then(|session| session.tables.take());
-        // Of one with another number the end never came.
-        let mut request = pending
-            .filter(|pending| pending.xid == xid)
-            .unwrap_or(Request {
-                xid,
-                tables: Vec::new(),
-                refused: false,
-            });
-        if request.refused {
-            return Err(Fault::FeaturesEperm);
-        }
-        for wanted in wanted.iter() {
-            if request.tables.iter().any(|one| one.table == wanted.table) {
-                return Err(Fault::FeaturesBadTable);
-            }
-            request.tables.push(self.wanted(&wanted)?);
-        }
-        if more {
-            if let Some(session) = self.session(peer) {
-                session.tables = Some(request);
-            }
-            return Ok(());
-        }
-        let mut new = self.datapath.features.clone();
-        for (features, table) in new.iter_mut().zip(0..self.config.tables) {
-            let wanted = request.tables.iter().find(|one| one.table == table);
-            match wanted {
-                Some(wanted) => *features = wanted.features,
-                None => {
-                    *features = Features::whole(table, self.config.tables);
-                    (features.present, features.whole) = (false, false);
-                }
-            }
-        }
-        // Packets begin in the first table.
-        if !new[0].present {
-            return Err(Fault::FeaturesBadTable);
-        }
-        let mut present = [0; 4];
-        for wanted in &request.tables {
-            present[usize::from(wanted.table / 64)] |= 1 << (wanted.table % 64);
-        }
-        for wanted in &request.tables {
-            let features = &mut new[usize::from(wanted.table)];
-            for can in [&mut features.entries, &mut features.miss] {
-                let kept = core::array::from_fn(|at| can.next[at] & present[at]);
-                if kept == can.next {
-                    continue;
-                }
-                if wanted.names_next {
-                    return Err(Fault::FeaturesBadArgument);
-                }
-                can.next = kept;
-                features.whole = false;
-            }
-        }
-        for wanted in &request.tables {
-            let own = &mut self.datapath.tables[usize::from(wanted.table)];
-            (own.name, own.limit) = (wanted.name, wanted.limit);
-        }
-        self.datapath.features = new;
-        self.datapath.drop_unfit(now);
-        Ok(())
-    }
-
-    /// Whether parts of a request of this number have come.
-    pub(super) fn is_setting_tables(&mut self, peer: Peer, xid: u32) -> bool {
-        let session = self.session(peer);
-        session.is_some_and(|session| session.tables.as_ref().is_some_and(|one| one.xid == xid))
-    }
-
-    /// What follows a part of a request for tables that was refused is refused too.
-    pub(super) fn forget_tables(&mut self, peer: Peer, header: Header, bytes: &[u8]) {
-        let Some(session) = self.session(peer) else {
-            return;
-        };
-        // The types of a multipart request and of one for table features; the flag of more to come.
-        if header.kind == 18 && bytes.get(8..10) == Some(&[0, 12]) {
-            session.tables = (bytes.get(11).is_some_and(|flags| flags & 1 == 1)).then(|| Request {
-                xid: header.xid,
-                tables: Vec::new(),
-                refused: true,
-            });
-        }
-    }
-
-    fn wanted(&self, table: &TableFeatures<'_>) -> Result<Wanted, Fault> {
-        if table.table >= self.config.tables {
-            return Err(Fault::FeaturesBadTable);
-        }
-        // Bits that earlier versions gave a meaning to, as in a table-mod.
-        let limit = table.max_entries as usize;
-        if table.config & !3 != 0
-            || limit > self.config.flows
-            || limit < self.datapath.flows.len(table.table)
-        {
-            return Err(Fault::FeaturesBadArgument);
-        }
-        let whole = Features::whole(table.table, self.config.tables);
-        Ok(Wanted {
-            table: table.table,
-            name: table.name,
-            limit,
-            names_next: (table.properties.iter())
-                .any(|property| matches!(property, TableProperty::NextTables { .. })),
-            features: Features::narrowed(&whole, table)?,
-        })
     }
 }

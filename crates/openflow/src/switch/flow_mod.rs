@@ -1,37 +1,17 @@
 //! Changes of entries (1.3.5 section 6.4, 1.0.2 section 4.6).
 
 use super::datapath::Datapath;
-use super::session::Untold;
+use super::journal::{Removed, Undo};
+use super::session::PendingReply;
 use crate::fault::Fault;
 use crate::key::{Key, Pattern};
 use crate::matching::Match;
 use crate::message::{ALL_TABLES, ANY_GROUP, FlowCommand, FlowMod, FlowRemovedReason, flow_flags};
 use crate::port::PortNo;
-use crate::table::{Filter, Flow, FlowId, Hot};
+use crate::table::{Filter, Flow, FlowId};
 use crate::version::Version;
 use alloc::vec::Vec;
 use node::Time;
-
-/// An entry that has gone, for controllers that asked to be told.
-#[derive(Clone, Debug)]
-pub(super) struct Removed {
-    pub pattern: Pattern,
-    pub flow: Flow,
-    pub hot: Hot,
-    pub reason: FlowRemovedReason,
-    pub at: Time,
-}
-
-/// How to take a change back.
-#[derive(Debug)]
-pub(super) enum Undo {
-    /// Was added.
-    Added(u8, Pattern, u32),
-    /// Was taken out, and had this.
-    Removed(Pattern, Flow, Hot),
-    /// Did something else, had another cookie, and these counters.
-    Changed(Pattern, Flow, Hot),
-}
 
 /// What 1.0 and 1.3 match, packed.
 pub(super) fn pattern_of(matching: &Match<'_>) -> Pattern {
@@ -40,7 +20,7 @@ pub(super) fn pattern_of(matching: &Match<'_>) -> Pattern {
     })
 }
 
-/// Above every priority that has wildcards, in 1.0.
+/// BandType every priority that has wildcards, in 1.0.
 const EXACT: u32 = 0x1_0000;
 
 impl Datapath {
@@ -238,7 +218,7 @@ impl Datapath {
     }
 
     /// Whether an entry is there that statistics are about.
-    pub(super) fn fits(&self, about: &Untold, id: FlowId) -> bool {
+    pub(super) fn fits(&self, about: &PendingReply, id: FlowId) -> bool {
         let program = || self.programs.get(self.flows.hot(id).program);
         self.flows.fits(&about.filter, id)
             && (about.out_port == PortNo::ANY || program().outputs_to(about.out_port))

@@ -2,7 +2,7 @@
 
 use super::datapath::Datapath;
 use super::groups::{ANY, Bucket, Group, Kind};
-use super::meters::{self, Above, Meter};
+use super::meters::{self, BandType, Meter};
 use super::program::{owned, put};
 use crate::fault::Fault;
 use crate::list::List;
@@ -16,7 +16,6 @@ use crate::version::Version;
 use alloc::vec::Vec;
 use node::Time;
 
-/// The most groups.
 pub(super) const MOST_GROUPS: usize = 65_536;
 /// The most meters, and bands of one.
 pub(super) const MOST_METERS: usize = 65_536;
@@ -179,8 +178,8 @@ impl Datapath {
         let mut bands = Vec::new();
         for band in change.bands.iter() {
             let above = match band.kind {
-                BandKind::Drop => Above::Drop,
-                BandKind::DscpRemark(levels) => Above::Remark(levels),
+                BandKind::Drop => BandType::Drop,
+                BandKind::DscpRemark(levels) => BandType::Remark(levels),
                 BandKind::Experimenter(_) => return Err(Fault::BadBandType),
             };
             if bands.len() >= usize::from(MOST_BANDS) {

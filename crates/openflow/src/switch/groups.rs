@@ -15,7 +15,6 @@ pub(super) enum Kind {
     FastFailover,
 }
 
-/// A bucket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bucket {
     /// In the order of an action set.
@@ -45,7 +44,6 @@ impl Bucket {
     }
 }
 
-/// A group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub kind: Kind,

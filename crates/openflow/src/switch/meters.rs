@@ -7,7 +7,7 @@ use node::{Rate, Time};
 
 /// What a band does with packets above its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Above {
+pub(super) enum BandType {
     Drop,
     /// Raises the drop precedence of DSCP by so much.
     Remark(u8),
@@ -16,7 +16,7 @@ pub(super) enum Above {
 /// A band: a bucket that fills with time.
 #[derive(Clone, Debug)]
 pub(super) struct Band {
-    pub above: Above,
+    pub band_type: BandType,
     /// As it was asked for: kb/s, or packets a second.
     pub rate: u32,
     /// As it was asked for: kb, or packets.
@@ -35,7 +35,7 @@ pub(super) struct Band {
 impl Band {
     /// A band whose bucket is full; `None` for a rate of zero.
     pub fn new(
-        above: Above,
+        band_type: BandType,
         rate: u32,
         burst: u32,
         packets: bool,
@@ -50,7 +50,7 @@ impl Band {
             false => (u64::from(rate) * scale / 10).max(least),
         };
         Some(Band {
-            above,
+            band_type,
             rate,
             burst,
             fill,
@@ -77,7 +77,6 @@ impl Band {
     }
 }
 
-/// A meter.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     pub flags: u16,
@@ -117,9 +116,9 @@ impl Meter {
         };
         band.packets += 1;
         band.bytes += length as u64;
-        match band.above {
-            Above::Drop => Verdict::Drop,
-            Above::Remark(levels) => Verdict::Remark(levels),
+        match band.band_type {
+            BandType::Drop => Verdict::Drop,
+            BandType::Remark(levels) => Verdict::Remark(levels),
         }
     }
 }
@@ -162,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_passes_is_the_rate_and_the_burst_to_the_packet() {
-        let band = Band::new(Above::Drop, 1_000, 50, true, true).unwrap();
+        let band = Band::new(BandType::Drop, 1_000, 50, true, true).unwrap();
         let mut meter = meter(meter_flags::PKTPS | meter_flags::BURST, alloc::vec![band]);
         // Ten times the rate, for two seconds.
         let passed = (0..20_000u64)
@@ -175,8 +174,8 @@ mod tests {
     #[test]
     fn of_two_bands_the_higher_that_is_exceeded_acts() {
         let bands = alloc::vec![
-            Band::new(Above::Remark(1), 10, 1, true, true).unwrap(),
-            Band::new(Above::Drop, 100, 2, true, true).unwrap(),
+            Band::new(BandType::Remark(1), 10, 1, true, true).unwrap(),
+            Band::new(BandType::Drop, 100, 2, true, true).unwrap(),
         ];
         let mut meter = meter(meter_flags::PKTPS | meter_flags::BURST, bands);
         let verdicts = [0; 4].map(|_| meter.measure(Time::ZERO, 64));

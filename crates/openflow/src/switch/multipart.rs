@@ -1,24 +1,31 @@
 //! Answers to multipart requests: as many messages as they need.
 
+use super::async_messages::duration;
+use super::datapath::Datapath;
+use super::features::ACTIONS;
+use super::field_list::FieldList;
 use super::group_mod::{MOST_BANDS, MOST_GROUPS};
 use super::groups::Kind;
-use super::meters::Above;
-use super::session::Untold;
-use super::tell::{FieldList, duration};
+use super::meters::BandType;
+use super::session::PendingReply;
 use super::{Switch, flow_mod::pattern_of};
 use crate::channel::{Batch, Peer};
 use crate::fault::Fault;
 use crate::list::{Element, List};
 use crate::message::{
-    ALL_GROUPS, ALL_METERS, ALL_QUEUES, ALL_TABLES, Aggregate, Answer, Band, BandKind, Bucket,
-    Counters, Description, FlowQuery, FlowStats, GroupDescription, GroupFeatures, GroupKind,
-    GroupStats, MAX_METER, Message, MeterConfig, MeterFeatures, MeterStats, MultipartReply,
-    MultipartRequest, PortStats, Query, QueueStats, TableStats,
+    ALL_GROUPS, ALL_METERS, ALL_QUEUES, ALL_TABLES, ANY_GROUP, Aggregate, Answer, Band, BandKind,
+    Bucket, Counters, Description, FlowQuery, FlowStats, GroupDescription, GroupFeatures,
+    GroupKind, GroupStats, MAX_METER, Message, MeterConfig, MeterFeatures, MeterStats,
+    MultipartReply, MultipartRequest, PortStats, Query, QueueStats, TableStats,
 };
-use crate::port::{Name, PortNo};
-use crate::table::Filter;
+use crate::port::PortNo;
+use crate::table::{Filter, FlowId};
+use crate::text::Flow;
 use crate::version::Version;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use node::Time;
 
 /// Bytes of statistics that a controller may be behind with: more are told when it has taken half of them.
@@ -26,9 +33,6 @@ const PIECE: usize = 4 << 20;
 
 /// The longest message.
 const LONGEST: usize = 65_535;
-
-/// The actions of 1.3, a bit for each number.
-pub(super) const ACTIONS: u32 = 1 << 0 | 0x3 << 11 | 0x1FFF << 15;
 
 /// Messages of one answer in the making.
 struct Parts<'a> {
@@ -95,6 +99,56 @@ impl<'a> Parts<'a> {
     /// Ends here for now.
     fn end_with(mut self, more: bool) {
         self.finish(self.start, self.out.len(), more);
+    }
+}
+
+impl Datapath {
+    /// Shows what there is to be told of an entry.
+    fn show(&self, id: FlowId, now: Time, version: Version, see: impl FnOnce(&FlowStats<'_>)) {
+        let (flow, hot) = (self.flows.flow(id), self.flows.hot(id));
+        let fields = FieldList::of(&self.flows.pattern(id), version);
+        let (duration_s, duration_ns) = duration(flow.created, now);
+        see(&FlowStats {
+            table: flow.table,
+            duration_s,
+            duration_ns,
+            priority: flow.rank as u16,
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            flags: flow.flags,
+            cookie: flow.cookie,
+            packets: hot.packets,
+            bytes: hot.bytes,
+            matching: fields.matching(),
+            instructions: self.programs.get(hot.program).instructions(),
+        });
+    }
+
+    /// The entries of all tables that have any, the highest priority first, as `ovs-ofctl dump-flows` shows them.
+    pub(super) fn shown(&self, now: Time) -> Vec<node::outcome::Table> {
+        let tables = (0..u8::MAX).filter(|table| self.flows.len(*table) > 0);
+        let shown = tables.map(|table| {
+            let all = Filter {
+                table: Some(table),
+                ..Filter::default()
+            };
+            let mut chosen = Vec::new();
+            self.select(&all, PortNo::ANY, ANY_GROUP, &mut chosen);
+            let mut entries = Vec::new();
+            for id in chosen {
+                let mut text = String::new();
+                self.show(id, now, Version::V13, |stats| {
+                    Flow::show_stats(stats, Version::V13, &mut text);
+                });
+                entries.push((Reverse(self.flows.flow(id).rank), text));
+            }
+            entries.sort();
+            node::outcome::Table {
+                name: format!("table {table}"),
+                entries: entries.into_iter().map(|(_, text)| text).collect(),
+            }
+        });
+        shown.collect()
     }
 }
 
@@ -218,7 +272,7 @@ impl Switch {
         query: &FlowQuery<'_>,
     ) -> Result<(), Fault> {
         let filter = self.filter_of(query)?;
-        let mut untold = Untold {
+        let mut pending_reply = PendingReply {
             xid,
             filter,
             out_port: query.out_port,
@@ -228,11 +282,11 @@ impl Switch {
         };
         let (port, group) = (query.out_port, query.out_group);
         self.datapath
-            .select(&filter, port, group, &mut untold.entries);
-        if self.tell_flows(now, peer, version, &mut untold, false) {
-            self.datapath.chosen = untold.entries;
+            .select(&filter, port, group, &mut pending_reply.entries);
+        if self.tell_flows(now, peer, version, &mut pending_reply, false) {
+            self.datapath.chosen = pending_reply.entries;
         } else if let Some(session) = self.session(peer) {
-            session.untold = Some(untold);
+            session.pending_reply = Some(pending_reply);
             self.unfinished += 1;
             self.channels.pause(peer);
         }
@@ -252,15 +306,15 @@ impl Switch {
             if self.channels.backlog(peer) > PIECE / 2 {
                 continue;
             }
-            let Some(mut untold) = session.untold.take() else {
+            let Some(mut pending_reply) = session.pending_reply.take() else {
                 continue;
             };
-            if self.tell_flows(now, peer, version, &mut untold, true) {
+            if self.tell_flows(now, peer, version, &mut pending_reply, true) {
                 self.unfinished -= 1;
                 return Some(self.channels.go_on(peer));
             }
             if let Some(session) = self.session(peer) {
-                session.untold = Some(untold);
+                session.pending_reply = Some(pending_reply);
             }
         }
         None
@@ -273,42 +327,26 @@ impl Switch {
         now: Time,
         peer: Peer,
         version: Version,
-        untold: &mut Untold,
+        pending_reply: &mut PendingReply,
         later: bool,
     ) -> bool {
         let room = PIECE.saturating_sub(self.channels.backlog(peer));
         if let Some(out) = self.channels.buffer(peer) {
-            let left = untold.entries.len() - untold.told;
+            let left = pending_reply.entries.len() - pending_reply.told;
             out.reserve((left * 128).min(room));
             let full = out.len() + room;
-            let mut parts = Parts::new(out, version, untold.xid, Answer::Flow(List::EMPTY));
-            while let Some(&id) = untold.entries.get(untold.told) {
+            let mut parts = Parts::new(out, version, pending_reply.xid, Answer::Flow(List::EMPTY));
+            while let Some(&id) = pending_reply.entries.get(pending_reply.told) {
                 if parts.out.len() > full {
                     parts.end_with(true);
                     return false;
                 }
-                untold.told += 1;
-                if later && !self.datapath.fits(untold, id) {
+                pending_reply.told += 1;
+                if later && !self.datapath.fits(pending_reply, id) {
                     continue;
                 }
-                let flows = &self.datapath.flows;
-                let (flow, hot) = (flows.flow(id), flows.hot(id));
-                let fields = FieldList::of(&flows.pattern(id), version);
-                let (duration_s, duration_ns) = duration(flow.created, now);
-                parts.add(&FlowStats {
-                    table: flow.table,
-                    duration_s,
-                    duration_ns,
-                    priority: flow.rank as u16,
-                    idle_timeout: flow.idle_timeout,
-                    hard_timeout: flow.hard_timeout,
-                    flags: flow.flags,
-                    cookie: flow.cookie,
-                    packets: hot.packets,
-                    bytes: hot.bytes,
-                    matching: fields.matching(),
-                    instructions: self.datapath.programs.get(hot.program).instructions(),
-                });
+                self.datapath
+                    .show(id, now, version, |stats| parts.add(stats));
             }
             parts.end();
         }
@@ -555,9 +593,9 @@ impl Switch {
                 .bands
                 .iter()
                 .map(|band| Band {
-                    kind: match band.above {
-                        Above::Drop => BandKind::Drop,
-                        Above::Remark(levels) => BandKind::DscpRemark(levels),
+                    kind: match band.band_type {
+                        BandType::Drop => BandKind::Drop,
+                        BandType::Remark(levels) => BandKind::DscpRemark(levels),
                     },
                     rate: band.rate,
                     burst: band.burst,
@@ -582,15 +620,10 @@ impl Switch {
         for (table, state) in (0..u8::MAX).zip(&self.datapath.tables) {
             let features = &self.datapath.features[usize::from(table)];
             if features.present {
-                let told = features.tell(table, state.name, state.limit);
+                let told = features.advertise(table, state.name, state.limit);
                 told.show(|features| parts.add(features));
             }
         }
         parts.end();
     }
-}
-
-/// The name of a table, until it is given another.
-pub(super) fn table_name(table: usize) -> Name<32> {
-    Name::new(&alloc::format!("table {table}"))
 }

@@ -18,7 +18,6 @@ pub(super) struct Counters {
     pub tx_dropped: u64,
 }
 
-/// A port.
 #[derive(Debug)]
 pub(super) struct DataPort {
     pub number: u32,

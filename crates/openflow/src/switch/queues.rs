@@ -16,7 +16,6 @@ const LONGEST: usize = 1024;
 /// A thousand tenths of a percent: all of the port.
 pub(super) const WHOLE: u32 = 1_000;
 
-/// A queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub number: u32,
@@ -92,7 +91,6 @@ impl Queue {
 pub(super) enum Offered {
     /// It leaves now.
     Leaves(Frame),
-    /// It waits.
     Waits,
     /// There is no room for it.
     Full(Frame),

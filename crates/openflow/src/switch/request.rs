@@ -45,8 +45,8 @@ impl Switch {
     /// A connection is over.
     pub(super) fn closed(&mut self, peer: Peer) {
         if let Some(session) = self.sessions.get_mut(peer.index()) {
-            let untold = session.take().and_then(|session| session.untold);
-            self.unfinished -= usize::from(untold.is_some());
+            let pending_reply = session.take().and_then(|session| session.pending_reply);
+            self.unfinished -= usize::from(pending_reply.is_some());
         }
         self.count_sessions();
     }

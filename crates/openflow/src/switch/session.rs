@@ -1,6 +1,6 @@
 //! Controllers that the switch is connected with.
 
-use super::features::Request;
+use super::table_features::Request;
 use crate::channel::Peer;
 use crate::message::{Async, Role};
 use crate::port::PortNo;
@@ -35,14 +35,14 @@ pub(super) struct Session {
     pub wanted: Async,
     pub bundles: BTreeMap<u32, Bundle>,
     /// Statistics that are told in part.
-    pub untold: Option<Untold>,
+    pub pending_reply: Option<PendingReply>,
     /// A request for other tables of which there is more to come.
     pub tables: Option<Request>,
 }
 
 /// Entries of which a controller is still to be told. Nothing else is read from it until then.
 #[derive(Debug)]
-pub(super) struct Untold {
+pub(super) struct PendingReply {
     pub xid: u32,
     pub filter: Filter,
     pub out_port: PortNo,
@@ -68,7 +68,7 @@ impl Session {
                 flow_removed: [0b1111, 0],
             },
             bundles: BTreeMap::new(),
-            untold: None,
+            pending_reply: None,
             tables: None,
         }
     }

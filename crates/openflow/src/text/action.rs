@@ -1,6 +1,6 @@
 //! Actions and instructions as text.
 
-use super::field::{self, Around};
+use super::field::{self, Prerequisites};
 use super::{Piece, TextError};
 use crate::action::{Action, NO_BUFFER};
 use crate::instruction::Instruction;
@@ -53,21 +53,21 @@ const NICIRA: [&str; 30] = [
 /// # Errors
 /// When a piece is no action, its argument cannot be, or the version has no form for it.
 pub fn parse_actions(version: Version, text: &str, fields: &[Oxm]) -> Result<Vec<u8>, TextError> {
-    actions(version, Piece::new(text), Around::of(fields))
+    actions(version, Piece::new(text), Prerequisites::of(fields))
 }
 
 pub(super) fn actions(
     version: Version,
     text: Piece<'_>,
-    around: Around,
+    prerequisites: Prerequisites,
 ) -> Result<Vec<u8>, TextError> {
     let mut out = Vec::new();
-    let mut around = around;
+    let mut prerequisites = prerequisites;
     for piece in text.list() {
         if piece.text.eq_ignore_ascii_case("drop") {
             continue;
         }
-        action(version, piece, &mut around, &mut out)?;
+        action(version, piece, &mut prerequisites, &mut out)?;
     }
     Ok(out)
 }
@@ -79,7 +79,7 @@ fn need<'t>(name: Piece<'t>, argument: Option<Piece<'t>>) -> Result<Piece<'t>, T
 fn action(
     version: Version,
     piece: Piece<'_>,
-    around: &mut Around,
+    prerequisites: &mut Prerequisites,
     out: &mut Vec<u8>,
 ) -> Result<(), TextError> {
     let (name, argument) = piece.call()?;
@@ -119,9 +119,9 @@ fn action(
             }
         }
         "mod_vlan_vid" | "set_vlan_vid" | "mod_vlan_pcp" | "set_vlan_pcp" if v13 => {
-            if !around.tagged {
+            if !prerequisites.tagged {
                 put(Action::PushVlan(0x8100))?;
-                around.tagged = true;
+                prerequisites.tagged = true;
             }
             put(Action::SetField(match name.text.ends_with("vid") {
                 true => Oxm::new(Field::VlanVid, u128::from(number(4095)? | u64::from(VLAN_PRESENT))),
@@ -131,11 +131,11 @@ fn action(
         "mod_vlan_vid" | "set_vlan_vid" => put(Action::SetVlanVid(number(4095)? as u16)),
         "mod_vlan_pcp" | "set_vlan_pcp" => put(Action::SetVlanPcp(number(7)? as u8)),
         "strip_vlan" | "pop_vlan" => {
-            around.tagged = false;
+            prerequisites.tagged = false;
             put(Action::PopVlan)
         }
         "push_vlan" => {
-            around.tagged = true;
+            prerequisites.tagged = true;
             put(Action::PushVlan(ether_type()?))
         }
         "mod_dl_src" => put(set(Field::EthSrc)?),
@@ -158,7 +158,7 @@ fn action(
                 Version::V10 if source => Action::SetTpSrc(port as u16),
                 Version::V10 => Action::SetTpDst(port as u16),
                 Version::V13 => {
-                    let ports = around.ports().ok_or_else(|| {
+                    let ports = prerequisites.ports().ok_or_else(|| {
                         piece.error("it needs a match on tcp, udp or sctp in OpenFlow 1.3")
                     })?;
                     Action::SetField(Oxm::new(ports[usize::from(!source)], port.into()))
@@ -170,7 +170,7 @@ fn action(
             let arrow = argument.text.find("->");
             let arrow = arrow.ok_or_else(|| argument.error("write set_field:VALUE->FIELD"))?;
             let target = argument.slice(arrow + 2, argument.text.len()).trim();
-            let target = field::named(target, *around)?;
+            let target = field::named(target, *prerequisites)?;
             let value = argument.slice(0, arrow).trim();
             let mut oxm = field::masked(target, value)?;
             if oxm.mask.is_some() {
@@ -202,10 +202,10 @@ fn action(
         ))),
         _ if argument.is_none() => {
             let port = field::port(piece)
-                .map_err(|_| piece.error(format!("'{}' is no action", piece.text)))?;
+                .map_err(|_| piece.error(format!("'{}' is not an action", piece.text)))?;
             put(Action::Output { port, max_len: if port == PortNo::CONTROLLER { NO_BUFFER } else { 0 } })
         }
-        other => Err(piece.error(format!("'{other}' is no action"))),
+        other => Err(piece.error(format!("'{other}' is not an action"))),
     }
 }
 
@@ -219,13 +219,13 @@ pub fn parse_instructions(
     text: &str,
     fields: &[Oxm],
 ) -> Result<Vec<u8>, TextError> {
-    instructions(version, Piece::new(text), Around::of(fields))
+    instructions(version, Piece::new(text), Prerequisites::of(fields))
 }
 
 pub(super) fn instructions(
     version: Version,
     text: Piece<'_>,
-    around: Around,
+    prerequisites: Prerequisites,
 ) -> Result<Vec<u8>, TextError> {
     if version == Version::V10 {
         for piece in text.list() {
@@ -234,9 +234,9 @@ pub(super) fn instructions(
                 return Err(piece.error(format!("OpenFlow 1.0 has no {}", name.text)));
             }
         }
-        return actions(version, text, around);
+        return actions(version, text, prerequisites);
     }
-    let mut around = around;
+    let mut prerequisites = prerequisites;
     let (mut applied, mut written) = (Vec::new(), None);
     let (mut meter, mut goto, mut clear, mut metadata) = (None, None, false, None);
     for piece in text.list() {
@@ -247,9 +247,11 @@ pub(super) fn instructions(
             "goto_table" => goto = Some(need(name, argument)?.number(254)? as u8),
             "clear_actions" => clear = true,
             "write_actions" => {
-                written = Some(actions(version, need(name, argument)?, around)?);
+                written = Some(actions(version, need(name, argument)?, prerequisites)?);
             }
-            "apply_actions" => applied.extend(actions(version, need(name, argument)?, around)?),
+            "apply_actions" => {
+                applied.extend(actions(version, need(name, argument)?, prerequisites)?)
+            }
             "write_metadata" => {
                 let argument = need(name, argument)?;
                 metadata = Some(match argument.split(&['/']) {
@@ -257,7 +259,7 @@ pub(super) fn instructions(
                     None => (argument.number(u64::MAX)?, u64::MAX),
                 });
             }
-            _ => action(version, piece, &mut around, &mut applied)?,
+            _ => action(version, piece, &mut prerequisites, &mut applied)?,
         }
     }
     let mut out = Vec::new();

@@ -57,7 +57,7 @@ pub(super) fn port(piece: Piece<'_>) -> Result<PortNo, TextError> {
     }
     let number = piece.number(u32::MAX.into()).map_err(|_| {
         piece.error(format!(
-            "'{}' is no port: a number, or LOCAL, CONTROLLER, ...",
+            "'{}' is not a port: a number, or LOCAL, CONTROLLER, ...",
             piece.text
         ))
     })?;
@@ -70,21 +70,21 @@ pub(super) fn port(piece: Piece<'_>) -> Result<PortNo, TextError> {
 
 /// What the fields around one tell about it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Around {
+pub(super) struct Prerequisites {
     pub eth_type: Option<u16>,
     pub proto: Option<u8>,
     pub tagged: bool,
 }
 
-impl Around {
-    pub fn of(fields: &[Oxm]) -> Around {
+impl Prerequisites {
+    pub fn of(fields: &[Oxm]) -> Prerequisites {
         let get = |field| {
             fields
                 .iter()
                 .find(|oxm| oxm.field == field)
                 .map(|oxm| oxm.value)
         };
-        Around {
+        Prerequisites {
             eth_type: get(Field::EthType).map(|value| value as u16),
             proto: get(Field::IpProto).map(|value| value as u8),
             tagged: get(Field::VlanVid).is_some_and(|value| value & 0x1000 != 0),
@@ -105,11 +105,11 @@ impl Around {
 }
 
 /// The field of a name, by the specification's names and those of ovs-fields.
-pub(super) fn named(name: Piece<'_>, around: Around) -> Result<Field, TextError> {
-    let arp = matches!(around.eth_type, Some(0x0806 | 0x8035));
-    let six = around.eth_type == Some(0x86dd);
+pub(super) fn named(name: Piece<'_>, prerequisites: Prerequisites) -> Result<Field, TextError> {
+    let arp = matches!(prerequisites.eth_type, Some(0x0806 | 0x8035));
+    let six = prerequisites.eth_type == Some(0x86dd);
     let ports = || {
-        around.ports().ok_or_else(|| {
+        prerequisites.ports().ok_or_else(|| {
             name.error(format!(
                 "{} needs a protocol that has it: add tcp, udp, sctp or icmp",
                 name.text
@@ -164,7 +164,7 @@ pub(super) fn named(name: Piece<'_>, around: Around) -> Result<Field, TextError>
                         "{other} is an extension of Nicira's or the ONF's, and not supported"
                     ))
                 } else {
-                    name.error(format!("'{other}' is no field"))
+                    name.error(format!("'{other}' is not a field"))
                 }
             })?,
     })
@@ -259,7 +259,9 @@ pub(super) fn fields(pieces: &[Piece<'_>]) -> Result<Vec<Oxm>, TextError> {
                 }
             }
             (None, None) => {
-                return Err(piece.error(format!("'{}' is no field: write name=value", piece.text)));
+                return Err(
+                    piece.error(format!("'{}' is not a field: write name=value", piece.text))
+                );
             }
             (_, Some(argument)) => match name.text {
                 "dl_type" | "eth_type" => {
@@ -270,13 +272,13 @@ pub(super) fn fields(pieces: &[Piece<'_>]) -> Result<Vec<Oxm>, TextError> {
         }
     }
     let kinds: Vec<Oxm> = found.iter().map(|(oxm, _)| *oxm).collect();
-    let mut around = Around::of(&kinds);
-    if around.proto.is_none() {
+    let mut prerequisites = Prerequisites::of(&kinds);
+    if prerequisites.proto.is_none() {
         let proto = rest
             .iter()
             .find(|(name, ..)| matches!(name.text, "nw_proto" | "ip_proto"));
         if let Some((_, argument, _)) = proto {
-            around.proto = Some(argument.number(255)? as u8);
+            prerequisites.proto = Some(argument.number(255)? as u8);
         }
     }
     for (name, argument, piece) in rest {
@@ -308,7 +310,7 @@ pub(super) fn fields(pieces: &[Piece<'_>]) -> Result<Vec<Oxm>, TextError> {
                 }
             }
             "nw_tos" => Oxm::new(Field::IpDscp, u128::from(argument.number(255)? >> 2)),
-            _ => masked(named(name, around)?, argument)?,
+            _ => masked(named(name, prerequisites)?, argument)?,
         };
         found.push((oxm, piece));
     }
@@ -366,7 +368,7 @@ pub fn show_field(oxm: &Oxm, out: &mut String) {
 /// Appends a match: words such as `tcp` for the kind of packet, names as ovs-ofctl writes them.
 pub fn show_match(matching: &Match<'_>, out: &mut String) {
     let all: Vec<Oxm> = matching.iter().collect();
-    let around = Around::of(&all);
+    let prerequisites = Prerequisites::of(&all);
     let untagged = all.contains(&Oxm::new(Field::VlanVid, 0));
     let mut first = out.is_empty();
     let mut next = |out: &mut String| {
@@ -377,7 +379,8 @@ pub fn show_match(matching: &Match<'_>, out: &mut String) {
     let word = WORDS
         .iter()
         .filter(|(_, eth_type, proto)| {
-            around.eth_type == Some(*eth_type) && (proto.is_none() || *proto == around.proto)
+            prerequisites.eth_type == Some(*eth_type)
+                && (proto.is_none() || *proto == prerequisites.proto)
         })
         .max_by_key(|(_, _, proto)| proto.is_some());
     for oxm in &all {

@@ -1,7 +1,7 @@
 //! Flows as text.
 
 use super::action::instructions;
-use super::field::{self, Around};
+use super::field::{self, Prerequisites};
 use super::{Piece, TextError, show_instructions, show_match};
 use crate::list::List;
 use crate::matching::Match;
@@ -23,7 +23,6 @@ pub struct Flow {
     pub table: Option<u8>,
     /// The priority, if one is named.
     pub priority: Option<u16>,
-    /// The cookie.
     pub cookie: u64,
     /// The bits of the cookie that must be the same, to change, delete or ask for.
     pub cookie_mask: u64,
@@ -73,7 +72,7 @@ impl Flow {
         }
         flow.fields = field::fields(&fields)?;
         if let Some(actions) = behind {
-            flow.instructions = instructions(version, actions, Around::of(&flow.fields))?;
+            flow.instructions = instructions(version, actions, Prerequisites::of(&flow.fields))?;
         }
         Ok(flow)
     }

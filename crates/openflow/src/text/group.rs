@@ -1,7 +1,7 @@
 //! Groups and meters as text.
 
 use super::action::{actions, show_actions};
-use super::field::{self, Around};
+use super::field::{self, Prerequisites};
 use super::flow::split_actions;
 use super::{Piece, TextError};
 use crate::list::{Element, List};
@@ -103,12 +103,12 @@ fn bucket(text: Piece<'_>, select: bool, out: &mut Vec<u8>) -> Result<(), TextEr
             ("bucket_id", Some(_)) => {
                 return Err(piece.error("buckets have an id from OpenFlow 1.5 on"));
             }
-            _ => all.extend(actions(Version::V13, piece, Around::default())?),
+            _ => all.extend(actions(Version::V13, piece, Prerequisites::default())?),
         }
         rest = rest.slice(behind, rest.text.len());
     }
     if let Some(behind) = behind {
-        all.extend(actions(Version::V13, behind, Around::default())?);
+        all.extend(actions(Version::V13, behind, Prerequisites::default())?);
     }
     let actions = List::from_checked(Version::V13, &all);
     let bucket = Bucket {
@@ -148,7 +148,6 @@ pub struct Meter {
     pub meter: u32,
     /// Bits of [`meter_flags`].
     pub flags: u16,
-    /// Its bands.
     pub bands: Vec<Band>,
 }
 

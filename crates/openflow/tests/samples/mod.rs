@@ -1,5 +1,5 @@
 //! Messages of all kinds, with values from a seed. What borrows is leaked: it is a test.
-#![allow(dead_code, missing_docs)]
+#![allow(missing_docs)]
 
 use openflow::action::Action;
 use openflow::instruction::Instruction;

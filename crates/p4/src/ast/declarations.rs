@@ -24,18 +24,14 @@ pub enum DeclarationKind {
     Constant {
         /// Its type.
         ty: TypeExpression,
-        /// Its name.
         name: Name,
-        /// Its value.
         value: Expression,
     },
     /// `T name = value;`
     Variable {
         /// Its type.
         ty: TypeExpression,
-        /// Its name.
         name: Name,
-        /// Its value.
         value: Option<Expression>,
     },
     /// `T(arguments) name = { abstract methods };` and at the top level the package `main`.
@@ -44,14 +40,12 @@ pub enum DeclarationKind {
         ty: TypeExpression,
         /// In order.
         arguments: Vec<Argument>,
-        /// Its name.
         name: Name,
         /// Its abstract methods, when it has braces.
         initializer: Option<Vec<Declaration>>,
     },
     /// `extern E<T> { constructors and methods }`
     Extern {
-        /// Its name.
         name: Name,
         /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
@@ -69,7 +63,6 @@ pub enum DeclarationKind {
     },
     /// `action a(...) { ... }`
     Action {
-        /// Its name.
         name: Name,
         /// In order.
         parameters: Vec<Parameter>,
@@ -78,9 +71,7 @@ pub enum DeclarationKind {
     },
     /// `header`, `struct`, `header_union`
     Composite {
-        /// What it is.
         kind: CompositeKind,
-        /// Its name.
         name: Name,
         /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
@@ -89,7 +80,6 @@ pub enum DeclarationKind {
     },
     /// `enum E { A, B }` and `enum bit<8> E { A = 1 }`
     Enum {
-        /// Its name.
         name: Name,
         /// The type of its values.
         underlying: Option<TypeExpression>,
@@ -110,19 +100,16 @@ pub enum DeclarationKind {
     Typedef {
         /// Its type.
         ty: TypeExpression,
-        /// Its name.
         name: Name,
     },
     /// `type T name;`
     NewType {
         /// Its type.
         ty: TypeExpression,
-        /// Its name.
         name: Name,
     },
     /// `parser P<H>(...);`
     ParserType {
-        /// Its name.
         name: Name,
         /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
@@ -131,7 +118,6 @@ pub enum DeclarationKind {
     },
     /// `control C<H>(...);`
     ControlType {
-        /// Its name.
         name: Name,
         /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
@@ -140,7 +126,6 @@ pub enum DeclarationKind {
     },
     /// `package S<H>(...);`
     PackageType {
-        /// Its name.
         name: Name,
         /// Between `<` and `>`.
         type_parameters: Vec<TypeParameter>,
@@ -157,7 +142,6 @@ pub enum DeclarationKind {
         element: TypeExpression,
         /// How many elements.
         size: Expression,
-        /// Its name.
         name: Name,
     },
     /// `table t { ... }`
@@ -178,35 +162,28 @@ pub enum CompositeKind {
 /// A field of a header, struct or union.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
     /// Its type.
     pub ty: TypeExpression,
-    /// Its name.
     pub name: Name,
 }
 
 /// A member of an enum, of `error` or of `match_kind`.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
-    /// Its name.
     pub name: Name,
-    /// Its value.
     pub value: Option<Expression>,
 }
 
 /// A name that stands for a type.
 #[derive(Clone, Debug)]
 pub struct TypeParameter {
-    /// Its number.
     pub id: NodeId,
-    /// Its name.
     pub name: Name,
 }
 
@@ -226,7 +203,6 @@ pub enum Direction {
 /// A parameter of a function, action, method, parser, control, package or constructor.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
@@ -234,7 +210,6 @@ pub struct Parameter {
     pub direction: Direction,
     /// Its type.
     pub ty: TypeExpression,
-    /// Its name.
     pub name: Name,
     /// The default value; `@optional` is an annotation.
     pub default: Option<Expression>,
@@ -245,7 +220,6 @@ pub struct Parameter {
 pub struct Prototype {
     /// The type of what it returns.
     pub result: TypeExpression,
-    /// Its name.
     pub name: Name,
     /// Between `<` and `>`.
     pub type_parameters: Vec<TypeParameter>,
@@ -256,7 +230,6 @@ pub struct Prototype {
 /// A method of an extern.
 #[derive(Clone, Debug)]
 pub struct Method {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
@@ -266,14 +239,12 @@ pub struct Method {
     pub is_constructor: bool,
     /// Its head.
     pub prototype: Prototype,
-    /// All of it.
     pub span: Span,
 }
 
 /// `parser P<T>(parameters)(constructor parameters) { locals states }`
 #[derive(Clone, Debug)]
 pub struct Parser {
-    /// Its name.
     pub name: Name,
     /// Between `<` and `>`.
     pub type_parameters: Vec<TypeParameter>,
@@ -290,17 +261,14 @@ pub struct Parser {
 /// A parser's state.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
-    /// Its name.
     pub name: Name,
     /// In order.
     pub statements: Vec<Statement>,
     /// Without one the state goes to `reject`.
     pub transition: Option<Transition>,
-    /// All of it.
     pub span: Span,
 }
 
@@ -311,13 +279,11 @@ pub enum Transition {
     Direct(StateRef),
     /// `transition select(a, b) { ... }`
     Select {
-        /// Its number.
         id: NodeId,
         /// What is selected by.
         selectors: Vec<Expression>,
         /// In order.
         cases: Vec<SelectCase>,
-        /// All of it.
         span: Span,
     },
 }
@@ -325,9 +291,7 @@ pub enum Transition {
 /// A use of a state's name.
 #[derive(Clone, Debug)]
 pub struct StateRef {
-    /// Its number.
     pub id: NodeId,
-    /// Its name.
     pub name: Name,
 }
 
@@ -339,14 +303,12 @@ pub struct SelectCase {
     pub keyset: Expression,
     /// Where it goes.
     pub next: StateRef,
-    /// All of it.
     pub span: Span,
 }
 
 /// `control C<T>(parameters)(constructor parameters) { locals apply { } }`
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// Its name.
     pub name: Name,
     /// Between `<` and `>`.
     pub type_parameters: Vec<TypeParameter>,
@@ -363,26 +325,21 @@ pub struct Control {
 /// A table; the properties in order.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name.
     pub name: Name,
     /// In order.
     pub properties: Vec<TableProperty>,
 }
 
-/// A property of a table.
 #[derive(Clone, Debug)]
 pub struct TableProperty {
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
-    /// All of it.
     pub span: Span,
     /// Whether it is `const`: the control plane cannot change it.
     pub is_const: bool,
-    /// What it is.
     pub kind: TablePropertyKind,
 }
 
-/// A property of a table.
 #[derive(Clone, Debug)]
 pub enum TablePropertyKind {
     /// `key = { e : kind; }`
@@ -392,46 +349,35 @@ pub enum TablePropertyKind {
     /// `entries = { ... }`
     Entries(Vec<Entry>),
     /// `default_action = a(1);`, `size = 1024;`, `counters = c;` and whatever else.
-    Other {
-        /// Its name.
-        name: Name,
-        /// Its value.
-        value: Expression,
-    },
+    Other { name: Name, value: Expression },
 }
 
 /// `hdr.ipv4.dst : lpm @name("dst")`
 #[derive(Clone, Debug)]
 pub struct KeyElement {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
     /// What is matched.
     pub expression: Expression,
-    /// How it is matched.
     pub match_kind: Name,
-    /// All of it.
     pub span: Span,
 }
 
 /// An action in a table's list.
 #[derive(Clone, Debug)]
 pub struct ActionReference {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
     /// A path or a call of one.
     pub action: Expression,
-    /// All of it.
     pub span: Span,
 }
 
 /// `const priority = 10 : (1, _) : a(2) @annotation;`
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its number.
     pub id: NodeId,
     /// In the order of the text.
     pub annotations: Vec<Annotation>,
@@ -443,6 +389,5 @@ pub struct Entry {
     pub keyset: Expression,
     /// A path or a call of one.
     pub action: Expression,
-    /// All of it.
     pub span: Span,
 }

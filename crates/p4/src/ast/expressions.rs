@@ -9,11 +9,8 @@ use num_bigint::BigInt;
 /// A use of a type.
 #[derive(Clone, Debug)]
 pub struct TypeExpression {
-    /// Its number.
     pub id: NodeId,
-    /// All of it.
     pub span: Span,
-    /// What it is.
     pub kind: TypeExpressionKind,
 }
 
@@ -42,7 +39,6 @@ pub enum TypeExpressionKind {
     Varbit(Box<Expression>),
     /// A name, `absolute` with a dot before it.
     Named {
-        /// Its name.
         name: Name,
         /// Whether a dot stands before it.
         absolute: bool,
@@ -67,23 +63,17 @@ pub enum TypeExpressionKind {
     List(Box<TypeExpression>),
 }
 
-/// An expression.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// Its number.
     pub id: NodeId,
-    /// All of it.
     pub span: Span,
-    /// What it is.
     pub kind: ExpressionKind,
 }
 
-/// An expression.
 #[derive(Clone, Debug)]
 pub enum ExpressionKind {
     /// `8w0xff`, `3`, `-`-free. `width` has the bits and whether it is signed (`8s1`).
     Integer {
-        /// Its value.
         value: BigInt,
         /// How many bits.
         width: Option<(u32, bool)>,
@@ -94,7 +84,6 @@ pub enum ExpressionKind {
     String(Arc<str>),
     /// A name; with a dot before it `absolute`.
     Path {
-        /// Its name.
         name: Name,
         /// Whether a dot stands before it.
         absolute: bool,
@@ -154,18 +143,14 @@ pub enum ExpressionKind {
     Invalid,
     /// `-a`, `!a`, `~a`, `+a`
     Unary {
-        /// Which.
         operator: UnaryOperator,
         /// What it works on.
         operand: Box<Expression>,
     },
     /// `a + b`
     Binary {
-        /// Which.
         operator: BinaryOperator,
-        /// Left of it.
         left: Box<Expression>,
-        /// Right of it.
         right: Box<Expression>,
     },
     /// `c ? a : b`
@@ -195,7 +180,6 @@ pub enum ExpressionKind {
     },
     /// `a &&& mask`, only in keysets.
     Mask {
-        /// Its value.
         value: Box<Expression>,
         /// The bits that count.
         mask: Box<Expression>,
@@ -280,10 +264,7 @@ pub enum BinaryOperator {
 /// `value`, `name = value`, `_`
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// Its name.
     pub name: Option<Name>,
-    /// Its value.
     pub value: Expression,
-    /// All of it.
     pub span: Span,
 }

@@ -11,22 +11,16 @@ pub struct Block {
     pub annotations: Vec<Annotation>,
     /// In order.
     pub statements: Vec<Statement>,
-    /// All of it.
     pub span: Span,
 }
 
-/// A statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// Its number.
     pub id: NodeId,
-    /// All of it.
     pub span: Span,
-    /// What it is.
     pub kind: StatementKind,
 }
 
-/// A statement.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     /// `;`
@@ -39,9 +33,7 @@ pub enum StatementKind {
     Assign {
         /// What is assigned to.
         target: Expression,
-        /// Which.
         operator: Option<BinaryOperator>,
-        /// Its value.
         value: Expression,
     },
     /// A call, of whatever kind; always an [`ExpressionKind::Call`].
@@ -55,7 +47,6 @@ pub enum StatementKind {
     },
     /// `switch (e) { label: { } }`
     Switch {
-        /// Its value.
         value: Expression,
         /// In order.
         cases: Vec<SwitchCase>,
@@ -122,6 +113,5 @@ pub struct SwitchCase {
     pub label: Expression,
     /// What it does.
     pub body: Option<Block>,
-    /// All of it.
     pub span: Span,
 }

@@ -24,7 +24,7 @@ impl<'a> Checker<'a> {
                         if let Some((first, _)) =
                             pairs[..at].iter().find(|(n, _)| n.text == name.text)
                         {
-                            self.tell(
+                            self.report(
                                 Diagnostic::error(
                                     "annotation",
                                     name.span,
@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
             if let Some(first) = earlier
                 && structured
             {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "annotation",
                         annotation.span,

@@ -1,8 +1,8 @@
 //! Arguments against parameters (specification 6.8 and 8.17).
 
 use super::calls::{Candidate, is_optional};
-use super::checker::{Checker, Substitution};
-use super::inference::substitute;
+use super::checker::Checker;
+use super::substitution::{Substitution, substitute};
 use super::{Bound, Target};
 use crate::ast::{Argument, Direction, Expression, ExpressionKind, Parameter};
 use crate::diagnostic::Diagnostic;
@@ -164,7 +164,7 @@ impl<'a> Checker<'a> {
                 "nothing is cast when it is written to: use a variable of the parameter's type",
             );
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
     }
 
     pub(super) fn must_be_argument(&mut self, e: &'a Expression, parameter: &Parameter) {
@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
             } else {
                 "inout"
             };
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "not-an-l-value",
                     e.span,

@@ -1,7 +1,7 @@
 //! Calls: of functions, actions, methods, constructors, and of what is applied (specification 8.17 to 8.20).
 
-use super::checker::{Checker, Entity, Place, Substitution};
-use super::inference::{substitute, substitution};
+use super::checker::{Checker, Context, Entity};
+use super::substitution::{Substitution, substitute, substitution};
 use super::type_expressions::plural;
 use super::{Bound, Builtin, Call, Target};
 use crate::ast::{
@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::types::Type;
 use alloc::format;
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -42,36 +42,51 @@ pub(super) fn can_be_left_out(parameter: &Parameter) -> bool {
     parameter.default.is_some() || is_optional(parameter)
 }
 
-/// Pairs parameters with arguments by position and name; `Err` says what does not fit.
-pub(super) fn bind(parameters: &[Parameter], arguments: &[Argument]) -> Result<Vec<Bound>, String> {
+/// Why arguments do not fit parameters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ArgumentsError {
+    #[error("either all arguments have a name or none")]
+    PartlyNamed,
+    #[error("there are {arguments} arguments for {parameters} parameter{}", plural(*parameters))]
+    TooMany { arguments: usize, parameters: usize },
+    #[error("there is no parameter `{0}`")]
+    NoParameter(Arc<str>),
+    #[error("the parameter `{0}` gets two arguments")]
+    Twice(Arc<str>),
+    #[error("the parameter `{0}` gets no argument")]
+    Missing(Arc<str>),
+}
+
+/// Pairs parameters with arguments by position and name.
+pub(super) fn bind(
+    parameters: &[Parameter],
+    arguments: &[Argument],
+) -> Result<Vec<Bound>, ArgumentsError> {
     let mut bound = vec![Bound::Absent; parameters.len()];
     let mut given = vec![false; parameters.len()];
     let named = arguments.iter().filter(|a| a.name.is_some()).count();
     if named > 0 && named < arguments.len() {
-        return Err("either all arguments have a name or none".into());
+        return Err(ArgumentsError::PartlyNamed);
     }
     for (index, argument) in arguments.iter().enumerate() {
         let position = match &argument.name {
             None => {
                 if index >= parameters.len() {
-                    return Err(format!(
-                        "there are {} arguments for {} parameter{}",
-                        arguments.len(),
-                        parameters.len(),
-                        plural(parameters.len())
-                    ));
+                    return Err(ArgumentsError::TooMany {
+                        arguments: arguments.len(),
+                        parameters: parameters.len(),
+                    });
                 }
                 index
             }
             Some(name) => parameters
                 .iter()
                 .position(|p| p.name.text == name.text)
-                .ok_or_else(|| format!("there is no parameter `{}`", name.text))?,
+                .ok_or_else(|| ArgumentsError::NoParameter(name.text.clone()))?,
         };
         if given[position] {
-            return Err(format!(
-                "the parameter `{}` gets two arguments",
-                parameters[position].name.text
+            return Err(ArgumentsError::Twice(
+                parameters[position].name.text.clone(),
             ));
         }
         given[position] = true;
@@ -82,10 +97,7 @@ pub(super) fn bind(parameters: &[Parameter], arguments: &[Argument]) -> Result<V
             if parameter.default.is_some() {
                 bound[index] = Bound::Default;
             } else if !is_optional(parameter) {
-                return Err(format!(
-                    "the parameter `{}` gets no argument",
-                    parameter.name.text
-                ));
+                return Err(ArgumentsError::Missing(parameter.name.text.clone()));
             }
         }
     }
@@ -140,7 +152,7 @@ impl<'a> Checker<'a> {
                     ) {
                         diagnostic = diagnostic.help(format!("write `{}.apply()`", name.text));
                     }
-                    self.tell(diagnostic);
+                    self.report(diagnostic);
                     return self.give_up(callee, type_arguments, arguments);
                 }
                 self.call_one_of(
@@ -308,7 +320,7 @@ impl<'a> Checker<'a> {
     /// Actions cannot be called from parsers or functions, nor with tables' results; functions from anywhere.
     pub(super) fn check_placement(&mut self, e: &Expression, candidate: &Candidate<'a>) {
         if let Target::Action(_) = candidate.target
-            && !matches!(self.place, Place::Action | Place::ControlApply)
+            && !matches!(self.context, Context::Action | Context::ControlApply)
         {
             self.error(
                 "action-placement",
@@ -371,7 +383,7 @@ impl<'a> Checker<'a> {
                 for candidate in candidates.iter().take(8) {
                     diagnostic = diagnostic.note(candidate.name.span, "declared here");
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
                 None
             }
             (0, None) => {
@@ -391,7 +403,7 @@ impl<'a> Checker<'a> {
                 for (candidate, _) in fitting.iter().take(8) {
                     diagnostic = diagnostic.note(candidate.name.span, "this one");
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
                 None
             }
         }
@@ -408,7 +420,7 @@ impl<'a> Checker<'a> {
             return Some(self.fresh_all(candidate.type_parameters, span));
         }
         if type_arguments.len() != candidate.type_parameters.len() {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "type-argument-count",
                     span,

@@ -1,9 +1,10 @@
 //! What the checker knows while it walks the tree.
 
 use super::Checked;
+use super::substitution::{substitute, substitution};
 use crate::ast::{
-    CompositeKind, Declaration, DeclarationKind, Expression, Field, Member, Method, Name, NodeId,
-    Parameter, Program, State, TypeParameter,
+    ActionReference, CompositeKind, Declaration, DeclarationKind, Expression, Field, Member,
+    Method, Name, NodeId, Parameter, Program, State, TypeParameter,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Span;
@@ -42,7 +43,7 @@ impl Entity<'_> {
 
 /// Where the statement or declaration stands that is being looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Context {
     Top,
     ParserLocals,
     ParserState,
@@ -61,11 +62,23 @@ pub(super) struct Variable {
     pub(super) name: Arc<str>,
     pub(super) span: Span,
     /// Whether it was already complained of.
-    pub(super) told: bool,
+    pub(super) reported: bool,
 }
 
-/// What each type parameter stands for.
-pub(super) type Substitution = Vec<(NodeId, Type)>;
+/// The names of one scope. Only functions can have several meanings.
+#[derive(Default)]
+pub(super) struct Frame<'a> {
+    pub(super) names: BTreeMap<&'a str, Vec<Entity<'a>>>,
+}
+
+/// What the checker remembers of a table.
+#[derive(Default)]
+pub(super) struct TableFacts<'a> {
+    /// The types of the keys.
+    pub(super) keys: Vec<Type>,
+    /// The actions in the list, with the arguments that stand there.
+    pub(super) actions: Vec<(NodeId, &'a ActionReference)>,
+}
 
 pub(super) struct Checker<'a> {
     pub(super) program: &'a Program,
@@ -74,13 +87,13 @@ pub(super) struct Checker<'a> {
     /// By node.
     pub(super) entities: Vec<Option<Entity<'a>>>,
     /// The innermost scope last.
-    pub(super) frames: Vec<super::scopes::Frame<'a>>,
+    pub(super) frames: Vec<Frame<'a>>,
     pub(super) errors: BTreeMap<&'a str, &'a Member>,
     pub(super) match_kinds: BTreeMap<&'a str, &'a Member>,
     pub(super) variables: Vec<Variable>,
     /// The first variable that was not yet looked after.
     pub(super) settled: usize,
-    pub(super) place: Place,
+    pub(super) context: Context,
     /// What a `return` here must give.
     pub(super) returns: Option<Type>,
     /// What encloses: for `this`, for where things may be called.
@@ -94,7 +107,7 @@ pub(super) struct Checker<'a> {
     /// How deep the node being looked at stands.
     pub(super) depth: u32,
     /// Tables: their keys and actions.
-    pub(super) tables: BTreeMap<NodeId, super::tables::TableFacts<'a>>,
+    pub(super) tables: BTreeMap<NodeId, TableFacts<'a>>,
     /// Extern functions and functions being checked: not yet visible.
     pub(super) in_table_properties: bool,
     /// How deep the types of a header, struct, union or new type nest.
@@ -109,14 +122,11 @@ pub(super) struct Checker<'a> {
 pub(super) const DEEPEST: u32 = 250;
 /// The widest number.
 pub(super) const WIDEST: u32 = 65_536;
-/// The longest stack.
 pub(super) const LONGEST_STACK: u32 = 65_536;
 /// Types nest so deep at most.
 pub(super) const DEEPEST_TYPE: u32 = 100;
 /// A type has at most so many scalars.
 pub(super) const MOST_SCALARS: u64 = 1 << 18;
-/// The largest type, counted in its parts.
-pub(super) const LARGEST_TYPE: usize = 10_000;
 
 impl<'a> Checker<'a> {
     pub(super) fn new(program: &'a Program, diagnostics: &'a mut Diagnostics) -> Self {
@@ -125,12 +135,12 @@ impl<'a> Checker<'a> {
             diagnostics,
             out: Checked::default(),
             entities: vec![None; program.nodes as usize + 1],
-            frames: vec![super::scopes::Frame::default()],
+            frames: vec![Frame::default()],
             errors: BTreeMap::new(),
             match_kinds: BTreeMap::new(),
             variables: Vec::new(),
             settled: 0,
-            place: Place::Top,
+            context: Context::Top,
             returns: None,
             this: None,
             loops: 0,
@@ -155,7 +165,7 @@ impl<'a> Checker<'a> {
             .push(Diagnostic::warning(code, span, message));
     }
 
-    pub(super) fn tell(&mut self, diagnostic: Diagnostic) {
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
 
@@ -216,15 +226,10 @@ impl<'a> Checker<'a> {
         let Some((_, _, parameters, fields)) = self.composite(id) else {
             return Vec::new();
         };
-        let substitution = super::inference::substitution(parameters, arguments);
+        let substitution = substitution(parameters, arguments);
         fields
             .iter()
-            .map(|f| {
-                (
-                    f,
-                    super::inference::substitute(&self.type_of(f.id), &substitution),
-                )
-            })
+            .map(|f| (f, substitute(&self.type_of(f.id), &substitution)))
             .collect()
     }
 
@@ -245,7 +250,7 @@ impl<'a> Checker<'a> {
 
     /// Runs with a scope of its own.
     pub(super) fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        self.frames.push(super::scopes::Frame::default());
+        self.frames.push(Frame::default());
         let result = work(self);
         self.frames.pop();
         result

@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
         } else if self.castable(have, want) {
             diagnostic = diagnostic.help(format!("write a cast: `({want_text})...`"));
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
     }
 
     /// The number of which a new type is made, if it is one.
@@ -178,7 +178,7 @@ impl<'a> Checker<'a> {
                     self.error(
                         "default",
                         e.span,
-                        "nothing here tells which values `...` stands for",
+                        "cannot infer which values `...` stands for",
                     );
                     return false;
                 }
@@ -241,7 +241,7 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic
                 .help("end the list with `...` to give the rest default values".to_string());
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
         false
     }
 
@@ -308,7 +308,7 @@ impl<'a> Checker<'a> {
                     )
                     .note(field.name.span, "the field")
                     .help("give it a value, or end with `...` to give the rest default values");
-                    self.tell(diagnostic);
+                    self.report(diagnostic);
                 }
             }
         }
@@ -324,7 +324,7 @@ impl<'a> Checker<'a> {
                 if let Some(close) = super::scopes::nearest(&name.text, names) {
                     diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
             }
         }
         self.out.constants.remove(&e.id);
@@ -448,7 +448,7 @@ impl<'a> Checker<'a> {
 
     /// Whether a type is of values still without a width or a name: a literal's.
     pub(super) fn is_soft(&self, ty: &Type) -> bool {
-        super::inference::any(&self.known(ty), &mut |part| {
+        super::substitution::any(&self.known(ty), &mut |part| {
             matches!(
                 part,
                 Type::Integer | Type::Fields(_) | Type::Invalid | Type::Default

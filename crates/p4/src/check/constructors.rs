@@ -2,7 +2,7 @@
 
 use super::calls::Candidate;
 use super::checker::Checker;
-use super::inference::substitution;
+use super::substitution::substitution;
 use super::type_expressions::plural;
 use super::{Call, Target};
 use crate::ast::{Argument, Expression, ExpressionKind, Name, NodeId, TypeExpression};
@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         };
         let candidates: Vec<Candidate<'a>> = if self.is_extern(object) {
             if !declared && self.methods(object).iter().any(|m| m.is_abstract) {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "abstract",
                         whole,

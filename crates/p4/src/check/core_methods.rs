@@ -1,7 +1,7 @@
 //! What the core library's methods ask of their arguments beyond their types (specification 13.8 and 15).
 
-use super::checker::{Checker, Place};
-use super::inference::any;
+use super::checker::{Checker, Context};
+use super::substitution::any;
 use super::{Bound, Call, Target};
 use crate::ast::{
     AnnotationBody, Argument, CompositeKind, DeclarationKind, Direction, Expression, NodeId,
@@ -39,7 +39,7 @@ impl<'a> Checker<'a> {
                 }
             }
             (Target::ExternFunction(_), _)
-                if name == "verify" && self.place != Place::ParserState =>
+                if name == "verify" && self.context != Context::ParserState =>
             {
                 self.error(
                     "verify",
@@ -69,13 +69,13 @@ impl<'a> Checker<'a> {
         {
             diagnostic = diagnostic.help(text.trim_matches('"'));
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
     }
 
     /// Packets are read by parsers and written by controls (specification, appendix F).
     fn packet_place(&mut self, e: &'a Expression, extern_name: &str, name: &str) {
-        use Place::{Action, ControlApply, ControlLocals, ParserLocals, ParserState};
-        let (what, help) = match (extern_name, name, self.place) {
+        use Context::{Action, ControlApply, ControlLocals, ParserLocals, ParserState};
+        let (what, help) = match (extern_name, name, self.context) {
             (
                 "packet_in",
                 "extract" | "lookahead" | "advance",
@@ -90,7 +90,7 @@ impl<'a> Checker<'a> {
             ),
             _ => return,
         };
-        self.tell(
+        self.report(
             Diagnostic::error(
                 "packet-method",
                 e.span,
@@ -133,7 +133,7 @@ impl<'a> Checker<'a> {
             if self.is_kind(&ty, CompositeKind::Union) {
                 diagnostic = diagnostic.help("extract into a member of the union");
             }
-            self.tell(diagnostic);
+            self.report(diagnostic);
             return;
         }
         let fields = self.fields(*id, given);
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
                 argument.span,
                 format!("`{text}` has several `varbit` fields, and a header that is extracted has at most one"),
             ),
-            (1, 1) => self.tell(
+            (1, 1) => self.report(
                 Diagnostic::error(
                     "extract",
                     argument.span,
@@ -153,7 +153,7 @@ impl<'a> Checker<'a> {
                 )
                 .help("write `extract(header, size_in_bits)`"),
             ),
-            (2, 0) => self.tell(
+            (2, 0) => self.report(
                 Diagnostic::error(
                     "extract",
                     argument.span,
@@ -287,21 +287,13 @@ impl<'a> Checker<'a> {
             };
             let span = argument.span;
             match &want {
-                Type::Integer => self.tell(
-                    Diagnostic::error(
-                        "no-width",
-                        span,
-                        "nothing here tells the width of this number",
-                    )
-                    .help("give it a width: `8w1`"),
+                Type::Integer => self.report(
+                    Diagnostic::error("no-width", span, "cannot infer the width of this number")
+                        .help("give it a width: `8w1`"),
                 ),
-                Type::Fields(_) => self.tell(
-                    Diagnostic::error(
-                        "cannot-infer",
-                        span,
-                        "nothing here tells which struct this is",
-                    )
-                    .help("name it: `(S) { ... }`"),
+                Type::Fields(_) => self.report(
+                    Diagnostic::error("cannot-infer", span, "cannot infer which struct this is")
+                        .help("name it: `(S) { ... }`"),
                 ),
                 Type::String if parameter.direction != Direction::None => {
                     self.error(

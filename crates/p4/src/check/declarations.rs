@@ -1,6 +1,6 @@
 //! Declarations (specification 7.2 and 11).
 
-use super::checker::{Checker, Entity, Place};
+use super::checker::{Checker, Context, Entity};
 use super::parameters::Parameters;
 use crate::ast::{
     Block, Control, Declaration, DeclarationKind, Expression, Method, Name, Parameter, Prototype,
@@ -13,7 +13,7 @@ use alloc::format;
 impl<'a> Checker<'a> {
     /// A declaration at the top of the program.
     pub(super) fn top_level(&mut self, declaration: &'a Declaration) {
-        self.place = Place::Top;
+        self.context = Context::Top;
         self.declaration_here(declaration);
         self.settle();
         if let DeclarationKind::Instance { name, .. } = &declaration.kind
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
                 self.declare(&prototype.name, entity);
             }
             DeclarationKind::Function { prototype, body } => {
-                self.function(prototype, body, Place::Function);
+                self.function(prototype, body, Context::Function);
                 self.declare(&prototype.name, entity);
             }
             DeclarationKind::Action {
@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
         let result = self.resolve(&prototype.result);
         let wrong = match &result {
             Type::Object(id, _) => !self.is_extern(*id),
-            Type::String | Type::Integer => self.place == Place::Extern,
+            Type::String | Type::Integer => self.context == Context::Extern,
             Type::Set(_) => true,
             _ => self.is_open(&result),
         };
@@ -245,7 +245,7 @@ impl<'a> Checker<'a> {
         value: Option<&'a Expression>,
     ) {
         let resolved = self.resolve(ty);
-        if self.place == Place::Top {
+        if self.context == Context::Top {
             self.error(
                 "variable-placement",
                 name.span,
@@ -278,7 +278,7 @@ impl<'a> Checker<'a> {
                 }
                 _ => {}
             }
-            self.tell(diagnostic);
+            self.report(diagnostic);
         }
         if let Some(value) = value {
             self.value_of(value, &resolved);
@@ -292,7 +292,7 @@ impl<'a> Checker<'a> {
         type_parameters: &'a [TypeParameter],
         methods: &'a [Method],
     ) {
-        let place = core::mem::replace(&mut self.place, Place::Extern);
+        let context = core::mem::replace(&mut self.context, Context::Extern);
         self.scoped(|checker| {
             checker.type_parameters_here(type_parameters);
             for method in methods {
@@ -324,7 +324,7 @@ impl<'a> Checker<'a> {
                             .all(|(a, b)| a.name.text == b.name.text)
                 };
                 if let Some(first) = methods[..index].iter().find(same) {
-                    checker.tell(
+                    checker.report(
                         Diagnostic::error(
                             "duplicate-declaration",
                             method.prototype.name.span,
@@ -338,12 +338,12 @@ impl<'a> Checker<'a> {
                 }
             }
         });
-        self.place = place;
+        self.context = context;
     }
 
     /// A function's or method's head and body.
-    pub(super) fn function(&mut self, prototype: &'a Prototype, body: &'a Block, place: Place) {
-        let before = core::mem::replace(&mut self.place, place);
+    pub(super) fn function(&mut self, prototype: &'a Prototype, body: &'a Block, context: Context) {
+        let before = core::mem::replace(&mut self.context, context);
         let loops = core::mem::take(&mut self.loops);
         self.scoped(|checker| {
             checker.prototype(prototype, Parameters::Function);
@@ -353,11 +353,11 @@ impl<'a> Checker<'a> {
             checker.returns = returns;
         });
         self.loops = loops;
-        self.place = before;
+        self.context = before;
     }
 
     pub(super) fn action(&mut self, parameters: &'a [Parameter], body: &'a Block) {
-        let before = core::mem::replace(&mut self.place, Place::Action);
+        let before = core::mem::replace(&mut self.context, Context::Action);
         let loops = core::mem::take(&mut self.loops);
         self.scoped(|checker| {
             checker.parameters(parameters, Parameters::Action);
@@ -366,7 +366,7 @@ impl<'a> Checker<'a> {
             checker.returns = returns;
         });
         self.loops = loops;
-        self.place = before;
+        self.context = before;
     }
 
     pub(super) fn control(&mut self, control: &'a Control) {
@@ -376,16 +376,16 @@ impl<'a> Checker<'a> {
             checker.parameters(&control.constructor_parameters, Parameters::Constructor);
             checker.scoped(|checker| {
                 for local in &control.locals {
-                    checker.place = Place::ControlLocals;
+                    checker.context = Context::ControlLocals;
                     checker.declaration_here(local);
                     checker.settle();
                 }
-                checker.place = Place::ControlApply;
+                checker.context = Context::ControlApply;
                 let returns = checker.returns.replace(Type::Void);
                 checker.scoped(|checker| checker.statements(&control.apply.statements));
                 checker.returns = returns;
             });
         });
-        self.place = Place::Top;
+        self.context = Context::Top;
     }
 }

@@ -218,7 +218,7 @@ impl<'a> Checker<'a> {
             _ => None,
         };
         if left == Type::Integer && right == Type::Integer && chosen.is_none() {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "no-width",
                     e.span,
@@ -252,7 +252,7 @@ impl<'a> Checker<'a> {
             if matches!(ty, Type::Bits(_) | Type::Signed(_) | Type::Integer) {
                 diagnostic = diagnostic.help("compare it: `... != 0`");
             }
-            self.tell(diagnostic);
+            self.report(diagnostic);
         }
     }
 
@@ -324,7 +324,7 @@ impl<'a> Checker<'a> {
                 "change the width first and the sign then: `({to_text})({between})...`"
             ));
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
         Type::Unknown
     }
 

@@ -1,85 +1,14 @@
 //! Type variables: unification by substitution (decision 0017).
 
-use super::checker::{Checker, LARGEST_TYPE, Substitution, Variable};
+use super::checker::{Checker, Variable};
+use super::substitution::{LARGEST_TYPE, Substitution, any, map, substitute, substitution};
 use crate::ast::{NodeId, TypeParameter};
 use crate::source::Span;
 use crate::types::Type;
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-/// Pairs parameters with arguments.
-pub(super) fn substitution(parameters: &[TypeParameter], arguments: &[Type]) -> Substitution {
-    parameters
-        .iter()
-        .map(|p| p.id)
-        .zip(arguments.iter().cloned())
-        .collect()
-}
-
-/// Rebuilds a type with its parts changed.
-fn map(ty: &Type, change: &mut dyn FnMut(&Type) -> Type) -> Type {
-    let mut all = |types: &[Type]| -> Vec<Type> { types.iter().map(&mut *change).collect() };
-    match ty {
-        Type::Composite(id, arguments) => Type::Composite(*id, all(arguments)),
-        Type::Object(id, arguments) => Type::Object(*id, all(arguments)),
-        Type::Tuple(parts) => Type::Tuple(all(parts)),
-        Type::Fields(fields) => Type::Fields(
-            fields
-                .iter()
-                .map(|(name, ty)| (name.clone(), change(ty)))
-                .collect(),
-        ),
-        Type::Stack(base, size) => Type::Stack(Box::new(change(base)), *size),
-        Type::List(part) => Type::List(Box::new(change(part))),
-        Type::Set(part) => Type::Set(Box::new(change(part))),
-        Type::Name(part) => Type::Name(Box::new(change(part))),
-        other => other.clone(),
-    }
-}
-
-/// Visits a type and its parts until told to stop.
-pub(super) fn any(ty: &Type, test: &mut dyn FnMut(&Type) -> bool) -> bool {
-    if test(ty) {
-        return true;
-    }
-    match ty {
-        Type::Composite(_, parts) | Type::Object(_, parts) | Type::Tuple(parts) => {
-            parts.iter().any(|part| any(part, test))
-        }
-        Type::Fields(fields) => fields.iter().any(|(_, part)| any(part, test)),
-        Type::Stack(part, _) | Type::List(part) | Type::Set(part) | Type::Name(part) => {
-            any(part, test)
-        }
-        _ => false,
-    }
-}
-
-/// How many parts a type has.
-pub(super) fn size(ty: &Type) -> usize {
-    let mut count = 0;
-    any(ty, &mut |_| {
-        count += 1;
-        count > LARGEST_TYPE
-    });
-    count
-}
-
-/// Puts types in the place of type parameters.
-pub(super) fn substitute(ty: &Type, substitution: &Substitution) -> Type {
-    if substitution.is_empty() {
-        return ty.clone();
-    }
-    match ty {
-        Type::Parameter(id) => substitution
-            .iter()
-            .find(|(from, _)| from == id)
-            .map_or_else(|| ty.clone(), |(_, to)| to.clone()),
-        _ => map(ty, &mut |part| substitute(part, substitution)),
-    }
-}
 
 impl<'a> Checker<'a> {
     /// A new type to be inferred.
@@ -88,7 +17,7 @@ impl<'a> Checker<'a> {
             binding: None,
             name: name.clone(),
             span,
-            told: false,
+            reported: false,
         });
         Type::Variable(self.variables.len() as u32 - 1)
     }
@@ -282,7 +211,7 @@ impl<'a> Checker<'a> {
             false
         });
         for index in open {
-            self.variables[index as usize].told = true;
+            self.variables[index as usize].reported = true;
         }
     }
 
@@ -339,16 +268,16 @@ impl<'a> Checker<'a> {
     pub(super) fn settle(&mut self) {
         for index in self.settled..self.variables.len() {
             let variable = &self.variables[index];
-            if variable.binding.is_some() || variable.told || &*variable.name == "_" {
+            if variable.binding.is_some() || variable.reported || &*variable.name == "_" {
                 continue;
             }
             let (name, span) = (variable.name.clone(), variable.span);
-            self.variables[index].told = true;
-            self.tell(
+            self.variables[index].reported = true;
+            self.report(
                 crate::diagnostic::Diagnostic::error(
                     "cannot-infer",
                     span,
-                    format!("nothing here tells what the type parameter `{name}` stands for"),
+                    format!("cannot infer the type parameter `{name}`"),
                 )
                 .help("write the type arguments: `name<type>(...)`"),
             );

@@ -1,7 +1,7 @@
 //! Instances, and the abstract methods that they implement (specification 11.3).
 
 use super::calls::is_optional;
-use super::checker::{Checker, Entity, Place};
+use super::checker::{Checker, Context, Entity};
 use super::type_expressions::ApplicableKind;
 use crate::ast::{Argument, Declaration, DeclarationKind, Method, Name, Prototype, TypeExpression};
 use crate::diagnostic::Diagnostic;
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
                 matches!(&d.kind, DeclarationKind::Function { prototype, .. } if prototype.name.text == wanted.name.text)
             });
             if !implemented {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "abstract",
                         name.span,
@@ -104,29 +104,31 @@ impl<'a> Checker<'a> {
     ) {
         let kind = self.applicable(object).map(|a| a.kind);
         let what = self.show(&Type::Object(object, Vec::new()));
-        let message = match (self.place, kind) {
-            (Place::Function | Place::AbstractMethod | Place::Extern, _) => {
+        let message = match (self.context, kind) {
+            (Context::Function | Context::AbstractMethod | Context::Extern, _) => {
                 Some("an instance cannot be made in a function or method".into())
             }
-            (Place::Action, _) => Some("an instance cannot be made in an action".into()),
-            (Place::ControlApply, _) => {
+            (Context::Action, _) => Some("an instance cannot be made in an action".into()),
+            (Context::ControlApply, _) => {
                 Some("an instance cannot be made in a control's `apply`".into())
             }
-            (Place::ParserState, _) => {
+            (Context::ParserState, _) => {
                 Some("an instance cannot be made in a parser's state".into())
             }
-            (Place::Top, Some(ApplicableKind::Parser | ApplicableKind::Control)) => Some(format!(
-                "`{what}` cannot be instantiated at the top of a program"
-            )),
-            (Place::ControlLocals, Some(ApplicableKind::Parser)) => Some(format!(
+            (Context::Top, Some(ApplicableKind::Parser | ApplicableKind::Control)) => Some(
+                format!("`{what}` cannot be instantiated at the top of a program"),
+            ),
+            (Context::ControlLocals, Some(ApplicableKind::Parser)) => Some(format!(
                 "the parser `{what}` cannot be instantiated in a control"
             )),
-            (Place::ParserLocals, Some(ApplicableKind::Control)) => Some(format!(
+            (Context::ParserLocals, Some(ApplicableKind::Control)) => Some(format!(
                 "the control `{what}` cannot be instantiated in a parser"
             )),
-            (Place::ParserLocals | Place::ControlLocals, Some(ApplicableKind::Package)) => Some(
-                format!("the package `{what}` can be instantiated only at the top of a program"),
-            ),
+            (Context::ParserLocals | Context::ControlLocals, Some(ApplicableKind::Package)) => {
+                Some(format!(
+                    "the package `{what}` can be instantiated only at the top of a program"
+                ))
+            }
             _ => None,
         };
         let _ = declaration;
@@ -146,8 +148,8 @@ impl<'a> Checker<'a> {
         let Type::Object(object, _) = made else {
             return;
         };
-        let outer = super::inference::substitution(self.type_parameters(*object), given);
-        let (this, place) = (self.this.replace(made.clone()), self.place);
+        let outer = super::substitution::substitution(self.type_parameters(*object), given);
+        let (this, context) = (self.this.replace(made.clone()), self.context);
         self.scoped(|checker| {
             for inner in initializer {
                 match &inner.kind {
@@ -163,12 +165,12 @@ impl<'a> Checker<'a> {
                                 m.prototype.name.text == prototype.name.text && !m.is_constructor
                             })
                         });
-                        checker.function(prototype, body, Place::AbstractMethod);
+                        checker.function(prototype, body, Context::AbstractMethod);
                         match wanted {
                             Some(method) if method.is_abstract => {
                                 checker.same_method(prototype, method, &outer)
                             }
-                            Some(method) => checker.tell(
+                            Some(method) => checker.report(
                                 Diagnostic::error(
                                     "abstract",
                                     prototype.name.span,
@@ -191,14 +193,14 @@ impl<'a> Checker<'a> {
                         checker.declare(&prototype.name, Entity::Declaration(inner));
                     }
                     _ => {
-                        checker.place = place;
+                        checker.context = context;
                         checker.declaration_here(inner);
                     }
                 }
             }
         });
         self.this = this;
-        self.place = place;
+        self.context = context;
     }
 
     /// Whether an implementation has the type of its abstract method.
@@ -206,7 +208,7 @@ impl<'a> Checker<'a> {
         &mut self,
         mine: &'a Prototype,
         method: &'a Method,
-        outer: &super::checker::Substitution,
+        outer: &super::substitution::Substitution,
     ) {
         let theirs = &method.prototype;
         let mut types = outer.clone();
@@ -215,7 +217,7 @@ impl<'a> Checker<'a> {
         }
         let (have, want) = (
             self.type_of(mine.result.id),
-            super::inference::substitute(&self.type_of(theirs.result.id), &types),
+            super::substitution::substitute(&self.type_of(theirs.result.id), &types),
         );
         let mut good = mine.parameters.len() <= theirs.parameters.len()
             && theirs.parameters[mine.parameters.len()..]
@@ -226,12 +228,12 @@ impl<'a> Checker<'a> {
         for (a, b) in mine.parameters.iter().zip(&theirs.parameters) {
             let (have, want) = (
                 self.type_of(a.id),
-                super::inference::substitute(&self.type_of(b.id), &types),
+                super::substitution::substitute(&self.type_of(b.id), &types),
             );
             good &= a.direction == b.direction && self.unify(&have, &want);
         }
         if !good {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "abstract",
                     mine.name.span,

@@ -1,6 +1,6 @@
 //! What stands behind a dot.
 
-use super::checker::{Checker, Place};
+use super::checker::{Checker, Context};
 use crate::ast::{CompositeKind, DeclarationKind, Expression, Name};
 use crate::diagnostic::Diagnostic;
 use crate::types::{Constant, Type};
@@ -54,8 +54,8 @@ impl<'a> Checker<'a> {
                 let headers = matches!(&**element, Type::Composite(id, _) if self.composite(*id).is_some_and(|c| c.0 != CompositeKind::Struct))
                     || matches!(&**element, Type::Unknown | Type::Parameter(_));
                 let in_parser = matches!(
-                    self.place,
-                    Place::ParserState | Place::ParserLocals | Place::Top
+                    self.context,
+                    Context::ParserState | Context::ParserLocals | Context::Top
                 );
                 match &*member.text {
                     "size" => {
@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         if let Some(close) = super::scopes::nearest(&member.text, names.iter().copied()) {
             diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
         Type::Unknown
     }
 
@@ -206,7 +206,7 @@ impl<'a> Checker<'a> {
         if let Some(close) = super::scopes::nearest(&member.text, names.into_iter()) {
             diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
         Type::Unknown
     }
 }

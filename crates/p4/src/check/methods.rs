@@ -1,8 +1,8 @@
 //! Calls of methods, and of what is applied (specification 8.18 and 8.19).
 
 use super::calls::{Candidate, can_be_left_out, size_method};
-use super::checker::{Checker, Place, Substitution};
-use super::inference::substitution;
+use super::checker::{Checker, Context};
+use super::substitution::{Substitution, substitution};
 use super::type_expressions::{ApplicableKind, plural};
 use super::{Bound, Builtin, Call, Target};
 use crate::ast::{
@@ -108,7 +108,7 @@ impl<'a> Checker<'a> {
         if let Some(close) = super::scopes::nearest(&member.text, names.iter().copied()) {
             diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -213,7 +213,7 @@ impl<'a> Checker<'a> {
             self.error("argument-count", e.span, "this takes no arguments");
             return self.give_up(callee, type_arguments, arguments);
         }
-        let generic = super::inference::any(ty, &mut |part| matches!(part, Type::Parameter(_)));
+        let generic = super::substitution::any(ty, &mut |part| matches!(part, Type::Parameter(_)));
         match self.sizes(ty) {
             Some((least, most)) => {
                 let value = match builtin {
@@ -264,8 +264,8 @@ impl<'a> Checker<'a> {
             return self.give_up(callee, type_arguments, arguments);
         }
         let (what, allowed) = match applicable.kind {
-            ApplicableKind::Parser => ("parser", matches!(self.place, Place::ParserState)),
-            _ => ("control", matches!(self.place, Place::ControlApply)),
+            ApplicableKind::Parser => ("parser", matches!(self.context, Context::ParserState)),
+            _ => ("control", matches!(self.context, Context::ControlApply)),
         };
         if !allowed {
             let message = match applicable.kind {
@@ -332,7 +332,7 @@ impl<'a> Checker<'a> {
             );
             self.give_up(callee, type_arguments, arguments);
         }
-        if self.place != Place::ControlApply {
+        if self.context != Context::ControlApply {
             self.error(
                 "apply-placement",
                 e.span,

@@ -24,6 +24,7 @@ mod rules;
 mod scopes;
 mod sizes;
 mod statements;
+mod substitution;
 mod tables;
 mod type_declarations;
 mod type_expressions;
@@ -32,8 +33,9 @@ mod type_expressions;
 mod tests;
 
 use crate::ast::{Annotation, AnnotationBody, DeclarationKind, Expression, NodeId, Program};
-use crate::compile::Stop;
+use crate::cancel::{Cancel, stopped};
 use crate::diagnostic::Diagnostics;
+use crate::token::integer;
 use crate::types::{Constant, Type};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -52,7 +54,7 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Checked {
 /// The same, given up with an error when `stop` says so.
 pub(crate) fn check_until(
     program: Program,
-    stop: Option<&Stop>,
+    stop: Option<&Cancel>,
     diagnostics: &mut Diagnostics,
 ) -> Checked {
     let mut out = {
@@ -64,8 +66,8 @@ pub(crate) fn check_until(
             }
         }
         for declaration in &program.declarations {
-            if stop.is_some_and(Stop::is_asked) {
-                checker.tell(crate::compile::stopped());
+            if stop.is_some_and(Cancel::is_requested) {
+                checker.report(stopped());
                 break;
             }
             checker.top_level(declaration);
@@ -125,7 +127,7 @@ impl Checked {
             },
             // As `@pragma` has them, and programs that were translated from P4_14.
             AnnotationBody::Tokens(tokens) => match &tokens[..] {
-                [only] => crate::info::literal(only),
+                [only] => integer(only),
                 _ => None,
             },
             AnnotationBody::Empty | AnnotationBody::Pairs(_) => None,
@@ -142,7 +144,6 @@ impl Checked {
     }
 }
 
-/// What a call calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// What is called.

@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
                     ),
                 )
                 .note(field.name.span, "the field");
-                self.tell(diagnostic);
+                self.report(diagnostic);
             }
             if let Type::Stack(base, _) = &ty
                 && ty != unspecialized

@@ -69,7 +69,7 @@ impl<'a> Checker<'a> {
             if operator == UnaryOperator::Complement && number == Type::Integer {
                 diagnostic = diagnostic.help("give the number a width: `8w1`");
             }
-            self.tell(diagnostic);
+            self.report(diagnostic);
             return Type::Unknown;
         }
         if number != ty {
@@ -142,11 +142,11 @@ impl<'a> Checker<'a> {
                     return Type::Bool;
                 };
                 if matches!(ty, Type::Fields(_)) {
-                    self.tell(
+                    self.report(
                         Diagnostic::error(
                             "cannot-infer",
                             e.span,
-                            "nothing here tells which struct is compared",
+                            "cannot infer which struct is compared",
                         )
                         .help("name it: `(S) { ... }`"),
                     );
@@ -235,7 +235,7 @@ impl<'a> Checker<'a> {
             return if compares { Type::Bool } else { Type::Unknown };
         };
         if ty == Type::Integer && matches!(operator, Op::SaturatingAdd | Op::SaturatingSubtract) {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "no-width",
                     e.span,
@@ -294,7 +294,7 @@ impl<'a> Checker<'a> {
                     return false;
                 }
             } else if self.is_input(operand) && !self.is_power_of_two(right) {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "division",
                         operand.span,
@@ -382,7 +382,7 @@ impl<'a> Checker<'a> {
             }
         }
         if a == Type::Integer && by.is_none() {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "no-width",
                     e.span,
@@ -449,7 +449,7 @@ impl<'a> Checker<'a> {
                 if *ty == Type::Integer {
                     diagnostic = diagnostic.help("give the number a width: `8w1`");
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
                 return Type::Unknown;
             }
             if ty != shown {
@@ -504,7 +504,7 @@ impl<'a> Checker<'a> {
             if self.castable(y, x) {
                 diagnostic = diagnostic.help(format!("cast one of them: `({a})...`"));
             }
-            self.tell(diagnostic);
+            self.report(diagnostic);
         }
         agreed
     }

@@ -1,14 +1,13 @@
 //! Parameters: their types, directions and default values (specification 6.8).
 
 use super::calls::is_optional;
-use super::checker::{Checker, Entity, Place};
+use super::checker::{Checker, Context, Entity};
 use super::type_expressions::ApplicableKind;
 use crate::ast::{Direction, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::types::Type;
 use alloc::format;
 
-/// What has parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameters {
     Function,
@@ -64,7 +63,7 @@ impl<'a> Checker<'a> {
                 }
             }
             if is_optional(parameter)
-                && !(self.place == Place::Extern && kind == Parameters::Constructor)
+                && !(self.context == Context::Extern && kind == Parameters::Constructor)
                 && !matches!(
                     kind,
                     Parameters::Package | Parameters::Applied | Parameters::Method
@@ -93,7 +92,7 @@ impl<'a> Checker<'a> {
                 if parameter.direction == Direction::None {
                     last_plain = Some(parameter);
                 } else if let Some(plain) = last_plain {
-                    self.tell(
+                    self.report(
                         Diagnostic::error(
                             "parameter-order",
                             plain.name.span,
@@ -136,7 +135,7 @@ impl<'a> Checker<'a> {
                     Some(format!("`{name}` cannot be the package `{text}`"))
                 }
                 Some(applicable)
-                    if self.place == Place::Extern
+                    if self.context == Context::Extern
                         || !matches!(kind, Parameters::Constructor | Parameters::Package)
                         || (!applicable.is_type && applicable.kind != ApplicableKind::Package) =>
                 {

@@ -1,6 +1,6 @@
 //! Parsers (specification 13).
 
-use super::checker::{Checker, Entity, Place};
+use super::checker::{Checker, Context, Entity};
 use super::parameters::Parameters;
 use crate::ast::{Expression, ExpressionKind, Parser, SelectCase, State, StateRef, Transition};
 use crate::diagnostic::Diagnostic;
@@ -16,14 +16,14 @@ impl<'a> Checker<'a> {
             checker.parameters(&parser.constructor_parameters, Parameters::Constructor);
             checker.scoped(|checker| {
                 for local in &parser.locals {
-                    checker.place = Place::ParserLocals;
+                    checker.context = Context::ParserLocals;
                     checker.declaration_here(local);
                     checker.settle();
                 }
                 checker.states(parser);
             });
         });
-        self.place = Place::Top;
+        self.context = Context::Top;
     }
 
     fn states(&mut self, parser: &'a Parser) {
@@ -41,7 +41,7 @@ impl<'a> Checker<'a> {
             self.declare(&state.name, Entity::State(state));
         }
         for state in &parser.states {
-            self.place = Place::ParserState;
+            self.context = Context::ParserState;
             self.scoped(|checker| checker.state(state));
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
                     if let Some(declared) = self.name_of(*other) {
                         diagnostic = diagnostic.note(declared.span, "declared here");
                     }
-                    self.tell(diagnostic);
+                    self.report(diagnostic);
                 }
                 None => self.not_found(&next.name, "the parser state"),
             },
@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
                 );
                 types.push(Type::Unknown);
             } else if ty == Type::Integer {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "no-width",
                         selector.span,
@@ -233,7 +233,7 @@ impl<'a> Checker<'a> {
                 Type::Tuple(parts) => parts.clone(),
                 _ => {
                     leaves.push(ty);
-                    if leaves.len() > super::checker::LARGEST_TYPE {
+                    if leaves.len() > super::substitution::LARGEST_TYPE {
                         break;
                     }
                     continue;

@@ -1,19 +1,12 @@
 //! Names and what they stand for (specification 6.9).
 
-use super::checker::{Checker, Entity, Place, name_of};
+use super::checker::{Checker, Context, Entity, name_of};
 use crate::ast::{Declaration, DeclarationKind, Name};
 use crate::diagnostic::Diagnostic;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// The names of one scope. Only functions can have several meanings.
-#[derive(Default)]
-pub(super) struct Frame<'a> {
-    names: BTreeMap<&'a str, Vec<Entity<'a>>>,
-}
 
 impl<'a> Checker<'a> {
     /// Declares a name in the innermost scope.
@@ -45,7 +38,7 @@ impl<'a> Checker<'a> {
                 if let Some(first) = self.name_of(clash) {
                     diagnostic = diagnostic.note(first.span, "first declared here");
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
                 return;
             }
         } else if self.frames.len() > 1 {
@@ -76,7 +69,7 @@ impl<'a> Checker<'a> {
                 _ => None,
             });
         if let Some(twin) = twin {
-            self.tell(
+            self.report(
                 Diagnostic::warning(
                     "ambiguous",
                     name.span,
@@ -109,9 +102,9 @@ impl<'a> Checker<'a> {
             })
         );
         // A block's local may not hide one of the parameters around; a parser's or control's own local only should not.
-        let inside = !matches!(self.place, Place::ControlLocals | Place::ParserLocals);
+        let inside = !matches!(self.context, Context::ControlLocals | Context::ParserLocals);
         if let (true, Entity::Parameter(parameter)) = (hides && inside, outer) {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "shadows-parameter",
                     name.span,
@@ -129,7 +122,7 @@ impl<'a> Checker<'a> {
         if let Some(first) = self.name_of(outer) {
             diagnostic = diagnostic.note(first.span, "the other one");
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
     }
 
     /// Where an entity has its name.
@@ -179,7 +172,7 @@ impl<'a> Checker<'a> {
                     name.text
                 ),
             );
-            return self.tell(diagnostic.note(declared.span, "declared here"));
+            return self.report(diagnostic.note(declared.span, "declared here"));
         }
         let mut diagnostic = Diagnostic::error(
             "not-found",
@@ -202,7 +195,7 @@ impl<'a> Checker<'a> {
         } else if matches!(&*name.text, "exact" | "lpm" | "ternary") {
             diagnostic = diagnostic.help("did you `#include <core.p4>`?");
         }
-        self.tell(diagnostic);
+        self.report(diagnostic);
     }
 
     /// What the program declares by a name, at its top or in the parser or control around the use, but not above the use.

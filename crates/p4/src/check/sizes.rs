@@ -1,7 +1,7 @@
 //! How large types are.
 
-use super::checker::{Checker, DEEPEST_TYPE, LARGEST_TYPE, MOST_SCALARS};
-use super::inference::size;
+use super::checker::{Checker, DEEPEST_TYPE, MOST_SCALARS};
+use super::substitution::{LARGEST_TYPE, size};
 use crate::ast::{CompositeKind, NodeId};
 use crate::source::Span;
 use crate::types::Type;

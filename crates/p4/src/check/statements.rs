@@ -283,7 +283,7 @@ impl<'a> Checker<'a> {
         for case in cases {
             if let Some(first) = default {
                 let again = matches!(case.label.kind, ExpressionKind::Default);
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "switch",
                         case.label.span,
@@ -346,7 +346,7 @@ impl<'a> Checker<'a> {
                             self.refer(case.label.id, id);
                             self.record(case.label.id, Type::Callable(id));
                             if let Some(first) = seen.insert(id, &case.label) {
-                                self.tell(
+                                self.report(
                                     Diagnostic::error(
                                         "switch",
                                         case.label.span,
@@ -367,7 +367,7 @@ impl<'a> Checker<'a> {
                             {
                                 diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
                             }
-                            self.tell(diagnostic);
+                            self.report(diagnostic);
                         }
                     }
                 }
@@ -415,7 +415,7 @@ impl<'a> Checker<'a> {
                 Some(constant) => {
                     if let Some((_, first)) = seen.iter().find(|(other, _)| *other == constant) {
                         let first = first.span;
-                        self.tell(
+                        self.report(
                             Diagnostic::error(
                                 "switch",
                                 case.label.span,
@@ -467,7 +467,7 @@ impl<'a> Checker<'a> {
                 if let Some(declared) = self.name_of(*other) {
                     diagnostic = diagnostic.note(declared.span, "declared here");
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
                 None
             }
         }

@@ -1,6 +1,6 @@
 //! Tables (specification 14.2).
 
-use super::checker::{Checker, Entity};
+use super::checker::{Checker, Entity, TableFacts};
 use super::{Bound, Call, EMPTY_GROUP_ACTIONS, Target};
 use crate::ast::{
     ActionReference, Argument, Declaration, DeclarationKind, Direction, Entry, Expression,
@@ -11,15 +11,6 @@ use crate::types::{Constant, Type};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// What the checker remembers of a table.
-#[derive(Default)]
-pub(super) struct TableFacts<'a> {
-    /// The types of the keys.
-    pub(super) keys: Vec<Type>,
-    /// The actions in the list, with the arguments that stand there.
-    pub(super) actions: Vec<(NodeId, &'a ActionReference)>,
-}
 
 impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, declaration: &'a Declaration, table: &'a Table) {
@@ -77,7 +68,7 @@ impl<'a> Checker<'a> {
                                 facts.actions.iter().find(|(other, _)| *other == id)
                             {
                                 let first = first.span;
-                                self.tell(
+                                self.report(
                                     Diagnostic::error(
                                         "duplicate-action",
                                         action.span,
@@ -115,7 +106,7 @@ impl<'a> Checker<'a> {
     fn implied_default(&mut self, table: &'a Table) {
         let found = self.find("NoAction", true);
         match found.first() {
-            None => self.tell(
+            None => self.report(
                 Diagnostic::error(
                     "no-action",
                     table.name.span,
@@ -129,7 +120,7 @@ impl<'a> Checker<'a> {
             })) if parameters.is_empty() => {}
             Some(other) => {
                 let place = self.name_of(*other).map_or(table.name.span, |name| name.span);
-                self.tell(
+                self.report(
                     Diagnostic::error("no-action", place, "`NoAction` must be an action without parameters")
                         .note(table.name.span, "this table has it as its default action"),
                 );
@@ -140,9 +131,9 @@ impl<'a> Checker<'a> {
     fn key(&mut self, key: &'a KeyElement) -> Type {
         self.annotations(&key.annotations);
         // Whatever may stand in the control's `apply` may stand in a key, which is computed there.
-        let place = core::mem::replace(&mut self.place, super::checker::Place::ControlApply);
+        let context = core::mem::replace(&mut self.context, super::checker::Context::ControlApply);
         let ty = self.value(&key.expression);
-        self.place = place;
+        self.context = context;
         self.record(key.id, ty.clone());
         match self.match_kinds.get(&*key.match_kind.text) {
             Some(member) => {
@@ -167,7 +158,7 @@ impl<'a> Checker<'a> {
                         .collect();
                     diagnostic = diagnostic.help(format!("there are {}", names.join(", ")));
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
             }
         }
         if !self.may_be_key(&ty) {
@@ -180,7 +171,7 @@ impl<'a> Checker<'a> {
             if ty == Type::Integer {
                 diagnostic = diagnostic.help("give the number a width: `8w1`");
             }
-            self.tell(diagnostic);
+            self.report(diagnostic);
             return Type::Unknown;
         }
         ty
@@ -240,7 +231,7 @@ impl<'a> Checker<'a> {
                 continue;
             };
             if parameters[position].direction == Direction::None {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "arguments",
                         argument.span,
@@ -262,7 +253,7 @@ impl<'a> Checker<'a> {
                     *bound = Bound::Default;
                     continue;
                 }
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "arguments",
                         reference.span,
@@ -366,7 +357,7 @@ impl<'a> Checker<'a> {
                     if parameter.default.is_some() {
                         *bound = Bound::Default;
                     } else {
-                        self.tell(
+                        self.report(
                             Diagnostic::error(
                                 "arguments",
                                 e.span,
@@ -406,7 +397,7 @@ impl<'a> Checker<'a> {
                     })
                     .is_some_and(|(_, a)| self.same_expression(&a.value, argument));
                 if !same {
-                    self.tell(
+                    self.report(
                         Diagnostic::error(
                             "arguments",
                             argument.span,

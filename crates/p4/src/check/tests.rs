@@ -7,7 +7,7 @@ use super::{Checked, check};
 use crate::ast::*;
 use crate::diagnostic::{Diagnostics, Severity};
 use crate::preprocess::{Options, preprocess};
-use crate::source::{Includes, Sources};
+use crate::source::{IncludeError, Includes, Sources};
 use crate::types::{Constant, Type};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         match crate::library::file(name) {
             Some(text) => Ok((name.to_string(), text.to_string())),
             None => Err("no such file".into()),
@@ -43,7 +43,7 @@ fn run(text: &str) -> (Checked, Diagnostics, Sources) {
     (checked, diagnostics, sources)
 }
 
-fn told(diagnostics: &Diagnostics, sources: &Sources) -> String {
+fn reported(diagnostics: &Diagnostics, sources: &Sources) -> String {
     let list: Vec<String> = diagnostics
         .sorted()
         .into_iter()
@@ -58,7 +58,7 @@ fn accepted(text: &str) -> Checked {
     assert!(
         !diagnostics.failed(),
         "refused: {text}\n{}",
-        told(&diagnostics, &sources)
+        reported(&diagnostics, &sources)
     );
     checked
 }
@@ -80,7 +80,7 @@ fn fault(text: &str, wanted: Option<&str>) -> Option<String> {
     (!good).then(|| {
         format!(
             "wanted {wanted:?}, got {codes:?}\n{}",
-            told(&diagnostics, &sources)
+            reported(&diagnostics, &sources)
         )
     })
 }

@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
                 checker.length_annotation(&field.annotations, &seen);
                 let ty = checker.resolve(&field.ty);
                 if let Some(first) = seen.insert(&field.name.text, &field.name) {
-                    checker.tell(
+                    checker.report(
                         Diagnostic::error(
                             "duplicate-field",
                             field.name.span,
@@ -86,13 +86,13 @@ impl<'a> Checker<'a> {
             self.record(underlying.id, ty.clone());
         }
         let mut seen: BTreeMap<&str, &Name> = BTreeMap::new();
-        self.frames.push(super::scopes::Frame::default());
+        self.frames.push(super::checker::Frame::default());
         for member in members {
             self.register(Entity::Member(member));
             self.annotations(&member.annotations);
             self.record(member.id, Type::Enum(declaration.id));
             if let Some(first) = seen.insert(&member.name.text, &member.name) {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "duplicate-member",
                         member.name.span,
@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
             let first = all.insert(&member.name.text, member);
             if let Some(first) = first {
                 let what = if errors { "error" } else { "match_kind" };
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "duplicate-member",
                         member.name.span,

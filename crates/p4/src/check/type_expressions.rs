@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
         let resolved = self.resolve_open(ty);
         if let Some(parameters) = self.missing_arguments(ty, &resolved) {
             let text = self.show(&resolved);
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "type-arguments-missing",
                     ty.span,
@@ -221,7 +221,7 @@ impl<'a> Checker<'a> {
                 if let Some(declared) = self.name_of(entity) {
                     diagnostic = diagnostic.note(declared.span, "declared here");
                 }
-                self.tell(diagnostic);
+                self.report(diagnostic);
                 Type::Unknown
             }
         }
@@ -304,7 +304,7 @@ impl<'a> Checker<'a> {
             return Type::Unknown;
         };
         let itself = arguments.iter().any(|argument| {
-            super::inference::any(argument, &mut |part| {
+            super::substitution::any(argument, &mut |part| {
                 matches!(part, Type::Composite(other, _) | Type::Object(other, _) if other == id)
             })
         });

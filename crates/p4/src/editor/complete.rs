@@ -4,7 +4,7 @@ use super::{Analysis, Definition, Kind, keywords};
 use crate::ast::{CompositeKind, DeclarationKind, NodeId};
 use crate::diagnostic::Diagnostics;
 use crate::lex::Lexer;
-use crate::token::{Names, Symbol, Token, TokenKind};
+use crate::token::{Interner, Symbol, Token, TokenKind};
 use crate::types::Type;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -15,7 +15,6 @@ use alloc::vec::Vec;
 pub struct Item {
     /// What is to be written.
     pub name: String,
-    /// What it is.
     pub kind: Kind,
     /// Its head or type.
     pub detail: String,
@@ -285,7 +284,7 @@ fn item(definition: &Definition) -> Item {
 }
 
 fn tokens(text: &str) -> Vec<Token> {
-    let (mut names, mut diagnostics) = (Names::default(), Diagnostics::default());
+    let (mut names, mut diagnostics) = (Interner::default(), Diagnostics::default());
     let mut lexer = Lexer::new(text, 0);
     core::iter::from_fn(|| lexer.next(&mut names, &mut diagnostics)).collect()
 }

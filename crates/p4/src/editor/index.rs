@@ -18,13 +18,11 @@ use alloc::vec::Vec;
 pub enum Kind {
     /// A header, struct, union, typedef, extern, parser, control or package type.
     Type,
-    /// An enum.
     Enum,
     /// A member of an enum, `error` or `match_kind`.
     Member,
     /// A field of a header, struct or union.
     Field,
-    /// A constant.
     Constant,
     /// A variable or parameter.
     Variable,
@@ -34,11 +32,9 @@ pub enum Kind {
     Method,
     /// A parser or control with a body.
     Block,
-    /// A table.
     Table,
     /// A parser's state.
     State,
-    /// An instance.
     Instance,
     /// A word of the language.
     Keyword,
@@ -47,13 +43,11 @@ pub enum Kind {
 /// Something with a name.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Its name.
     pub name: Arc<str>,
     /// Where the name stands.
     pub span: Span,
     /// The whole of it.
     pub full: Span,
-    /// What it is.
     pub kind: Kind,
     /// Its head as P4 writes it.
     pub detail: String,

@@ -23,7 +23,6 @@ pub use index::{Definition, Index, Kind};
 pub struct Analysis {
     /// The texts.
     pub sources: Sources,
-    /// What is wrong.
     pub diagnostics: Diagnostics,
     /// Types, constants and references.
     pub checked: Checked,
@@ -47,11 +46,8 @@ pub struct Hover {
 /// A declaration with what is declared in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub kind: Kind,
-    /// All of it.
     pub full: Span,
     /// Its name's place.
     pub span: Span,

@@ -1,11 +1,12 @@
 //! What an editor is told of a small program.
 
 use super::*;
+use crate::source::IncludeError;
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = crate::library::file(name).ok_or("not in the library")?;
         Ok((format!("<{name}>"), text.into()))
     }

@@ -22,7 +22,6 @@ enum Frame {
     Group { align: usize, close: usize },
 }
 
-/// Where a statement is.
 #[derive(Clone, Default)]
 struct Statement {
     head: Option<Keyword>,

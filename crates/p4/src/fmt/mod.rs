@@ -10,7 +10,7 @@ mod roles;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lex::Lexer;
 use crate::source::Span;
-use crate::token::{Names, Token};
+use crate::token::{Interner, Token};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -61,7 +61,7 @@ fn once(text: &str) -> Result<String, Diagnostics> {
 
 /// All that means something: the tokens' texts.
 fn words(text: &str) -> Vec<String> {
-    let (mut names, mut diagnostics) = (Names::default(), Diagnostics::default());
+    let (mut names, mut diagnostics) = (Interner::default(), Diagnostics::default());
     let mut lexer = Lexer::new(text, 0);
     core::iter::from_fn(|| lexer.next(&mut names, &mut diagnostics))
         .map(|t: Token| t.text())

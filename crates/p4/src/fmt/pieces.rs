@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostics;
 use crate::lex::{Lexer, Trivia};
-use crate::token::{Keyword, Names, Symbol, Token, TokenKind};
+use crate::token::{Interner, Keyword, Symbol, Token, TokenKind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -61,7 +61,7 @@ impl Piece {
 }
 
 pub(super) fn read(text: &str, diagnostics: &mut Diagnostics) -> Vec<Piece> {
-    let mut names = Names::default();
+    let mut names = Interner::default();
     let mut lexer = Lexer::new(text, 0);
     let mut list: Vec<Piece> = Vec::new();
     let mut end = 0;

@@ -14,11 +14,11 @@ const LAYERS: i32 = 22;
 /// Rounds of ordering and of moving.
 const ROUNDS: usize = 12;
 /// Places in layers at most, those that arrows only pass too.
-const MOST_PLACES: usize = 20_000;
+const MOST_VERTICES: usize = 20_000;
 
 /// A place in a layer: of a box, of a label, or where an arrow passes.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Vertex {
     pub(super) x: i32,
     pub(super) y: i32,
     pub(super) width: i32,
@@ -28,7 +28,7 @@ pub(super) struct Place {
 
 pub(super) struct Layout {
     /// First those of the boxes.
-    pub(super) places: Vec<Place>,
+    pub(super) vertices: Vec<Vertex>,
     /// By arrow the places that it passes, both ends too, and which of them holds its label.
     pub(super) routes: Vec<(Vec<usize>, Option<usize>)>,
     pub(super) width: i32,
@@ -48,7 +48,7 @@ pub(super) fn text_size<'a>(lines: impl Iterator<Item = &'a str>) -> (i32, i32) 
 /// `None` when there is too much for a picture.
 pub(super) fn lay_out(graph: &Graph) -> Option<Layout> {
     let count = graph.nodes.len();
-    let mut places: Vec<Place> = Vec::new();
+    let mut vertices: Vec<Vertex> = Vec::new();
     for node in &graph.nodes {
         let title = (!node.title.is_empty()).then_some(node.title.as_str());
         let lines = node.lines.iter().filter(|l| *l != "-");
@@ -62,7 +62,7 @@ pub(super) fn lay_out(graph: &Graph) -> Option<Layout> {
         if !node.lines.is_empty() && title.is_some() {
             height += 6;
         }
-        places.push(Place {
+        vertices.push(Vertex {
             x: 0,
             y: 0,
             width: width.max(60),
@@ -71,15 +71,15 @@ pub(super) fn lay_out(graph: &Graph) -> Option<Layout> {
         });
     }
     let back = back_edges(graph);
-    layers(graph, &back, &mut places);
-    let routes = routes(graph, &mut places)?;
-    let mut rows = ordered(&places, &routes, count);
-    let neighbours = neighbours(&places, &routes);
-    reduce_crossings(&mut rows, &neighbours, &places);
-    positions(&rows, &neighbours, &mut places);
-    let (width, height) = heights(&rows, &mut places, count);
+    layers(graph, &back, &mut vertices);
+    let routes = routes(graph, &mut vertices)?;
+    let mut rows = ordered(&vertices, &routes, count);
+    let neighbours = neighbours(&vertices, &routes);
+    reduce_crossings(&mut rows, &neighbours, &vertices);
+    positions(&rows, &neighbours, &mut vertices);
+    let (width, height) = heights(&rows, &mut vertices, count);
     Some(Layout {
-        places,
+        vertices,
         routes,
         width,
         height,
@@ -124,7 +124,7 @@ fn back_edges(graph: &Graph) -> Vec<bool> {
 }
 
 /// Gives each box its layer: two below the lowest of those that lead to it, so that labels have layers between.
-fn layers(graph: &Graph, back: &[bool], places: &mut [Place]) {
+fn layers(graph: &Graph, back: &[bool], vertices: &mut [Vertex]) {
     let count = graph.nodes.len();
     let mut waiting = vec![0_usize; count];
     for (edge, _) in graph.edges.iter().zip(back).filter(|(_, b)| !**b) {
@@ -137,7 +137,7 @@ fn layers(graph: &Graph, back: &[bool], places: &mut [Place]) {
     }
     while let Some(node) = ready.pop() {
         for &to in &out[node] {
-            places[to].layer = places[to].layer.max(places[node].layer + 2);
+            vertices[to].layer = vertices[to].layer.max(vertices[node].layer + 2);
             waiting[to] -= 1;
             if waiting[to] == 0 {
                 ready.push(to);
@@ -145,19 +145,19 @@ fn layers(graph: &Graph, back: &[bool], places: &mut [Place]) {
         }
     }
     // What ends the picture stands at its bottom.
-    let last = places[..count].iter().map(|p| p.layer).max().unwrap_or(0);
-    for (node, place) in graph.nodes.iter().zip(places.iter_mut()) {
+    let last = vertices[..count].iter().map(|p| p.layer).max().unwrap_or(0);
+    for (node, vertex) in graph.nodes.iter().zip(vertices.iter_mut()) {
         if node.shape == Shape::End {
-            place.layer = last;
+            vertex.layer = last;
         }
     }
 }
 
 /// The places that each arrow passes, made where there is no box.
-fn routes(graph: &Graph, places: &mut Vec<Place>) -> Option<Vec<(Vec<usize>, Option<usize>)>> {
+fn routes(graph: &Graph, vertices: &mut Vec<Vertex>) -> Option<Vec<(Vec<usize>, Option<usize>)>> {
     let mut routes = Vec::new();
     for edge in &graph.edges {
-        let (a, b) = (places[edge.from].layer, places[edge.to].layer);
+        let (a, b) = (vertices[edge.from].layer, vertices[edge.to].layer);
         let (low, high) = (a.min(b), a.max(b));
         let mut passed: Vec<usize> = Vec::new();
         let mut label = None;
@@ -177,10 +177,10 @@ fn routes(graph: &Graph, places: &mut Vec<Place>) -> Option<Vec<(Vec<usize>, Opt
                 (14, 0)
             };
             if here {
-                label = Some(places.len());
+                label = Some(vertices.len());
             }
-            passed.push(places.len());
-            places.push(Place {
+            passed.push(vertices.len());
+            vertices.push(Vertex {
                 x: 0,
                 y: 0,
                 width,
@@ -195,7 +195,7 @@ fn routes(graph: &Graph, places: &mut Vec<Place>) -> Option<Vec<(Vec<usize>, Opt
         all.extend(passed);
         all.push(edge.to);
         routes.push((all, label));
-        if places.len() > MOST_PLACES {
+        if vertices.len() > MOST_VERTICES {
             return None;
         }
     }
@@ -204,16 +204,16 @@ fn routes(graph: &Graph, places: &mut Vec<Place>) -> Option<Vec<(Vec<usize>, Opt
 
 /// The places of each layer, in the order in which arrows reach them.
 fn ordered(
-    places: &[Place],
+    vertices: &[Vertex],
     routes: &[(Vec<usize>, Option<usize>)],
     count: usize,
 ) -> Vec<Vec<usize>> {
-    let layers = places.iter().map(|p| p.layer).max().map_or(0, |l| l + 1);
+    let layers = vertices.iter().map(|p| p.layer).max().map_or(0, |l| l + 1);
     let mut rows = vec![Vec::new(); layers];
-    let mut seen = vec![false; places.len()];
+    let mut seen = vec![false; vertices.len()];
     let mut put = |n: usize| {
         if !core::mem::replace(&mut seen[n], true) {
-            rows[places[n].layer].push(n);
+            rows[vertices[n].layer].push(n);
         }
     };
     if count > 0 {
@@ -227,14 +227,14 @@ fn ordered(
 }
 
 /// By place those above and those below that arrows lead to.
-fn neighbours(places: &[Place], routes: &[(Vec<usize>, Option<usize>)]) -> Vec<[Vec<usize>; 2]> {
-    let mut all = vec![[Vec::new(), Vec::new()]; places.len()];
+fn neighbours(vertices: &[Vertex], routes: &[(Vec<usize>, Option<usize>)]) -> Vec<[Vec<usize>; 2]> {
+    let mut all = vec![[Vec::new(), Vec::new()]; vertices.len()];
     for pair in routes.iter().flat_map(|(route, _)| route.windows(2)) {
         let (a, b) = (pair[0], pair[1]);
-        if places[a].layer < places[b].layer {
+        if vertices[a].layer < vertices[b].layer {
             all[a][1].push(b);
             all[b][0].push(a);
-        } else if places[a].layer > places[b].layer {
+        } else if vertices[a].layer > vertices[b].layer {
             all[a][0].push(b);
             all[b][1].push(a);
         }
@@ -243,13 +243,17 @@ fn neighbours(places: &[Place], routes: &[(Vec<usize>, Option<usize>)]) -> Vec<[
 }
 
 /// Orders each layer by the middle of its neighbours, downwards and upwards in turn; the order with the fewest crossings stays.
-fn reduce_crossings(rows: &mut Vec<Vec<usize>>, neighbours: &[[Vec<usize>; 2]], places: &[Place]) {
-    let mut rank = vec![0_usize; places.len()];
+fn reduce_crossings(
+    rows: &mut Vec<Vec<usize>>,
+    neighbours: &[[Vec<usize>; 2]],
+    vertices: &[Vertex],
+) {
+    let mut rank = vec![0_usize; vertices.len()];
     let note = |rows: &[Vec<usize>], rank: &mut [usize]| {
         for row in rows {
             row.iter()
                 .enumerate()
-                .for_each(|(n, place)| rank[*place] = n);
+                .for_each(|(n, vertex)| rank[*vertex] = n);
         }
     };
     note(rows, &mut rank);
@@ -262,21 +266,21 @@ fn reduce_crossings(rows: &mut Vec<Vec<usize>>, neighbours: &[[Vec<usize>; 2]], 
             let mut keyed: Vec<(usize, usize, usize)> = rows[layer]
                 .iter()
                 .enumerate()
-                .map(|(n, place)| {
-                    let near = &neighbours[*place][side];
+                .map(|(n, vertex)| {
+                    let near = &neighbours[*vertex][side];
                     // In thousandths, to keep halves.
                     let middle = if near.is_empty() {
                         n * 1000
                     } else {
                         near.iter().map(|m| rank[*m] * 1000).sum::<usize>() / near.len()
                     };
-                    (middle, n, *place)
+                    (middle, n, *vertex)
                 })
                 .collect();
             keyed.sort_unstable();
-            for (n, (_, _, place)) in keyed.into_iter().enumerate() {
-                rows[layer][n] = place;
-                rank[place] = n;
+            for (n, (_, _, vertex)) in keyed.into_iter().enumerate() {
+                rows[layer][n] = vertex;
+                rank[vertex] = n;
             }
         }
         let found = crossings(rows, neighbours, &rank);
@@ -294,8 +298,8 @@ fn crossings(rows: &[Vec<usize>], neighbours: &[[Vec<usize>; 2]], rank: &[usize]
     let mut found = 0;
     for row in rows {
         let mut ends: Vec<usize> = Vec::new();
-        for place in row {
-            let mut below: Vec<usize> = neighbours[*place][1].iter().map(|m| rank[*m]).collect();
+        for vertex in row {
+            let mut below: Vec<usize> = neighbours[*vertex][1].iter().map(|m| rank[*m]).collect();
             below.sort_unstable();
             for end in &below {
                 found += ends.iter().filter(|e| *e > end).count();
@@ -311,12 +315,12 @@ fn crossings(rows: &[Vec<usize>], neighbours: &[[Vec<usize>; 2]], rank: &[usize]
 }
 
 /// Moves each place towards the middle of its neighbours as far as those beside it let it.
-fn positions(rows: &[Vec<usize>], neighbours: &[[Vec<usize>; 2]], places: &mut [Place]) {
+fn positions(rows: &[Vec<usize>], neighbours: &[[Vec<usize>; 2]], vertices: &mut [Vertex]) {
     for row in rows {
         let mut x = 0;
-        for place in row {
-            places[*place].x = x + places[*place].width / 2;
-            x += places[*place].width + BETWEEN;
+        for vertex in row {
+            vertices[*vertex].x = x + vertices[*vertex].width / 2;
+            x += vertices[*vertex].width + BETWEEN;
         }
     }
     for round in 0..ROUNDS * 2 {
@@ -336,32 +340,32 @@ fn positions(rows: &[Vec<usize>], neighbours: &[[Vec<usize>; 2]], places: &mut [
             let row = &rows[layer];
             let wanted: Vec<i32> = row
                 .iter()
-                .map(|place| {
+                .map(|vertex| {
                     let mut near: Vec<i32> = sides
                         .iter()
-                        .flat_map(|side| neighbours[*place][*side].iter().map(|m| places[*m].x))
+                        .flat_map(|side| neighbours[*vertex][*side].iter().map(|m| vertices[*m].x))
                         .collect();
                     if near.is_empty() {
-                        return places[*place].x;
+                        return vertices[*vertex].x;
                     }
                     near.sort_unstable();
                     (near[(near.len() - 1) / 2] + near[near.len() / 2]) / 2
                 })
                 .collect();
-            spread(row, &wanted, places);
+            spread(row, &wanted, vertices);
         }
     }
 }
 
 /// Puts a row where it wants to be; what overlaps is pushed apart evenly to both sides.
-fn spread(row: &[usize], wanted: &[i32], places: &mut [Place]) {
+fn spread(row: &[usize], wanted: &[i32], vertices: &mut [Vertex]) {
     // Groups of touching places: first index, and where its first one stands.
-    let half = |place: &Place| place.width / 2;
+    let half = |vertex: &Vertex| vertex.width / 2;
     let mut groups: Vec<(usize, usize, i64, i64)> = Vec::new();
     let mut offset = vec![0_i64; row.len()];
     for n in 0..row.len() {
         if n > 0 {
-            let gap = half(&places[row[n - 1]]) + BETWEEN + half(&places[row[n]]);
+            let gap = half(&vertices[row[n - 1]]) + BETWEEN + half(&vertices[row[n]]);
             offset[n] = offset[n - 1] + i64::from(gap);
         }
         // By group: first, count, sum of where its beginning would be, width so far.
@@ -379,22 +383,26 @@ fn spread(row: &[usize], wanted: &[i32], places: &mut [Place]) {
     }
     for (first, count, sum, weight) in groups {
         for n in first..first + count {
-            places[row[n]].x = (sum / weight + offset[n]) as i32;
+            vertices[row[n]].x = (sum / weight + offset[n]) as i32;
         }
     }
 }
 
 /// Gives each layer its height, and moves all to the right of 0.
-fn heights(rows: &[Vec<usize>], places: &mut [Place], count: usize) -> (i32, i32) {
-    let left = places.iter().map(|p| p.x - p.width / 2).min().unwrap_or(0);
+fn heights(rows: &[Vec<usize>], vertices: &mut [Vertex], count: usize) -> (i32, i32) {
+    let left = vertices
+        .iter()
+        .map(|p| p.x - p.width / 2)
+        .min()
+        .unwrap_or(0);
     let mut y = 0;
     for (layer, row) in rows.iter().enumerate() {
-        let height = row.iter().map(|n| places[*n].height).max().unwrap_or(0);
-        for place in row {
-            places[*place].y = y + height / 2;
+        let height = row.iter().map(|n| vertices[*n].height).max().unwrap_or(0);
+        for vertex in row {
+            vertices[*vertex].y = y + height / 2;
             // An arrow goes straight down beside the boxes of a layer.
-            if *place >= count && places[*place].height == 0 {
-                places[*place].height = height;
+            if *vertex >= count && vertices[*vertex].height == 0 {
+                vertices[*vertex].height = height;
             }
         }
         y += height
@@ -404,9 +412,13 @@ fn heights(rows: &[Vec<usize>], places: &mut [Place], count: usize) -> (i32, i32
                 LAYERS / 2
             };
     }
-    for place in places.iter_mut() {
-        place.x -= left;
+    for vertex in vertices.iter_mut() {
+        vertex.x -= left;
     }
-    let width = places.iter().map(|p| p.x + p.width / 2).max().unwrap_or(0);
+    let width = vertices
+        .iter()
+        .map(|p| p.x + p.width / 2)
+        .max()
+        .unwrap_or(0);
     (width, y - LAYERS)
 }

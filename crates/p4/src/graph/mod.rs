@@ -31,7 +31,6 @@ pub enum Shape {
     State,
     /// A table with its keys and actions.
     Table,
-    /// A condition.
     Condition,
     /// Statements.
     Action,

@@ -25,7 +25,7 @@ pub fn svg(graphs: &[Graph]) -> Option<String> {
         );
         arrows(&mut body, graph, &layout);
         for (n, node) in graph.nodes.iter().enumerate() {
-            draw_node(&mut body, node, &layout.places[n]);
+            draw_node(&mut body, node, &layout.vertices[n]);
         }
         body.push_str("</g>\n</g>\n");
         width = width
@@ -61,20 +61,20 @@ text { font: 11.5px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace
 </style>
 ";
 
-fn draw_node(out: &mut String, node: &Node, place: &layout::Place) {
+fn draw_node(out: &mut String, node: &Node, vertex: &layout::Vertex) {
     let (class, round) = match node.shape {
-        Shape::Start => ("start", place.height / 2),
-        Shape::End => ("end", place.height / 2),
-        Shape::Stop => ("stop", place.height / 2),
+        Shape::Start => ("start", vertex.height / 2),
+        Shape::End => ("end", vertex.height / 2),
+        Shape::Stop => ("stop", vertex.height / 2),
         Shape::State => ("state", 6),
         Shape::Table => ("table", 3),
         Shape::Condition => ("condition", 0),
         Shape::Action => ("action", 3),
     };
-    let (x, y) = (place.x - place.width / 2, place.y - place.height / 2);
-    let (w, h) = (place.width, place.height);
+    let (x, y) = (vertex.x - vertex.width / 2, vertex.y - vertex.height / 2);
+    let (w, h) = (vertex.width, vertex.height);
     if node.shape == Shape::Condition {
-        let (middle, right, cut) = (place.y, x + w, PADDING + 2);
+        let (middle, right, cut) = (vertex.y, x + w, PADDING + 2);
         let _ = writeln!(
             out,
             "<path class=\"box {class}\" d=\"M{x} {middle}L{} {y}H{}L{right} {middle}L{} {}H{}Z\"/>",
@@ -109,7 +109,7 @@ fn draw_node(out: &mut String, node: &Node, place: &layout::Place) {
         let _ = writeln!(
             out,
             "<text class=\"middle{weight}{colour}\" x=\"{}\" y=\"{baseline}\">{}</text>",
-            place.x,
+            vertex.x,
             escaped(&node.title)
         );
         baseline += LINE;
@@ -145,17 +145,17 @@ fn rule(out: &mut String, class: &str, x: i32, y: i32, width: i32) {
 fn arrows(out: &mut String, graph: &Graph, layout: &Layout) {
     for (edge, (route, label)) in graph.edges.iter().zip(&layout.routes) {
         if edge.from == edge.to {
-            own_loop(out, &layout.places[edge.from], &edge.label);
+            own_loop(out, &layout.vertices[edge.from], &edge.label);
             continue;
         }
-        let down = layout.places[edge.from].y < layout.places[edge.to].y;
+        let down = layout.vertices[edge.from].y < layout.vertices[edge.to].y;
         let points: alloc::vec::Vec<(i32, i32)> = route
             .iter()
             .enumerate()
-            .flat_map(|(n, place)| {
-                let place = &layout.places[*place];
-                let half = place.height / 2;
-                let (top, bottom) = ((place.x, place.y - half), (place.x, place.y + half));
+            .flat_map(|(n, vertex)| {
+                let vertex = &layout.vertices[*vertex];
+                let half = vertex.height / 2;
+                let (top, bottom) = ((vertex.x, vertex.y - half), (vertex.x, vertex.y + half));
                 let (enters, leaves) = if down { (top, bottom) } else { (bottom, top) };
                 if n == 0 {
                     [None, Some(leaves)]
@@ -194,8 +194,8 @@ fn arrows(out: &mut String, graph: &Graph, layout: &Layout) {
             x + 4
         );
         if let Some(label) = label {
-            let place = &layout.places[*label];
-            draw_label(out, &edge.label, place.x, place.y - place.height / 2);
+            let vertex = &layout.vertices[*label];
+            draw_label(out, &edge.label, vertex.x, vertex.y - vertex.height / 2);
         }
     }
 }
@@ -222,8 +222,8 @@ fn draw_label(out: &mut String, label: &str, x: i32, top: i32) {
 }
 
 /// An arrow from a box to itself, at its right side.
-fn own_loop(out: &mut String, place: &layout::Place, label: &str) {
-    let (x, y) = (place.x + place.width / 2, place.y);
+fn own_loop(out: &mut String, vertex: &layout::Vertex, label: &str) {
+    let (x, y) = (vertex.x + vertex.width / 2, vertex.y);
     let _ = writeln!(
         out,
         "<path class=\"arrow\" d=\"M{x} {}C{} {} {} {} {} {}\"/>\n<path class=\"head\" d=\"M{x} {}l7 -4v8Z\"/>",

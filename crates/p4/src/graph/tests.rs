@@ -3,12 +3,12 @@
 use super::*;
 use crate::diagnostic::Diagnostics;
 use crate::preprocess::{Options, preprocess};
-use crate::source::Includes;
+use crate::source::{IncludeError, Includes};
 
 struct Nothing;
 
 impl Includes for Nothing {
-    fn read(&mut self, _: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, _: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         Err("nothing".into())
     }
 }
@@ -109,9 +109,9 @@ fn tables_conditions_and_loops_follow_one_another() {
 fn no_two_boxes_of_a_layer_overlap_and_all_are_in_the_picture() {
     for graph in drawn(PROGRAM) {
         let layout = layout::lay_out(&graph).expect("small enough");
-        for (n, a) in layout.places.iter().enumerate() {
+        for (n, a) in layout.vertices.iter().enumerate() {
             assert!(a.x - a.width / 2 >= 0 && a.x + a.width / 2 <= layout.width);
-            for b in &layout.places[n + 1..] {
+            for b in &layout.vertices[n + 1..] {
                 let apart = (a.x - b.x).abs() * 2 >= a.width + b.width
                     || (a.y - b.y).abs() * 2 >= a.height + b.height;
                 assert!(apart, "{a:?} {b:?}");

@@ -81,16 +81,16 @@ impl<'a> Builder<'a> {
     /// Numbers come of all names together.
     fn number(&mut self) {
         for table in &self.program.tables {
-            let wish = self
+            let requested = self
                 .table_declaration(&table.name)
                 .and_then(|d| id(self.checked, &d.annotations));
-            self.ids.add(Kind::Table, &table.name, wish);
+            self.ids.add(Kind::Table, &table.name, requested);
             for listed in &table.actions {
                 let name = &self.program.actions[listed.action.index()].name;
-                let wish = self
+                let requested = self
                     .action_declaration(name)
                     .and_then(|d| id(self.checked, &d.annotations));
-                self.ids.add(Kind::Action, name, wish);
+                self.ids.add(Kind::Action, name, requested);
             }
         }
         for (name, declaration) in self.direct_actions() {
@@ -101,17 +101,17 @@ impl<'a> Builder<'a> {
             );
         }
         for set in &self.program.value_sets {
-            let wish = self
+            let requested = self
                 .value_set_declaration(&set.name)
                 .and_then(|d| id(self.checked, &d.annotations));
-            self.ids.add(Kind::ValueSet, &set.name, wish);
+            self.ids.add(Kind::ValueSet, &set.name, requested);
         }
         for object in &self.program.objects {
             if let Some(kind) = object_kind(object) {
-                let wish = self
+                let requested = self
                     .instance_declaration(&object.name)
                     .and_then(|d| id(self.checked, &d.annotations));
-                self.ids.add(kind, &object.name, wish);
+                self.ids.add(kind, &object.name, requested);
             }
         }
         for declaration in self.declarations.all() {
@@ -213,10 +213,10 @@ impl<'a> Builder<'a> {
         width: u32,
         notes: Notes,
     ) -> Field {
-        let (mut told, mut type_name) = (width, None);
+        let (mut bitwidth, mut type_name) = (width, None);
         if let Some(ty) = ty {
             let data = self.converter.convert(ty);
-            told = self.converter.width(ty).unwrap_or(width);
+            bitwidth = self.converter.width(ty).unwrap_or(width);
             type_name = self.converter.new_name(ty);
             if let Some(DataType::Enum(name)) = data {
                 type_name = Some(name);
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
         Field {
             id,
             name,
-            width: told,
+            width: bitwidth,
             match_kind: None,
             type_name,
             notes,
@@ -247,11 +247,11 @@ impl<'a> Builder<'a> {
             TablePropertyKind::Actions(list) => Some(&list[..]),
             _ => None,
         });
-        let wishes: Vec<Option<u32>> = (0..table.keys.len())
+        let requested: Vec<Option<u32>> = (0..table.keys.len())
             .map(|index| keys.and_then(|keys| id(self.checked, &keys[index].annotations)))
             .collect();
         let mut match_fields = Vec::new();
-        for ((index, key), number) in table.keys.iter().enumerate().zip(local(&wishes)) {
+        for ((index, key), number) in table.keys.iter().enumerate().zip(local(&requested)) {
             if key.match_kind == MatchKind::Selector {
                 continue;
             }
@@ -290,7 +290,7 @@ impl<'a> Builder<'a> {
             .get(table.default.action as usize)
             .map(|listed| {
                 let action = &self.program.actions[listed.action.index()];
-                let numbers = local(&self.parameter_wishes(action));
+                let numbers = local(&self.requested_ids(action));
                 let arguments = numbers
                     .into_iter()
                     .zip(table.default.arguments.iter().cloned());
@@ -332,9 +332,9 @@ impl<'a> Builder<'a> {
         )
     }
 
-    fn parameter_wishes(&self, action: &ir::Action) -> Vec<Option<u32>> {
+    fn requested_ids(&self, action: &ir::Action) -> Vec<Option<u32>> {
         let parameters = self.parameters(&action.name);
-        let wish = |name: &str| {
+        let requested = |name: &str| {
             let found = parameters.iter().find(|parameter| {
                 control_name(&parameter.name.text, &parameter.annotations) == name
                     || &*parameter.name.text == name
@@ -344,7 +344,7 @@ impl<'a> Builder<'a> {
         action
             .parameters
             .iter()
-            .map(|(name, ..)| wish(name))
+            .map(|(name, ..)| requested(name))
             .collect()
     }
 
@@ -364,7 +364,7 @@ impl<'a> Builder<'a> {
                 if hidden(&action.annotations) || seen.insert(action.name.clone(), ()).is_some() {
                     continue;
                 }
-                let numbers = local(&self.parameter_wishes(action));
+                let numbers = local(&self.requested_ids(action));
                 let trees = self.parameters(&action.name);
                 let mut parameters = Vec::new();
                 for ((name, slot, _), number) in action.parameters.iter().zip(numbers) {
@@ -408,7 +408,7 @@ impl<'a> Builder<'a> {
         };
         let declaration = self.instance_declaration(&object.name);
         let annotations = declaration.map_or(&[][..], |d| &d.annotations);
-        let told: &[&str] = match kind {
+        let bitwidth: &[&str] = match kind {
             Kind::ActionProfile => &[
                 "max_group_size",
                 "selector_size_semantics",
@@ -416,7 +416,7 @@ impl<'a> Builder<'a> {
             ],
             _ => &[],
         };
-        let preamble = self.preamble(kind, &object.name, notes(annotations, told));
+        let preamble = self.preamble(kind, &object.name, notes(annotations, bitwidth));
         let types = match declaration.and_then(|d| self.checked.types.get(&d.id)) {
             Some(Type::Object(_, arguments)) => arguments.clone(),
             _ => Vec::new(),
@@ -526,10 +526,10 @@ impl<'a> Builder<'a> {
             },
             _ => None,
         };
-        let wishes: Vec<Option<u32>> = (0..set.fields.len())
+        let requested: Vec<Option<u32>> = (0..set.fields.len())
             .map(|index| trees.and_then(|trees| id(self.checked, &trees[index].annotations)))
             .collect();
-        let numbers = local(&wishes);
+        let numbers = local(&requested);
         let fields = set.fields.iter().enumerate().zip(numbers);
         let fields = fields.map(|((index, (name, ty, kind)), number)| Field {
             id: number,
@@ -557,12 +557,12 @@ impl<'a> Builder<'a> {
             return None;
         };
         let name = declared_name(declaration);
-        let wishes: Vec<Option<u32>> = fields
+        let requested: Vec<Option<u32>> = fields
             .iter()
             .map(|field| id(self.checked, &field.annotations))
             .collect();
-        let (mut told, mut layout) = (Vec::new(), Vec::new());
-        for (field, number) in fields.iter().zip(local(&wishes)) {
+        let (mut bitwidth, mut layout) = (Vec::new(), Vec::new());
+        for (field, number) in fields.iter().zip(local(&requested)) {
             let ty = self.checked.types.get(&field.id);
             let data = ty.and_then(|ty| self.converter.convert(ty));
             let wire = ty.map_or(0, |ty| self.wire_width(ty));
@@ -573,7 +573,7 @@ impl<'a> Builder<'a> {
             layout.push((Some(number), wire));
             let name = control_name(&field.name.text, &field.annotations);
             let notes = notes(&field.annotations, &[]);
-            told.push(self.field(number, name.into(), ty, wire, notes));
+            bitwidth.push(self.field(number, name.into(), ty, wire, notes));
         }
         Some(ControllerHeader {
             preamble: Preamble {
@@ -582,7 +582,7 @@ impl<'a> Builder<'a> {
                 alias: controller,
                 notes: notes(&declaration.annotations, &[]),
             },
-            fields: told,
+            fields: bitwidth,
             layout,
         })
     }

@@ -116,24 +116,6 @@ pub(super) fn id(checked: &Checked, annotations: &[Annotation]) -> Option<u32> {
     u32::try_from(checked.annotation_number(annotations, "id")?).ok()
 }
 
-/// A number as it is written in a program, with its width or not.
-pub(crate) fn parse(token: &str) -> Option<u64> {
-    let token = match token.find(['w', 's']) {
-        Some(at) if token[..at].bytes().all(|byte| byte.is_ascii_digit()) => &token[at + 1..],
-        _ => token,
-    };
-    let token = token.replace('_', "").to_ascii_lowercase();
-    if let Some(digits) = token.strip_prefix("0x") {
-        u64::from_str_radix(digits, 16).ok()
-    } else if let Some(digits) = token.strip_prefix("0b") {
-        u64::from_str_radix(digits, 2).ok()
-    } else if let Some(digits) = token.strip_prefix("0o") {
-        u64::from_str_radix(digits, 8).ok()
-    } else {
-        token.strip_prefix("0d").unwrap_or(&token).parse().ok()
-    }
-}
-
 /// Documentation, and the annotations that nothing else tells.
 pub(super) fn notes(annotations: &[Annotation], told: &[&str]) -> Notes {
     let mut notes = Notes::default();

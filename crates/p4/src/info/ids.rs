@@ -8,13 +8,10 @@ use alloc::vec::Vec;
 /// What kind of object a number means: its highest byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// An action.
     Action = 0x01,
-    /// A table.
     Table = 0x02,
     /// A parser value set.
     ValueSet = 0x03,
-    /// A header for the controller.
     ControllerHeader = 0x04,
     /// An action profile or selector.
     ActionProfile = 0x11,
@@ -44,9 +41,9 @@ pub(super) struct Ids {
 
 impl Ids {
     /// Makes a name known, with the number of its `@id`.
-    pub(super) fn add(&mut self, kind: Kind, name: &Arc<str>, wish: Option<u32>) {
+    pub(super) fn add(&mut self, kind: Kind, name: &Arc<str>, requested: Option<u32>) {
         let prefix = (kind as u32) << 24;
-        let wish = wish
+        let requested = requested
             .filter(|id| id & 0xff00_0000 == 0 || id & 0xff00_0000 == prefix)
             .map(|id| id | prefix);
         let known = self.numbers.entry(kind).or_default();
@@ -54,7 +51,7 @@ impl Ids {
             return;
         }
         // A number that is wished twice goes to who came first.
-        let id = wish.filter(|id| self.taken.insert(*id));
+        let id = requested.filter(|id| self.taken.insert(*id));
         known.insert(name.clone(), id);
         if self.names.insert(name.clone()) {
             let mut suffix: Vec<Arc<str>> = Vec::new();
@@ -118,12 +115,12 @@ pub(super) fn hash(name: &str) -> u32 {
 }
 
 /// Numbers of keys, parameters and fields: the `@id`, or the place from 1, past the numbers that are taken.
-pub(super) fn local(wishes: &[Option<u32>]) -> Vec<u32> {
-    let mut taken: BTreeSet<u32> = wishes.iter().flatten().copied().collect();
+pub(super) fn local(requested: &[Option<u32>]) -> Vec<u32> {
+    let mut taken: BTreeSet<u32> = requested.iter().flatten().copied().collect();
     let mut next = 1;
-    wishes
+    requested
         .iter()
-        .map(|wish| match wish {
+        .map(|requested| match requested {
             Some(id) => {
                 next += 1;
                 *id

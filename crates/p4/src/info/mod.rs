@@ -16,15 +16,12 @@ pub use types::{DataType, Members, NewType, TypeInfo};
 
 pub use crate::ir::Unit;
 
-pub(crate) use declarations::parse as literal;
-
 use crate::ir::MatchKind;
 use crate::value::Bits;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// All of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// What the program says of itself.
@@ -69,7 +66,6 @@ pub struct Documentation {
 pub enum AnnotationValue {
     /// A string.
     Text(Arc<str>),
-    /// A number.
     Number(i64),
     /// A truth value.
     Bool(bool),
@@ -93,7 +89,6 @@ pub struct Notes {
     pub annotations: Vec<String>,
     /// Annotations with structure.
     pub structured: Vec<StructuredAnnotation>,
-    /// What it is for.
     pub documentation: Option<Documentation>,
 }
 
@@ -102,7 +97,6 @@ pub struct Notes {
 pub struct Preamble {
     /// Unique in the program.
     pub id: u32,
-    /// All of the name.
     pub name: Arc<str>,
     /// As much of the name's end as is unique.
     pub alias: Arc<str>,
@@ -128,7 +122,6 @@ pub struct Package {
 pub struct Field {
     /// From 1, or by `@id`.
     pub id: u32,
-    /// Its name.
     pub name: Arc<str>,
     /// How many bits; 0 where the controller uses strings.
     pub width: u32,
@@ -169,7 +162,6 @@ pub struct Table {
     pub preamble: Preamble,
     /// The keys but for selectors.
     pub match_fields: Vec<Field>,
-    /// Its actions.
     pub actions: Vec<ActionRef>,
     /// The default action, and the arguments by their parameters' numbers.
     pub default_action: Option<(u32, Vec<(u32, Bits)>)>,
@@ -189,7 +181,6 @@ pub struct Table {
     pub has_entries: bool,
 }
 
-/// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// Number and name.
@@ -218,7 +209,6 @@ pub struct ActionProfile {
 /// What the sizes of an action selector count: `@selector_size_semantics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Semantics {
-    /// Weights.
     Weights,
     /// Members, each with a weight of no more than `@max_member_weight`; 0 for any.
     Members(u32),
@@ -244,7 +234,6 @@ pub struct Direct {
     pub preamble: Preamble,
     /// What it counts.
     pub unit: Unit,
-    /// The table.
     pub table: u32,
 }
 
@@ -253,7 +242,6 @@ pub struct Direct {
 pub struct ControllerHeader {
     /// Number and name: `packet_in` or `packet_out`.
     pub preamble: Preamble,
-    /// Its fields.
     pub fields: Vec<Field>,
     /// How wide each field is in the packet, padding and what is hidden among them; `None` names no field.
     pub layout: Vec<(Option<u32>, u32)>,

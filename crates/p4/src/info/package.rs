@@ -1,9 +1,10 @@
 //! What a program says of itself.
 
 use super::Package;
-use super::declarations::{annotation, notes, parse, strings};
+use super::declarations::{annotation, notes, strings};
 use crate::ast::{Annotation, AnnotationBody, ExpressionKind};
 use crate::ir::Architecture;
+use crate::token::integer;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,7 +33,7 @@ pub(super) fn describe(architecture: &Architecture, annotations: &[Annotation]) 
         }
     }
     for (key, text) in pairs(annotations, "platform_property") {
-        if let Some(number) = parse(&text).and_then(|number| i64::try_from(number).ok()) {
+        if let Some(number) = integer(&text).and_then(|number| i64::try_from(number).ok()) {
             package.platform.push((key, number));
         }
     }

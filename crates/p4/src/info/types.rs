@@ -1,11 +1,12 @@
 //! Types as controllers see them.
 
 use super::Notes;
-use super::declarations::{Declarations, annotation, declared_name, notes, parse, strings};
+use super::declarations::{Declarations, annotation, declared_name, notes, strings};
 use crate::ast::{
     AnnotationBody, CompositeKind, Declaration, DeclarationKind, NodeId, TypeParameter,
 };
 use crate::check::Checked;
+use crate::token::integer;
 use crate::types::{Constant, Type};
 use crate::value::Bits;
 use alloc::boxed::Box;
@@ -27,9 +28,7 @@ pub enum DataType {
     Bool,
     /// `tuple<...>`
     Tuple(Vec<DataType>),
-    /// A struct.
     Struct(Arc<str>),
-    /// A header.
     Header(Arc<str>),
     /// A header union.
     Union(Arc<str>),
@@ -379,10 +378,10 @@ fn translation(declaration: &Declaration) -> Option<(Arc<str>, Option<u32>)> {
     let width = match tokens.get(comma + 1).map(|token| &**token)? {
         "string" => None,
         "bit" => match tokens.get(comma + 3) {
-            Some(width) => Some(u32::try_from(parse(width)?).ok()?),
+            Some(width) => Some(u32::try_from(integer(width)?).ok()?),
             None => Some(1),
         },
-        width => Some(u32::try_from(parse(width)?).ok()?),
+        width => Some(u32::try_from(integer(width)?).ok()?),
     };
     Some((uri.into(), width))
 }

@@ -368,7 +368,6 @@ pub enum Method {
     Write,
     /// Of digests.
     Pack,
-    /// Of hashes.
     GetHash,
     /// Of checksums.
     Clear,

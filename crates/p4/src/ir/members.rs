@@ -42,9 +42,7 @@ impl fmt::Display for ParserError {
 /// What a counter or meter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Packets.
     Packets,
-    /// Bytes.
     Bytes,
     /// Both; of counters only.
     Both,

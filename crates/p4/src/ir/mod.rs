@@ -6,6 +6,7 @@
 //!
 //! Expressions have no effects; whatever can fail or has effects is a statement. Copy-in and copy-out are assignments.
 
+pub(crate) mod fold;
 mod kinds;
 mod members;
 pub mod text;
@@ -15,7 +16,7 @@ mod visit;
 
 pub use kinds::{Architecture, Callee, Extern, Function, Library, MatchKind, Method, Role};
 pub use members::{Algorithm, ParserError, Unit};
-pub use validate::validate;
+pub use validate::{Invalid, validate};
 
 use crate::source::Span;
 use crate::value::Bits;
@@ -71,13 +72,11 @@ pub struct Program {
     pub headers: Vec<Header>,
     /// All header stacks.
     pub stacks: Vec<Stack>,
-    /// All value sets.
     pub value_sets: Vec<ValueSet>,
     /// Extern instances.
     pub objects: Vec<Object>,
     /// All actions that tables call.
     pub actions: Vec<Action>,
-    /// All tables.
     pub tables: Vec<Table>,
     /// In the order of the package's parameters.
     pub sections: Vec<Section>,
@@ -140,7 +139,6 @@ pub struct Slot {
     pub annotations: Vec<Annotation>,
 }
 
-/// A header.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// `hdr.ipv4`, `hdr.mpls[2]`. Unique.
@@ -291,7 +289,6 @@ pub struct Key {
 /// An action that a table may call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableAction {
-    /// The action.
     pub action: ActionId,
     /// Only entries may call it.
     pub table_only: bool,
@@ -354,7 +351,6 @@ pub enum SectionKind {
 pub struct Section {
     /// The parser's or control's name in the program.
     pub name: Arc<str>,
-    /// What it is for.
     pub role: Role,
     /// Parser or control.
     pub kind: SectionKind,
@@ -409,16 +405,10 @@ pub struct Statement {
     pub span: Span,
 }
 
-/// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind {
     /// Puts a value in a place; of one type.
-    Assign {
-        /// Where to.
-        target: Place,
-        /// What.
-        value: Expr,
-    },
+    Assign { target: LValue, value: Expr },
     /// Reads a header from the packet, makes it valid, and moves on; may fail with PacketTooShort, HeaderTooShort, ParserInvalidArgument.
     /// `size` is the length of its varbit in bits.
     Extract {
@@ -435,20 +425,11 @@ pub enum StatementKind {
         size: Option<Expr>,
     },
     /// Reads as many bits as the slot has, and does not move; may fail with PacketTooShort.
-    Lookahead {
-        /// Where to.
-        into: SlotId,
-    },
+    Lookahead { into: SlotId },
     /// Moves on by so many bits (32 bits wide); may fail with PacketTooShort.
-    Advance {
-        /// By how many.
-        bits: Expr,
-    },
+    Advance { bits: Expr },
     /// The packet's length in bytes (32 bits wide).
-    Length {
-        /// Where to.
-        into: SlotId,
-    },
+    Length { into: SlotId },
     /// Appends the header to the packet if it is valid.
     Emit {
         /// What is appended.
@@ -468,7 +449,7 @@ pub enum StatementKind {
         /// In order.
         arguments: Vec<Argument>,
         /// Where the results go.
-        results: Vec<Place>,
+        results: Vec<LValue>,
     },
 }
 
@@ -500,12 +481,11 @@ pub struct ListItem {
 
 /// Where a value is put.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum LValue {
     /// A whole slot.
     Slot(SlotId),
     /// Bits `high` to `low` of a slot.
     Slice {
-        /// Which.
         slot: SlotId,
         /// The highest bit.
         high: u32,
@@ -543,7 +523,6 @@ pub enum Expr {
     Binary(Binary, Box<Expr>, Box<Expr>),
     /// Bits `high` to `low`; unsigned.
     Slice {
-        /// Of what.
         value: Box<Expr>,
         /// The highest bit.
         high: u32,
@@ -552,7 +531,6 @@ pub enum Expr {
     },
     /// To another width: cut, or extended by the sign if the operand is signed. Bits are kept when only signedness changes.
     Cast {
-        /// What.
         value: Box<Expr>,
         /// To which type.
         ty: Ty,
@@ -592,7 +570,6 @@ pub enum Binary {
     Multiply,
     /// Only of unsigned values; by zero gives zero.
     Divide,
-    /// The same.
     Modulo,
     /// `|+|`
     SaturatingAdd,
@@ -649,7 +626,6 @@ pub enum Terminator {
     },
     /// Looks up, runs the action, and goes to `next`, or to `exit` if the action ended in [`Terminator::Exit`].
     Apply {
-        /// The table.
         table: TableId,
         /// Where it goes then.
         next: BlockId,

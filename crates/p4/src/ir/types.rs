@@ -1,6 +1,6 @@
 //! The types of expressions and places, and where blocks lead.
 
-use super::{Binary, BlockId, Expr, Place, Slot, Terminator, Ty, Unary};
+use super::{Binary, BlockId, Expr, LValue, Slot, Terminator, Ty, Unary};
 
 impl Expr {
     /// The expression's type; of an `Element` without slots `bit<1>`.
@@ -79,18 +79,18 @@ impl Binary {
     }
 }
 
-impl Place {
+impl LValue {
     /// The type of what is put there; of an `Element` without slots `bit<1>`.
     #[must_use]
     pub fn ty(&self, slots: &[Slot]) -> Ty {
         match self {
-            Place::Slot(slot) => slots[slot.index()].ty,
-            Place::Slice { high, low, .. }
-            | Place::Element {
+            LValue::Slot(slot) => slots[slot.index()].ty,
+            LValue::Slice { high, low, .. }
+            | LValue::Element {
                 slice: Some((high, low)),
                 ..
             } => Ty::Bits(high - low + 1),
-            Place::Element {
+            LValue::Element {
                 slots: ids,
                 slice: None,
                 ..

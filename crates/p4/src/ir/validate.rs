@@ -2,7 +2,7 @@
 
 use super::{
     Action, Argument, Binary, Block, BlockId, Body, Callee, Constant, Expr, HeaderId, KeyMatch,
-    Pattern, Place, Program, SectionKind, SlotId, Statement, StatementKind, Terminator, Ty, Unary,
+    LValue, Pattern, Program, SectionKind, SlotId, Statement, StatementKind, Terminator, Ty, Unary,
 };
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -10,13 +10,28 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-type Result<T = ()> = core::result::Result<T, String>;
+/// Which rule a program breaks, and where: a sentence without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(String);
+
+impl From<String> for Invalid {
+    fn from(message: String) -> Self {
+        Invalid(message)
+    }
+}
+
+type Result<T = ()> = core::result::Result<T, Invalid>;
+
+fn invalid<T>(fault: impl Into<String>) -> Result<T> {
+    Err(Invalid(fault.into()))
+}
 
 /// Checks that every number is in range, that types agree, that names which must be unique are, and that each block of a body
 /// can be reached.
 ///
 /// # Errors
-/// A sentence without a full stop: where the first fault is, and what it is.
+/// The first rule that it breaks.
 pub fn validate(program: &Program) -> Result {
     let check = Check { program };
     check.names()?;
@@ -27,7 +42,7 @@ pub fn validate(program: &Program) -> Result {
             varbits += u32::from(matches!(check.slot(*field)?, Ty::Varbit(_)));
         }
         if varbits > 1 {
-            return Err(format!("header {} has more than one varbit", header.name));
+            return invalid(format!("header {} has more than one varbit", header.name));
         }
     }
     for stack in &program.stacks {
@@ -79,7 +94,7 @@ pub fn validate(program: &Program) -> Result {
                 check.is_slot(error, Ty::Bits(32), &section.name)?;
             }
             (SectionKind::Parser, ..) => {
-                return Err(format!(
+                return invalid(format!(
                     "section {}: a parser needs a place for its error and a block for failing",
                     section.name
                 ));
@@ -106,7 +121,7 @@ fn in_range<T>(list: &[T], at: usize, what: &str) -> Result {
     if at < list.len() {
         Ok(())
     } else {
-        Err(format!("there is no {what} {at}"))
+        invalid(format!("there is no {what} {at}"))
     }
 }
 
@@ -115,7 +130,7 @@ impl Check<'_> {
         let mut slots = BTreeSet::new();
         for slot in &self.program.slots {
             if !slots.insert(&slot.name) {
-                return Err(format!("two slots are named {}", slot.name));
+                return invalid(format!("two slots are named {}", slot.name));
             }
             if let Some(enumeration) = slot.enumeration {
                 in_range(
@@ -132,7 +147,7 @@ impl Check<'_> {
             .iter()
             .find(|header| !headers.insert(&header.name))
         {
-            Some(header) => Err(format!("two headers are named {}", header.name)),
+            Some(header) => invalid(format!("two headers are named {}", header.name)),
             None => Ok(()),
         }
     }
@@ -140,7 +155,7 @@ impl Check<'_> {
     fn slot(&self, slot: SlotId) -> Result<Ty> {
         match self.program.slots.get(slot.index()) {
             Some(slot) => Ok(slot.ty),
-            None => Err(format!("there is no slot {}", slot.index())),
+            None => invalid(format!("there is no slot {}", slot.index())),
         }
     }
 
@@ -149,7 +164,7 @@ impl Check<'_> {
         if own == ty {
             Ok(())
         } else {
-            Err(format!("a slot of {of} is {own:?}, not {ty:?}"))
+            invalid(format!("a slot of {of} is {own:?}, not {ty:?}"))
         }
     }
 
@@ -189,7 +204,7 @@ impl Check<'_> {
         for key in &table.keys {
             let ty = self.expr(&key.value)?;
             if ty != key.ty {
-                return Err(format!("key {} is {ty:?}, not {:?}", key.name, key.ty));
+                return invalid(format!("key {} is {ty:?}, not {:?}", key.name, key.ty));
             }
         }
         for action in &table.actions {
@@ -200,7 +215,7 @@ impl Check<'_> {
         }
         for entry in &table.entries {
             if entry.keys.len() != table.keys.len() {
-                return Err(format!(
+                return invalid(format!(
                     "an entry has {} keys for {}",
                     entry.keys.len(),
                     table.keys.len()
@@ -217,7 +232,7 @@ impl Check<'_> {
                     }
                 };
                 if !right {
-                    return Err(format!("an entry's key {} has a wrong width", of.name));
+                    return invalid(format!("an entry's key {} has a wrong width", of.name));
                 }
             }
             self.action_call(at, &entry.call)?;
@@ -242,7 +257,7 @@ impl Check<'_> {
         in_range(&table.actions, call.action as usize, "action of the table")?;
         let action = &self.program.actions[table.actions[call.action as usize].action.index()];
         if action.parameters.len() != call.arguments.len() {
-            return Err(format!(
+            return invalid(format!(
                 "action {} gets {} arguments for {} parameters",
                 action.name,
                 call.arguments.len(),
@@ -251,7 +266,7 @@ impl Check<'_> {
         }
         for ((name, slot, _), value) in action.parameters.iter().zip(&call.arguments) {
             if self.slot(*slot)?.width() != value.width() {
-                return Err(format!(
+                return invalid(format!(
                     "the argument {name} of action {} has a wrong width",
                     action.name
                 ));
@@ -262,7 +277,7 @@ impl Check<'_> {
 
     fn body(&self, body: &Body, ends: Ends) -> Result {
         if body.blocks.is_empty() {
-            return Err("there are no blocks".into());
+            return invalid("there are no blocks");
         }
         let block = |id: BlockId| in_range(&body.blocks, id.index(), "block");
         if let Some(fail) = body.fail {
@@ -284,7 +299,7 @@ impl Check<'_> {
                 .successors(|next| open.push(next.index()));
         }
         match seen.iter().position(|seen| !seen) {
-            Some(at) => Err(format!("block {at} cannot be reached")),
+            Some(at) => invalid(format!("block {at} cannot be reached")),
             None => Ok(()),
         }
     }
@@ -310,7 +325,7 @@ impl Check<'_> {
                     .collect::<Result<Vec<Ty>>>()?;
                 for case in cases {
                     if case.patterns.len() != types.len() {
-                        return Err("a case has another number of patterns than keys".into());
+                        return invalid("a case has another number of patterns than keys");
                     }
                     for (at, (pattern, ty)) in case.patterns.iter().zip(&types).enumerate() {
                         match pattern {
@@ -324,11 +339,11 @@ impl Check<'_> {
                                 in_range(&self.program.value_sets, set.index(), "value set")?;
                                 let fields = &self.program.value_sets[set.index()].fields;
                                 if fields.len() > types.len() - at {
-                                    return Err("a value set has more fields than keys".into());
+                                    return invalid("a value set has more fields than keys");
                                 }
                                 for ((name, of, _), ty) in fields.iter().zip(&types[at..]) {
                                     if of != ty {
-                                        return Err(format!(
+                                        return invalid(format!(
                                             "field {name} of a value set is {of:?}, not {ty:?}"
                                         ));
                                     }
@@ -341,7 +356,7 @@ impl Check<'_> {
             }
             Terminator::Apply { table, .. } => {
                 if ends == Ends::Action {
-                    return Err("an action applies a table".into());
+                    return invalid("an action applies a table");
                 }
                 in_range(&self.program.tables, table.index(), "table")
             }
@@ -349,7 +364,7 @@ impl Check<'_> {
             Terminator::Exit if ends == Ends::Action => Ok(()),
             Terminator::Reject if ends == Ends::Parser => Ok(()),
             Terminator::Exit | Terminator::Reject => {
-                Err(format!("it ends in {:?}, here", block.terminator))
+                invalid(format!("it ends in {:?}, here", block.terminator))
             }
         }
     }
@@ -359,7 +374,7 @@ impl Check<'_> {
             if ends == Ends::Parser {
                 Ok(())
             } else {
-                Err(format!("{what} outside a parser"))
+                invalid(format!("{what} outside a parser"))
             }
         };
         let size = |size: &Option<Expr>| match size {
@@ -368,7 +383,7 @@ impl Check<'_> {
         };
         match &statement.kind {
             StatementKind::Assign { target, value } => {
-                let ty = self.place(target)?;
+                let ty = self.lvalue(target)?;
                 self.is(value, ty)
             }
             StatementKind::Extract { header, size: of } => {
@@ -406,7 +421,7 @@ impl Check<'_> {
                 }
                 results
                     .iter()
-                    .try_for_each(|place| self.place(place).map(|_| ()))
+                    .try_for_each(|lvalue| self.lvalue(lvalue).map(|_| ()))
             }
         }
     }
@@ -431,18 +446,18 @@ impl Check<'_> {
         }
     }
 
-    fn place(&self, place: &Place) -> Result<Ty> {
+    fn lvalue(&self, lvalue: &LValue) -> Result<Ty> {
         let cut = |ty: Ty, high: u32, low: u32| {
             if low <= high && high < ty.width() {
                 Ok(Ty::Bits(high - low + 1))
             } else {
-                Err(format!("bits {high} to {low} of {ty:?}"))
+                invalid(format!("bits {high} to {low} of {ty:?}"))
             }
         };
-        match place {
-            Place::Slot(slot) => self.slot(*slot),
-            Place::Slice { slot, high, low } => cut(self.slot(*slot)?, *high, *low),
-            Place::Element {
+        match lvalue {
+            LValue::Slot(slot) => self.slot(*slot),
+            LValue::Slice { slot, high, low } => cut(self.slot(*slot)?, *high, *low),
+            LValue::Element {
                 slots,
                 index,
                 slice,
@@ -464,8 +479,8 @@ impl Check<'_> {
         }
         match (types.pop_first(), types.is_empty()) {
             (Some(ty), true) => Ok(ty),
-            (Some(_), false) => Err("elements of different types".into()),
-            (None, _) => Err("an element of nothing".into()),
+            (Some(_), false) => invalid("elements of different types"),
+            (None, _) => invalid("an element of nothing"),
         }
     }
 
@@ -474,7 +489,7 @@ impl Check<'_> {
         if own == ty {
             Ok(())
         } else {
-            Err(format!("{own:?} in the place of {ty:?}: {expr:?}"))
+            invalid(format!("{own:?} in the place of {ty:?}: {expr:?}"))
         }
     }
 
@@ -488,7 +503,7 @@ impl Check<'_> {
                 if right {
                     Ok(*ty)
                 } else {
-                    Err(format!("{bits} as {ty:?}"))
+                    invalid(format!("{bits} as {ty:?}"))
                 }
             }
             Expr::Slot(slot) => self.slot(*slot),
@@ -501,7 +516,7 @@ impl Check<'_> {
                 match (operator, ty) {
                     (Unary::Not, Ty::Bool) => Ok(ty),
                     (Unary::Negate | Unary::Complement, Ty::Bits(_) | Ty::Signed(_)) => Ok(ty),
-                    _ => Err(format!("{operator:?} of {ty:?}")),
+                    _ => invalid(format!("{operator:?} of {ty:?}")),
                 }
             }
             Expr::Binary(operator, left, right) => self.binary(*operator, left, right),
@@ -510,7 +525,7 @@ impl Check<'_> {
                 if low <= high && *high < ty.width() && !matches!(ty, Ty::Varbit(_)) {
                     Ok(Ty::Bits(high - low + 1))
                 } else {
-                    Err(format!("bits {high} to {low} of {ty:?}"))
+                    invalid(format!("bits {high} to {low} of {ty:?}"))
                 }
             }
             Expr::Cast { value, ty } => {
@@ -525,7 +540,7 @@ impl Check<'_> {
             }
             Expr::VarbitLength(slot) => match self.slot(*slot)? {
                 Ty::Varbit(_) => Ok(Ty::Bits(32)),
-                other => Err(format!("the length of {other:?}")),
+                other => invalid(format!("the length of {other:?}")),
             },
         }
     }
@@ -544,7 +559,7 @@ impl Check<'_> {
             _ => {}
         }
         if a != b {
-            return Err(format!(
+            return invalid(format!(
                 "{operator:?} of {a:?} and {b:?}: {left:?}, {right:?}"
             ));
         }

@@ -1,6 +1,6 @@
 //! Calls back for every slot that a part of a program names.
 
-use super::{Argument, Body, Expr, Pattern, Place, Program, SlotId, StatementKind, Terminator};
+use super::{Argument, Body, Expr, LValue, Pattern, Program, SlotId, StatementKind, Terminator};
 
 type Each<'a> = &'a mut dyn FnMut(&mut SlotId);
 
@@ -30,12 +30,12 @@ impl Expr {
     }
 }
 
-impl Place {
+impl LValue {
     /// Calls back for each slot of the place.
     pub fn slots_mut(&mut self, each: Each<'_>) {
         match self {
-            Place::Slot(slot) | Place::Slice { slot, .. } => each(slot),
-            Place::Element { slots, index, .. } => {
+            LValue::Slot(slot) | LValue::Slice { slot, .. } => each(slot),
+            LValue::Element { slots, index, .. } => {
                 slots.iter_mut().for_each(&mut *each);
                 index.slots_mut(each);
             }
@@ -76,7 +76,7 @@ impl StatementKind {
                         Argument::Text(_) | Argument::Object(_) | Argument::Member(..) => {}
                     }
                 }
-                results.iter_mut().for_each(|place| place.slots_mut(each));
+                results.iter_mut().for_each(|lvalue| lvalue.slots_mut(each));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Builds the graph of blocks of one body, and tidies it.
 
 use crate::ir::{
-    Argument, Block, BlockId, Body, Expr, Place, SlotId, Statement, StatementKind, Terminator,
+    Argument, Block, BlockId, Body, Expr, LValue, SlotId, Statement, StatementKind, Terminator,
 };
 use crate::source::Span;
 use alloc::sync::Arc;
@@ -89,8 +89,8 @@ impl Builder {
         }
     }
 
-    pub fn assign(&mut self, target: Place, value: Expr) {
-        if let (Place::Slot(slot), Expr::Slot(from)) = (&target, &value)
+    pub fn assign(&mut self, target: LValue, value: Expr) {
+        if let (LValue::Slot(slot), Expr::Slot(from)) = (&target, &value)
             && slot == from
         {
             return;
@@ -117,7 +117,7 @@ impl Builder {
     }
 
     /// Lets the call that was just made put what it returns into another place than the slot made for it.
-    pub fn redirect(&mut self, from: SlotId, to: &Place) -> bool {
+    pub fn redirect(&mut self, from: SlotId, to: &LValue) -> bool {
         let Some(current) = self.current else {
             return false;
         };
@@ -130,7 +130,7 @@ impl Builder {
             return false;
         };
         match results.last_mut() {
-            Some(last) if *last == Place::Slot(from) => {
+            Some(last) if *last == LValue::Slot(from) => {
                 *last = to.clone();
                 true
             }
@@ -178,7 +178,7 @@ fn elements(kind: &StatementKind) -> usize {
     match kind {
         StatementKind::Assign { target, value } => {
             let target = match target {
-                Place::Element { slots, index, .. } => slots.len() + of(index),
+                LValue::Element { slots, index, .. } => slots.len() + of(index),
                 _ => 0,
             };
             target + of(value)

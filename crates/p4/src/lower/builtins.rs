@@ -1,13 +1,13 @@
 //! The methods that the language itself gives headers and stacks.
 
-use super::expressions::{Operand, validity};
-use super::storage::{HeaderStorage, Location, StackStorage, Storage, Target, place};
+use super::expressions::Operand;
+use super::storage::{HeaderStorage, Location, StackStorage, Storage, Target, lvalue};
 use super::types::Shape;
-use super::values::Value;
+use super::values::{Value, validity};
 use super::{Lowerer, fold};
 use crate::ast::{Argument, Expression, ExpressionKind};
 use crate::check::Builtin;
-use crate::ir::{Binary, Expr, Place, SlotId, Ty};
+use crate::ir::{Binary, Expr, LValue, SlotId, Ty};
 use crate::types::Type;
 use alloc::vec::Vec;
 use num_bigint::BigInt;
@@ -117,8 +117,8 @@ impl<'a> Lowerer<'a> {
         }
         targets.push((slots(&|h| Some(h.valid)), valid));
         for (slots, value) in targets {
-            let place = place(slots, location.index.as_ref(), None);
-            self.body.assign(place, fold::boolean(value));
+            let lvalue = lvalue(slots, location.index.as_ref(), None);
+            self.body.assign(lvalue, fold::boolean(value));
         }
     }
 
@@ -148,7 +148,7 @@ impl<'a> Lowerer<'a> {
             stack.elements[at].headers(&mut headers);
             for header in headers {
                 self.body
-                    .assign(Place::Slot(header.valid), fold::boolean(false));
+                    .assign(LValue::Slot(header.valid), fold::boolean(false));
             }
         }
         let ty = Ty::Bits(32);
@@ -166,7 +166,7 @@ impl<'a> Lowerer<'a> {
             // At least zero.
             fold::binary(Binary::SaturatingSubtract, next, by, ty, ty)
         };
-        self.body.assign(Place::Slot(stack.next), value);
+        self.body.assign(LValue::Slot(stack.next), value);
     }
 
     /// A whole element; unions member by member, without what an assignment to one does to the others.

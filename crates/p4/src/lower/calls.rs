@@ -1,18 +1,18 @@
 //! Calls of functions, actions, parsers and controls: inlined, with arguments copied in and out as the specification (6.8) says.
 
-use super::elaborate::{InstanceId, Made, Naming};
+use super::elaborate::{Made, Naming};
 use super::expressions::Operand;
 use super::index::Node;
 use super::storage::{Storage, Target};
 use super::types::{Shape, substitute};
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Binding, Frame, FrameKind, Lowerer, names, walk};
 use crate::ast::{
     Argument, Block, DeclarationKind, Direction, Expression, ExpressionKind, NodeId, Parameter,
     StatementKind,
 };
 use crate::check::{self, Bound, Call};
-use crate::ir::{Place, SlotId};
+use crate::ir::{LValue, SlotId};
 use crate::types::Type;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -35,7 +35,7 @@ pub(super) struct Callee<'a> {
 }
 
 /// An argument that was evaluated.
-enum Given {
+enum Evaluated {
     /// The value, and where it stands when it is a variable.
     In(Value, Option<Storage>),
     Out(Target),
@@ -479,7 +479,7 @@ impl<'a> Lowerer<'a> {
         for (at, parameter) in callee.parameters.iter().enumerate() {
             let later = effects[at + 1..].contains(&true);
             let Some(argument) = bound[at] else {
-                given.push((Given::In(self.default_value(&types[at]), None), later));
+                given.push((Evaluated::In(self.default_value(&types[at]), None), later));
                 continue;
             };
             let one = match parameter.direction {
@@ -489,32 +489,32 @@ impl<'a> Lowerer<'a> {
                         Operand::Value(value) => {
                             let value = self.convert(value, &types[at]);
                             let value = if later { self.spill(value) } else { value };
-                            given.push((Given::In(value, None), later));
+                            given.push((Evaluated::In(value, None), later));
                             continue;
                         }
                     };
                     match storage {
                         Some(storage) if !later => {
                             let value = self.read_storage(&storage);
-                            Given::In(value, Some(storage))
+                            Evaluated::In(value, Some(storage))
                         }
                         _ => {
                             let value = self.eval_as(argument, &types[at]);
                             let value = if later { self.spill(value) } else { value };
-                            Given::In(value, None)
+                            Evaluated::In(value, None)
                         }
                     }
                 }
                 Direction::Out => {
                     let target = self.target(argument);
-                    Given::Out(self.freeze_unless_constant(target))
+                    Evaluated::Out(self.freeze_unless_constant(target))
                 }
                 Direction::InOut => {
                     let target = self.target(argument);
                     let target = self.freeze_unless_constant(target);
                     let value = self.read_target(&target);
                     let value = if later { self.spill(value) } else { value };
-                    Given::InOut(target, value)
+                    Evaluated::InOut(target, value)
                 }
             };
             given.push((one, later));
@@ -535,7 +535,7 @@ impl<'a> Lowerer<'a> {
         &mut self,
         callee: Callee<'a>,
         types: &[Type],
-        given: Vec<(Given, bool)>,
+        given: Vec<(Evaluated, bool)>,
     ) -> Vec<(Target, Storage)> {
         // What the callee reaches other than by its parameters.
         let mut reached = Vec::new();
@@ -560,11 +560,11 @@ impl<'a> Lowerer<'a> {
         let outs: Vec<Vec<SlotId>> = given
             .iter()
             .map(|(given, _)| match given {
-                Given::Out(target) | Given::InOut(target, _) => match target {
+                Evaluated::Out(target) | Evaluated::InOut(target, _) => match target {
                     Target::Location(location) | Target::Slice(location, ..) => location.slots(),
                     Target::Discard => Vec::new(),
                 },
-                Given::In(..) => Vec::new(),
+                Evaluated::In(..) => Vec::new(),
             })
             .collect();
         let meets = |a: &[SlotId], b: &[SlotId]| {
@@ -586,7 +586,7 @@ impl<'a> Lowerer<'a> {
                         .all(|(other, outs)| other == at || !meets(slots, outs))
             };
             let binding = match one {
-                Given::In(value, storage) => {
+                Evaluated::In(value, storage) => {
                     let has_room = !matches!(self.shape(ty), Shape::Other | Shape::List(_));
                     let free = !callee.own && value.is_simple() && alone(&value.reads());
                     if !has_room || value.is_constant() && !callee.own {
@@ -599,7 +599,7 @@ impl<'a> Lowerer<'a> {
                         Binding::Storage(room)
                     }
                 }
-                Given::Out(target) | Given::InOut(target, _)
+                Evaluated::Out(target) | Evaluated::InOut(target, _)
                     if !callee.own
                         && !later
                         && matches!(&target, Target::Location(l) if l.only().is_some())
@@ -614,13 +614,13 @@ impl<'a> Lowerer<'a> {
                     }
                     Binding::Storage(storage)
                 }
-                Given::Out(target) => {
+                Evaluated::Out(target) => {
                     let room = self.room(&callee, parameter, ty);
                     begins.push(room.clone());
                     copies.push((target, room.clone()));
                     Binding::Storage(room)
                 }
-                Given::InOut(target, value) => {
+                Evaluated::InOut(target, value) => {
                     let room = self.room(&callee, parameter, ty);
                     pairs.push((room.clone(), value));
                     copies.push((target, room.clone()));
@@ -641,18 +641,18 @@ impl<'a> Lowerer<'a> {
 
     /// Puts several values in their places, all of them read before the first is written.
     fn store_all(&mut self, pairs: &[(Storage, Value)]) {
-        let mut places = Vec::new();
+        let mut lvalues = Vec::new();
         for (storage, value) in pairs {
-            self.storage_pairs(storage, value, &mut places);
+            self.storage_pairs(storage, value, &mut lvalues);
         }
-        self.store_pairs(places);
+        self.store_pairs(lvalues);
     }
 
     /// Where a value that an extern gives back goes.
-    pub fn result_places(&self, target: &Target) -> Vec<Place> {
+    pub fn result_lvalues(&self, target: &Target) -> Vec<LValue> {
         match target {
-            Target::Location(location) => location.places(),
-            Target::Slice(..) => self.target_place(target).into_iter().collect(),
+            Target::Location(location) => location.lvalues(),
+            Target::Slice(..) => self.target_lvalue(target).into_iter().collect(),
             Target::Discard => Vec::new(),
         }
     }

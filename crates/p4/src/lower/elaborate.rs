@@ -3,7 +3,7 @@
 use super::index::Node;
 use super::names;
 use super::types::{Shape, substitute};
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Binding, Frame, FrameKind, Lowerer, fold};
 use crate::ast::{
     self, Argument, Declaration, DeclarationKind, Expression, NodeId, Parameter, Prototype,
@@ -18,10 +18,6 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// An [`Instance`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct InstanceId(pub u32);
 
 /// Something that a constructor made.
 pub(super) struct Instance<'a> {

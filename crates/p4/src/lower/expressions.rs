@@ -6,7 +6,7 @@ use super::storage::{Location, Storage, Target};
 use super::values::Value;
 use super::{Binding, Lowerer, fold};
 use crate::ast::{DeclarationKind, Expression, ExpressionKind, NodeId};
-use crate::ir::{Binary, Expr, ParserError, Place, Ty};
+use crate::ir::{Binary, Expr, LValue, ParserError, Ty};
 use crate::types::Type;
 use crate::value::Bits;
 use alloc::vec::Vec;
@@ -86,7 +86,6 @@ impl<'a> Lowerer<'a> {
         (a, self.eval(right))
     }
 
-    /// A condition.
     pub fn condition(&mut self, expr: &'a Expression) -> Expr {
         match self.eval(expr) {
             Value::Scalar(expr, _) => expr,
@@ -286,7 +285,6 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The number of an error.
     pub fn error_number(&self, error: ParserError) -> Expr {
         let value = self.program.error(error).and_then(Bits::to_u64);
         fold::number(value.unwrap_or(0) as u32)
@@ -361,7 +359,7 @@ impl<'a> Lowerer<'a> {
         let (bad, good) = (self.body.block(), self.body.block());
         self.body.branch(condition, bad, good);
         self.body.go(bad);
-        self.body.assign(Place::Slot(slot), value);
+        self.body.assign(LValue::Slot(slot), value);
         self.body.jump(fail);
         self.body.go(good);
     }
@@ -538,16 +536,5 @@ impl<'a> Lowerer<'a> {
             Target::Slice(location, high, low) => Target::Slice(freeze(location), high, low),
             Target::Discard => Target::Discard,
         }
-    }
-}
-
-/// Whether a header is valid, or a union has a valid member.
-pub(super) fn validity(value: &Value) -> Expr {
-    match value {
-        Value::Header { valid, .. } => valid.clone(),
-        Value::Union(members) => members.iter().fold(fold::boolean(false), |so_far, member| {
-            fold::or(so_far, validity(member))
-        }),
-        _ => fold::boolean(false),
     }
 }

@@ -1,16 +1,16 @@
 //! Calls of extern functions and of methods of extern instances.
 
-use super::elaborate::{InstanceId, Made};
+use super::elaborate::Made;
 use super::expressions::Operand;
 use super::index::Node;
 use super::storage::{Location, Storage, Target};
 use super::types::{Shape, substitute};
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Binding, Lowerer, calls::Callee, fold};
 use crate::ast::{self, DeclarationKind, Direction, Expression, ExpressionKind, NodeId, Prototype};
 use crate::check::{Bound, Call};
 use crate::ir::{
-    self, Argument, Expr, Function, ListItem, ObjectId, Place, SlotId, StatementKind, Ty,
+    self, Argument, Expr, Function, LValue, ListItem, ObjectId, SlotId, StatementKind, Ty,
 };
 use crate::types::Type;
 use alloc::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl<'a> Lowerer<'a> {
         let (bad, good) = (self.body.block(), self.body.block());
         self.body.branch(condition.clone(), good, bad);
         self.body.go(bad);
-        self.body.assign(Place::Slot(slot), error.clone());
+        self.body.assign(LValue::Slot(slot), error.clone());
         self.body.jump(fail);
         self.body.go(good);
     }
@@ -93,8 +93,8 @@ impl<'a> Lowerer<'a> {
                 continue;
             };
             let field = location.field(at);
-            let (Some(place), Value::Scalar(value, _)) = (
-                self.target_place(&Target::Location(field.clone())),
+            let (Some(lvalue), Value::Scalar(value, _)) = (
+                self.target_lvalue(&Target::Location(field.clone())),
                 self.read(&field),
             ) else {
                 return false;
@@ -104,7 +104,7 @@ impl<'a> Lowerer<'a> {
                 value,
                 valid: None,
             });
-            results.push(place);
+            results.push(lvalue);
         }
         if items.is_empty() {
             return false;
@@ -274,7 +274,7 @@ impl<'a> Lowerer<'a> {
             .iter()
             .map(|(value, ty)| self.argument(value, ty))
             .collect();
-        let mut results: Vec<Place> = Vec::new();
+        let mut results: Vec<LValue> = Vec::new();
         let result = match self.checked.types.get(&callee.prototype.result.id) {
             Some(Type::Name(ty)) => substitute(ty, &callee.types),
             Some(ty) => substitute(ty, &callee.types),
@@ -284,16 +284,16 @@ impl<'a> Lowerer<'a> {
             match target {
                 Target::Discard => {
                     let storage = self.temporary("ignored", ty);
-                    results.extend(Location::fixed(storage).places());
+                    results.extend(Location::fixed(storage).lvalues());
                 }
-                _ => results.extend(self.result_places(target)),
+                _ => results.extend(self.result_lvalues(target)),
             }
         }
         let returned = match self.plain(&result) {
             Type::Void | Type::Unknown => Storage::Nothing,
             _ => {
                 let storage = self.temporary(&callee.prototype.name.text, &result);
-                results.extend(Location::fixed(storage.clone()).places());
+                results.extend(Location::fixed(storage.clone()).lvalues());
                 storage
             }
         };

@@ -13,8 +13,7 @@ mod elaborate;
 mod entries;
 mod expressions;
 mod externs;
-pub(crate) mod fold;
-mod index;
+pub(crate) mod index;
 mod names;
 mod operators;
 mod packets;
@@ -30,10 +29,10 @@ mod values;
 mod walk;
 
 use crate::ast::NodeId;
+use crate::cancel::{Cancel, stopped};
 use crate::check::Checked;
-use crate::compile::Stop;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::ir::{self, ActionId, BlockId, EnumId, Enumeration, TableId};
+use crate::ir::{self, ActionId, BlockId, EnumId, Enumeration, TableId, fold};
 use crate::source::Span;
 use crate::types::Type;
 use crate::value::Bits;
@@ -45,10 +44,10 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use builder::Builder;
-use elaborate::{Instance, InstanceId, Pending};
+use elaborate::{Instance, Pending};
 use index::Index;
 use storage::{Storage, Target};
-use values::Value;
+use values::{InstanceId, Value};
 
 /// More slots than this no program has for a good reason; a header stack of a million elements has.
 const MOST_SLOTS: usize = 200_000;
@@ -61,7 +60,7 @@ const MOST_NESTING: u32 = 64;
 #[must_use]
 pub fn lower(
     checked: &Checked,
-    stop: Option<&Stop>,
+    stop: Option<&Cancel>,
     diagnostics: &mut Diagnostics,
 ) -> Option<ir::Program> {
     let main = checked.main?;
@@ -141,7 +140,7 @@ impl Frame {
 
 struct Lowerer<'a> {
     checked: &'a Checked,
-    stop: Option<&'a Stop>,
+    stop: Option<&'a Cancel>,
     index: Index<'a>,
     errors: Vec<Diagnostic>,
     program: ir::Program,
@@ -265,8 +264,8 @@ impl<'a> Lowerer<'a> {
 
     /// Whether too much was built already, or nobody wants the rest, which it tells.
     fn is_full(&mut self) -> bool {
-        if self.stop.is_some_and(Stop::is_asked) {
-            self.complain(crate::compile::stopped());
+        if self.stop.is_some_and(Cancel::is_requested) {
+            self.complain(stopped());
             return true;
         }
         let full = self.built + self.body.size() > MOST_STATEMENTS;

@@ -1,11 +1,10 @@
 //! Operators: of numbers that are known and of those that are not, comparisons, and what is evaluated only if it has to be.
 
-use super::expressions::validity;
 use super::storage::Location;
-use super::values::{Value, equal};
+use super::values::{Value, equal, validity};
 use super::{Lowerer, fold};
 use crate::ast::{BinaryOperator, Expression, UnaryOperator};
-use crate::ir::{Binary, Expr, Place, Ty, Unary};
+use crate::ir::{Binary, Expr, LValue, Ty, Unary};
 use crate::value::{Bits, mask};
 use alloc::vec::Vec;
 use num_bigint::BigInt;
@@ -132,11 +131,11 @@ impl<'a> Lowerer<'a> {
             self.body.branch(a, decided, go_on);
         }
         self.body.go(decided);
-        self.body.assign(Place::Slot(slot), fold::boolean(!is_and));
+        self.body.assign(LValue::Slot(slot), fold::boolean(!is_and));
         self.body.jump(join);
         self.body.go(go_on);
         let b = self.condition(right);
-        self.body.assign(Place::Slot(slot), b);
+        self.body.assign(LValue::Slot(slot), b);
         self.body.jump(join);
         self.body.go(join);
         Value::bool(Expr::Slot(slot))

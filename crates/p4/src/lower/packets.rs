@@ -1,7 +1,7 @@
 //! `packet_in` and `packet_out`.
 
 use super::expressions::Operand;
-use super::storage::{Location, Storage, Target, place};
+use super::storage::{Location, Storage, Target, lvalue};
 use super::types::{Shape, substitute};
 use super::values::Value;
 use super::{Lowerer, fold};
@@ -224,7 +224,7 @@ impl<'a> Lowerer<'a> {
                 })
                 .collect();
             self.body
-                .assign(place(slots, index.as_ref(), None), fold::boolean(false));
+                .assign(lvalue(slots, index.as_ref(), None), fold::boolean(false));
         }
     }
 

@@ -1,13 +1,12 @@
 //! Parsers: states become blocks, `select` a terminator.
 
-use super::elaborate::InstanceId;
 use super::expressions::Operand;
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Lowerer, fold};
 use crate::ast::{
     DeclarationKind, Expression, ExpressionKind, NodeId, Parser, SelectCase, StateRef, Transition,
 };
-use crate::ir::{BlockId, Case, Expr, ParserError, Pattern, Place, Terminator, Ty};
+use crate::ir::{BlockId, Case, Expr, LValue, ParserError, Pattern, Terminator, Ty};
 use crate::types::Type;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
@@ -215,7 +214,7 @@ impl<'a> Lowerer<'a> {
             self.body.go(block);
             let value = self.error_number(ParserError::NoMatch);
             if let Some(slot) = self.error {
-                self.body.assign(Place::Slot(slot), value);
+                self.body.assign(LValue::Slot(slot), value);
             }
             self.reject();
         }

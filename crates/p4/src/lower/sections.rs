@@ -1,10 +1,10 @@
 //! The package that `main` instantiates: each parser and control given to it is a section.
 
-use super::elaborate::{InstanceId, Made};
+use super::elaborate::Made;
 use super::index::Node;
 use super::storage::Storage;
 use super::types::substitute;
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Binding, Frame, FrameKind, Lowerer, names};
 use crate::ast::{Declaration, DeclarationKind, Direction, NodeId, Parameter};
 use crate::ir::{Section, SectionKind, SectionParameter, SlotId, Terminator, Ty};

@@ -1,15 +1,14 @@
 //! Statements.
 
-use super::elaborate::InstanceId;
 use super::storage::{Location, Storage, Target};
 use super::types::Shape;
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Binding, Lowerer, fold};
 use crate::ast::{
     BinaryOperator, Block, Branch, Declaration, DeclarationKind, Expression, ExpressionKind,
     ForVariable, NodeId, Statement, StatementKind, SwitchCase,
 };
-use crate::ir::{Binary, BlockId, Case, Expr, Pattern, Place, SlotId, Terminator, Ty, Unary};
+use crate::ir::{Binary, BlockId, Case, Expr, LValue, Pattern, SlotId, Terminator, Ty, Unary};
 use crate::types::Type;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -124,12 +123,14 @@ impl<'a> Lowerer<'a> {
 
     /// Lets an extern that was just called write the target instead of the variable made for its result.
     fn redirect(&mut self, target: &Target, value: &Value) -> bool {
-        let (Value::Scalar(Expr::Slot(slot), ty), Some(place)) = (value, self.target_place(target))
+        let (Value::Scalar(Expr::Slot(slot), ty), Some(lvalue)) =
+            (value, self.target_lvalue(target))
         else {
             return false;
         };
         let is_last = slot.index() + 1 == self.program.slots.len();
-        if !is_last || place.ty(&self.program.slots) != *ty || !self.body.redirect(*slot, &place) {
+        if !is_last || lvalue.ty(&self.program.slots) != *ty || !self.body.redirect(*slot, &lvalue)
+        {
             return false;
         }
         if let Some(slot) = self.program.slots.pop() {
@@ -151,19 +152,19 @@ impl<'a> Lowerer<'a> {
             return;
         }
         let ty = self.type_of(target.id);
-        let mut place = self.target(target);
+        let mut lvalue = self.target(target);
         if self.has_effects(value) {
-            place = self.freeze(place);
+            lvalue = self.freeze(lvalue);
         }
         match operator {
             None => {
                 let value = self.eval_as(value, &ty);
-                if !self.redirect(&place, &value) {
-                    self.store_target(&place, &value);
+                if !self.redirect(&lvalue, &value) {
+                    self.store_target(&lvalue, &value);
                 }
             }
             Some(operator) => {
-                let before = self.read_target(&place);
+                let before = self.read_target(&lvalue);
                 let before = if self.has_effects(value) {
                     self.spill(before)
                 } else {
@@ -172,7 +173,7 @@ impl<'a> Lowerer<'a> {
                 let by = self.eval(value);
                 let result = self.operate_any(operator, before, by);
                 let result = self.convert(result, &ty);
-                self.store_target(&place, &result);
+                self.store_target(&lvalue, &result);
             }
         }
     }
@@ -497,7 +498,7 @@ impl<'a> Lowerer<'a> {
             return;
         };
         let counter: SlotId = self.temporary_slot("counter", scalar);
-        self.body.assign(Place::Slot(counter), first);
+        self.body.assign(LValue::Slot(counter), first);
         let (inside, next) = (self.body.block(), self.body.block());
         let (more, end) = (self.body.block(), self.body.block());
         let count = Expr::Slot(counter);
@@ -522,7 +523,7 @@ impl<'a> Lowerer<'a> {
         self.body.go(more);
         let one = fold::constant(scalar, &1.into());
         let value = fold::binary(Binary::Add, count, one, scalar, scalar);
-        self.body.assign(Place::Slot(counter), value);
+        self.body.assign(LValue::Slot(counter), value);
         self.body.jump(inside);
         self.body.go(end);
     }

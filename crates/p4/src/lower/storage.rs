@@ -6,7 +6,7 @@ use super::types::Shape;
 use super::values::Value;
 use crate::ast;
 use crate::ir::{
-    Annotation, Expr, Header, HeaderId, Place, Slot, SlotId, Stack, StackId, StatementKind, Ty,
+    Annotation, Expr, Header, HeaderId, LValue, Slot, SlotId, Stack, StackId, StatementKind, Ty,
 };
 use crate::types::Type;
 use alloc::collections::BTreeSet;
@@ -161,7 +161,7 @@ impl Location {
     }
 
     /// Its scalars and the validity of its headers, as places.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn lvalues(&self) -> Vec<LValue> {
         let lists = self.choices.iter().map(|choice| {
             let mut slots = Vec::new();
             choice.slots(&mut slots);
@@ -169,25 +169,29 @@ impl Location {
         });
         let lists: Vec<Vec<SlotId>> = lists.collect();
         let count = lists.first().map_or(0, Vec::len);
-        let places = (0..count).map(|at| {
+        let lvalues = (0..count).map(|at| {
             let slots = lists.iter().filter_map(|list| list.get(at).copied());
-            place(slots.collect(), self.index.as_ref(), None)
+            lvalue(slots.collect(), self.index.as_ref(), None)
         });
-        places.collect()
+        lvalues.collect()
     }
 }
 
-pub(super) fn place(slots: Vec<SlotId>, index: Option<&Expr>, slice: Option<(u32, u32)>) -> Place {
+pub(super) fn lvalue(
+    slots: Vec<SlotId>,
+    index: Option<&Expr>,
+    slice: Option<(u32, u32)>,
+) -> LValue {
     match (index, slots.as_slice()) {
         (None, [slot, ..]) => match slice {
-            None => Place::Slot(*slot),
-            Some((high, low)) => Place::Slice {
+            None => LValue::Slot(*slot),
+            Some((high, low)) => LValue::Slice {
                 slot: *slot,
                 high,
                 low,
             },
         },
-        (index, _) => Place::Element {
+        (index, _) => LValue::Element {
             slots,
             index: index.cloned().unwrap_or_else(|| fold::number(0)),
             slice,
@@ -196,10 +200,10 @@ pub(super) fn place(slots: Vec<SlotId>, index: Option<&Expr>, slice: Option<(u32
 }
 
 /// The slots that a place may write.
-pub(super) fn written(place: &Place, into: &mut Vec<SlotId>) {
-    match place {
-        Place::Slot(slot) | Place::Slice { slot, .. } => into.push(*slot),
-        Place::Element { slots, .. } => into.extend(slots),
+pub(super) fn written(lvalue: &LValue, into: &mut Vec<SlotId>) {
+    match lvalue {
+        LValue::Slot(slot) | LValue::Slice { slot, .. } => into.push(*slot),
+        LValue::Element { slots, .. } => into.extend(slots),
     }
 }
 
@@ -508,18 +512,18 @@ impl<'a> Lowerer<'a> {
         choices: &[&Storage],
         index: Option<&Expr>,
         value: &Value,
-        into: &mut Vec<(Place, Expr)>,
+        into: &mut Vec<(LValue, Expr)>,
     ) {
         let Some(first) = choices.first() else {
             return;
         };
-        let each = |values: &[Value], into: &mut Vec<(Place, Expr)>| {
+        let each = |values: &[Value], into: &mut Vec<(LValue, Expr)>| {
             for (at, value) in values.iter().enumerate() {
                 let parts: Vec<&Storage> = choices.iter().map(|one| one.part(at)).collect();
                 self.pairs(&parts, index, value, into);
             }
         };
-        let own = || place(own(choices), index, None);
+        let own = || lvalue(own(choices), index, None);
         match (first, value) {
             (Storage::Scalar(slot), Value::Scalar(expr, ty)) => {
                 let expr = fold::cast(expr.clone(), *ty, self.slot_ty(*slot));
@@ -557,7 +561,7 @@ impl<'a> Lowerer<'a> {
                     })
                     .collect();
                 pairs.push((
-                    place(slots, location.index.as_ref(), None),
+                    lvalue(slots, location.index.as_ref(), None),
                     fold::boolean(false),
                 ));
             }
@@ -567,22 +571,22 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The places of a storage, each with the expression that a value has for it.
-    pub fn storage_pairs(&self, storage: &Storage, value: &Value, into: &mut Vec<(Place, Expr)>) {
+    pub fn storage_pairs(&self, storage: &Storage, value: &Value, into: &mut Vec<(LValue, Expr)>) {
         self.pairs(&[storage], None, value, into);
     }
 
     /// Assigns each expression as it is before the first assignment.
-    pub fn store_pairs(&mut self, mut pairs: Vec<(Place, Expr)>) {
+    pub fn store_pairs(&mut self, mut pairs: Vec<(LValue, Expr)>) {
         if pairs.len() > 1 {
             let mut so_far = BTreeSet::new();
             let mut slots = Vec::new();
-            for (place, value) in &mut pairs {
+            for (lvalue, value) in &mut pairs {
                 slots.clear();
                 fold::reads(value, &mut slots);
                 if slots.iter().any(|slot| so_far.contains(slot)) {
                     *value = self.spill_expr(value.clone());
                 }
-                if let Place::Element { index, .. } = place {
+                if let LValue::Element { index, .. } = lvalue {
                     slots.clear();
                     fold::reads(index, &mut slots);
                     if slots.iter().any(|slot| so_far.contains(slot)) {
@@ -590,12 +594,12 @@ impl<'a> Lowerer<'a> {
                     }
                 }
                 slots.clear();
-                written(place, &mut slots);
+                written(lvalue, &mut slots);
                 so_far.extend(slots.iter().copied());
             }
         }
-        for (place, value) in pairs {
-            self.body.assign(place, value);
+        for (lvalue, value) in pairs {
+            self.body.assign(lvalue, value);
         }
     }
 
@@ -604,10 +608,11 @@ impl<'a> Lowerer<'a> {
         match target {
             Target::Location(location) => self.store(location, value),
             Target::Slice(..) => {
-                if let (Some(place), Value::Scalar(expr, ty)) = (self.target_place(target), value) {
-                    let to = Ty::Bits(place.ty(&self.program.slots).width());
+                if let (Some(lvalue), Value::Scalar(expr, ty)) = (self.target_lvalue(target), value)
+                {
+                    let to = Ty::Bits(lvalue.ty(&self.program.slots).width());
                     let expr = fold::cast(expr.clone(), *ty, to);
-                    self.body.assign(place, expr);
+                    self.body.assign(lvalue, expr);
                 }
             }
             Target::Discard => {}
@@ -615,7 +620,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The place of a target that is a scalar.
-    pub fn target_place(&self, target: &Target) -> Option<Place> {
+    pub fn target_lvalue(&self, target: &Target) -> Option<LValue> {
         let (location, slice) = match target {
             Target::Location(location) => (location, None),
             Target::Slice(location, high, low) => (location, Some((*high, *low))),
@@ -625,7 +630,7 @@ impl<'a> Lowerer<'a> {
             return None;
         };
         let slots = location.choices.iter().filter_map(Storage::own).collect();
-        Some(place(slots, location.index.as_ref(), slice))
+        Some(lvalue(slots, location.index.as_ref(), slice))
     }
 
     /// What stands on the left now.
@@ -651,7 +656,7 @@ impl<'a> Lowerer<'a> {
         let ty = value.ty(&self.program.slots);
         let slot = self.temporary_slot("tmp", ty);
         self.body.push(StatementKind::Assign {
-            target: Place::Slot(slot),
+            target: LValue::Slot(slot),
             value,
         });
         Expr::Slot(slot)
@@ -671,12 +676,12 @@ impl<'a> Lowerer<'a> {
         storage.headers(&mut headers);
         for header in headers {
             self.body
-                .assign(Place::Slot(header.valid), fold::boolean(false));
+                .assign(LValue::Slot(header.valid), fold::boolean(false));
         }
         let mut stacks = Vec::new();
         storage.stacks(&mut stacks);
         for stack in stacks {
-            self.body.assign(Place::Slot(stack.next), fold::number(0));
+            self.body.assign(LValue::Slot(stack.next), fold::number(0));
         }
     }
 }

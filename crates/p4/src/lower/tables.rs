@@ -1,9 +1,9 @@
 //! Tables and the actions that they call.
 
 use super::calls::Callee;
-use super::elaborate::{InstanceId, Made, Naming};
+use super::elaborate::{Made, Naming};
 use super::index::Node;
-use super::values::Value;
+use super::values::{InstanceId, Value};
 use super::{Binding, Frame, FrameKind, Lowerer, fold, names};
 use crate::ast::{
     self, ActionReference, Argument, DeclarationKind, Direction, Expression, ExpressionKind,
@@ -43,7 +43,7 @@ impl<'a> Lowerer<'a> {
             if let Some(slot) = slot
                 && let Value::Scalar(value, _) = self.eval(&element.expression)
             {
-                self.body.assign(ir::Place::Slot(slot), value);
+                self.body.assign(ir::LValue::Slot(slot), value);
             }
         }
         let next = self.body.block();

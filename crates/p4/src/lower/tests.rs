@@ -3,7 +3,7 @@
 use crate::check;
 use crate::diagnostic::Diagnostics;
 use crate::ir::{self, Program};
-use crate::source::{Includes, Sources};
+use crate::source::{IncludeError, Includes, Sources};
 use crate::{library, lower, parse, preprocess};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = library::file(name).ok_or_else(|| format!("no {name}"))?;
         Ok((name.into(), text.into()))
     }
@@ -52,7 +52,7 @@ fn compile(text: &str) -> Result<Program, String> {
     };
     match lowered {
         Some(program) if !diagnostics.failed() => {
-            ir::validate(&program)?;
+            ir::validate(&program).map_err(|fault| fault.to_string())?;
             Ok(program)
         }
         _ => Err(diagnostics

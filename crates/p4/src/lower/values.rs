@@ -1,7 +1,6 @@
 //! Values that are known only as expressions of the intermediate representation, taken apart as their types are.
 
 use super::Lowerer;
-use super::elaborate::InstanceId;
 use super::fold;
 use super::types::Shape;
 use crate::ast::NodeId;
@@ -13,7 +12,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use num_bigint::BigInt;
 
-/// A value.
+/// An [`Instance`](super::elaborate::Instance).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct InstanceId(pub u32);
+
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Scalar(Expr, Ty),
@@ -408,5 +410,16 @@ impl<'a> Lowerer<'a> {
             .get(place)
             .map_or(Bits::zero(ty.width()), |(_, value)| value.clone());
         Value::Scalar(Expr::Constant(value, ty), ty)
+    }
+}
+
+/// Whether a header is valid, or a union has a valid member.
+pub(super) fn validity(value: &Value) -> Expr {
+    match value {
+        Value::Header { valid, .. } => valid.clone(),
+        Value::Union(members) => members.iter().fold(fold::boolean(false), |so_far, member| {
+            fold::or(so_far, validity(member))
+        }),
+        _ => fold::boolean(false),
     }
 }

@@ -1,8 +1,8 @@
 //! Control functions, each a control of its own with the tables that it applies.
 
 use super::build::{block, name, name_annotation};
-use super::expressions::Around;
-use super::tables::Own;
+use super::scope::Context;
+use super::tables::ActionNames;
 use super::translate::Translator;
 use super::tree::{ApplyCase, Statement};
 use crate::ast::{self, Declaration, Expression, ExpressionKind, Name, StatementKind, SwitchCase};
@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 #[derive(Default)]
 struct Local {
     /// By table: what its actions are called.
-    own: BTreeMap<usize, Own>,
+    own: BTreeMap<usize, ActionNames>,
     /// By control: the instance that is called.
     instances: BTreeMap<usize, Arc<str>>,
 }
@@ -253,7 +253,7 @@ impl Translator<'_, '_> {
                         );
                         continue;
                     };
-                    let ty = self.ty(result, Around::default());
+                    let ty = self.ty(result, Context::default());
                     let result = self.type_of(ty, result.span);
                     let unit = self.unit(meter, true);
                     let ty = self.build.specialized("direct_meter", vec![result], span);
@@ -357,7 +357,7 @@ impl Translator<'_, '_> {
                     let branches = branches
                         .iter()
                         .map(|(condition, body)| ast::Branch {
-                            condition: self.condition(condition, Around::default()),
+                            condition: self.condition(condition, Context::default()),
                             body: self.block(body, local, *span),
                             span: *span,
                         })

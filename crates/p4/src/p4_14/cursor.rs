@@ -8,6 +8,7 @@ use crate::token::{Symbol, Token, TokenKind};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use num_bigint::BigInt;
 use num_traits::Zero;
 
@@ -15,10 +16,10 @@ use num_traits::Zero;
 const MOST_DEPTH: u32 = 200;
 
 /// An error was told; the caller goes on behind the next `;` or `}`.
-pub(super) struct Told;
+pub(super) struct Reported;
 
 /// The result of reading something.
-pub(super) type Read<T> = Result<T, Told>;
+pub(super) type Read<T> = Result<T, Reported>;
 
 /// A place among the tokens.
 pub(super) struct Cursor<'a> {
@@ -96,14 +97,19 @@ impl<'a> Cursor<'a> {
         yes
     }
 
-    pub fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Told {
+    pub fn error(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Reported {
         self.diagnostics
             .push(Diagnostic::error(code, span, message));
-        Told
+        Reported
     }
 
     /// Says what should stand here.
-    pub fn expected(&mut self, what: &str) -> Told {
+    pub fn expected(&mut self, what: &str) -> Reported {
         let message = match self.token() {
             Some(token) => format!("expected {what}, found `{}`", token.text()),
             None => format!("expected {what}, found the end of the program"),
@@ -125,6 +131,17 @@ impl<'a> Cursor<'a> {
             true => Ok(span),
             false => Err(self.expected(&format!("`{word}`"))),
         }
+    }
+
+    /// `{ a; b; }`
+    pub fn names(&mut self, what: &str) -> Read<Vec<Name>> {
+        let mut names = Vec::new();
+        self.block(|c| {
+            names.push(c.name(what)?);
+            c.expect(Symbol::Semicolon)?;
+            Ok(())
+        })?;
+        Ok(names)
     }
 
     pub fn name(&mut self, what: &str) -> Read<Name> {
@@ -190,7 +207,7 @@ impl<'a> Cursor<'a> {
                 self.skip_statement();
             }
             if self.at == start {
-                return Err(Told);
+                return Err(Reported);
             }
         }
     }

@@ -2,8 +2,7 @@
 //! (specification 5).
 
 use super::build::{annotation, block, name};
-use super::expressions::Around;
-use super::scope::{Ty, constant};
+use super::scope::{Context, Ty, constant};
 use super::translate::Translator;
 use super::tree::{Expr, ExprKind, Next, Step};
 use crate::ast::{self, Control, DeclarationKind, Direction};
@@ -19,7 +18,7 @@ use num_traits::ToPrimitive;
 /// What is written at once: a header, a whole stack, or one element of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unit {
-    Thing(usize),
+    InstanceType(usize),
     Element(usize, u32),
     /// A parser's state that extracts nothing.
     State(usize),
@@ -32,7 +31,7 @@ impl Translator<'_, '_> {
         let mut statements = Vec::new();
         for unit in units {
             let (thing, element) = match unit {
-                Unit::Thing(n) => (n, None),
+                Unit::InstanceType(n) => (n, None),
                 Unit::Element(n, index) => (n, Some(index)),
                 Unit::State(_) => continue,
             };
@@ -67,7 +66,11 @@ impl Translator<'_, '_> {
 
     fn written(&self, target: &Expr, whole: &BTreeSet<usize>) -> Option<Unit> {
         match &target.kind {
-            ExprKind::Name(name) => self.scope.instances.get(name).map(|n| Unit::Thing(*n)),
+            ExprKind::Name(name) => self
+                .scope
+                .instances
+                .get(name)
+                .map(|n| Unit::InstanceType(*n)),
             ExprKind::Index(base, index) => {
                 let ExprKind::Name(name) = &base.kind else {
                     return None;
@@ -75,7 +78,7 @@ impl Translator<'_, '_> {
                 let thing = *self.scope.instances.get(name)?;
                 match constant(index).and_then(|i| i.to_u32()) {
                     Some(index) if !whole.contains(&thing) => Some(Unit::Element(thing, index)),
-                    _ => Some(Unit::Thing(thing)),
+                    _ => Some(Unit::InstanceType(thing)),
                 }
             }
             _ => None,
@@ -152,7 +155,7 @@ impl Translator<'_, '_> {
             .find(|p| *p.name.text == *"header_ordering");
         if let Some(wish) = wish {
             let place = |unit: &Unit| match unit {
-                Unit::Thing(n) | Unit::Element(n, _) => {
+                Unit::InstanceType(n) | Unit::Element(n, _) => {
                     let text = &tree.instances[*n].name.text;
                     wish.words.iter().position(|w| w == text)
                 }
@@ -203,11 +206,11 @@ impl Translator<'_, '_> {
         let (mut verify, mut update) = (Vec::new(), Vec::new());
         let mut annotations = Vec::new();
         for field in &tree.calculated_fields {
-            let around = Around {
+            let context = Context {
                 checksum: true,
-                ..Around::default()
+                ..Context::default()
             };
-            let ty = self.ty(&field.field, around);
+            let ty = self.ty(&field.field, context);
             if !matches!(ty, Ty::Bits(..) | Ty::Unknown) {
                 let message = format!("a field is calculated, not {}", self.describe(ty));
                 self.error("type", field.field.span, message);
@@ -228,11 +231,11 @@ impl Translator<'_, '_> {
                     continue;
                 };
                 let condition = match &uses.condition {
-                    Some(condition) => self.condition(condition, around),
+                    Some(condition) => self.condition(condition, context),
                     None => self.build.boolean(true, span),
                 };
-                let data = self.data(&fields, around, span);
-                let (target, _) = self.natural(&field.field, ty, around);
+                let data = self.data(&fields, context, span);
+                let (target, _) = self.natural(&field.field, ty, context);
                 let function = format!(
                     "{}_checksum{}",
                     if uses.update { "update" } else { "verify" },

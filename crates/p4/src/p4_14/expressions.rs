@@ -3,7 +3,7 @@
 //! P4_14 takes operands of any widths; the narrower one is widened, and a result is cut or widened to where it goes.
 //! P4_16 wants each of these conversions written down.
 
-use super::scope::{Ty, compare, constant, intrinsic};
+use super::scope::{Context, Ty, compare, constant, intrinsic};
 use super::translate::Translator;
 use super::tree::{Expr, ExprKind};
 use crate::ast::{BinaryOperator, Expression, ExpressionKind, TypeExpression, UnaryOperator};
@@ -15,47 +15,38 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use num_traits::ToPrimitive;
 
-/// What stands around an expression.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Around<'a> {
-    /// The parameters of the action: name in P4_14, type, name in P4_16.
-    pub parameters: &'a [(Arc<str>, Ty, Arc<str>)],
-    /// In a parser: what was extracted last.
-    pub latest: Option<&'a Expr>,
-    pub parser: bool,
-    /// In the controls for checksums, which know nothing of `standard_metadata`.
-    pub checksum: bool,
-}
-
 /// What a reference names.
 enum Found {
     Parameter(Ty, Arc<str>),
     Standard,
-    Thing(usize),
+    InstanceType(usize),
 }
 
 impl Translator<'_, '_> {
-    fn find(&self, name: &str, around: Around<'_>) -> Option<Found> {
-        if let Some((_, ty, output)) = around.parameters.iter().find(|(p, ..)| **p == *name) {
+    fn find(&self, name: &str, context: Context<'_>) -> Option<Found> {
+        if let Some((_, ty, output)) = context.parameters.iter().find(|(p, ..)| **p == *name) {
             return Some(Found::Parameter(*ty, output.clone()));
         }
         if name == "standard_metadata" {
             return Some(Found::Standard);
         }
-        self.scope.instances.get(name).map(|n| Found::Thing(*n))
+        self.scope
+            .instances
+            .get(name)
+            .map(|n| Found::InstanceType(*n))
     }
 
     /// The type of an expression, without a word about what is wrong in it.
-    pub fn ty(&self, expr: &Expr, around: Around<'_>) -> Ty {
+    pub fn ty(&self, expr: &Expr, context: Context<'_>) -> Ty {
         match &expr.kind {
             ExprKind::Integer(_, None) => Ty::Int,
             ExprKind::Integer(_, Some((width, signed))) => Ty::Bits(*width, *signed),
             ExprKind::Bool(_) | ExprKind::Valid(_) => Ty::Bool,
-            ExprKind::Name(name) => match self.find(name, around) {
+            ExprKind::Name(name) => match self.find(name, context) {
                 Some(Found::Parameter(ty, _)) => ty,
                 Some(Found::Standard) => Ty::Metadata(self.scope.standard()),
-                Some(Found::Thing(n)) => {
-                    let thing = &self.scope.things[n];
+                Some(Found::InstanceType(n)) => {
+                    let thing = &self.scope.instance_types[n];
                     match (thing.metadata, thing.size) {
                         (true, _) => Ty::Metadata(thing.shape),
                         (false, Some(_)) => Ty::Stack(thing.shape),
@@ -63,22 +54,22 @@ impl Translator<'_, '_> {
                     }
                 }
                 None if &**name == "latest" => {
-                    around.latest.map_or(Ty::Unknown, |l| self.ty(l, around))
+                    context.latest.map_or(Ty::Unknown, |l| self.ty(l, context))
                 }
                 None => Ty::Unknown,
             },
-            ExprKind::Index(base, _) => match self.ty(base, around) {
+            ExprKind::Index(base, _) => match self.ty(base, context) {
                 Ty::Stack(shape) => Ty::Header(shape),
                 _ => Ty::Unknown,
             },
             ExprKind::Member(base, field) => {
                 if let ExprKind::Name(name) = &base.kind
                     && let Some(width) = intrinsic(name, &field.text)
-                    && matches!(self.find(name, around), Some(Found::Thing(_)))
+                    && matches!(self.find(name, context), Some(Found::InstanceType(_)))
                 {
                     return Ty::Bits(width, false);
                 }
-                match self.ty(base, around) {
+                match self.ty(base, context) {
                     Ty::Header(shape) | Ty::Metadata(shape) => self.scope.shapes[shape]
                         .field(&field.text)
                         .map_or(Ty::Unknown, |f| f.ty),
@@ -90,21 +81,21 @@ impl Translator<'_, '_> {
                 None => Ty::Unknown,
             },
             ExprKind::Unary(UnaryOperator::Not, _) => Ty::Bool,
-            ExprKind::Unary(_, operand) => self.ty(operand, around),
+            ExprKind::Unary(_, operand) => self.ty(operand, context),
             ExprKind::Binary(operator, left, right) => match operator {
                 _ if is_logical(*operator) || is_comparison(*operator) => Ty::Bool,
-                BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight => self.ty(left, around),
-                _ => wider(self.ty(left, around), self.ty(right, around)),
+                BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight => self.ty(left, context),
+                _ => wider(self.ty(left, context), self.ty(right, context)),
             },
         }
     }
 
     /// Whether the expression is a field that is to stay at its highest or lowest value.
-    pub fn is_saturating(&self, expr: &Expr, around: Around<'_>) -> bool {
+    pub fn is_saturating(&self, expr: &Expr, context: Context<'_>) -> bool {
         let ExprKind::Member(base, field) = &expr.kind else {
             return false;
         };
-        match self.ty(base, around) {
+        match self.ty(base, context) {
             Ty::Header(shape) | Ty::Metadata(shape) => self.scope.shapes[shape]
                 .field(&field.text)
                 .is_some_and(|f| f.saturating),
@@ -122,18 +113,18 @@ impl Translator<'_, '_> {
     }
 
     /// The expression as a value of a type.
-    pub fn value(&mut self, expr: &Expr, want: Ty, around: Around<'_>) -> Expression {
-        let (value, ty) = self.natural(expr, want, around);
+    pub fn value(&mut self, expr: &Expr, want: Ty, context: Context<'_>) -> Expression {
+        let (value, ty) = self.natural(expr, want, context);
         self.convert(value, ty, want)
     }
 
     /// The expression as a condition.
-    pub fn condition(&mut self, expr: &Expr, around: Around<'_>) -> Expression {
-        self.value(expr, Ty::Bool, around)
+    pub fn condition(&mut self, expr: &Expr, context: Context<'_>) -> Expression {
+        self.value(expr, Ty::Bool, context)
     }
 
     /// The expression with the type that it has; numbers take the type that is wanted.
-    pub fn natural(&mut self, expr: &Expr, want: Ty, around: Around<'_>) -> (Expression, Ty) {
+    pub fn natural(&mut self, expr: &Expr, want: Ty, context: Context<'_>) -> (Expression, Ty) {
         let span = expr.span;
         if !matches!(expr.kind, ExprKind::Integer(_, Some(_)))
             && let Some(value) = constant(expr)
@@ -154,11 +145,11 @@ impl Translator<'_, '_> {
                 (value, Ty::Bits(width, signed))
             }
             ExprKind::Bool(value) => (self.build.boolean(*value, span), Ty::Bool),
-            ExprKind::Name(_) | ExprKind::Index(..) => self.reference(expr, around),
-            ExprKind::Member(base, field) => self.field(base, field, around),
+            ExprKind::Name(_) | ExprKind::Index(..) => self.reference(expr, context),
+            ExprKind::Member(base, field) => self.field(base, field, context),
             ExprKind::Valid(header) => {
-                let ty = self.ty(header, around);
-                let (header, _) = self.reference(header, around);
+                let ty = self.ty(header, context);
+                let (header, _) = self.reference(header, context);
                 if !matches!(ty, Ty::Header(_) | Ty::Unknown) {
                     return self.broken("type", span, "only a header can be valid".into());
                 }
@@ -167,20 +158,20 @@ impl Translator<'_, '_> {
                     Ty::Bool,
                 )
             }
-            ExprKind::Current(offset, width) => self.current(offset, width, span, around),
+            ExprKind::Current(offset, width) => self.current(offset, width, span, context),
             ExprKind::Unary(UnaryOperator::Not, operand) => {
-                let operand = self.condition(operand, around);
+                let operand = self.condition(operand, context);
                 (self.build.unary(UnaryOperator::Not, operand), Ty::Bool)
             }
             ExprKind::Unary(operator, operand) => {
-                let (operand, ty) = self.natural(operand, want, around);
+                let (operand, ty) = self.natural(operand, want, context);
                 if !self.is_number(ty, span) {
                     return (operand, Ty::Unknown);
                 }
                 (self.build.unary(*operator, operand), ty)
             }
             ExprKind::Binary(operator, left, right) => {
-                self.binary(*operator, left, right, want, span, around)
+                self.binary(*operator, left, right, want, span, context)
             }
         }
     }
@@ -218,15 +209,15 @@ impl Translator<'_, '_> {
         right: &Expr,
         want: Ty,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> (Expression, Ty) {
         use BinaryOperator as B;
         if is_logical(operator) {
-            let left = self.condition(left, around);
-            let right = self.condition(right, around);
+            let left = self.condition(left, context);
+            let right = self.condition(right, context);
             return (self.build.binary(operator, left, right), Ty::Bool);
         }
-        let (left_ty, right_ty) = (self.ty(left, around), self.ty(right, around));
+        let (left_ty, right_ty) = (self.ty(left, context), self.ty(right, context));
         if is_comparison(operator) {
             if let (Some(a), Some(b)) = (constant(left), constant(right))
                 && let Some(result) = compare(operator, &a, &b)
@@ -241,8 +232,8 @@ impl Translator<'_, '_> {
                 (Ty::Header(_), Ty::Header(_)) => left_ty,
                 _ => wider(left_ty, right_ty),
             };
-            let left = self.value(left, common, around);
-            let right = self.value(right, common, around);
+            let left = self.value(left, common, context);
+            let right = self.value(right, common, context);
             if common != Ty::Bool && !matches!(common, Ty::Header(_)) {
                 self.is_number(common, span);
             }
@@ -250,11 +241,11 @@ impl Translator<'_, '_> {
         }
         if matches!(operator, B::ShiftLeft | B::ShiftRight) {
             let (value, ty) = match left_ty {
-                Ty::Int => self.natural(left, want, around),
-                _ => self.natural(left, left_ty, around),
+                Ty::Int => self.natural(left, want, context),
+                _ => self.natural(left, left_ty, context),
             };
             self.is_number(ty, left.span);
-            let amount = self.amount(right, around);
+            let amount = self.amount(right, context);
             return (self.build.binary(operator, value, amount), ty);
         }
         let common = match wider(left_ty, right_ty) {
@@ -267,18 +258,18 @@ impl Translator<'_, '_> {
                 Ty::Unknown,
             );
         }
-        let left = self.value(left, common, around);
-        let right = self.value(right, common, around);
+        let left = self.value(left, common, context);
+        let right = self.value(right, common, context);
         (self.build.binary(operator, left, right), common)
     }
 
     /// By how many bits a value is shifted: never a signed value.
-    pub fn amount(&mut self, expr: &Expr, around: Around<'_>) -> Expression {
-        let ty = match self.ty(expr, around) {
+    pub fn amount(&mut self, expr: &Expr, context: Context<'_>) -> Expression {
+        let ty = match self.ty(expr, context) {
             Ty::Bits(width, _) => Ty::Bits(width, false),
             other => other,
         };
-        let amount = self.value(expr, ty, around);
+        let amount = self.value(expr, ty, context);
         self.is_number(ty, expr.span);
         amount
     }
@@ -341,9 +332,9 @@ impl Translator<'_, '_> {
         offset: &Expr,
         width: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> (Expression, Ty) {
-        if !around.parser {
+        if !context.parser {
             return self.broken("current", span, "only a parser can look ahead".into());
         }
         let numbers = constant(offset)
@@ -371,20 +362,20 @@ impl Translator<'_, '_> {
     }
 
     /// A header, stack, element of a stack, metadata, or parameter.
-    pub fn reference(&mut self, expr: &Expr, around: Around<'_>) -> (Expression, Ty) {
+    pub fn reference(&mut self, expr: &Expr, context: Context<'_>) -> (Expression, Ty) {
         let span = expr.span;
-        let ty = self.ty(expr, around);
+        let ty = self.ty(expr, context);
         match &expr.kind {
-            ExprKind::Name(name) => match self.find(name, around) {
+            ExprKind::Name(name) => match self.find(name, context) {
                 Some(Found::Parameter(ty, output)) => (self.build.path(output, span), ty),
-                Some(Found::Standard) if around.checksum => self.broken(
+                Some(Found::Standard) if context.checksum => self.broken(
                     "checksum",
                     span,
                     "checksums cannot depend on `standard_metadata`".into(),
                 ),
                 Some(Found::Standard) => (self.build.path("standard_metadata", span), ty),
-                Some(Found::Thing(n)) => {
-                    let base = match self.scope.things[n].metadata {
+                Some(Found::InstanceType(n)) => {
+                    let base = match self.scope.instance_types[n].metadata {
                         true => "meta",
                         false => "hdr",
                     };
@@ -392,13 +383,13 @@ impl Translator<'_, '_> {
                     let field = self.thing_names[n].clone();
                     (self.build.member(base, field, span), ty)
                 }
-                None if &**name == "latest" => match around.latest {
+                None if &**name == "latest" => match context.latest {
                     Some(latest) => {
                         let latest = Expr {
                             span,
                             kind: latest.kind.clone(),
                         };
-                        self.reference(&latest, around)
+                        self.reference(&latest, context)
                     }
                     None => self.broken(
                         "latest",
@@ -412,18 +403,18 @@ impl Translator<'_, '_> {
                 }
             },
             ExprKind::Index(base, index) => {
-                let base_ty = self.ty(base, around);
-                let (value, _) = self.reference(base, around);
+                let base_ty = self.ty(base, context);
+                let (value, _) = self.reference(base, context);
                 if !matches!(base_ty, Ty::Stack(_)) {
                     if base_ty == Ty::Unknown {
                         return (value, Ty::Unknown);
                     }
-                    return self.broken("stack", base.span, "this is no header stack".into());
+                    return self.broken("stack", base.span, "this is not a header stack".into());
                 }
                 if let ExprKind::Name(word) = &index.kind
                     && matches!(&**word, "next" | "last")
                 {
-                    if !around.parser {
+                    if !context.parser {
                         let message = format!("`{word}` of a header stack is only known in a parser");
                         return self.broken("stack-index", span, message);
                     }
@@ -451,18 +442,18 @@ impl Translator<'_, '_> {
         &mut self,
         base: &Expr,
         field: &crate::ast::Name,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> (Expression, Ty) {
         let span = base.span.to(field.span);
         if let ExprKind::Name(name) = &base.kind {
-            let found = self.find(name, around);
+            let found = self.find(name, context);
             if matches!(found, Some(Found::Standard)) {
-                return self.standard_field(base, field, around);
+                return self.standard_field(base, field, context);
             }
-            if matches!(found, Some(Found::Thing(_)))
+            if matches!(found, Some(Found::InstanceType(_)))
                 && let Some(width) = intrinsic(name, &field.text)
             {
-                if around.checksum {
+                if context.checksum {
                     return self.broken(
                         "checksum",
                         span,
@@ -474,8 +465,8 @@ impl Translator<'_, '_> {
                 return (value, Ty::Bits(width, false));
             }
         }
-        let base_ty = self.ty(base, around);
-        let (value, _) = self.reference(base, around);
+        let base_ty = self.ty(base, context);
+        let (value, _) = self.reference(base, context);
         match base_ty {
             Ty::Header(shape) | Ty::Metadata(shape) => {
                 let Some(found) = self.scope.shapes[shape].field(&field.text) else {
@@ -506,7 +497,7 @@ impl Translator<'_, '_> {
         &mut self,
         base: &Expr,
         field: &crate::ast::Name,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> (Expression, Ty) {
         let span = base.span.to(field.span);
         let Some(found) = self.scope.shapes[self.scope.standard()].field(&field.text) else {
@@ -514,7 +505,7 @@ impl Translator<'_, '_> {
             return self.broken("unknown-name", field.span, message);
         };
         let ty = found.ty;
-        let (value, _) = self.reference(base, around);
+        let (value, _) = self.reference(base, context);
         match &*field.text {
             "egress_instance" => (self.build.member(value, "egress_rid", field.span), ty),
             "parser_status" => {

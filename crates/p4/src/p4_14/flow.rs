@@ -1,7 +1,6 @@
 //! Reads what packets go through: parser states, actions, tables and controls.
 
 use super::cursor::{Cursor, Read};
-use super::parser::names;
 use super::tree::{
     Action, ApplyCase, Case, Control, DefaultAction, Label, Next, Pragma, Primitive, Profile,
     Read as TableRead, Selector, State, Statement, Step, Table,
@@ -208,7 +207,7 @@ pub(super) fn profile(c: &mut Cursor<'_>, start: Span) -> Read<Profile> {
     };
     let end = c.block(|c| {
         if c.accept_word("actions") {
-            profile.actions = names(c, "an action")?;
+            profile.actions = c.names("an action")?;
         } else if c.accept_word("size") {
             profile.size = Some(c.property(Cursor::expression)?);
         } else if c.accept_word("dynamic_action_selection") {
@@ -237,7 +236,7 @@ pub(super) fn selector(c: &mut Cursor<'_>) -> Read<Selector> {
             "selection_mode" => &mut selector.mode,
             "selection_type" => &mut selector.kind,
             other => {
-                let message = format!("`{other}` is no property of an action selector");
+                let message = format!("`{other}` is not a property of an action selector");
                 return Err(c.error("property", property.span, message));
             }
         };
@@ -271,7 +270,7 @@ pub(super) fn table(c: &mut Cursor<'_>, start: Span, pragmas: Vec<Pragma>) -> Re
                     Ok(())
                 })?;
             }
-            "actions" => table.actions = names(c, "an action")?,
+            "actions" => table.actions = c.names("an action")?,
             "action_profile" => table.profile = Some(c.property(|c| c.name("an action profile"))?),
             "size" => table.size = Some(c.property(Cursor::expression)?),
             "min_size" => table.min_size = Some(c.property(Cursor::expression)?),

@@ -1,7 +1,7 @@
 //! The widths of actions' parameters, which P4_14 does not write down: they follow from what the parameters are used for.
 
-use super::expressions::{Around, is_comparison, is_logical, wider};
-use super::scope::{Ty, constant};
+use super::expressions::{is_comparison, is_logical, wider};
+use super::scope::{Context, Parameter, Ty, constant};
 use super::translate::Translator;
 use super::tree::{Expr, ExprKind, Primitive};
 use crate::ast::BinaryOperator;
@@ -12,16 +12,6 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use num_traits::ToPrimitive;
-
-/// A parameter of an action.
-#[derive(Clone, Debug)]
-pub(super) struct Parameter {
-    pub ty: Ty,
-    /// Whether the action assigns to it.
-    pub written: bool,
-    /// Its name in P4_16.
-    pub output: Arc<str>,
-}
 
 /// What is known of a primitive: how many operands, those it writes, and those of one type.
 pub(super) struct Signature {
@@ -110,14 +100,14 @@ impl Translator<'_, '_> {
                 }
                 let ty = &mut self.parameters[n][p].ty;
                 if matches!(ty, Ty::Unknown | Ty::Int | Ty::Bool) {
-                    let told = *ty != Ty::Bool;
+                    let reported = *ty != Ty::Bool;
                     *ty = match ty {
                         Ty::Bool => Ty::Bits(1, false),
                         _ => Ty::Bits(8, false),
                     };
-                    if told {
+                    if reported {
                         let message = format!(
-                            "nothing tells the width of `{}`, so it gets 8 bits",
+                            "the width of `{}` is not known, so it gets 8 bits",
                             name.text
                         );
                         self.diagnostics.push(Diagnostic::warning(
@@ -143,9 +133,9 @@ impl Translator<'_, '_> {
 
     fn uses(&mut self, action: usize, primitive: &Primitive) -> bool {
         let visible = self.visible(action);
-        let around = Around {
+        let context = Context {
             parameters: &visible,
-            ..Around::default()
+            ..Context::default()
         };
         let mut changed = false;
         let callee = self.scope.actions.get(&primitive.name.text).copied();
@@ -156,10 +146,10 @@ impl Translator<'_, '_> {
                 _ if primitive.object.is_some() => Ty::Unknown,
                 (Some(signature), _) => {
                     written = n < 8 && signature.written >> n & 1 == 1;
-                    self.expected(signature, primitive, n, around)
+                    self.expected(signature, primitive, n, context)
                 }
                 (None, Some(callee)) => {
-                    let given = self.ty(operand, around);
+                    let given = self.ty(operand, context);
                     match self.parameters[callee].get_mut(n) {
                         Some(parameter) => {
                             let wide = wider(parameter.ty, given);
@@ -173,7 +163,7 @@ impl Translator<'_, '_> {
                 }
                 _ => Ty::Unknown,
             };
-            changed |= self.used_as(action, operand, ty, written, around);
+            changed |= self.used_as(action, operand, ty, written, context);
         }
         changed
     }
@@ -184,7 +174,7 @@ impl Translator<'_, '_> {
         signature: &Signature,
         primitive: &Primitive,
         n: usize,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> Ty {
         if n < 8 && signature.same >> n & 1 == 1 {
             return primitive
@@ -192,7 +182,7 @@ impl Translator<'_, '_> {
                 .iter()
                 .enumerate()
                 .filter(|(i, _)| signature.same >> i & 1 == 1)
-                .map(|(_, operand)| self.ty(operand, around))
+                .map(|(_, operand)| self.ty(operand, context))
                 .find(|ty| !matches!(ty, Ty::Unknown | Ty::Int))
                 .unwrap_or(Ty::Unknown);
         }
@@ -216,7 +206,7 @@ impl Translator<'_, '_> {
             ("register_write", 2) => self.cell(primitive.arguments.first()),
             ("modify_field_conditionally", 1) => Ty::Bits(1, false),
             ("shift_left" | "shift_right", 1) => match primitive.arguments.first() {
-                Some(target) => self.ty(target, around),
+                Some(target) => self.ty(target, context),
                 None => Ty::Unknown,
             },
             _ => Ty::Unknown,
@@ -257,7 +247,7 @@ impl Translator<'_, '_> {
         expr: &Expr,
         ty: Ty,
         written: bool,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> bool {
         match &expr.kind {
             ExprKind::Name(name) => {
@@ -275,13 +265,13 @@ impl Translator<'_, '_> {
                 parameter.written |= written;
                 changed
             }
-            ExprKind::Unary(_, operand) => self.used_as(action, operand, ty, false, around),
+            ExprKind::Unary(_, operand) => self.used_as(action, operand, ty, false, context),
             ExprKind::Binary(operator, left, right) => {
                 if is_logical(*operator) {
-                    let a = self.used_as(action, left, Ty::Bool, false, around);
-                    return self.used_as(action, right, Ty::Bool, false, around) || a;
+                    let a = self.used_as(action, left, Ty::Bool, false, context);
+                    return self.used_as(action, right, Ty::Bool, false, context) || a;
                 }
-                let common = wider(self.ty(left, around), self.ty(right, around));
+                let common = wider(self.ty(left, context), self.ty(right, context));
                 let common = match is_comparison(*operator) {
                     true => common,
                     false => wider(common, ty),
@@ -290,9 +280,15 @@ impl Translator<'_, '_> {
                     operator,
                     BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight
                 );
-                let a = self.used_as(action, left, if shift { ty } else { common }, false, around);
+                let a = self.used_as(
+                    action,
+                    left,
+                    if shift { ty } else { common },
+                    false,
+                    context,
+                );
                 let amount = if shift { Ty::Unknown } else { common };
-                self.used_as(action, right, amount, false, around) || a
+                self.used_as(action, right, amount, false, context) || a
             }
             _ => false,
         }

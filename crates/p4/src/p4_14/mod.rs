@@ -20,7 +20,7 @@ mod tree;
 use crate::ast::Program;
 use crate::diagnostic::Diagnostics;
 use crate::preprocess::preprocess;
-use crate::source::{Includes, Sources};
+use crate::source::{IncludeError, Includes, Sources};
 use crate::token::{Symbol, Token};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -103,10 +103,10 @@ pub fn parse(tokens: &[Token], sources: &mut Sources, diagnostics: &mut Diagnost
 fn library(sources: &mut Sources, diagnostics: &mut Diagnostics) -> Program {
     struct Library;
     impl Includes for Library {
-        fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+        fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
             match crate::library::file(name) {
                 Some(text) => Ok((format!("<{name}>"), text.to_string())),
-                None => Err(format!("there is no library file `{name}`")),
+                None => Err(format!("there is no library file `{name}`").into()),
             }
         }
     }

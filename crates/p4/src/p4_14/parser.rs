@@ -111,8 +111,8 @@ fn declaration(c: &mut Cursor<'_>, tree: &mut Tree, pragmas: &mut Vec<Pragma>) -
         return Err(c.expected("a declaration"));
     };
     if !DECLARATIONS.contains(&word) {
-        let told = c.expected("a declaration");
-        return Err(told);
+        let reported = c.expected("a declaration");
+        return Err(reported);
     }
     c.advance();
     match word {
@@ -330,11 +330,11 @@ fn calculation(c: &mut Cursor<'_>, start: Span) -> Read<Calculation> {
         let span = c.span();
         if c.accept_word("input") {
             once(c, !calculation.input.is_empty(), span, "input");
-            calculation.input = names(c, "a field list")?;
+            calculation.input = c.names("a field list")?;
         } else if c.accept_word("algorithm") {
             once(c, !calculation.algorithms.is_empty(), span, "algorithm");
             calculation.algorithms = match c.is(Symbol::OpenBrace) {
-                true => names(c, "an algorithm")?,
+                true => c.names("an algorithm")?,
                 false => alloc::vec![c.property(|c| c.name("an algorithm"))?],
             };
         } else if c.accept_word("output_width") {
@@ -347,17 +347,6 @@ fn calculation(c: &mut Cursor<'_>, start: Span) -> Read<Calculation> {
     })?;
     calculation.span = start.to(end);
     Ok(calculation)
-}
-
-/// `{ a; b; }`
-pub(super) fn names(c: &mut Cursor<'_>, what: &str) -> Read<Vec<Name>> {
-    let mut names = Vec::new();
-    c.block(|c| {
-        names.push(c.name(what)?);
-        c.expect(Symbol::Semicolon)?;
-        Ok(())
-    })?;
-    Ok(names)
 }
 
 fn calculated_field(c: &mut Cursor<'_>) -> Read<CalculatedField> {
@@ -432,7 +421,8 @@ fn stateful(c: &mut Cursor<'_>, start: Span) -> Read<Stateful> {
                 c.property(Cursor::expression)?;
             }
             other => {
-                let message = format!("`{other}` is no property of a counter, meter or register");
+                let message =
+                    format!("`{other}` is not a property of a counter, meter or register");
                 return Err(c.error("property", property.span, message));
             }
         }

@@ -25,10 +25,31 @@ pub(super) enum Ty {
     Varbit(u32),
     /// A header or an element of a stack, by its header type.
     Header(usize),
-    /// A stack.
     Stack(usize),
     /// A metadata instance, by its header type.
     Metadata(usize),
+}
+
+/// What stands around an expression.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Context<'a> {
+    /// The parameters of the action: name in P4_14, type, name in P4_16.
+    pub parameters: &'a [(Arc<str>, Ty, Arc<str>)],
+    /// In a parser: what was extracted last.
+    pub latest: Option<&'a Expr>,
+    pub parser: bool,
+    /// In the controls for checksums, which know nothing of `standard_metadata`.
+    pub checksum: bool,
+}
+
+/// A parameter of an action.
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    pub ty: Ty,
+    /// Whether the action assigns to it.
+    pub written: bool,
+    /// Its name in P4_16.
+    pub output: Arc<str>,
 }
 
 /// A header type with widths.
@@ -61,7 +82,7 @@ impl Shape {
 
 /// A header, stack or metadata instance.
 #[derive(Clone, Debug)]
-pub(super) struct Thing {
+pub(super) struct InstanceType {
     pub shape: usize,
     pub metadata: bool,
     /// The elements of a stack.
@@ -77,7 +98,7 @@ pub(super) struct Scope<'t> {
     pub header_types: Index,
     pub shapes: Vec<Shape>,
     /// By the index of the instance in the tree.
-    pub things: Vec<Thing>,
+    pub instance_types: Vec<InstanceType>,
     pub instances: Index,
     pub field_lists: Index,
     pub calculations: Index,
@@ -188,7 +209,7 @@ impl<'t> Scope<'t> {
             tree,
             header_types: kind!(header_types, "header type"),
             shapes: Vec::new(),
-            things: Vec::new(),
+            instance_types: Vec::new(),
             instances: instances(tree, diagnostics),
             field_lists: kind!(field_lists, "field list"),
             calculations: kind!(calculations, "field list calculation"),
@@ -213,7 +234,7 @@ impl<'t> Scope<'t> {
         scope.shapes.push(standard_shape());
         for instance in &tree.instances {
             let thing = scope.thing(instance, diagnostics);
-            scope.things.push(thing);
+            scope.instance_types.push(thing);
         }
         scope
     }
@@ -223,7 +244,11 @@ impl<'t> Scope<'t> {
         self.shapes.len() - 1
     }
 
-    fn thing(&self, instance: &super::tree::Instance, diagnostics: &mut Diagnostics) -> Thing {
+    fn thing(
+        &self,
+        instance: &super::tree::Instance,
+        diagnostics: &mut Diagnostics,
+    ) -> InstanceType {
         let shape = match self.header_types.get(&instance.ty.text) {
             Some(shape) => *shape,
             None => {
@@ -253,7 +278,7 @@ impl<'t> Scope<'t> {
                 }
             }
         });
-        Thing {
+        InstanceType {
             shape,
             metadata: instance.metadata,
             size,
@@ -458,13 +483,13 @@ pub(super) fn compare(operator: BinaryOperator, left: &BigInt, right: &BigInt) -
 
 /// Names that are given, so that each new one is another.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct UsedNames {
     names: BTreeSet<Arc<str>>,
     /// Where to look on for a free number.
     last: BTreeMap<Arc<str>, u32>,
 }
 
-impl Given {
+impl UsedNames {
     pub fn take(&mut self, name: &str) {
         self.names.insert(name.into());
     }

@@ -3,8 +3,7 @@
 mod exceptions;
 
 use super::build::{name, name_annotation};
-use super::expressions::Around;
-use super::scope::{Ty, constant};
+use super::scope::{Context, Ty, constant};
 use super::translate::{Translator, field_name};
 use super::tree::{Case, Expr, ExprKind, Label, Next, State, Step};
 use crate::ast::{
@@ -184,17 +183,17 @@ impl Translator<'_, '_> {
                         field.clone(),
                     ),
                 };
-                let around = Around {
+                let context = Context {
                     parser: true,
-                    ..Around::default()
+                    ..Context::default()
                 };
-                let ty = self.ty(&target, around);
+                let ty = self.ty(&target, context);
                 if constant(value).is_none() {
                     self.error("constant", value.span, "metadata begins with a number");
                     continue;
                 }
-                let value = self.value(value, ty, around);
-                let target = self.value(&target, ty, around);
+                let value = self.value(value, ty, context);
+                let target = self.value(&target, ty, context);
                 let assign = self.build.assign(target, value, field.span);
                 statements.push(assign);
             }
@@ -292,10 +291,10 @@ impl Translator<'_, '_> {
         statements: &mut Vec<Statement>,
         shared: &mut Shared,
     ) {
-        let around = Around {
+        let context = Context {
             latest: latest.as_ref(),
             parser: true,
-            ..Around::default()
+            ..Context::default()
         };
         match step {
             Step::Set {
@@ -303,15 +302,15 @@ impl Translator<'_, '_> {
                 value,
                 span,
             } => {
-                let ty = self.ty(target, around);
-                let value = self.value(value, ty, around);
-                let (target, _) = self.natural(target, ty, around);
+                let ty = self.ty(target, context);
+                let value = self.value(value, ty, context);
+                let (target, _) = self.natural(target, ty, context);
                 let assign = self.build.assign(target, value, *span);
                 statements.push(assign);
             }
             Step::Extract { target, span } => {
-                let ty = self.ty(target, around);
-                let (header, _) = self.reference(target, around);
+                let ty = self.ty(target, context);
+                let (header, _) = self.reference(target, context);
                 let shape = match ty {
                     Ty::Header(shape) => shape,
                     Ty::Unknown => return,
@@ -469,15 +468,15 @@ impl Translator<'_, '_> {
         latest: Option<&Expr>,
         shared: &mut Shared,
     ) -> Transition {
-        let around = Around {
+        let context = Context {
             latest,
             parser: true,
-            ..Around::default()
+            ..Context::default()
         };
         let mut selectors = Vec::new();
         let mut widths = Vec::new();
         for key in keys {
-            let (value, ty) = self.natural(key, self.ty(key, around), around);
+            let (value, ty) = self.natural(key, self.ty(key, context), context);
             match ty {
                 Ty::Bits(width, signed) => {
                     widths.push((width, signed));

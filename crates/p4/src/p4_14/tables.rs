@@ -1,9 +1,8 @@
 //! Tables, action profiles and selectors.
 
 use super::build::{annotation, name, name_annotation};
-use super::expressions::Around;
 use super::primitives::one_run;
-use super::scope::{Ty, constant};
+use super::scope::{Context, Ty, constant};
 use super::translate::Translator;
 use super::tree::{Expr, ExprKind, Read, Table};
 use crate::ast::{
@@ -22,7 +21,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 /// What the actions of one table are called, when the table has its own: by the index of the action.
-pub(super) type Own = BTreeMap<usize, Arc<str>>;
+pub(super) type ActionNames = BTreeMap<usize, Arc<str>>;
 
 impl Translator<'_, '_> {
     /// The actions that a table may carry out, by their index.
@@ -184,14 +183,14 @@ impl Translator<'_, '_> {
     }
 
     /// The table, and before it the actions of its own.
-    pub fn table(&mut self, n: usize, locals: &mut Vec<Declaration>) -> Own {
+    pub fn table(&mut self, n: usize, locals: &mut Vec<Declaration>) -> ActionNames {
         let tree = self.scope.tree;
         let table = &tree.tables[n];
         let span = table.span;
         let actions = self.table_actions(table);
         let counter = tree.counters.iter().position(|c| bound(&c.direct, table));
         let meter = tree.meters.iter().position(|m| bound(&m.direct, table));
-        let mut own = Own::new();
+        let mut own = ActionNames::new();
         if let Some(meter) = meter {
             // The colour goes to where the meter says, with whatever action the entry has.
             for action in &actions {
@@ -251,7 +250,7 @@ impl Translator<'_, '_> {
                     .push(Diagnostic::warning("unknown-property", text.span, message));
                 continue;
             }
-            let value = self.condition(value, Around::default());
+            let value = self.condition(value, Context::default());
             properties.push(other("support_timeout", value, false, text.span));
         }
         let mut annotations = vec![name_annotation(
@@ -282,7 +281,12 @@ impl Translator<'_, '_> {
         own
     }
 
-    fn action_list(&mut self, table: &Table, actions: &[usize], own: &Own) -> Vec<ActionReference> {
+    fn action_list(
+        &mut self,
+        table: &Table,
+        actions: &[usize],
+        own: &ActionNames,
+    ) -> Vec<ActionReference> {
         let tree = self.scope.tree;
         let named = |n: usize| {
             let text = &tree.actions[n].name.text;
@@ -309,7 +313,7 @@ impl Translator<'_, '_> {
     fn action_reference(
         &mut self,
         n: usize,
-        own: &Own,
+        own: &ActionNames,
         span: Span,
         annotations: Vec<Annotation>,
     ) -> ActionReference {
@@ -345,11 +349,11 @@ impl Translator<'_, '_> {
             && let Some((fields, _)) = self.calculation_fields(calculation)
         {
             for field in &fields {
-                let ty = match self.ty(field, Around::default()) {
+                let ty = match self.ty(field, Context::default()) {
                     Ty::Int => Ty::Bits(8, false),
                     ty => ty,
                 };
-                let expression = self.value(field, ty, Around::default());
+                let expression = self.value(field, ty, Context::default());
                 let text = self.reference_text(field);
                 keys.push(self.key_element(expression, "selector", &text, field.span));
             }
@@ -378,7 +382,7 @@ impl Translator<'_, '_> {
     }
 
     fn key(&mut self, read: &Read) -> Option<KeyElement> {
-        let around = Around::default();
+        let context = Context::default();
         let mut value = read.value.clone();
         let kind = match &*read.kind.text {
             "valid" => {
@@ -401,8 +405,8 @@ impl Translator<'_, '_> {
             }
         };
         let text = self.reference_text(&value);
-        let ty = self.ty(&value, around);
-        let (expression, _) = self.natural(&value, ty, around);
+        let ty = self.ty(&value, context);
+        let (expression, _) = self.natural(&value, ty, context);
         let expression = match (ty, &read.mask) {
             (Ty::Bits(width, signed), Some(with)) => {
                 self.masked_key(expression, width, signed, with)?
@@ -478,7 +482,12 @@ impl Translator<'_, '_> {
         }
     }
 
-    fn default_action(&mut self, table: &Table, own: &Own, properties: &mut Vec<TableProperty>) {
+    fn default_action(
+        &mut self,
+        table: &Table,
+        own: &ActionNames,
+        properties: &mut Vec<TableProperty>,
+    ) {
         let Some(default) = &table.default else {
             return;
         };
@@ -507,7 +516,7 @@ impl Translator<'_, '_> {
                             "the arguments of a default action are numbers",
                         );
                     }
-                    self.value(argument, parameter.ty, Around::default())
+                    self.value(argument, parameter.ty, Context::default())
                 }
                 // Without arguments the control plane is to give them; until then they are 0.
                 None => match parameter.ty {
@@ -534,9 +543,9 @@ impl Translator<'_, '_> {
         let action = &tree.actions[n];
         let called = self.called.contains(&n);
         let visible = self.visible(n);
-        let around = Around {
+        let context = Context {
             parameters: &visible,
-            ..Around::default()
+            ..Context::default()
         };
         let mut parameters = Vec::new();
         for (parameter, declared) in self.parameters[n]
@@ -568,14 +577,14 @@ impl Translator<'_, '_> {
             let object = self
                 .build
                 .path(self.names.meters[meter].clone(), result.span);
-            let ty = self.ty(result, around);
-            let (target, _) = self.natural(result, ty, Around::default());
+            let ty = self.ty(result, context);
+            let (target, _) = self.natural(result, ty, Context::default());
             let call = self.build.method(object, "read", vec![target], result.span);
             let call = self.build.call_statement(call);
             statements.push(call);
         }
         for primitive in &action.body {
-            self.primitive(primitive, around, &mut statements);
+            self.primitive(primitive, context, &mut statements);
         }
         let kind = DeclarationKind::Action {
             name: name(output, action.name.span),

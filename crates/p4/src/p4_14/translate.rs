@@ -4,9 +4,7 @@
 //! spaces, it may be called otherwise.
 
 use super::build::{Build, annotation, block, name, name_annotation};
-use super::expressions::Around;
-use super::infer::Parameter;
-use super::scope::{Given, Scope, Ty, constant, intrinsic};
+use super::scope::{Context, Parameter, Scope, Ty, UsedNames, constant, intrinsic};
 use super::tree::{Declared, ListEntry, Stateful, Tree};
 use crate::ast::{
     self, Annotation, CompositeKind, Control, Declaration, DeclarationKind, Direction, Expression,
@@ -28,7 +26,7 @@ use num_traits::ToPrimitive;
 pub(super) struct Translator<'t, 'd> {
     pub scope: Scope<'t>,
     pub build: Build,
-    pub given: Given,
+    pub given: UsedNames,
     pub diagnostics: &'d mut Diagnostics,
     pub out: Vec<Declaration>,
     /// By header type: its name as a header, when it is one.
@@ -107,7 +105,7 @@ pub(super) fn translate(tree: &Tree, library: Program, diagnostics: &mut Diagnos
         build: Build {
             next: library.nodes,
         },
-        given: Given::default(),
+        given: UsedNames::default(),
         diagnostics,
         out: library.declarations,
         parameters: Vec::new(),
@@ -172,7 +170,7 @@ impl<'t> Translator<'t, '_> {
         }
         let tree = self.scope.tree;
         let given = &mut self.given;
-        fn all<'n, T: Declared + 'n>(given: &mut Given, list: &'n [T]) -> Vec<Arc<str>> {
+        fn all<'n, T: Declared + 'n>(given: &mut UsedNames, list: &'n [T]) -> Vec<Arc<str>> {
             list.iter().map(|d| given.unique(&d.name().text)).collect()
         }
         self.names = Outputs {
@@ -293,7 +291,7 @@ impl<'t> Translator<'t, '_> {
                 self.list_into(inner, fields, payload, open);
                 continue;
             }
-            match self.ty(expr, Around::default()) {
+            match self.ty(expr, Context::default()) {
                 Ty::Header(shape) | Ty::Metadata(shape) => {
                     for field in &self.scope.shapes[shape].fields {
                         fields.push(Expr {
@@ -315,7 +313,7 @@ impl<'t> Translator<'t, '_> {
         let tree = self.scope.tree;
         let used: BTreeSet<usize> = self
             .scope
-            .things
+            .instance_types
             .iter()
             .filter(|t| !t.metadata && t.shape != self.scope.standard())
             .map(|t| t.shape)
@@ -373,7 +371,7 @@ impl<'t> Translator<'t, '_> {
         let kept = self.kept_fields();
         let (mut headers, mut metadata) = (Vec::new(), Vec::new());
         for (n, instance) in tree.instances.iter().enumerate() {
-            let thing = self.scope.things[n].clone();
+            let thing = self.scope.instance_types[n].clone();
             if thing.shape == self.scope.standard() {
                 continue;
             }

@@ -55,9 +55,9 @@ pub fn parse(tokens: &[Token], sources: &Sources, diagnostics: &mut Diagnostics)
 }
 
 /// Said of what could not be read: a diagnostic was given.
-struct Told;
+struct Reported;
 
-type Parsed<T> = Result<T, Told>;
+type Parsed<T> = Result<T, Reported>;
 
 struct Reader<'t, 'd> {
     tokens: &'t [Token],
@@ -155,20 +155,20 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn fail(&mut self, diagnostic: Diagnostic) -> Told {
+    fn fail(&mut self, diagnostic: Diagnostic) -> Reported {
         if self.peek().is_none() {
             // One word of an early end is enough.
             if self.ended {
-                return Told;
+                return Reported;
             }
             self.ended = true;
         }
         self.diagnostics.push(diagnostic);
-        Told
+        Reported
     }
 
     /// Tells what was expected here.
-    fn expected(&mut self, what: &str) -> Told {
+    fn expected(&mut self, what: &str) -> Reported {
         let span = if self.peek().is_none() {
             self.gap()
         } else {
@@ -190,13 +190,13 @@ impl<'t> Reader<'t, '_> {
             self.here()
         };
         let message = format!("expected `{}` {why}, found {}", symbol.text(), self.found());
-        let told = self.fail(Diagnostic::error("syntax", span, message));
+        let reported = self.fail(Diagnostic::error("syntax", span, message));
         if symbol == Symbol::OpenBrace && self.unclosed < 0 {
             // Its `}` will come.
             self.unclosed += 1;
             return Ok(span);
         }
-        Err(told)
+        Err(reported)
     }
 
     /// A `;`; one that is only forgotten at a line's end is told and taken as written.
@@ -213,8 +213,8 @@ impl<'t> Reader<'t, '_> {
         } else {
             self.here()
         };
-        let told = self.fail(Diagnostic::error("syntax", span, message));
-        if forgotten { Ok(()) } else { Err(told) }
+        let reported = self.fail(Diagnostic::error("syntax", span, message));
+        if forgotten { Ok(()) } else { Err(reported) }
     }
 
     fn is_name(&self, ahead: usize) -> bool {
@@ -253,8 +253,8 @@ impl<'t> Reader<'t, '_> {
     /// Runs what nests inside what is being read, unless that is too deep already.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MOST_NESTED {
-            let told = self.too_deep(self.here());
-            return Err(told);
+            let reported = self.too_deep(self.here());
+            return Err(reported);
         }
         self.depth += 1;
         let result = read(self);
@@ -262,7 +262,7 @@ impl<'t> Reader<'t, '_> {
         result
     }
 
-    fn too_deep(&mut self, span: Span) -> Told {
+    fn too_deep(&mut self, span: Span) -> Reported {
         self.fail(
             Diagnostic::error(
                 "too-deep",
@@ -283,7 +283,7 @@ impl<'t> Reader<'t, '_> {
         );
         match read(self) {
             Ok(value) => Some(value),
-            Err(Told) => {
+            Err(Reported) => {
                 self.depth = depth;
                 self.scopes.cut(scopes);
                 self.greater_closes = greater;

@@ -291,7 +291,7 @@ impl Reader<'_, '_> {
         self.expect(Symbol::OpenParen, "and a condition after `if`")?;
         let condition = self.bracketed_expression()?;
         if self.is(Symbol::Assign) {
-            let message = "an assignment is no condition";
+            let message = "an assignment is not a condition";
             let diagnostic = Diagnostic::error("syntax", self.here(), message);
             return Err(self.fail(diagnostic.help("to compare write `==`")));
         }

@@ -3,13 +3,13 @@
 use super::*;
 use crate::ast::*;
 use crate::preprocess::{Options, preprocess};
-use crate::source::Includes;
+use crate::source::{IncludeError, Includes};
 use alloc::vec::Vec;
 
 struct None_;
 
 impl Includes for None_ {
-    fn read(&mut self, _: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, _: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         Err("there are no files".into())
     }
 }
@@ -31,19 +31,19 @@ fn read(text: &str) -> (Program, Diagnostics, Sources) {
 
 fn good(text: &str) -> Program {
     let (program, diagnostics, sources) = read(text);
-    let told: Vec<_> = diagnostics.iter().map(|d| d.render(&sources)).collect();
-    assert!(told.is_empty(), "{text}\n{}", told.join("\n"));
+    let reported: Vec<_> = diagnostics.iter().map(|d| d.render(&sources)).collect();
+    assert!(reported.is_empty(), "{text}\n{}", reported.join("\n"));
     program
 }
 
 /// `line:column message` of each.
-fn told(text: &str) -> Vec<String> {
+fn reported(text: &str) -> Vec<String> {
     let (_, diagnostics, sources) = read(text);
     diagnostics
         .sorted()
         .iter()
         .map(|d| {
-            let place = sources.place(d.span.start).expect("a place");
+            let place = sources.location(d.span.start).expect("a place");
             format!("{}:{} {}", place.line, place.column, d.message)
         })
         .collect()
@@ -202,7 +202,10 @@ fn integers_have_their_value_and_width() {
         .collect();
     assert_eq!(values, ["1", "-1"]);
     assert_eq!(diagnostics.sorted().len(), 2);
-    assert_eq!(told("const int a = 8w__;"), ["1:15 `8w__` has no digits"]);
+    assert_eq!(
+        reported("const int a = 8w__;"),
+        ["1:15 `8w__` has no digits"]
+    );
 }
 
 #[test]
@@ -316,7 +319,7 @@ fn annotations_keep_their_bodies() {
 #[test]
 fn errors_say_what_is_missing_and_where_and_several_are_told() {
     assert_eq!(
-        told(
+        reported(
             "header h {\n  bit<8> a\n  bit<8> b;\n}\ncontrol c() {\n  apply {\n    x = 1\n  }\n}\nconst int d = ;\n"
         ),
         [
@@ -326,31 +329,34 @@ fn errors_say_what_is_missing_and_where_and_several_are_told() {
         ]
     );
     assert_eq!(
-        told("control c() { apply { if x { } y = 2 } }"),
+        reported("control c() { apply { if x { } y = 2 } }"),
         [
             "1:26 expected `(` and a condition after `if`, found `x`",
             "1:37 expected `;` after the assignment, found `}`",
         ]
     );
     assert_eq!(
-        told("parser p() { state s { transition t } }"),
+        reported("parser p() { state s { transition t } }"),
         ["1:36 expected `;` after the next state, found `}`",]
     );
     assert_eq!(
-        told("control c() { apply {"),
+        reported("control c() { apply {"),
         ["1:22 the program ends inside the `apply` block: expected `}`"]
     );
-    assert_eq!(told("} const int a = 1;"), ["1:1 this `}` closes nothing"]);
     assert_eq!(
-        told("bit<8> x = 1;"),
+        reported("} const int a = 1;"),
+        ["1:1 this `}` closes nothing"]
+    );
+    assert_eq!(
+        reported("bit<8> x = 1;"),
         ["1:1 a variable cannot be declared at the top of the program"]
     );
     assert_eq!(
-        told("struct table { }"),
+        reported("struct table { }"),
         ["1:8 `table` is a keyword and cannot be the name of the struct"]
     );
     assert_eq!(
-        told("control c() { }"),
+        reported("control c() { }"),
         ["1:15 the control `c` has no `apply` block"]
     );
 }
@@ -371,7 +377,7 @@ parser p() { state start { transition select(8w1) { 1: next; } } state next { tr
 struct s { bit<8> f; }
 Package(i(), e()) main;
 ";
-    assert_eq!(told(program), [""; 0]);
+    assert_eq!(reported(program), [""; 0]);
     for (with, without, message) in [
         (
             "x = 1; }",
@@ -425,7 +431,11 @@ Package(i(), e()) main;
         ),
     ] {
         assert_eq!(program.matches(with).count(), 1, "{with}");
-        assert_eq!(told(&program.replace(with, without)), [message], "{with}");
+        assert_eq!(
+            reported(&program.replace(with, without)),
+            [message],
+            "{with}"
+        );
     }
 }
 
@@ -451,14 +461,14 @@ fn depth_is_bounded_on_every_way_down() {
         "tuple<".repeat(3000),
         ">".repeat(3000)
     );
-    assert!(told(&tuples).iter().any(|t| t.contains("deep")));
+    assert!(reported(&tuples).iter().any(|t| t.contains("deep")));
     let nested = format!("control c() {{ apply {{ {} }} }}", "if (x) {".repeat(3000));
-    assert!(told(&nested).iter().any(|t| t.contains("deep")));
+    assert!(reported(&nested).iter().any(|t| t.contains("deep")));
     let chain = format!(
         "control c() {{ apply {{ {} ; }} }}",
         "if (x) ; else { ".repeat(3000)
     );
-    assert!(told(&chain).iter().any(|t| t.contains("deep")));
+    assert!(reported(&chain).iter().any(|t| t.contains("deep")));
     let blocks = format!("control c() {{ apply {}", "{".repeat(100_000));
-    assert!(!told(&blocks).is_empty());
+    assert!(!reported(&blocks).is_empty());
 }

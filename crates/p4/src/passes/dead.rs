@@ -3,8 +3,8 @@
 //! At the end of a section those slots count as read that the architecture reads, and those that anything in the program reads.
 
 use super::uses::{Set, Shape, expressions, fails, hidden, statement, successors};
+use crate::ir::fold::reads;
 use crate::ir::*;
-use crate::lower::fold::reads;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -146,9 +146,9 @@ fn at_end(block: &Block, shape: &Shape, after: &Set, before: &[Set]) -> Set {
 fn is_dead(kind: &StatementKind, live: &Set) -> bool {
     match kind {
         StatementKind::Assign { target, value } => match target {
-            Place::Slot(slot) => !live.has(*slot) || *value == Expr::Slot(*slot),
-            Place::Slice { slot, .. } => !live.has(*slot),
-            Place::Element { slots, .. } => !slots.iter().any(|slot| live.has(*slot)),
+            LValue::Slot(slot) => !live.has(*slot) || *value == Expr::Slot(*slot),
+            LValue::Slice { slot, .. } => !live.has(*slot),
+            LValue::Element { slots, .. } => !slots.iter().any(|slot| live.has(*slot)),
         },
         StatementKind::Length { into } => !live.has(*into),
         _ => false,

@@ -2,7 +2,6 @@
 
 use super::uses::expressions_mut;
 use crate::ir::*;
-use crate::lower::fold;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -36,7 +35,7 @@ pub(super) fn statement_values(
     match kind {
         StatementKind::Assign { target, value } => {
             let mut changed = change(value);
-            if let Place::Element { index, .. } = target {
+            if let LValue::Element { index, .. } = target {
                 changed |= change(index);
             }
             changed

@@ -10,17 +10,17 @@
 //! | [`propagate`] | constants and copies go to where they are read |
 //! | [`branches`] | branches of which the way is known, jumps to jumps, blocks that nothing leads to |
 //! | [`dead`] | assignments that nobody reads: of variables, of header fields, of metadata |
-//! | [`settle`] | tables of which nobody can change the outcome become selects, which the passes above fuse |
+//! | [`inline_tables`] | tables of which nobody can change the outcome become selects, which the passes above fuse |
 //! | [`layout`] | fields and metadata that nobody names leave the packet's representation |
 //! | [`parallel()`] | which statements and tables could run at once, as data for targets that do |
 
 pub mod branches;
 pub mod dead;
 pub mod fold;
+pub mod inline_tables;
 pub mod layout;
 mod parallel;
 pub mod propagate;
-pub mod settle;
 mod uses;
 
 pub use parallel::{Group, Parallel, Statements, parallel};
@@ -37,8 +37,8 @@ pub fn optimize(program: &mut Program) {
 
 /// The same, unless `stop` says before one of the passes to give up; then the program is of no use, and the answer `false`.
 pub(crate) fn optimize_until(program: &mut Program, stop: &dyn Fn() -> bool) -> bool {
-    settle::run(program);
-    settle::forget(program);
+    inline_tables::run(program);
+    inline_tables::remove_unused(program);
     let passes: [fn(&mut Program) -> bool; 4] =
         [fold::run, propagate::run, branches::run, dead::run];
     for _ in 0..ROUNDS {
@@ -53,7 +53,7 @@ pub(crate) fn optimize_until(program: &mut Program, stop: &dyn Fn() -> bool) -> 
             break;
         }
     }
-    settle::forget(program);
+    inline_tables::remove_unused(program);
     layout::run(program);
     true
 }

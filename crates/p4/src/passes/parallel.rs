@@ -14,7 +14,6 @@ pub type Statements = Vec<Vec<usize>>;
 /// Tables that stand one behind the other in a section, of which none depends on another of the same group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The section.
     pub section: SectionId,
     /// The blocks that apply them, in order.
     pub blocks: Vec<BlockId>,

@@ -58,9 +58,9 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
             [one] if index > 0 && *one < index => {
                 let mut known = ends[*one].clone().unwrap_or_default();
                 let before = &body.blocks[*one].terminator;
-                let mut ways = ways(before).into_iter();
-                if let Some(way) = ways.find(|way| way.to.index() == index) {
-                    way.tells(before, &mut known, shape);
+                let mut edges = edges(before).into_iter();
+                if let Some(edge) = edges.find(|edge| edge.to.index() == index) {
+                    edge.implies(before, &mut known, shape);
                 }
                 known
             }
@@ -80,7 +80,7 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
                 known.forget(slot);
             }
             if let StatementKind::Assign {
-                target: Place::Slot(slot),
+                target: LValue::Slot(slot),
                 value,
             } = kind
             {
@@ -107,27 +107,27 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
 }
 
 /// One of the ways out of a block.
-struct Way {
+struct Edge {
     to: BlockId,
     /// The case of a select or the side of a branch: 0 is yes. The default comes behind the cases.
     number: usize,
 }
 
 /// What each of more ways tells is not worth the time.
-const MOST_WAYS: usize = 256;
+const MOST_EDGES: usize = 256;
 
-fn ways(terminator: &Terminator) -> Vec<Way> {
+fn edges(terminator: &Terminator) -> Vec<Edge> {
     let all = successors(terminator).into_iter().enumerate();
-    let all: Vec<Way> = all.map(|(number, to)| Way { to, number }).collect();
-    if all.len() > MOST_WAYS {
+    let all: Vec<Edge> = all.map(|(number, to)| Edge { to, number }).collect();
+    if all.len() > MOST_EDGES {
         return Vec::new();
     }
     all
 }
 
-impl Way {
+impl Edge {
     /// What is known when this way was gone, and no other that leads to the same block.
-    fn tells(&self, terminator: &Terminator, known: &mut Known, shape: &Shape) {
+    fn implies(&self, terminator: &Terminator, known: &mut Known, shape: &Shape) {
         match terminator {
             Terminator::Branch { condition, .. } => {
                 known.condition(condition, self.number == 0, shape);
@@ -159,8 +159,8 @@ fn pass_by(body: &mut Body, ends: &[Option<Known>], shape: &Shape, slots: &[Slot
     for (index, end) in ends.iter().enumerate() {
         let Some(end) = end else { continue };
         let mut new: Vec<BlockId> = Vec::new();
-        for way in ways(&body.blocks[index].terminator) {
-            let mut to = way.to;
+        for edge in edges(&body.blocks[index].terminator) {
+            let mut to = edge.to;
             let mut known = None;
             // A jump backwards is counted, and stays one.
             while to.index() > index {
@@ -171,7 +171,7 @@ fn pass_by(body: &mut Body, ends: &[Option<Known>], shape: &Shape, slots: &[Slot
                 }
                 let known = known.get_or_insert_with(|| {
                     let mut known = end.clone();
-                    way.tells(&body.blocks[index].terminator, &mut known, shape);
+                    edge.implies(&body.blocks[index].terminator, &mut known, shape);
                     known
                 });
                 match known.decides(&block.terminator, slots) {
@@ -179,7 +179,7 @@ fn pass_by(body: &mut Body, ends: &[Option<Known>], shape: &Shape, slots: &[Slot
                     _ => break,
                 }
             }
-            changed |= to != way.to;
+            changed |= to != edge.to;
             new.push(to);
         }
         let mut new = new.into_iter();

@@ -1,7 +1,7 @@
 //! What statements and terminators read and write.
 
+use crate::ir::fold::reads;
 use crate::ir::*;
-use crate::lower::fold::reads;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -59,14 +59,14 @@ impl Uses {
         self.sets.iter().chain(&self.touches).copied()
     }
 
-    fn place(&mut self, place: &Place) {
-        match place {
-            Place::Slot(slot) => self.sets.push(*slot),
-            Place::Slice { slot, .. } => {
+    fn lvalue(&mut self, lvalue: &LValue) {
+        match lvalue {
+            LValue::Slot(slot) => self.sets.push(*slot),
+            LValue::Slice { slot, .. } => {
                 self.reads.push(*slot);
                 self.touches.push(*slot);
             }
-            Place::Element { slots, index, .. } => {
+            LValue::Element { slots, index, .. } => {
                 reads(index, &mut self.reads);
                 self.reads.extend(slots);
                 self.touches.extend(slots);
@@ -101,7 +101,7 @@ pub(super) fn statement(kind: &StatementKind, program: &Shape) -> Uses {
     match kind {
         StatementKind::Assign { target, value } => {
             reads(value, &mut uses.reads);
-            uses.place(target);
+            uses.lvalue(target);
         }
         // It may fail, and then writes nothing.
         StatementKind::Extract { header, size: bits } => {
@@ -127,7 +127,7 @@ pub(super) fn statement(kind: &StatementKind, program: &Shape) -> Uses {
         } => {
             uses.arguments(arguments);
             for result in results {
-                uses.place(result);
+                uses.lvalue(result);
             }
         }
     }

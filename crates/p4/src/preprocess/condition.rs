@@ -243,7 +243,10 @@ impl<'t> Reader<'t> {
             TokenKind::Name(..) => 0,
             TokenKind::Integer(text) => {
                 let value = integer(text).ok_or_else(|| {
-                    (token.span, format!("`{text}` is no integer of a condition"))
+                    (
+                        token.span,
+                        format!("`{text}` is not an integer of a condition"),
+                    )
                 })?;
                 // `10UL`
                 let suffix = |t: &Token| {

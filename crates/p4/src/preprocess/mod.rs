@@ -9,7 +9,7 @@ mod macros;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lex::Lexer;
 use crate::source::{Includes, Sources, Span};
-use crate::token::{Names, Symbol, Token, TokenKind};
+use crate::token::{Interner, Symbol, Token, TokenKind};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -44,7 +44,7 @@ pub fn preprocess(
         includes,
         sources,
         diagnostics,
-        names: Names::default(),
+        names: Interner::default(),
         macros: BTreeMap::new(),
         once: BTreeSet::new(),
         out: Vec::new(),
@@ -61,7 +61,7 @@ struct Preprocessor<'a> {
     includes: &'a mut dyn Includes,
     sources: &'a mut Sources,
     diagnostics: &'a mut Diagnostics,
-    names: Names,
+    names: Interner,
     macros: BTreeMap<Arc<str>, Arc<Macro>>,
     /// Files that said `#pragma once`.
     once: BTreeSet<Arc<str>>,

@@ -1,6 +1,7 @@
 //! The preprocessor over small texts.
 
 use super::*;
+use crate::source::IncludeError;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -8,7 +9,7 @@ use alloc::vec::Vec;
 struct Few;
 
 impl Includes for Few {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = match name {
             "b.p4" => "#pragma once\nb",
             "self.p4" => "#include <self.p4>\n#include <self.p4>\n",

@@ -24,7 +24,6 @@ pub fn program(program: &Program) -> String {
     laid_out(printer.out)
 }
 
-/// One declaration.
 #[must_use]
 pub fn declaration(declaration: &Declaration) -> String {
     let mut printer = Printer::default();

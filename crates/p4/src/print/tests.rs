@@ -3,13 +3,13 @@
 use super::*;
 use crate::diagnostic::Diagnostics;
 use crate::preprocess::{Options, preprocess};
-use crate::source::{Includes, Sources};
+use crate::source::{IncludeError, Includes, Sources};
 use alloc::format;
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = crate::library::file(name).ok_or("not in the library")?;
         Ok((name.into(), text.into()))
     }

@@ -6,7 +6,7 @@ const PROGRAM: &str = include_str!("../../tests/router.p4");
 struct Nowhere;
 
 impl Device for Nowhere {
-    fn install(&self, _: &Arc<Environment>) -> Result<(), String> {
+    fn install(&self, _: &Arc<Environment>) -> Result<(), Unsupported> {
         Ok(())
     }
     fn now(&self) -> Time {
@@ -56,7 +56,7 @@ fn a_program_may_come_as_it_is_or_wrapped_as_for_bmv2() {
 fn nobody_compiles_for_a_client_that_has_gone() {
     let server = Server::new(Nowhere, None, Settings::default());
     let gone = Gone::default();
-    gone.tell();
+    gone.notify();
     let refused = server.verify(&config(PROGRAM.into()), &gone);
     assert_eq!(refused.err().unwrap().code(), Code::Cancelled);
     // Nor does it wait for another program to be compiled.

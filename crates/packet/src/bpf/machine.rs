@@ -3,7 +3,7 @@
 //! Jumps are to absolute places, and what nearly every instruction pair of a filter does - load from
 //! the frame, compare with a constant - is one step.
 
-use super::program::{Instruction, MEMORY, op};
+use super::instruction::{Instruction, MEMORY, op};
 use alloc::vec::Vec;
 
 /// One step. Places are indices of steps.

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 /// The code that ends a list of options.
 const END: u16 = 0;
+/// The code of a packet's flags.
+const FLAGS: u16 = 2;
 
 /// Walks a list of options; ends at its end mark, or where an option runs out of the list.
 pub struct List<'a> {
@@ -47,6 +49,45 @@ impl<'a> Iterator for List<'a> {
     }
 }
 
+/// Which way a packet went, seen from the machine that captured it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// Received.
+    In,
+    /// Sent.
+    Out,
+}
+
+impl Direction {
+    /// The name in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::In => "in",
+            Direction::Out => "out",
+        }
+    }
+}
+
+/// The option of a word of flags, with its end mark, as [`Options`] of packets that were not read from a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Flags([u8; 12]);
+
+impl Flags {
+    /// Bits as the pcapng specification has them.
+    pub fn new(flags: u32) -> Flags {
+        let mut bytes = [0; 12];
+        bytes[..2].copy_from_slice(&FLAGS.to_le_bytes());
+        bytes[2..4].copy_from_slice(&4u16.to_le_bytes());
+        bytes[4..8].copy_from_slice(&flags.to_le_bytes());
+        Flags(bytes)
+    }
+
+    /// The options that they are.
+    pub fn options(&self) -> Options<'_> {
+        Options::of(&self.0, Order::Little)
+    }
+}
+
 /// The options of a packet, as they stand in its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
@@ -75,6 +116,22 @@ impl<'a> Options<'a> {
         Options {
             bytes,
             order: self.order,
+        }
+    }
+
+    /// The word of flags among them, if there is one.
+    pub fn flags(self) -> Option<u32> {
+        let mut list = self.list();
+        let (_, value) = list.find(|(code, value)| *code == FLAGS && value.len() == 4)?;
+        Some(self.order.u32(value, 0))
+    }
+
+    /// The direction that the flags tell.
+    pub fn direction(self) -> Option<Direction> {
+        match self.flags()? & 3 {
+            1 => Some(Direction::In),
+            2 => Some(Direction::Out),
+            _ => None,
         }
     }
 

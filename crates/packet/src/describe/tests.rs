@@ -1,13 +1,13 @@
 use super::*;
 use crate::ethernet::{Ethernet, Mac};
 use crate::gre::Gre;
-use crate::ipv4::Ipv4;
+use crate::ipv4::{Ipv4, protocol};
 use crate::ipv6::{Extension, Ipv6};
 use crate::mpls::Label;
 use crate::tcp::Tcp;
 use crate::udp::Udp;
 use crate::vlan::Tag;
-use crate::vxlan::Vxlan;
+use crate::vxlan::{self, Vxlan};
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::string::ToString;

@@ -18,7 +18,6 @@ pub enum Piece<'a> {
     Bits(u64, u32),
     /// Sound idle blocks that have not been made; [`Player::idles`] makes them where they are wanted.
     Idles {
-        /// How many.
         blocks: u64,
         /// The scrambler's state before them, as [`scramble`] has it.
         before: u64,

@@ -68,7 +68,6 @@ pub enum Step<'a> {
         used: usize,
         /// The byte of the file at which it begins.
         offset: u64,
-        /// What is wrong.
         reason: &'static str,
     },
     /// The end of a file that was finished. Whatever follows is not looked at.

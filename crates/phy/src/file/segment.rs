@@ -87,7 +87,6 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// How many.
     #[expect(clippy::len_without_is_empty, reason = "a run has at least one block")]
     pub fn len(&self) -> usize {
         self.payloads.len() / 8

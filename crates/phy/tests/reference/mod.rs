@@ -1,6 +1,5 @@
 //! The standard, a bit at a time: written from its figures and tables, not from the crate's code, and
 //! slow. It works on vectors of characters and of bits only.
-#![allow(dead_code)] // each test file uses its part
 
 /// A character of the XGMII: whether it is a control character, and its eight bits.
 pub type Character = (bool, u8);
@@ -178,14 +177,6 @@ impl Scrambler {
         let out = bit ^ self.register[38] ^ self.register[57];
         self.register.pop();
         self.register.insert(0, out);
-        out
-    }
-
-    /// Figure 49-10.
-    pub fn descramble(&mut self, bit: bool) -> bool {
-        let out = bit ^ self.register[38] ^ self.register[57];
-        self.register.pop();
-        self.register.insert(0, bit);
         out
     }
 }

@@ -22,7 +22,7 @@ impl Field {
             .find(|(path, _)| &**path == name)
             .map(|(_, slot)| *slot);
         let place = slot.map(|slot| {
-            let (at, ty) = environment.layout.place(slot);
+            let (at, ty) = environment.layout.cell(slot);
             let mask = u64::MAX >> (64 - ty.width().clamp(1, 64));
             (at, mask)
         });
@@ -30,7 +30,7 @@ impl Field {
     }
 
     pub(super) fn at(environment: &Environment, slot: Option<SlotId>) -> Self {
-        let place = slot.map(|slot| (environment.layout.place(slot).0, u64::MAX));
+        let place = slot.map(|slot| (environment.layout.cell(slot).0, u64::MAX));
         Field(place, slot)
     }
 

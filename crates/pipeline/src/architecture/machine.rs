@@ -1,7 +1,7 @@
 //! What all architectures share: packets that wait for their turn, copies, and the engine.
 
 use super::fields::FieldLists;
-use super::{Drop, Output};
+use super::{Cause, Drop, Output};
 use crate::context::{Context, Preserved, STEPS};
 use crate::engine::{Ended, Engine, Packet, Passed, Path};
 use crate::environment::{Environment, Unsupported};
@@ -31,19 +31,6 @@ impl Default for Config {
             passes: 1024,
         }
     }
-}
-
-/// What makes a packet pass through ingress or egress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// It came in.
-    Arrival,
-    /// It begins anew as it came.
-    Resubmit,
-    /// It begins anew as it would have left.
-    Recirculate,
-    /// It is to leave by a port; the number tells copies apart.
-    Egress(u32, u32),
 }
 
 /// A packet, or a copy of one, that is to pass.

@@ -8,7 +8,8 @@ mod machine;
 mod psa;
 mod v1model;
 
-pub use machine::{Cause, Config};
+pub use crate::cause::{Cause, Drop};
+pub use machine::Config;
 
 use machine::{Egress, Job, Machine, preserve};
 
@@ -22,56 +23,8 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use node::Time;
 use p4::ir;
-
-/// Why a packet, or a copy of one, went no further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Drop {
-    /// The program said so in ingress.
-    Ingress,
-    /// The program said so in egress.
-    Egress,
-    /// The program said so, in an architecture with one block.
-    Program,
-    /// The program named no port.
-    NoPort,
-    /// Its multicast group has no ports.
-    NoGroup,
-    /// `assert(false)`
-    Assert,
-    /// `assume(false)`
-    Assume,
-    /// It went round in the parser or a loop for too long.
-    Steps,
-    /// It, or its copies, passed too often.
-    Passes,
-}
-
-impl Drop {
-    /// As a short noun phrase.
-    #[must_use]
-    pub fn reason(self) -> &'static str {
-        match self {
-            Drop::Ingress => "dropped in ingress",
-            Drop::Egress => "dropped in egress",
-            Drop::Program => "dropped by the program",
-            Drop::NoPort => "no egress port",
-            Drop::NoGroup => "multicast group without ports",
-            Drop::Assert => "assertion failed",
-            Drop::Assume => "assumption failed",
-            Drop::Steps => "too many steps",
-            Drop::Passes => "too many passes",
-        }
-    }
-}
-
-impl fmt::Display for Drop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
-    }
-}
 
 impl From<Stop> for Drop {
     fn from(stop: Stop) -> Self {

@@ -3,11 +3,11 @@
 mod objects;
 mod profiles;
 
-use super::{Control, Count, Entity, Error, ErrorKind, Operation, Place, Update};
+use super::{Control, Count, Entity, EntryKey, Error, ErrorKind, Operation, Update};
 use crate::environment::Environment;
 use crate::state::profile::{GroupMember, ProfileError};
 use crate::state::{Counter, Meter};
-use crate::table::{self, Call, Done, Entry, Standing, TableError};
+use crate::table::{self, Call, Done, Entry, Installed, TableError};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
@@ -151,7 +151,7 @@ impl Control {
             Entity::Counter(object, index, count) => {
                 self.counter(operation, *object, *index, *count)
             }
-            Entity::DirectCounter(place, count) => self.direct_counter(operation, place, *count),
+            Entity::DirectCounter(key, count) => self.direct_counter(operation, key, *count),
             Entity::Meter(object, index, rates) => {
                 only_modify(operation, "a meter")?;
                 let meter = self.meter_of(*object)?;
@@ -163,20 +163,20 @@ impl Control {
                 }
                 Ok(undo)
             }
-            Entity::DirectMeter(place, rates) => {
+            Entity::DirectMeter(key, rates) => {
                 only_modify(operation, "a direct meter")?;
-                let index = self.direct_index(place)?;
-                let meters = self.direct_meters(place.table);
+                let index = self.direct_index(key)?;
+                let meters = self.direct_meters(key.table);
                 let old = meters
                     .first()
                     .and_then(|meter| meter.rates(index).flatten());
                 if meters.is_empty() {
-                    return Err(self.no_direct(place.table, "meter"));
+                    return Err(self.no_direct(key.table, "meter"));
                 }
                 for meter in meters {
                     meter.set(index, *rates);
                 }
-                Ok(vec![modify(Entity::DirectMeter(place.clone(), old))])
+                Ok(vec![modify(Entity::DirectMeter(key.clone(), old))])
             }
             Entity::Register(object, index, values) => {
                 only_modify(operation, "a register")?;
@@ -392,20 +392,20 @@ impl Control {
     }
 
     /// What an entry had for itself, when it is gone.
-    pub(super) fn forget(&self, table: TableId, standing: &Standing) {
-        let (handle, index) = (standing.handle, standing.index);
+    pub(super) fn forget(&self, table: TableId, installed: &Installed) {
+        let (handle, index) = (installed.handle, installed.index);
         self.fresh(table, Done::Deleted { handle, index });
-        if let Call::Group(id) = standing.entry.call {
+        if let Call::Group(id) = installed.entry.call {
             self.take_own_group(table, id);
         }
     }
 
-    fn direct_state(&self, table: TableId, standing: &Standing) -> Vec<Update> {
-        let index = standing.index as usize;
-        let place = || Place {
+    fn direct_state(&self, table: TableId, installed: &Installed) -> Vec<Update> {
+        let index = installed.index as usize;
+        let key = || EntryKey {
             table,
-            keys: Some(standing.entry.keys.clone()),
-            priority: standing.entry.priority,
+            keys: Some(installed.entry.keys.clone()),
+            priority: installed.entry.priority,
         };
         let mut state = Vec::new();
         if let Some((packets, bytes)) = self
@@ -414,14 +414,14 @@ impl Control {
             .and_then(|c| c.read(index))
         {
             let count = Count { packets, bytes };
-            state.push(modify(Entity::DirectCounter(place(), count)));
+            state.push(modify(Entity::DirectCounter(key(), count)));
         }
         if let Some(rates) = self
             .direct_meters(table)
             .first()
             .and_then(|m| m.rates(index))
         {
-            state.push(modify(Entity::DirectMeter(place(), rates)));
+            state.push(modify(Entity::DirectMeter(key(), rates)));
         }
         state
     }

@@ -27,7 +27,6 @@ pub enum Operation {
 pub struct Update {
     /// What to do.
     pub operation: Operation,
-    /// With what.
     pub entity: Entity,
 }
 
@@ -47,11 +46,11 @@ pub enum Entity {
     /// A cell of a counter; all cells without an index.
     Counter(ObjectId, Option<u64>, Count),
     /// The counter of a table's entry; of the default action without keys.
-    DirectCounter(Place, Count),
+    DirectCounter(EntryKey, Count),
     /// A cell of a meter, all cells without an index; no rates let everything pass.
     Meter(ObjectId, Option<u64>, Option<Rates>),
     /// The meter of a table's entry.
-    DirectMeter(Place, Option<Rates>),
+    DirectMeter(EntryKey, Option<Rates>),
     /// A cell of a register, all cells without an index, and the value's scalars.
     Register(ObjectId, Option<u64>, Vec<Bits>),
     /// All members of a value set.
@@ -66,8 +65,7 @@ pub enum Entity {
 
 /// Which entry of which table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
-    /// The table.
+pub struct EntryKey {
     pub table: TableId,
     /// One match for each key but selectors; none for the default action.
     pub keys: Option<Vec<KeyMatch>>,
@@ -102,9 +100,7 @@ pub struct Group {
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Packets.
     pub packets: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 

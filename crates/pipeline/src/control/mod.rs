@@ -1,14 +1,14 @@
 //! The control plane: what a controller, a person or a test can read and change while packets flow.
 //!
-//! There is one API, [`Entity`] by [`Entity`]; the [`words`] that people write, test files and P4Runtime are three tongues for it.
+//! There is one API, [`Entity`] by [`Entity`]; the [`commands`] that people write, test files and P4Runtime are three tongues for it.
 
 mod apply;
+pub mod commands;
 pub mod entity;
 pub mod names;
 pub mod program;
 pub mod value;
 mod view;
-pub mod words;
 
 pub use apply::{Atomicity, OWN_GROUPS};
 pub use entity::*;
@@ -59,7 +59,6 @@ impl Control {
         }
     }
 
-    /// The program.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.environment.program
@@ -88,7 +87,6 @@ pub enum ErrorKind {
     Invalid,
     /// A name or number of something that the program does not have.
     Unknown,
-    /// It is not there.
     Absent,
     /// It is there already.
     Exists,

@@ -6,7 +6,7 @@ use p4::ir::{ActionCall, KeyMatch, ObjectId, TableId};
 use p4::value::Bits;
 
 fn control() -> Control {
-    let program = Arc::new(words::tests::program());
+    let program = Arc::new(commands::tests::program());
     Control::new(Arc::new(
         Environment::new(program, Options::default()).unwrap(),
     ))
@@ -181,8 +181,8 @@ fn a_batch_of_many_kinds_is_taken_back_as_a_whole() {
         // There is no such group.
         "table add balance 10.0.0.2 do group 77",
     ] {
-        match words::parse(control.program(), line).unwrap().unwrap() {
-            words::Command::Write(updates) => batch.extend(updates),
+        match commands::parse(control.program(), line).unwrap().unwrap() {
+            commands::Command::Write(updates) => batch.extend(updates),
             other => panic!("{other:?}"),
         }
     }

@@ -1,10 +1,10 @@
 //! What the control plane reads.
 
-use super::{Control, Count, DigestConfig, Error, ErrorKind, Group, Member, Place, program};
+use super::{Control, Count, DigestConfig, EntryKey, Error, ErrorKind, Group, Member, program};
 use crate::state::meter::Rates;
 use crate::state::replication::{Replica, Session};
 use crate::state::{Counter, Meter, Profile, Register};
-use crate::table::{Call, Form, Standing};
+use crate::table::{Call, Form, Installed};
 use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -26,7 +26,7 @@ impl Control {
 
     /// A table's entries, in the order in which they came.
     #[must_use]
-    pub fn entries(&self, table: TableId) -> Vec<Standing> {
+    pub fn entries(&self, table: TableId) -> Vec<Installed> {
         self.environment.tables.entries(table)
     }
 
@@ -140,29 +140,29 @@ impl Control {
 
     /// The direct counter of an entry, where its table has one.
     #[must_use]
-    pub fn direct_count(&self, table: TableId, standing: &Standing) -> Option<Count> {
+    pub fn direct_count(&self, table: TableId, installed: &Installed) -> Option<Count> {
         let (packets, bytes) = self
             .direct_counters(table)
             .first()?
-            .read(standing.index as usize)?;
+            .read(installed.index as usize)?;
         Some(Count { packets, bytes })
     }
 
     /// The direct meter of an entry, where its table has one.
     #[must_use]
-    pub fn direct_rates(&self, table: TableId, standing: &Standing) -> Option<Option<Rates>> {
+    pub fn direct_rates(&self, table: TableId, installed: &Installed) -> Option<Option<Rates>> {
         self.direct_meters(table)
             .first()?
-            .rates(standing.index as usize)
+            .rates(installed.index as usize)
     }
 
     /// The entry that has a place.
     ///
     /// # Errors
     /// When there is none.
-    pub fn standing(&self, place: &Place) -> Result<Standing, Error> {
-        let form = self.form(place.table)?;
-        let Some(keys) = &place.keys else {
+    pub fn installed(&self, key: &EntryKey) -> Result<Installed, Error> {
+        let form = self.form(key.table)?;
+        let Some(keys) = &key.keys else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!(
@@ -171,14 +171,11 @@ impl Control {
                 ),
             ));
         };
-        Ok(self
-            .environment
-            .tables
-            .get(place.table, keys, place.priority)?)
+        Ok(self.environment.tables.get(key.table, keys, key.priority)?)
     }
 
-    pub(super) fn direct_index(&self, place: &Place) -> Result<usize, Error> {
-        Ok(self.standing(place)?.index as usize)
+    pub(super) fn direct_index(&self, key: &EntryKey) -> Result<usize, Error> {
+        Ok(self.installed(key)?.index as usize)
     }
 
     /// The members of a value set.
@@ -208,7 +205,6 @@ impl Control {
             .collect()
     }
 
-    /// All clone sessions.
     #[must_use]
     pub fn clone_sessions(&self) -> Vec<(u32, Session)> {
         let groups = self.environment.replication.get();

@@ -1,7 +1,7 @@
 //! Hash algorithms of v1model and PSA.
 
-use crate::state::checksum;
 use alloc::vec::Vec;
+use packet::checksum::checksum;
 
 pub use p4::ir::Algorithm;
 
@@ -42,7 +42,6 @@ pub const CRC32: Crc = Crc {
     reflect_out: true,
 };
 
-/// A CRC with its table.
 #[derive(Clone, Debug)]
 pub struct CrcTable {
     crc: Crc,
@@ -80,7 +79,6 @@ impl CrcTable {
         CrcTable { crc, table }
     }
 
-    /// Which CRC it is.
     #[must_use]
     pub fn crc(&self) -> Crc {
         self.crc
@@ -155,7 +153,7 @@ impl Tables {
                 .iter()
                 .take(8)
                 .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-            Algorithm::Checksum16 => u64::from(!checksum::sum(bytes)),
+            Algorithm::Checksum16 => checksum(bytes).into(),
             Algorithm::Xor16 => {
                 let (pairs, rest) = bytes.as_chunks::<2>();
                 let odd = rest.first().map_or(0, |byte| u16::from(*byte) << 8);

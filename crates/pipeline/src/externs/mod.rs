@@ -4,18 +4,18 @@
 //! simple enough, as long as it does the same.
 
 pub mod hash;
-mod invoke;
 pub mod registry;
-mod resolve;
 
-pub use invoke::PSA_PORT_RECIRCULATE;
-pub(crate) use invoke::{put, select};
-
+use crate::layout::limbs;
 use crate::state::meter::Colour;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hash::Algorithm;
 use p4::ir::{Expr, ObjectId, SlotId, Ty};
+use p4::value::Bits;
+
+/// The port whose packets begin anew, by PSA section 4.1.
+pub const PSA_PORT_RECIRCULATE: u32 = 0xFFFF_FFFA;
 
 /// A scalar that an extern is given.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,6 @@ pub struct Output {
 pub struct Item {
     /// The field's name, where it has one.
     pub name: Arc<str>,
-    /// Which of the inputs.
     pub input: usize,
     /// Which of the inputs is the validity of its header.
     pub valid: Option<usize>,
@@ -58,7 +57,6 @@ pub enum Operation {
     Count {
         /// The counter.
         object: ObjectId,
-        /// Where.
         index: InputIndex,
     },
     /// `direct_counter.count()`: nothing, since v1model counts at every hit.
@@ -72,7 +70,6 @@ pub enum Operation {
     ExecuteMeter {
         /// The meter.
         object: ObjectId,
-        /// Where.
         index: InputIndex,
         /// The packet's colour before.
         before: Option<InputIndex>,
@@ -94,14 +91,12 @@ pub enum Operation {
     RegisterRead {
         /// The register.
         object: ObjectId,
-        /// Where.
         index: InputIndex,
     },
     /// `register.write(index, value)`, `Register.write(index, value)`: the value is all inputs from `value` on.
     RegisterWrite {
         /// The register.
         object: ObjectId,
-        /// Where.
         index: InputIndex,
         /// The first input of the value.
         value: InputIndex,
@@ -138,14 +133,12 @@ pub enum Operation {
     MarkToDropSlots,
     /// `hash(result, algorithm, base, data, max)`, `Hash.get_hash(data)`, `Hash.get_hash(base, data, max)`
     Hash {
-        /// How.
         algorithm: Algorithm,
         /// Base and maximum: `base + hash % max`.
         range: Option<(InputIndex, InputIndex)>,
     },
     /// `verify_checksum(condition, data, checksum, algorithm)`, also with payload
     VerifyChecksum {
-        /// How.
         algorithm: Algorithm,
         /// Whether at all.
         condition: InputIndex,
@@ -156,11 +149,9 @@ pub enum Operation {
     },
     /// `update_checksum(condition, data, checksum, algorithm)`, also with payload
     UpdateChecksum {
-        /// How.
         algorithm: Algorithm,
         /// Whether at all.
         condition: InputIndex,
-        /// What it was.
         checksum: InputIndex,
         /// Whether what the parser left is part of the data.
         payload: bool,
@@ -184,7 +175,6 @@ pub enum Operation {
     ChecksumGet {
         /// The number of its state.
         state: usize,
-        /// How.
         algorithm: Algorithm,
     },
     /// `InternetChecksum.add(data)`, `InternetChecksum.subtract(data)`
@@ -210,20 +200,19 @@ pub enum Operation {
     },
     /// `clone`, `clone3`, `clone_preserving_field_list`
     Clone {
-        /// The session.
         session: InputIndex,
         /// What goes along.
-        preserved: Taken,
+        preserved: Carried,
     },
     /// `resubmit`, `resubmit_preserving_field_list`
     Resubmit {
         /// What goes along.
-        preserved: Taken,
+        preserved: Carried,
     },
     /// `recirculate`, `recirculate_preserving_field_list`
     Recirculate {
         /// What goes along.
-        preserved: Taken,
+        preserved: Carried,
     },
     /// `truncate(length)`
     Truncate {
@@ -268,12 +257,10 @@ impl Operation {
 
 /// What goes along with a copy of the packet.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Taken {
-    /// Nothing.
+pub enum Carried {
     Nothing,
     /// The fields with this number in their `@field_list`.
     List(InputIndex),
-    /// These slots.
     Slots(Arc<[SlotId]>),
 }
 
@@ -339,4 +326,22 @@ pub struct Call {
     pub output_cells: usize,
     /// The data that the operation works on.
     pub items: Vec<Item>,
+}
+
+impl Call {
+    /// The low 64 bits of an input.
+    pub(crate) fn number(&self, input: &[u64], index: InputIndex) -> u64 {
+        input[self.inputs[index].at]
+    }
+
+    pub(crate) fn bits(&self, input: &[u64], index: InputIndex) -> Bits {
+        let at = self.inputs[index].at;
+        let ty = self.inputs[index].ty;
+        let count = limbs(ty.width());
+        let width = match ty {
+            Ty::Varbit(most) => input[at + count].min(u64::from(most)) as u32,
+            _ => ty.width(),
+        };
+        Bits::from_limbs(width, &input[at..at + count])
+    }
 }

@@ -32,6 +32,7 @@
 
 use super::{Call, InputIndex};
 use crate::layout::limbs;
+use crate::unsupported::Unsupported;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -50,7 +51,7 @@ pub struct Registry {
 }
 
 /// Makes the methods of an instance.
-type Make = Arc<dyn Fn(&Instance<'_>) -> Result<Methods, String> + Send + Sync>;
+type Make = Arc<dyn Fn(&Instance<'_>) -> Result<Methods, Unsupported> + Send + Sync>;
 
 /// The methods of an instance by their names. Together they hold its state.
 pub type Methods = Vec<(&'static str, Method)>;
@@ -69,7 +70,7 @@ impl Registry {
     pub fn object(
         mut self,
         extern_: &str,
-        make: impl Fn(&Instance<'_>) -> Result<Methods, String> + Send + Sync + 'static,
+        make: impl Fn(&Instance<'_>) -> Result<Methods, Unsupported> + Send + Sync + 'static,
     ) -> Self {
         self.objects.insert(extern_.to_owned(), Arc::new(make));
         self
@@ -80,7 +81,7 @@ impl Registry {
     }
 
     /// The methods for an instance, if its extern is here.
-    pub(crate) fn make(&self, object: &Object) -> Option<Result<Methods, String>> {
+    pub(crate) fn make(&self, object: &Object) -> Option<Result<Methods, Unsupported>> {
         let make = self.objects.get(object.kind.name())?;
         Some(make(&Instance { object }))
     }
@@ -183,7 +184,7 @@ impl Signature {
     }
 
     /// Whether a call gives and wants what this says.
-    pub(super) fn fits(&self, call: &Call) -> bool {
+    pub(crate) fn fits(&self, call: &Call) -> bool {
         let given = call.inputs.iter().map(|input| &input.ty);
         let wanted = call.outputs.iter().map(|output| &output.ty);
         given.eq(&self.inputs) && wanted.eq(self.outputs.iter().chain(&self.returned))
@@ -198,9 +199,9 @@ impl fmt::Display for Signature {
 }
 
 /// What a call gives and wants, as a [`Signature`] is written.
-pub(super) struct Asked<'a>(pub(super) &'a Call);
+pub(crate) struct Requested<'a>(pub(crate) &'a Call);
 
-impl fmt::Display for Asked<'_> {
+impl fmt::Display for Requested<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inputs: Vec<Ty> = self.0.inputs.iter().map(|input| input.ty).collect();
         let outputs: Vec<Ty> = self.0.outputs.iter().map(|output| output.ty).collect();
@@ -233,7 +234,7 @@ type Run = dyn Fn(&mut Invocation<'_>) + Send + Sync;
 /// A function, or a method of one instance: its signature, and what it does.
 #[derive(Clone)]
 pub struct Method {
-    pub(super) signature: Signature,
+    pub(crate) signature: Signature,
     run: Arc<Run>,
 }
 
@@ -249,7 +250,7 @@ impl Method {
         Method { signature, run }
     }
 
-    pub(super) fn invoke(&self, call: &Call, input: &[u64], output: &mut [u64], now: Time) {
+    pub(crate) fn invoke(&self, call: &Call, input: &[u64], output: &mut [u64], now: Time) {
         output.fill(0);
         (self.run)(&mut Invocation {
             call,
@@ -310,14 +311,14 @@ impl Invocation<'_> {
     /// # Panics
     /// When the signature has no such output.
     pub fn give(&mut self, output: usize, value: u64) {
-        let place = self.call.outputs[output];
-        let width = place.ty.width();
-        if let Ty::Varbit(_) = place.ty {
+        let argument = self.call.outputs[output];
+        let width = argument.ty.width();
+        if let Ty::Varbit(_) = argument.ty {
             self.give_bits(output, &Bits::new(64, value));
         } else if width > 0 {
             let cut = u64::MAX >> 64_u32.saturating_sub(width);
-            self.output[place.at..place.at + limbs(width)].fill(0);
-            self.output[place.at] = value & cut;
+            self.output[argument.at..argument.at + limbs(width)].fill(0);
+            self.output[argument.at] = value & cut;
         }
     }
 
@@ -326,18 +327,18 @@ impl Invocation<'_> {
     /// # Panics
     /// When the signature has no such output.
     pub fn give_bits(&mut self, output: usize, value: &Bits) {
-        let place = self.call.outputs[output];
-        let most = place.ty.width();
+        let argument = self.call.outputs[output];
+        let most = argument.ty.width();
         let count = limbs(most);
-        let width = match place.ty {
+        let width = match argument.ty {
             Ty::Varbit(most) => {
                 let width = value.width().min(most);
-                self.output[place.at + count] = u64::from(width);
+                self.output[argument.at + count] = u64::from(width);
                 width
             }
             _ => most,
         };
         let cut = Bits::new(width, value.unsigned().clone());
-        cut.to_limbs(&mut self.output[place.at..place.at + count]);
+        cut.to_limbs(&mut self.output[argument.at..argument.at + count]);
     }
 }

@@ -8,10 +8,11 @@ pub use step::{Stepped, evaluate, select, statement};
 
 use crate::apply;
 use crate::bits;
+use crate::calls;
 use crate::context::Context;
 use crate::engine::{Ended, Engine, Packet};
 use crate::environment::{Environment, Unsupported};
-use crate::externs::{self, Call, Operation};
+use crate::externs::{Call, Operation};
 use crate::layout::limbs;
 use crate::state::value_set;
 use crate::table::Table;
@@ -22,7 +23,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use expressions::Values;
 use p4::ir::{
-    Block, BlockId, Body, Expr, HeaderId, MatchKind, ParserError, Pattern, Place, Program,
+    Block, BlockId, Body, Expr, HeaderId, LValue, MatchKind, ParserError, Pattern, Program,
     SectionId, SlotId, StackId, Statement, StatementKind, TableId, Terminator, Ty,
 };
 use p4::source::Span;
@@ -413,10 +414,10 @@ impl Run<'_> {
         flow
     }
 
-    fn assign(&mut self, place: &Place, value: &Bits, span: Span) {
+    fn assign(&mut self, place: &LValue, value: &Bits, span: Span) {
         let slot = match place {
-            Place::Slot(slot) | Place::Slice { slot, .. } => Some(*slot),
-            Place::Element { slots, index, .. } => {
+            LValue::Slot(slot) | LValue::Slice { slot, .. } => Some(*slot),
+            LValue::Element { slots, index, .. } => {
                 let position = self.values().position(index, slots.len());
                 position.map(|position| slots[position])
             }
@@ -443,11 +444,11 @@ impl Run<'_> {
         }
     }
 
-    fn put(&mut self, slot: SlotId, place: &Place, value: &Bits) {
+    fn put(&mut self, slot: SlotId, place: &LValue, value: &Bits) {
         match place {
-            Place::Slot(_) | Place::Element { slice: None, .. } => self.write(slot, value),
-            Place::Slice { high, low, .. }
-            | Place::Element {
+            LValue::Slot(_) | LValue::Element { slice: None, .. } => self.write(slot, value),
+            LValue::Slice { high, low, .. }
+            | LValue::Element {
                 slice: Some((high, low)),
                 ..
             } => self.splice(slot, *high, *low, value),
@@ -560,10 +561,10 @@ impl Run<'_> {
         bits::append(emitted, emitted_bits, &cells, value.width());
     }
 
-    fn call(&mut self, call: &Call, results: &[Place], span: Span) {
+    fn call(&mut self, call: &Call, results: &[LValue], span: Span) {
         let mut input = vec![0; call.input_cells];
         for part in &call.inputs {
-            externs::put(part.ty, &self.value(&part.value), &mut input[part.at..]);
+            calls::put(part.ty, &self.value(&part.value), &mut input[part.at..]);
         }
         self.note(|run| Event::Call {
             name: Arc::clone(&call.name),

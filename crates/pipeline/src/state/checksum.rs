@@ -26,20 +26,3 @@ pub fn add(one: u16, other: u16) -> u16 {
     let sum = u32::from(one) + u32::from(other);
     ((sum & 0xFFFF) + (sum >> 16)) as u16
 }
-
-/// The ones' complement sum of bytes, in network order; an odd one counts as if a zero followed.
-#[must_use]
-pub fn sum(bytes: &[u8]) -> u16 {
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let mut sum: u64 = pairs
-        .iter()
-        .map(|pair| u64::from(u16::from_be_bytes(*pair)))
-        .sum();
-    if let [last] = rest {
-        sum += u64::from(*last) << 8;
-    }
-    while sum > 0xFFFF {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    sum as u16
-}

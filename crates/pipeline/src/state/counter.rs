@@ -23,7 +23,6 @@ impl Counter {
         }
     }
 
-    /// How many there are.
     #[must_use]
     pub fn size(&self) -> usize {
         self.counts.len()

@@ -63,7 +63,6 @@ impl Meter {
         }
     }
 
-    /// How many there are.
     #[must_use]
     pub fn size(&self) -> usize {
         self.cells.len()

@@ -15,10 +15,8 @@ pub struct Member {
     pub arguments: Arc<[u64]>,
 }
 
-/// A member of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupMember {
-    /// The member.
     pub member: u32,
     /// How many times it counts.
     pub weight: u32,
@@ -234,9 +232,7 @@ impl Profile {
 /// What an entry of a table with an action profile refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// A member.
     Member(u32),
-    /// A group.
     Group(u32),
 }
 

@@ -41,7 +41,6 @@ impl Register {
         register
     }
 
-    /// How many there are.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size

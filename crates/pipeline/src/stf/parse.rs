@@ -17,6 +17,27 @@ pub struct Fault {
     pub message: String,
 }
 
+/// Why a command cannot be read: what is wanted, and what stands there.
+struct Malformed(String);
+
+impl From<String> for Malformed {
+    fn from(message: String) -> Self {
+        Malformed(message)
+    }
+}
+
+impl From<&str> for Malformed {
+    fn from(message: &str) -> Self {
+        Malformed(message.into())
+    }
+}
+
+type Result<T> = core::result::Result<T, Malformed>;
+
+fn malformed<T>(message: impl Into<String>) -> Result<T> {
+    Err(Malformed(message.into()))
+}
+
 /// How long a plain `wait` is: a second, in picoseconds.
 const WAIT: u64 = 1_000_000_000_000;
 
@@ -24,7 +45,7 @@ const WAIT: u64 = 1_000_000_000_000;
 ///
 /// # Errors
 /// Every line that cannot be read.
-pub fn parse(text: &str) -> Result<Vec<Command>, Vec<Fault>> {
+pub fn parse(text: &str) -> core::result::Result<Vec<Command>, Vec<Fault>> {
     let mut faults = Vec::new();
     // The innermost list is where commands go; an `either` opens one for each branch.
     let mut script = Vec::new();
@@ -55,7 +76,7 @@ pub fn parse(text: &str) -> Result<Vec<Command>, Vec<Fault>> {
                 format!("`{word}` without an `either` above it"),
             )),
             _ => match command(&word, rest.trim(), line) {
-                Err(message) => faults.push(Fault {
+                Err(Malformed(message)) => faults.push(Fault {
                     line: number,
                     message,
                 }),
@@ -100,7 +121,7 @@ fn expectation(kind: &Kind) -> bool {
     )
 }
 
-fn command(word: &str, rest: &str, line: &str) -> Result<Kind, String> {
+fn command(word: &str, rest: &str, line: &str) -> Result<Kind> {
     let mut tokens = Tokens::new(rest)?;
     let kind = match word {
         "packet" => return packet(rest),
@@ -197,17 +218,17 @@ fn command(word: &str, rest: &str, line: &str) -> Result<Kind, String> {
     Ok(kind)
 }
 
-fn packet(rest: &str) -> Result<Kind, String> {
+fn packet(rest: &str) -> Result<Kind> {
     let (port, data) = port(rest)?;
     let digits = hex(data)?;
     if digits.len() % 2 == 1 {
-        return Err(format!(
+        return malformed(format!(
             "{} hexadecimal digits: a packet is whole bytes",
             digits.len()
         ));
     }
     if digits.iter().any(Option::is_none) {
-        return Err("`*` stands only in what is expected".into());
+        return malformed("`*` stands only in what is expected");
     }
     let bytes = digits.chunks(2).map(|pair| {
         pair.iter()
@@ -219,7 +240,7 @@ fn packet(rest: &str) -> Result<Kind, String> {
     })
 }
 
-fn expect(rest: &str) -> Result<Kind, String> {
+fn expect(rest: &str) -> Result<Kind> {
     let (port, data) = port(rest)?;
     if data.is_empty() {
         return Ok(Kind::Expect(Expected { port, data: None }));
@@ -235,7 +256,7 @@ fn expect(rest: &str) -> Result<Kind, String> {
     }))
 }
 
-fn port(rest: &str) -> Result<(u32, &str), String> {
+fn port(rest: &str) -> Result<(u32, &str)> {
     let (port, data) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let number = port
         .parse()
@@ -243,28 +264,28 @@ fn port(rest: &str) -> Result<(u32, &str), String> {
     Ok((number, data.trim()))
 }
 
-fn hex(data: &str) -> Result<Vec<Option<u8>>, String> {
+fn hex(data: &str) -> Result<Vec<Option<u8>>> {
     let digits = data.chars().filter(|c| !c.is_whitespace());
     let digit = |c: char| match c {
         '*' => Ok(None),
         _ => c
             .to_digit(16)
             .map(|d| Some(d as u8))
-            .ok_or_else(|| format!("`{c}` is no hexadecimal digit")),
+            .ok_or_else(|| Malformed(format!("`{c}` is not a hexadecimal digit"))),
     };
     digits.map(digit).collect()
 }
 
-fn wait(rest: &str) -> Result<Kind, String> {
+fn wait(rest: &str) -> Result<Kind> {
     if rest.is_empty() {
         return Ok(Kind::Wait(WAIT));
     }
     rest.parse::<node::Time>()
         .map(|time| Kind::Wait(time.as_ps()))
-        .map_err(|_| format!("a time such as 100ms is wanted, not `{rest}`"))
+        .map_err(|_| Malformed(format!("a time such as 100ms is wanted, not `{rest}`")))
 }
 
-fn add(tokens: &mut Tokens) -> Result<Entry, String> {
+fn add(tokens: &mut Tokens) -> Result<Entry> {
     let table = tokens.name("a table")?;
     let priority = tokens.priority();
     let keys = pairs(tokens)?;
@@ -284,7 +305,7 @@ fn add(tokens: &mut Tokens) -> Result<Entry, String> {
 }
 
 /// `KEY:VALUE ...`, as far as they go.
-fn pairs(tokens: &mut Tokens) -> Result<Vec<(String, String)>, String> {
+fn pairs(tokens: &mut Tokens) -> Result<Vec<(String, String)>> {
     let mut pairs = Vec::new();
     while tokens.second_is(":") {
         let name = tokens.name("a key")?;
@@ -300,7 +321,7 @@ fn pairs(tokens: &mut Tokens) -> Result<Vec<(String, String)>, String> {
     Ok(pairs)
 }
 
-fn call(tokens: &mut Tokens) -> Result<Call, String> {
+fn call(tokens: &mut Tokens) -> Result<Call> {
     let name = tokens.name("an action")?;
     let mut arguments = Vec::new();
     tokens.need("(")?;
@@ -315,7 +336,7 @@ fn call(tokens: &mut Tokens) -> Result<Call, String> {
     Ok(Call { name, arguments })
 }
 
-fn remove(tokens: &mut Tokens) -> Result<Removed, String> {
+fn remove(tokens: &mut Tokens) -> Result<Removed> {
     let name = tokens.name("`all`, an entry's name or a table")?;
     if tokens.is_empty() {
         return Ok(match name.as_str() {
@@ -330,7 +351,7 @@ fn remove(tokens: &mut Tokens) -> Result<Removed, String> {
     })
 }
 
-fn check_counter(tokens: &mut Tokens) -> Result<Check, String> {
+fn check_counter(tokens: &mut Tokens) -> Result<Check> {
     let name = tokens.name("a counter")?;
     tokens.need("(")?;
     let index = tokens.value("an index or an entry's name")?;
@@ -345,7 +366,7 @@ fn check_counter(tokens: &mut Tokens) -> Result<Check, String> {
             let what = match word.to_ascii_lowercase().as_str() {
                 "packets" => Checked::Packets,
                 "bytes" => Checked::Bytes,
-                _ => return Err(format!("`packets` or `bytes` is wanted, not `{word}`")),
+                _ => return malformed(format!("`packets` or `bytes` is wanted, not `{word}`")),
             };
             (what, Some((tokens.relation()?, tokens.number("a number")?)))
         }
@@ -358,7 +379,7 @@ fn check_counter(tokens: &mut Tokens) -> Result<Check, String> {
     })
 }
 
-fn read(command: &'static str, tokens: &mut Tokens) -> Result<Kind, String> {
+fn read(command: &'static str, tokens: &mut Tokens) -> Result<Kind> {
     Ok(Kind::Read {
         command,
         name: tokens.name("its name")?,
@@ -366,7 +387,7 @@ fn read(command: &'static str, tokens: &mut Tokens) -> Result<Kind, String> {
     })
 }
 
-fn rates(tokens: &mut Tokens) -> Result<Vec<(u64, u64)>, String> {
+fn rates(tokens: &mut Tokens) -> Result<Vec<(u64, u64)>> {
     let mut rates = Vec::new();
     while !tokens.is_empty() {
         let rate = tokens.value("a rate")?;
@@ -374,7 +395,7 @@ fn rates(tokens: &mut Tokens) -> Result<Vec<(u64, u64)>, String> {
         rates.push((millionths(&rate)?, tokens.number("a burst")?));
     }
     if rates.len() != 2 {
-        return Err(format!(
+        return malformed(format!(
             "two pairs RATE:BURST are wanted, the committed and the peak one, not {}",
             rates.len()
         ));
@@ -383,8 +404,8 @@ fn rates(tokens: &mut Tokens) -> Result<Vec<(u64, u64)>, String> {
 }
 
 /// A decimal fraction in millionths, what lies under one of them rounded up.
-fn millionths(text: &str) -> Result<u64, String> {
-    let wrong = || format!("a number such as 0.00002 is wanted, not `{text}`");
+fn millionths(text: &str) -> Result<u64> {
+    let wrong = || Malformed(format!("a number such as 0.00002 is wanted, not `{text}`"));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole: u64 = whole.parse().map_err(|_| wrong())?;
     if !fraction.chars().all(|c| c.is_ascii_digit()) {
@@ -422,7 +443,7 @@ const SIGNS: [&str; 16] = [
 ];
 
 impl<'a> Tokens<'a> {
-    fn new(mut rest: &'a str) -> Result<Self, String> {
+    fn new(mut rest: &'a str) -> Result<Self> {
         let mut pieces = Vec::new();
         loop {
             rest = rest.trim_start();
@@ -462,11 +483,11 @@ impl<'a> Tokens<'a> {
         found
     }
 
-    fn need(&mut self, sign: &str) -> Result<(), String> {
+    fn need(&mut self, sign: &str) -> Result<()> {
         if self.take(sign) {
             return Ok(());
         }
-        Err(format!("`{sign}` is wanted{}", self.found()))
+        malformed(format!("`{sign}` is wanted{}", self.found()))
     }
 
     fn found(&self) -> String {
@@ -491,10 +512,10 @@ impl<'a> Tokens<'a> {
     }
 
     /// A name such as `hdr.ipv4.dst`, `stack[0].f` or in quotes.
-    fn name(&mut self, what: &str) -> Result<String, String> {
+    fn name(&mut self, what: &str) -> Result<String> {
         let mut name = match self.pieces.get(self.at) {
             Some(piece) if !SIGNS.contains(piece) => (*piece).to_string(),
-            _ => return Err(format!("{what} is wanted{}", self.found())),
+            _ => return malformed(format!("{what} is wanted{}", self.found())),
         };
         self.at += 1;
         if let Some(inner) = name.strip_prefix('"') {
@@ -516,21 +537,21 @@ impl<'a> Tokens<'a> {
         Ok(brackets(&name))
     }
 
-    fn value(&mut self, what: &str) -> Result<String, String> {
+    fn value(&mut self, what: &str) -> Result<String> {
         match self.next() {
             Some(piece) if !SIGNS.contains(&piece) => Ok(piece.to_string()),
-            _ => Err(format!("{what} is wanted")),
+            _ => malformed(format!("{what} is wanted")),
         }
     }
 
-    fn number<T: TryFrom<u128>>(&mut self, what: &str) -> Result<T, String> {
+    fn number<T: TryFrom<u128>>(&mut self, what: &str) -> Result<T> {
         let text = self.value(what)?;
         number(&text)
             .and_then(|n| T::try_from(n).ok())
-            .ok_or_else(|| format!("{what} is wanted, not `{text}`"))
+            .ok_or_else(|| Malformed(format!("{what} is wanted, not `{text}`")))
     }
 
-    fn numbers<T: TryFrom<u128>>(&mut self, what: &str) -> Result<Vec<T>, String> {
+    fn numbers<T: TryFrom<u128>>(&mut self, what: &str) -> Result<Vec<T>> {
         let mut numbers = Vec::new();
         while !self.is_empty() {
             numbers.push(self.number(what)?);
@@ -547,7 +568,7 @@ impl<'a> Tokens<'a> {
         Some(priority)
     }
 
-    fn relation(&mut self) -> Result<Relation, String> {
+    fn relation(&mut self) -> Result<Relation> {
         let relation = match self.pieces.get(self.at).copied() {
             Some("==" | "=") => Relation::Equal,
             Some("!=") => Relation::NotEqual,
@@ -555,16 +576,16 @@ impl<'a> Tokens<'a> {
             Some("<=") => Relation::LessEqual,
             Some(">") => Relation::Greater,
             Some(">=") => Relation::GreaterEqual,
-            _ => return Err(format!("one of == != < <= > >= is wanted{}", self.found())),
+            _ => return malformed(format!("one of == != < <= > >= is wanted{}", self.found())),
         };
         self.at += 1;
         Ok(relation)
     }
 
-    fn end(&self) -> Result<(), String> {
+    fn end(&self) -> Result<()> {
         match self.pieces.get(self.at) {
             None => Ok(()),
-            Some(piece) => Err(format!("`{piece}` is one too many")),
+            Some(piece) => malformed(format!("`{piece}` is one too many")),
         }
     }
 }

@@ -5,7 +5,7 @@ mod judge;
 use super::parse::{Fault, number};
 use super::script::{Call, Check, Checked, Command, Entry, Expected, Index, Kind, Removed};
 use crate::architecture::{Collected, Pipeline};
-use crate::control::{Control, Entity, Error, Operation, Place, Update, names, program, value};
+use crate::control::{Control, Entity, EntryKey, Error, Operation, Update, names, program, value};
 use crate::environment::Digest;
 use crate::table;
 use alloc::collections::BTreeMap;
@@ -112,9 +112,9 @@ struct Run<'a> {
     wanted: Vec<Wanted>,
     mentioned: Vec<u32>,
     /// Entries that were given names.
-    entries: BTreeMap<String, (TableId, Place)>,
+    entries: BTreeMap<String, (TableId, EntryKey)>,
     /// Entries that `remove all` removes.
-    added: Vec<(TableId, Place)>,
+    added: Vec<(TableId, EntryKey)>,
     /// Multicast nodes by number: the replicas' id, and ports.
     nodes: Vec<(u16, Vec<u32>)>,
     /// The nodes of each multicast group.
@@ -348,18 +348,18 @@ impl Run<'_> {
 
     fn add(&mut self, entry: &Entry) -> Result<(), Error> {
         let table = program::table(self.control.program(), &entry.table)?;
-        let place = self.place(table, &entry.keys, entry.priority)?;
+        let key = self.key(table, &entry.keys, entry.priority)?;
         let call = self.call(table, &entry.action)?;
         let made = table::Entry {
-            priority: place.priority,
-            ..table::Entry::new(place.keys.clone().unwrap_or_default(), plain(&call))
+            priority: key.priority,
+            ..table::Entry::new(key.keys.clone().unwrap_or_default(), plain(&call))
         };
         let made = table::Entry { call, ..made };
         self.write(Operation::Insert, Entity::Entry(table, made))?;
         if let Some(id) = &entry.id {
-            self.entries.insert(id.clone(), (table, place.clone()));
+            self.entries.insert(id.clone(), (table, key.clone()));
         }
-        self.added.push((table, place));
+        self.added.push((table, key));
         Ok(())
     }
 
@@ -378,13 +378,13 @@ impl Run<'_> {
                 keys,
             } => {
                 let table = program::table(self.control.program(), table)?;
-                vec![(table, self.place(table, keys, *priority)?)]
+                vec![(table, self.key(table, keys, *priority)?)]
             }
         };
-        for (table, place) in gone {
-            let keys = place.keys.clone().unwrap_or_default();
+        for (table, key) in gone {
+            let keys = key.keys.clone().unwrap_or_default();
             let entry = table::Entry {
-                priority: place.priority,
+                priority: key.priority,
                 ..table::Entry::new(
                     keys,
                     ActionCall {
@@ -393,7 +393,7 @@ impl Run<'_> {
                     },
                 )
             };
-            self.added.retain(|other| *other != (table, place.clone()));
+            self.added.retain(|other| *other != (table, key.clone()));
             let done = self.write(Operation::Delete, Entity::Entry(table, entry));
             // `remove all` takes away what is left.
             if !matches!(removed, Removed::All) {
@@ -404,12 +404,12 @@ impl Run<'_> {
     }
 
     /// The keys of an entry; what is left out matches anything, and of an exact key zero.
-    fn place(
+    fn key(
         &self,
         table: TableId,
         given: &[(String, String)],
         priority: Option<u32>,
-    ) -> Result<Place, Error> {
+    ) -> Result<EntryKey, Error> {
         let form = &self.control.program().tables[table.index()];
         let keys: Vec<_> = form
             .keys
@@ -439,7 +439,7 @@ impl Run<'_> {
         } else {
             0
         };
-        Ok(Place {
+        Ok(EntryKey {
             table,
             keys: Some(matches),
             priority,
@@ -463,7 +463,7 @@ impl Run<'_> {
                 .control
                 .environment()
                 .layout
-                .place(action.parameters[parameter].1)
+                .cell(action.parameters[parameter].1)
                 .1;
             arguments[parameter] = Some(value::parse(text, ty)?);
         }
@@ -514,11 +514,11 @@ impl Run<'_> {
                 })
             }
             (what, Index::Entry(id)) => {
-                let (table, place) = self.entries.get(id).ok_or_else(|| {
+                let (table, key) = self.entries.get(id).ok_or_else(|| {
                     Error::name(format!("no line above gives an entry the name `{id}`"))
                 })?;
-                let standing = self.control.standing(place)?;
-                let count = self.control.direct_count(*table, &standing);
+                let installed = self.control.installed(key)?;
+                let count = self.control.direct_count(*table, &installed);
                 let count = count.ok_or_else(|| {
                     Error::name(format!(
                         "table `{}` has no direct counter",

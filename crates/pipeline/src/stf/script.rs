@@ -17,12 +17,7 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `packet PORT HEX`: a packet comes in.
-    Packet {
-        /// Where.
-        port: u32,
-        /// All of it.
-        bytes: Vec<u8>,
-    },
+    Packet { port: u32, bytes: Vec<u8> },
     /// `expect PORT [HEX*]`: a packet goes out; without data any number of any packets.
     Expect(Expected),
     /// `no_packet [PORT]`: nothing goes out (there) but what other lines expect, though the test's other lines do not mention the port.
@@ -33,7 +28,6 @@ pub enum Kind {
     Add(Entry),
     /// `setdefault TABLE ACTION(...)`
     SetDefault {
-        /// The table.
         table: String,
         /// What it does on a miss.
         action: Call,
@@ -58,9 +52,7 @@ pub enum Kind {
         name: String,
         /// Its cell.
         index: u64,
-        /// Packets.
         packets: u64,
-        /// Bytes.
         bytes: u64,
     },
     /// `register_write NAME INDEX VALUE`
@@ -86,14 +78,12 @@ pub enum Kind {
     },
     /// `mirroring_add SESSION PORT`
     MirrorPort {
-        /// The session.
         session: u32,
         /// Where its packets go.
         port: u32,
     },
     /// `mirroring_add_mc SESSION GROUP`
     MirrorGroup {
-        /// The session.
         session: u32,
         /// The multicast group that its packets go to.
         group: u32,
@@ -111,18 +101,12 @@ pub enum Kind {
     },
     /// `mc_node_update NODE PORT...`
     NodeUpdate {
-        /// The node.
         node: u32,
         /// A replica for each.
         ports: Vec<u32>,
     },
     /// `mc_node_associate GROUP NODE`
-    NodeAssociate {
-        /// The group.
-        group: u32,
-        /// The node.
-        node: u32,
-    },
+    NodeAssociate { group: u32, node: u32 },
     /// `expect_digest NAME FIELD:VALUE...`: a digest like this has come.
     ExpectDigest {
         /// The digest.
@@ -140,7 +124,6 @@ pub enum Kind {
 /// What is expected at a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The port.
     pub port: u32,
     /// The data; nothing for any.
     pub data: Option<Box<Pattern>>,
@@ -189,7 +172,6 @@ pub fn nibble(packet: &[u8], at: usize) -> u8 {
 /// An entry to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The table.
     pub table: String,
     /// The larger wins.
     pub priority: Option<u32>,
@@ -210,7 +192,6 @@ pub struct Call {
     pub arguments: Vec<(String, String)>,
 }
 
-/// What is to be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// All entries of all tables that this file has added.
@@ -219,7 +200,6 @@ pub enum Removed {
     Id(String),
     /// An entry by its keys.
     Entry {
-        /// The table.
         table: String,
         /// As it was added.
         priority: Option<u32>,
@@ -248,14 +228,12 @@ pub enum Checked {
     Packets,
     /// A counter's bytes.
     Bytes,
-    /// A register.
     Register,
 }
 
 /// Which cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// By number.
     Number(u64),
     /// That of an entry, by its name.
     Entry(String),
@@ -279,7 +257,6 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Whether it holds.
     #[must_use]
     pub fn holds(self, left: u128, right: u128) -> bool {
         match self {

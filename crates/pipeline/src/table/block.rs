@@ -5,9 +5,8 @@
 //! one is the answer. Of ranges the rows tell only a part; the entries that are left are compared whole.
 
 use super::form::Form;
-use super::lookup::Rule;
 use super::pattern::Pattern;
-use super::rank::Rank;
+use super::rule::{Rank, Rule};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -56,7 +56,7 @@ impl Entry {
 
 /// An entry as it stands in a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct Installed {
     /// Never given twice in a table.
     pub handle: u64,
     /// Its place, below the table's size; what direct counters and meters count by. Given again after the entry is gone.
@@ -115,14 +115,12 @@ impl Update {
 pub enum Done {
     /// There is a new entry.
     Inserted {
-        /// Its handle.
         handle: u64,
         /// Its place for direct counters and meters, which begin anew.
         index: u32,
     },
     /// An entry was changed.
     Modified {
-        /// Its handle.
         handle: u64,
         /// Its place for direct counters and meters.
         index: u32,
@@ -143,10 +141,8 @@ pub enum Done {
 /// An entry that no packet has hit for its idle timeout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idle {
-    /// Where.
     pub table: TableId,
-    /// The entry.
-    pub entry: Standing,
+    pub entry: Installed,
 }
 
 /// Why an update was refused.
@@ -160,7 +156,6 @@ pub enum TableError {
         "table {table} holds {size} entries, its size; delete one first, or give the table a larger `size`"
     )]
     Full {
-        /// Its name.
         table: Arc<str>,
         /// How many it holds.
         size: u32,
@@ -196,7 +191,6 @@ pub enum TableError {
     KeyCount {
         /// The table's name.
         table: Arc<str>,
-        /// How many it has.
         expected: usize,
         /// Their names.
         names: String,
@@ -212,7 +206,6 @@ pub enum TableError {
         key: Arc<str>,
         /// How it is compared.
         kind: MatchKind,
-        /// What was given.
         given: &'static str,
     },
     /// A value that does not fit.
@@ -248,9 +241,7 @@ pub enum TableError {
     NoPriority {
         /// The table's name.
         table: Arc<str>,
-        /// The key for which.
         key: Arc<str>,
-        /// Its kind.
         kind: MatchKind,
     },
     /// A table without priorities takes none.
@@ -266,7 +257,6 @@ pub enum TableError {
     NoAction {
         /// The table's name.
         table: Arc<str>,
-        /// How many there are.
         actions: usize,
         /// What was given.
         action: u32,

@@ -206,7 +206,7 @@ impl Fields {
     }
 
     /// Learns where the tuples stand.
-    pub(super) fn place(&mut self, tuples: &[Tuple]) {
+    pub(super) fn index_tuples(&mut self, tuples: &[Tuple]) {
         self.words = tuples.len().div_ceil(64).min(WORDS);
         self.all = [0; WORDS];
         for field in &mut self.fields {
@@ -235,7 +235,7 @@ impl Fields {
         for tuple in tuples {
             self.meet(tuple, tuples, rows);
         }
-        self.place(tuples);
+        self.index_tuples(tuples);
     }
 }
 

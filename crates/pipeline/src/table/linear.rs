@@ -1,7 +1,7 @@
 //! Entry after entry: obviously right, and what the other ways are measured and tested against.
 
 use super::form::{Form, KeyForm, MatchKind};
-use super::lookup::Rule;
+use super::rule::Rule;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cmp::Reverse;

@@ -4,36 +4,20 @@ use super::direct::Direct;
 use super::form::{Form, MatchKind};
 use super::hash::{Exact, grow, zeros};
 use super::linear::Linear;
-use super::pattern::Pattern;
 use super::prefix::Trie;
 use super::probe::{Lookup, Probe};
-use super::rank::Rank;
+use super::rule::Rule;
 use super::ternary::Ternary;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
 use node::Time;
 use p4::ir::TableId;
 
 /// So many entries share a piece of memory for the times of their last hits.
 pub(super) const HITS: usize = 1024;
-
-/// What an entry matches, and who wins.
-#[derive(Debug)]
-pub(super) struct Rule {
-    pub(super) pattern: Pattern,
-    /// The larger wins; of two equals the older.
-    pub(super) priority: u32,
-    pub(super) handle: u64,
-}
-
-impl Rule {
-    /// The smaller wins.
-    pub(super) fn rank(&self) -> Rank {
-        (core::cmp::Reverse(self.priority), self.handle)
-    }
-}
 
 /// A change of one table that has been found right.
 #[derive(Clone, Debug)]
@@ -100,7 +84,6 @@ impl Arguments<'_> {
         self.0.get(index).map_or(0, |c| c.load(Ordering::Relaxed))
     }
 
-    /// All cells.
     pub fn cells(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|cell| cell.load(Ordering::Relaxed))
     }
@@ -243,6 +226,9 @@ impl Matcher {
 }
 
 impl Table {
+    /// Where a table's probe stands, in bytes. Its first word is the address of the rows.
+    pub const PROBE: usize = offset_of!(Table, probe);
+
     pub(super) fn new(form: &Form, linear: bool) -> Self {
         let stride = 1 + form.argument_cells();
         let mut table = Table {

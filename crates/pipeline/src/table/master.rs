@@ -1,10 +1,11 @@
 //! The table as the control plane sees it: what stands in it, and every reason to refuse a change.
 
-use super::entry::{Call, Done, Entry, Standing, TableError};
+use super::entry::{Call, Done, Entry, Installed, TableError};
 use super::form::{Form, MatchKind, cells_of};
 use super::hash::{HASH_SEED, Slots, mix};
-use super::lookup::{Change, ChangeKind, HITS, Rule};
+use super::lookup::{Change, ChangeKind, HITS};
 use super::pattern::Pattern;
+use super::rule::Rule;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::sync::Arc;
@@ -107,7 +108,7 @@ impl Master {
             if let Ok((pattern, keys)) = Pattern::read(&master.form, &entry.keys) {
                 let entry = Entry { keys, ..entry };
                 // A second entry with the same match never wins.
-                let _ = master.place(pattern, entry, is_const, Time::ZERO, journal);
+                let _ = master.install(pattern, entry, is_const, Time::ZERO, journal);
             }
         }
         master
@@ -129,7 +130,7 @@ impl Master {
     ) -> Result<Done, TableError> {
         self.entries_may_change()?;
         let (pattern, entry) = self.check(entry)?;
-        self.place(pattern, entry, false, now, journal)
+        self.install(pattern, entry, false, now, journal)
     }
 
     pub(super) fn modify(
@@ -264,9 +265,9 @@ impl Master {
         }
     }
 
-    pub(super) fn standing(&self, index: u32) -> Option<Standing> {
+    pub(super) fn installed(&self, index: u32) -> Option<Installed> {
         let slot = self.slots.get(index as usize)?.as_ref()?;
-        Some(Standing {
+        Some(Installed {
             handle: slot.rule.handle,
             index,
             is_const: slot.is_const,
@@ -276,15 +277,15 @@ impl Master {
     }
 
     /// All entries by handle: in the order in which they came.
-    pub(super) fn entries(&self) -> Vec<Standing> {
+    pub(super) fn entries(&self) -> Vec<Installed> {
         let indices = self.by_handle.values();
-        indices.filter_map(|index| self.standing(*index)).collect()
+        indices.filter_map(|index| self.installed(*index)).collect()
     }
 
-    pub(super) fn get(&self, keys: &[KeyMatch], priority: u32) -> Result<Standing, TableError> {
+    pub(super) fn get(&self, keys: &[KeyMatch], priority: u32) -> Result<Installed, TableError> {
         let (pattern, _) = Pattern::read(&self.form, keys)?;
         let index = self.find(pattern, priority)?;
-        self.standing(index).ok_or_else(|| self.absent())
+        self.installed(index).ok_or_else(|| self.absent())
     }
 
     pub(super) fn by_handle(&self, handle: u64) -> Result<u32, TableError> {
@@ -296,7 +297,7 @@ impl Master {
     }
 
     /// The entries whose timeout has passed since their last hit, each once until it is hit again.
-    pub(super) fn idle(&mut self, now: Time) -> Vec<Standing> {
+    pub(super) fn idle(&mut self, now: Time) -> Vec<Installed> {
         let mut idle = Vec::new();
         for index in 0..self.slots.len() as u32 {
             let last = self.last_hit(index);
@@ -308,7 +309,7 @@ impl Master {
             };
             if slot.told != Some(last) && now >= Time::from_ps(last) + timeout {
                 slot.told = Some(last);
-                idle.extend(self.standing(index));
+                idle.extend(self.installed(index));
             }
         }
         idle
@@ -480,7 +481,7 @@ impl Master {
         made
     }
 
-    fn place(
+    fn install(
         &mut self,
         pattern: Pattern,
         entry: Entry,

@@ -23,7 +23,6 @@
 //! ```
 
 mod block;
-mod boxes;
 mod direct;
 mod entry;
 mod fields;
@@ -35,11 +34,12 @@ mod master;
 mod pattern;
 mod prefix;
 mod probe;
-mod rank;
+mod range_tree;
+mod rule;
 mod ternary;
 mod tuple;
 
-pub use entry::{Call, Done, Entry, Idle, Standing, TableError, Update};
+pub use entry::{Call, Done, Entry, Idle, Installed, TableError, Update};
 pub use form::{ActionForm, DEFAULT_SIZE, Form, KeyForm, MatchKind};
 pub use hash::{HASH_FACTOR, HASH_SEED};
 pub use lookup::{Arguments, Choice, Found, Table};
@@ -278,7 +278,7 @@ impl Tables {
 
     /// The entries of a table in the order in which they came; none when there is no such table.
     #[must_use]
-    pub fn entries(&self, table: TableId) -> Vec<Standing> {
+    pub fn entries(&self, table: TableId) -> Vec<Installed> {
         let writer = self.writer.lock();
         let master = writer.masters.get(table.index());
         master.map_or_else(Vec::new, Master::entries)
@@ -306,7 +306,7 @@ impl Tables {
         table: TableId,
         keys: &[KeyMatch],
         priority: u32,
-    ) -> Result<Standing, TableError> {
+    ) -> Result<Installed, TableError> {
         let writer = self.writer.lock();
         let master = writer.masters.get(table.index());
         let master = master.ok_or(TableError::NoTable(table.0))?;
@@ -317,13 +317,13 @@ impl Tables {
     ///
     /// # Errors
     /// When there is none.
-    pub fn get_handle(&self, table: TableId, handle: u64) -> Result<Standing, TableError> {
+    pub fn get_handle(&self, table: TableId, handle: u64) -> Result<Installed, TableError> {
         let writer = self.writer.lock();
         let master = writer.masters.get(table.index());
         let master = master.ok_or(TableError::NoTable(table.0))?;
         let index = master.by_handle(handle)?;
-        let standing = master.standing(index);
-        standing.ok_or(TableError::NoTable(table.0))
+        let installed = master.installed(index);
+        installed.ok_or(TableError::NoTable(table.0))
     }
 
     /// The default action of a table, and whether it is the program's.

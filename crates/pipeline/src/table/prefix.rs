@@ -432,10 +432,10 @@ impl<W: Word> Trie<W> {
         node.expect("each change begins with room")
     }
 
-    fn slot(&self, place: Place) -> &AtomicU64 {
-        match place {
-            Place::Root(root, index) => &self.roots[root].slots[index],
-            Place::Node(node, index) => &self.nodes[node as usize].0[index],
+    fn slot(&self, position: Position) -> &AtomicU64 {
+        match position {
+            Position::Root(root, index) => &self.roots[root].slots[index],
+            Position::Node(node, index) => &self.nodes[node as usize].0[index],
         }
     }
 
@@ -462,16 +462,16 @@ impl<W: Word> Trie<W> {
             }
             return;
         }
-        let (mut place, mut depth) = (Place::Root(root, head), bits);
+        let (mut position, mut depth) = (Position::Root(root, head), bits);
         loop {
-            let slot = self.slot(place).load(Relaxed);
+            let slot = self.slot(position).load(Relaxed);
             let below = slot as u32;
             let new = if below == 0 {
                 row | ALONE
             } else if below & ALONE != 0 {
                 self.both(depth, below & !ALONE, row)
             } else if prefix.length > depth + STRIDE {
-                place = Place::Node(below, Self::index(prefix.value, depth));
+                position = Position::Node(below, Self::index(prefix.value, depth));
                 depth += STRIDE;
                 continue;
             } else if readers && prefix.length < depth + STRIDE {
@@ -483,7 +483,7 @@ impl<W: Word> Trie<W> {
                 // Where all of the node's bits count that is one slot.
                 return self.end_in(below, depth, row);
             };
-            self.slot(place)
+            self.slot(position)
                 .store((slot & !LOW) | u64::from(new), Release);
             return;
         }
@@ -572,17 +572,17 @@ impl<W: Word> Trie<W> {
             }
             return;
         }
-        let mut place = Place::Root(root, head);
+        let mut position = Position::Root(root, head);
         let mut depth = bits;
         let mut path = Vec::new();
         loop {
-            let slot = self.slot(place).load(Relaxed);
+            let slot = self.slot(position).load(Relaxed);
             let below = slot as u32;
             if below & ALONE != 0 || below == 0 {
-                self.slot(place).store(slot & !LOW, Relaxed);
+                self.slot(position).store(slot & !LOW, Relaxed);
                 break;
             }
-            path.push((place, below));
+            path.push((position, below));
             let index = Self::index(prefix.value, depth);
             if prefix.length <= depth + STRIDE {
                 let length = prefix.length - depth;
@@ -591,17 +591,17 @@ impl<W: Word> Trie<W> {
                 self.spread(below, index, length);
                 break;
             }
-            place = Place::Node(below, index);
+            position = Position::Node(below, index);
             depth += STRIDE;
         }
         // Nodes with nothing left go.
-        while let Some((place, node)) = path.pop() {
+        while let Some((position, node)) = path.pop() {
             let mut slots = self.nodes[node as usize].0.iter();
             if !slots.all(|slot| slot.load(Relaxed) == 0) {
                 return;
             }
             self.spare.get_mut().left.push(node);
-            let slot = self.slot(place);
+            let slot = self.slot(position);
             slot.store(slot.load(Relaxed) & !LOW, Relaxed);
         }
     }
@@ -623,7 +623,7 @@ const LOW: u64 = 0xffff_ffff;
 
 /// Where a slot is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Position {
     Root(usize, usize),
     Node(u32, usize),
 }

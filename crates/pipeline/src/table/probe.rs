@@ -1,12 +1,10 @@
 //! Where a table's matcher has what it has, for code that is made while the program runs and looks up by itself.
 //!
-//! [`Table::PROBE`] is where a [`Probe`] stands in a [`Table`]; its words stand in it in the order of their names here. They are addresses and
+//! [`Table::PROBE`](super::Table::PROBE) is where a [`Probe`] stands in a [`Table`](super::Table); its words stand in it in the order of their names here. They are addresses and
 //! sizes that stay as they are while a [`View`](super::View) shows the table: what one store adds to a table is added to places that are
 //! there. Each load depends on the one before it, so that what was written before a row became visible is seen with it.
 
 use super::form::{Form, MatchKind};
-use super::lookup::Table;
-use core::mem::offset_of;
 use core::sync::atomic::AtomicUsize;
 
 /// How many words a probe has.
@@ -28,7 +26,7 @@ impl Probe {
 /// How code finds the row of a key, 0 for none, with the words of a probe. Numbers are 64 bits wide if nothing else is said, addresses too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// By calling [`Table::lookup`].
+    /// By calling [`Table::lookup`](super::Table::lookup).
     Call,
     /// The key is a place in an array of rows of 32 bits: word 1 is the array, word 2 how many it has; behind its end there is no row.
     Direct,
@@ -47,11 +45,6 @@ pub enum Lookup {
 
 /// In the lower half of a slot of a trie: what follows is the row of one prefix.
 pub const ALONE: u32 = 1 << 31;
-
-impl Table {
-    /// Where a table's probe stands, in bytes. Its first word is the address of the rows.
-    pub const PROBE: usize = offset_of!(Table, probe);
-}
 
 impl Form {
     /// How the keys of such a table are found.

@@ -4,15 +4,14 @@
 //! in *blocks* that compare 512 at once. Both are tried in the order of the best that they could give, and not at all once something
 //! better is found; tuples only where every cell of the key is among their entries' ([`super::fields`]). A mask gets its own tuple when
 //! as many entries have it as a block compares in the time of a hash; with ranges, when there is more than one block. A range of one value is a mask of all bits; all others are left out of
-//! the mask, and tell the entries of a tuple that have the same value apart ([`super::boxes`]).
+//! the mask, and tell the entries of a tuple that have the same value apart ([`super::range_tree`]).
 
 use super::MatchKind;
 use super::block::{Block, ENTRIES, Nibble, nibbles};
 use super::fields::{self, Fields};
 use super::form::Form;
-use super::lookup::Rule;
-use super::rank::{LAST, Rank};
-use super::tuple::{Rows, Tuple, Way};
+use super::rule::{LAST, Rank, Rule};
+use super::tuple::{Insertion, Rows, Tuple};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -141,7 +140,7 @@ impl Ternary {
         if let Some(at) = self.tuples.iter().position(|t| t.has(&masks)) {
             self.fields.room(&masks, &self.tuples, &self.rows);
             self.fields.add(&masks, &rule.pattern.values);
-            if self.tuples[at].insert(&self.rows, row, rule) == Way::In {
+            if self.tuples[at].insert(&self.rows, row, rule) == Insertion::In {
                 self.settle(at);
                 return;
             }
@@ -176,7 +175,7 @@ impl Ternary {
                 self.remove_from_block(rank)
             };
             if let Some((row, rule)) = taken
-                && tuple.insert(&self.rows, row, &rule) == Way::Full
+                && tuple.insert(&self.rows, row, &rule) == Insertion::Full
             {
                 left.push((row, rule));
             }
@@ -184,7 +183,7 @@ impl Ternary {
         self.fields.meet(&tuple, &self.tuples, &self.rows);
         self.tuples.push(tuple);
         self.settle(self.tuples.len() - 1);
-        self.fields.place(&self.tuples);
+        self.fields.index_tuples(&self.tuples);
         for (row, rule) in left {
             self.insert_in_block(row, &rule);
         }
@@ -198,7 +197,7 @@ impl Ternary {
             self.gone += 1;
             if self.tuples[at].len() == 0 {
                 self.tuples.remove(at);
-                self.fields.place(&self.tuples);
+                self.fields.index_tuples(&self.tuples);
             } else {
                 self.settle(at);
             }
@@ -230,7 +229,7 @@ impl Ternary {
             at += 1;
         }
         if at != from {
-            self.fields.place(&self.tuples);
+            self.fields.index_tuples(&self.tuples);
         }
     }
 

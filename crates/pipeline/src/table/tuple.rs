@@ -1,22 +1,22 @@
 //! Entries of one mask, by hash.
 
-use super::boxes::{Boxed, Boxes};
 use super::hash::{HASH_SEED, Slots, grow, mix, zeros};
-use super::lookup::Rule;
-use super::rank::{LAST, Rank};
+use super::range_tree::{RangeEntry, RangeTree};
+use super::rule::{LAST, Rank, Rule};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
+use node::random::split_mix;
 
 /// So many entries may share mask and value, told apart by priorities alone; more are better off in a block.
 const CHAIN: usize = 16;
 
 /// Whether an entry found place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Insertion {
     In,
     Full,
 }
@@ -94,7 +94,7 @@ struct Piles {
     sides: Vec<(u32, u64)>,
     /// Values of the active cells, by pile; pile 0 is none.
     values: Vec<u64>,
-    piles: Vec<Boxes>,
+    piles: Vec<RangeTree>,
     free: Vec<u32>,
 }
 
@@ -115,11 +115,7 @@ pub(super) struct Tuple {
 
 /// The multiplier of a cell in a tuple's hash; the cells' products are summed, so that none waits for the one before it.
 const fn multiplier(cell: u32) -> u64 {
-    // splitmix64
-    let mut z = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(cell as u64 + 1);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) | 1
+    split_mix(0, cell as u64) | 1
 }
 
 const MULTIPLIERS: [u64; 64] = {
@@ -143,7 +139,7 @@ impl Tuple {
         let piles = (wide || !sides.is_empty()).then(|| Piles {
             sides,
             values: alloc::vec![0; active.len()],
-            piles: alloc::vec![Boxes::default()],
+            piles: alloc::vec![RangeTree::default()],
             free: Vec::new(),
         });
         Tuple {
@@ -230,7 +226,7 @@ impl Tuple {
     }
 
     /// Adds an entry of which the rows know.
-    pub(super) fn insert(&mut self, rows: &Rows, row: u32, rule: &Arc<Rule>) -> Way {
+    pub(super) fn insert(&mut self, rows: &Rows, row: u32, rule: &Arc<Rule>) -> Insertion {
         let values = &rule.pattern.values;
         let hash = hash(&self.active, |cell| values[cell as usize]);
         let head = self.head(rows, hash, values);
@@ -248,7 +244,7 @@ impl Tuple {
                 at = rows.next(at);
             }
             if length >= CHAIN {
-                return Way::Full;
+                return Insertion::Full;
             }
             if before != 0 {
                 rows.set_next(row, rows.next(before));
@@ -264,7 +260,7 @@ impl Tuple {
         }
         *self.count.get_mut() += 1;
         self.best = self.best.min(rank);
-        Way::In
+        Insertion::In
     }
 
     fn pile(&mut self, hash: u64, head: u32, row: u32, rule: &Arc<Rule>) {
@@ -274,7 +270,7 @@ impl Tuple {
         let mut pile = head;
         if pile == 0 {
             pile = piles.free.pop().unwrap_or_else(|| {
-                piles.piles.push(Boxes::default());
+                piles.piles.push(RangeTree::default());
                 piles
                     .values
                     .resize(piles.piles.len() * self.active.len(), 0);
@@ -286,8 +282,8 @@ impl Tuple {
             }
             self.slots.insert(hash, pile);
         }
-        let boxed = piles.boxed(row, rule);
-        piles.piles[pile as usize].insert(boxed);
+        let entry = piles.entry(row, rule);
+        piles.piles[pile as usize].insert(entry);
     }
 
     /// Takes an entry out, if it is here.
@@ -299,12 +295,12 @@ impl Tuple {
             return false;
         }
         if let Some(piles) = &mut self.piles {
-            let sides = piles.boxed(row, rule).sides;
+            let sides = piles.entry(row, rule).sides;
             if !piles.piles[head as usize].remove(rule.rank(), &sides) {
                 return false;
             }
             if piles.piles[head as usize].len() == 0 {
-                piles.piles[head as usize] = Boxes::default();
+                piles.piles[head as usize] = RangeTree::default();
                 self.slots.remove(hash, head);
                 piles.free.push(head);
             }
@@ -369,18 +365,18 @@ fn hash(active: &[(u32, u64)], value: impl Fn(u32) -> u64) -> u64 {
 impl Piles {
     fn find(&self, pile: u32, key: &[u64], best: &mut (u32, Rank)) {
         let mut point = [0; 8];
-        let boxes = &self.piles[pile as usize];
-        if boxes.first() >= best.1 {
+        let ranges = &self.piles[pile as usize];
+        if ranges.first() >= best.1 {
             return;
         }
         // There are no more sides than that.
         for (at, (cell, _)) in point.iter_mut().zip(&self.sides) {
             *at = key[*cell as usize];
         }
-        boxes.find(&point[..self.sides.len()], key, best);
+        ranges.find(&point[..self.sides.len()], key, best);
     }
 
-    fn boxed(&self, row: u32, rule: &Arc<Rule>) -> Boxed {
+    fn entry(&self, row: u32, rule: &Arc<Rule>) -> RangeEntry {
         let pattern = &rule.pattern;
         let side = |(cell, all): &(u32, u64)| {
             let at = *cell as usize;
@@ -398,7 +394,7 @@ impl Piles {
         // A range that is no side.
         let told = |cell: usize| self.sides.iter().any(|(side, _)| *side as usize == cell);
         let wide = pattern.ranges.iter().any(|range| !told(range.at));
-        Boxed {
+        RangeEntry {
             row,
             rank: rule.rank(),
             sides,

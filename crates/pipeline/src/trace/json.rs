@@ -2,7 +2,7 @@
 
 use super::text::{hex, name_of};
 use super::{Event, Trace};
-use crate::architecture::Cause;
+use crate::cause::Cause;
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
@@ -100,7 +100,7 @@ fn map(parts: impl Iterator<Item = (String, String)>) -> String {
 
 fn place(object: &mut Object, span: Span, sources: Option<&Sources>) {
     if span != Span::default()
-        && let Some(place) = sources.and_then(|sources| sources.place(span.start))
+        && let Some(place) = sources.and_then(|sources| sources.location(span.start))
     {
         object.text("file", &place.file);
         object.number("line", place.line);

@@ -11,7 +11,7 @@ pub(crate) use expression::expression;
 pub use json::json;
 pub use text::text;
 
-use crate::architecture::{Cause, Drop};
+use crate::cause::{Cause, Drop};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -46,11 +46,9 @@ impl Trace {
 pub enum Event {
     /// A packet, or a copy of one, begins ingress or egress.
     Pass {
-        /// Why.
         cause: Cause,
         /// By which port it came in.
         port: u32,
-        /// What it is.
         bytes: Vec<u8>,
     },
     /// A section begins.
@@ -59,7 +57,6 @@ pub enum Event {
     State(Arc<str>),
     /// A header was extracted.
     Extract {
-        /// Which.
         header: HeaderId,
         /// Its fields' values.
         values: Vec<Bits>,
@@ -68,7 +65,6 @@ pub enum Event {
     },
     /// The parser failed.
     Error {
-        /// How.
         error: ParserError,
         /// The stack that had no more room, if that was it.
         stack: Option<StackId>,
@@ -86,12 +82,10 @@ pub enum Event {
     Branch {
         /// The condition in the program, as far as its place is known.
         condition: String,
-        /// How.
         taken: bool,
     },
     /// A table was applied.
     Table {
-        /// Which.
         table: TableId,
         /// The keys' values, in order, selectors too.
         keys: Vec<Bits>,
@@ -104,11 +98,8 @@ pub enum Event {
     },
     /// A value was written that is another than before.
     Assign {
-        /// To which slot.
         slot: SlotId,
-        /// What it was.
         old: Bits,
-        /// What it is.
         new: Bits,
         /// Where in the program.
         span: Span,
@@ -125,36 +116,21 @@ pub enum Event {
         span: Span,
     },
     /// A header was emitted, or not because it is invalid.
-    Emit {
-        /// Which.
-        header: HeaderId,
-        /// Whether.
-        valid: bool,
-    },
+    Emit { header: HeaderId, valid: bool },
     /// The packet asks for clones.
     Clone {
-        /// By this session.
         session: u32,
         /// So many; none when there is no such session.
         count: Option<usize>,
     },
     /// The packet goes to a multicast group.
     Multicast {
-        /// This one.
         group: u32,
         /// So many ports.
         count: usize,
     },
     /// The packet is given up.
-    Drop {
-        /// Why.
-        reason: Drop,
-    },
+    Drop { reason: Drop },
     /// The packet leaves.
-    Send {
-        /// By which port.
-        port: u32,
-        /// What it is.
-        bytes: Vec<u8>,
-    },
+    Send { port: u32, bytes: Vec<u8> },
 }

@@ -1,7 +1,7 @@
 //! A trace for people.
 
 use super::{Event, Trace};
-use crate::architecture::Cause;
+use crate::cause::Cause;
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
@@ -76,7 +76,7 @@ pub fn text(trace: &Trace, program: &Program, sources: Option<&Sources>) -> Stri
 }
 
 fn place(span: Span, sources: Option<&Sources>) -> String {
-    match sources.and_then(|sources| sources.place(span.start)) {
+    match sources.and_then(|sources| sources.location(span.start)) {
         Some(place) if span != Span::default() => format!("    [{}:{}]", place.file, place.line),
         _ => String::new(),
     }

@@ -1,7 +1,7 @@
 //! Pipelines of programs, among them those in testdata/p4.
 
 use p4::compile::{Compiled, Options, compile};
-use p4::source::Includes;
+use p4::source::{IncludeError, Includes};
 use pipeline::architecture::{Config, Pipeline};
 use pipeline::environment::Environment;
 use pipeline::interpreter::Interpreter;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 struct Folder;
 
 impl Includes for Folder {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = match p4::library::file(name) {
             Some(text) => text.to_string(),
             None => read(name),
@@ -26,7 +26,6 @@ fn read(name: &str) -> String {
 }
 
 /// A pipeline of a file in testdata/p4.
-#[allow(dead_code, reason = "others bring the text")]
 pub fn pipeline(name: &str) -> (Pipeline, Compiled) {
     of(name, &read(name))
 }

@@ -1,6 +1,6 @@
 //! Every way of looking up finds what trying one entry after the other finds, whatever is inserted and deleted.
 
-use crate::programs::{forward, one_table};
+use super::programs::{forward, one_table};
 use p4::ir::{KeyMatch, TableId};
 use p4::value::Bits;
 use pipeline::table::{Entry, Tables, Update};

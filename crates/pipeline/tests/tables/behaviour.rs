@@ -1,4 +1,4 @@
-use crate::programs::{drop_packet, forward, one_table};
+use super::programs::{drop_packet, forward, one_table};
 use node::Time;
 use p4::ir::{KeyMatch, TableId};
 use p4::value::Bits;

@@ -3,7 +3,7 @@
 //! What an entry does is a function of its key and of how often it was changed, so that a reader can tell anything torn from what it sees. Each
 //! seed is another order of changes, with other pauses.
 
-use crate::programs::one_table;
+use super::programs::one_table;
 use p4::ir::{ActionCall, KeyMatch, Program, Slot, SlotId, TableId, Ty};
 use p4::value::Bits;
 use pipeline::table::{Call, Choice, Entry, Tables, Update, View};

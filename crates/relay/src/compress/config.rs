@@ -32,9 +32,11 @@ pub enum Choice {
     /// For each flow what saves most time, with the dictionary if there is one.
     #[default]
     Auto,
-    /// This one.
     One(Algorithm),
 }
+
+#[cfg(feature = "serde")]
+node::deserialize_from_str!(Choice: "an algorithm, such as \"lz4\", or \"auto\"");
 
 impl FromStr for Choice {
     type Err = &'static str;
@@ -62,8 +64,6 @@ impl FromStr for Choice {
 pub struct Config {
     /// When packets are compressed.
     pub mode: Mode,
-    /// By what.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub algorithm: Choice,
     /// The level of zstd, -7 (fastest) to 19.
     pub level: i32,
@@ -75,20 +75,16 @@ pub struct Config {
     /// the far node has links with a smaller MTU than those before the near one.
     pub cuttable: bool,
     /// B, the output's rate, if it is not to be what is told of its queue.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse_some"))]
     pub rate: Option<Rate>,
     /// R, compressed by original size, above 0 to 1; `None`: what each flow's packets showed.
     pub ratio: Option<f64>,
     /// C, what compressing a packet takes whatever its size; `None`: what each flow's packets showed.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse_some"))]
     pub cost: Option<Time>,
     /// What it takes besides for each byte; only with `cost`.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub cost_per_byte: Time,
     /// Of how many flows it is known what their packets showed, 1 to 1,048,576; 64 bytes or so for each.
     pub flows: usize,
     /// How often the far node is asked whether it is there, while packets are compressed; with three questions unanswered none is. 0: never.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub keepalive: Time,
     /// The class of the queueing discipline at port 1, see [`node::event::Queue::class`].
     #[cfg_attr(
@@ -97,7 +93,6 @@ pub struct Config {
     )]
     pub class: u32,
     /// How old facts may be.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::text::parse"))]
     pub age: Time,
 }
 

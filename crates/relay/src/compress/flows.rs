@@ -145,7 +145,6 @@ struct Flow {
     known: [Known; CLASSES],
 }
 
-/// The flows.
 #[derive(Debug)]
 pub struct Flows {
     flows: Vec<Flow>,

@@ -14,7 +14,7 @@
 //! It asks only while it compresses, [`every`](super::Config::keepalive) so often. When three questions in a row have no answer it compresses nothing, and goes on
 //! asking; with the first answer it compresses again.
 
-use crate::encapsulation::{MARK, Place, VERSION};
+use crate::encapsulation::{MARK, Offsets, VERSION};
 use node::{Frame, Out, Time};
 use packet::checksum::checksum;
 
@@ -29,7 +29,7 @@ const HOPS: u8 = 64;
 
 /// What such a packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Message {
     /// Are you there?
     Question(u32),
     /// Yes.
@@ -86,7 +86,7 @@ impl Keepalive {
     }
 
     /// An answer has come; whether it is to one of the last questions.
-    pub fn hear(&mut self, number: u32) -> bool {
+    pub fn confirm(&mut self, number: u32) -> bool {
         let recent = u64::from(self.number.wrapping_sub(number)) < PATIENCE.min(self.asked);
         if recent {
             self.since = None;
@@ -97,26 +97,32 @@ impl Keepalive {
 }
 
 /// What the body of a marked packet says, if it is no compressed one.
-pub fn read(body: &[u8]) -> Option<Said> {
+pub fn read(body: &[u8]) -> Option<Message> {
     let [_, _, kind, which, a, b, c, d] = *body.first_chunk()?;
     if kind != VERSION << 4 | KIND || body.len() < LEN {
         return None;
     }
     let number = u32::from_be_bytes([a, b, c, d]);
     match which {
-        0 => Some(Said::Question(number)),
-        1 => Some(Said::Answer(number)),
+        0 => Some(Message::Question(number)),
+        1 => Some(Message::Answer(number)),
         _ => None,
     }
 }
 
-/// A packet that says this, with the addresses of `like`, in which `place` was found; an answer's are turned round.
-pub fn packet(like: &[u8], place: &Place, protocol: u8, said: Said, out: &mut Out) -> Frame {
-    let (which, number) = match said {
-        Said::Question(number) => (0, number),
-        Said::Answer(number) => (1, number),
+/// A packet that says this, with the addresses of `like`, in which `offsets` was found; an answer's are turned round.
+pub fn packet(
+    like: &[u8],
+    offsets: &Offsets,
+    protocol: u8,
+    message: Message,
+    out: &mut Out,
+) -> Frame {
+    let (which, number) = match message {
+        Message::Question(number) => (0, number),
+        Message::Answer(number) => (1, number),
     };
-    let ip = place.ip();
+    let ip = offsets.ip();
     let mut frame = out.frame();
     frame.extend(&like[..ip]);
     if which == 1 {
@@ -169,15 +175,15 @@ mod tests {
         let at = |ms| Time::from_ms(ms);
         assert_eq!(keepalive.question(at(0)), None);
         assert_eq!(keepalive.question(at(250)), Some(1));
-        assert!(keepalive.hear(1) && keepalive.is_there(at(10_000)));
+        assert!(keepalive.confirm(1) && keepalive.is_there(at(10_000)));
         assert_eq!(keepalive.question(at(400)), None);
         assert_eq!(keepalive.question(at(500)), Some(2));
         assert_eq!(keepalive.question(at(750)), Some(3));
         assert!(keepalive.is_there(at(1249)) && !keepalive.is_there(at(1250)));
         // Another node's answer, or one from long ago.
-        assert!(!keepalive.hear(7) && !keepalive.hear(u32::MAX));
+        assert!(!keepalive.confirm(7) && !keepalive.confirm(u32::MAX));
         assert!(!keepalive.is_there(at(1300)));
-        assert!(keepalive.hear(2) && keepalive.is_there(at(1300)));
+        assert!(keepalive.confirm(2) && keepalive.is_there(at(1300)));
     }
 
     #[test]

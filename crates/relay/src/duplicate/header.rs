@@ -1,6 +1,6 @@
 //! What is put behind a packet's IP header, so that the far side knows its copies.
 
-use crate::encapsulation::Place;
+use crate::encapsulation::Offsets;
 use node::Frame;
 
 /// What such packets begin with behind the IP header.
@@ -41,33 +41,35 @@ impl Fault {
     }
 }
 
-/// Whether the packet at `place` is a numbered one.
-pub fn is_marked(frame: &[u8], place: &Place) -> bool {
-    let body = frame.get(place.body()..place.end());
+/// Whether the packet at `offsets` is a numbered one.
+pub fn is_marked(frame: &[u8], offsets: &Offsets) -> bool {
+    let body = frame.get(offsets.body()..offsets.end());
     body.is_some_and(|body| body.starts_with(&MARK))
 }
 
-/// Puts the header behind the IP header of the packet at `place`, whose protocol becomes `protocol`.
-pub fn number(frame: &mut Frame, place: &Place, protocol: u8, number: Number) {
+/// Puts the header behind the IP header of the packet at `offsets`, whose protocol becomes `protocol`.
+pub fn number(frame: &mut Frame, offsets: &Offsets, protocol: u8, number: Number) {
     let mut header = [0; HEADER];
     header[..2].copy_from_slice(&MARK);
     header[2] = VERSION << 4;
-    header[3] = place.protocol();
+    header[3] = offsets.protocol();
     header[8..12].copy_from_slice(&number.stream.to_be_bytes());
     header[12..].copy_from_slice(&number.sequence.to_be_bytes());
-    let check = check(&header, &frame[place.body()..place.end()]);
+    let check = check(&header, &frame[offsets.body()..offsets.end()]);
     header[4..8].copy_from_slice(&check.to_be_bytes());
-    frame.insert(place.body(), HEADER).copy_from_slice(&header);
-    place.mend(frame, protocol, place.end() + HEADER);
+    frame
+        .insert(offsets.body(), HEADER)
+        .copy_from_slice(&header);
+    offsets.repair(frame, protocol, offsets.end() + HEADER);
 }
 
 /// Takes the header off again, and tells what it said.
 ///
 /// # Errors
 /// When there is none that makes sense; the frame is as it was then.
-pub fn restore(frame: &mut Frame, place: &Place) -> Result<Number, Fault> {
+pub fn restore(frame: &mut Frame, offsets: &Offsets) -> Result<Number, Fault> {
     let body = frame
-        .get(place.body()..place.end())
+        .get(offsets.body()..offsets.end())
         .ok_or(Fault::Truncated)?;
     let (header, rest) = body.split_first_chunk::<HEADER>().ok_or(Fault::Truncated)?;
     if header[2] != VERSION << 4 {
@@ -82,8 +84,8 @@ pub fn restore(frame: &mut Frame, place: &Place) -> Result<Number, Fault> {
         sequence: word(12),
     };
     let protocol = header[3];
-    frame.remove(place.body(), HEADER);
-    place.mend(frame, protocol, place.end() - HEADER);
+    frame.remove(offsets.body(), HEADER);
+    offsets.repair(frame, protocol, offsets.end() - HEADER);
     Ok(number)
 }
 

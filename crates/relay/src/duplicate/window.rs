@@ -9,7 +9,6 @@ use node::Time;
 pub enum Verdict {
     /// It has not been here before.
     New,
-    /// It has.
     Copy,
     /// It is so far behind that nobody knows.
     Stale,
@@ -51,7 +50,7 @@ impl Windows {
     }
 
     /// A packet has come.
-    pub fn hear(&mut self, now: Time, name: u32, sequence: u32) -> Verdict {
+    pub fn receive(&mut self, now: Time, name: u32, sequence: u32) -> Verdict {
         let words = self.words;
         let Some(index) = self.streams.iter().position(|stream| stream.name == name) else {
             let mut stream = match self.streams.len() < self.most {
@@ -71,7 +70,7 @@ impl Windows {
         };
         let stream = &mut self.streams[index];
         stream.heard = now;
-        let verdict = stream.hear(now, sequence);
+        let verdict = stream.receive(now, sequence);
         if verdict != Verdict::Stale || now - stream.advanced < self.hold {
             return verdict;
         }
@@ -117,7 +116,7 @@ impl Stream {
         before
     }
 
-    fn hear(&mut self, now: Time, sequence: u32) -> Verdict {
+    fn receive(&mut self, now: Time, sequence: u32) -> Verdict {
         let size = self.seen.len() as u32 * 64;
         let ahead = sequence.wrapping_sub(self.highest);
         if ahead == 0 || ahead > u32::MAX / 2 {
@@ -156,7 +155,7 @@ impl Stream {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
-    use nodes::distribution::Random;
+    use node::random::Random;
 
     fn windows() -> Windows {
         Windows::new(2, 256, Time::from_secs(1))
@@ -164,13 +163,13 @@ mod tests {
 
     #[test]
     fn each_number_is_new_once_in_any_order_within_the_window() {
-        let mut luck = Random::new(1);
+        let mut random = Random::new(1);
         for begin in [0u32, u32::MAX - 700] {
             let mut windows = windows();
             let mut known = BTreeSet::new();
             for step in 0..4_000u32 {
-                let number = step / 2 + luck.below(200) as u32;
-                let verdict = windows.hear(Time::ZERO, 7, begin.wrapping_add(number));
+                let number = step / 2 + random.below(200) as u32;
+                let verdict = windows.receive(Time::ZERO, 7, begin.wrapping_add(number));
                 let wanted = match known.insert(number) {
                     true => Verdict::New,
                     false => Verdict::Copy,
@@ -183,24 +182,24 @@ mod tests {
     #[test]
     fn what_is_behind_the_window_is_stale_until_the_sender_has_begun_anew() {
         let mut windows = windows();
-        assert_eq!(windows.hear(Time::ZERO, 7, 10_000), Verdict::New);
-        assert_eq!(windows.hear(Time::ZERO, 7, 10_000 - 255), Verdict::New);
-        assert_eq!(windows.hear(Time::ZERO, 7, 10_000 - 256), Verdict::Stale);
+        assert_eq!(windows.receive(Time::ZERO, 7, 10_000), Verdict::New);
+        assert_eq!(windows.receive(Time::ZERO, 7, 10_000 - 255), Verdict::New);
+        assert_eq!(windows.receive(Time::ZERO, 7, 10_000 - 256), Verdict::Stale);
         // As long as new ones come, old ones are old ones.
         for ms in 0..3_000 {
             assert_eq!(
-                windows.hear(Time::from_ms(ms), 7, 10_001 + ms as u32),
+                windows.receive(Time::from_ms(ms), 7, 10_001 + ms as u32),
                 Verdict::New
             );
             assert_eq!(
-                windows.hear(Time::from_ms(ms), 7, ms as u32),
+                windows.receive(Time::from_ms(ms), 7, ms as u32),
                 Verdict::Stale
             );
         }
-        assert_eq!(windows.hear(Time::from_ms(3_998), 7, 0), Verdict::Stale);
-        assert_eq!(windows.hear(Time::from_ms(3_999), 7, 1), Verdict::New);
-        assert_eq!(windows.hear(Time::from_ms(3_999), 7, 1), Verdict::Copy);
-        assert_eq!(windows.hear(Time::from_ms(3_999), 7, 2), Verdict::New);
+        assert_eq!(windows.receive(Time::from_ms(3_998), 7, 0), Verdict::Stale);
+        assert_eq!(windows.receive(Time::from_ms(3_999), 7, 1), Verdict::New);
+        assert_eq!(windows.receive(Time::from_ms(3_999), 7, 1), Verdict::Copy);
+        assert_eq!(windows.receive(Time::from_ms(3_999), 7, 2), Verdict::New);
         assert_eq!(windows.restarts(), 1);
     }
 
@@ -208,27 +207,27 @@ mod tests {
     fn a_leap_forgets_what_was_before_and_nothing_else() {
         let mut windows = windows();
         for number in 0..256 {
-            windows.hear(Time::ZERO, 7, number);
+            windows.receive(Time::ZERO, 7, number);
         }
-        assert_eq!(windows.hear(Time::ZERO, 7, 400), Verdict::New);
+        assert_eq!(windows.receive(Time::ZERO, 7, 400), Verdict::New);
         for number in 145..256 {
-            assert_eq!(windows.hear(Time::ZERO, 7, number), Verdict::Copy);
+            assert_eq!(windows.receive(Time::ZERO, 7, number), Verdict::Copy);
         }
         for number in 256..400 {
-            assert_eq!(windows.hear(Time::ZERO, 7, number), Verdict::New);
+            assert_eq!(windows.receive(Time::ZERO, 7, number), Verdict::New);
         }
-        assert_eq!(windows.hear(Time::ZERO, 7, 1 << 30), Verdict::New);
-        assert_eq!(windows.hear(Time::ZERO, 7, (1 << 30) - 1), Verdict::New);
+        assert_eq!(windows.receive(Time::ZERO, 7, 1 << 30), Verdict::New);
+        assert_eq!(windows.receive(Time::ZERO, 7, (1 << 30) - 1), Verdict::New);
     }
 
     #[test]
     fn of_too_many_streams_the_one_unheard_of_for_longest_goes() {
         let mut windows = windows();
         for (at, name) in [(1, 1), (2, 2), (3, 1), (4, 3)] {
-            windows.hear(Time::from_ms(at), name, 5);
+            windows.receive(Time::from_ms(at), name, 5);
         }
         assert_eq!(windows.count(), 2);
-        assert_eq!(windows.hear(Time::from_ms(5), 1, 5), Verdict::Copy);
-        assert_eq!(windows.hear(Time::from_ms(6), 2, 5), Verdict::New);
+        assert_eq!(windows.receive(Time::from_ms(5), 1, 5), Verdict::Copy);
+        assert_eq!(windows.receive(Time::from_ms(6), 2, 5), Verdict::New);
     }
 }

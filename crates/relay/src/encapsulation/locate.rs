@@ -1,15 +1,17 @@
 //! Where in a frame the bytes are that may be compressed.
 
-use packet::ipv4::protocol;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use packet::ip::IpView;
+use packet::ipv4::{Ipv4View, Options, protocol};
+use packet::ipv6::Ipv6View;
+use packet::vlan::untagged;
 
-/// VLAN tags that are passed over.
-const TAGS: usize = 4;
 /// Extension headers of IPv6 that are looked at.
 const EXTENSIONS: usize = 8;
 
 /// Where a packet's parts are in its frame: offsets from the frame's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Offsets {
     /// The IP header.
     pub(super) ip: usize,
     /// Whether it is IPv4.
@@ -26,7 +28,7 @@ pub struct Place {
     pub(super) cuttable: bool,
 }
 
-impl Place {
+impl Offsets {
     /// The protocol of what may be compressed; for a packet that is encapsulated, the number agreed on.
     pub fn protocol(&self) -> u8 {
         self.protocol
@@ -80,128 +82,98 @@ pub enum Untouched {
     /// Not IP, or not whole, or lengths that make no sense.
     NotIp,
     /// A fragment, and where its own bytes are.
-    Fragment(Place),
+    Fragment(Offsets),
 }
 
 /// Finds the packet in an Ethernet frame.
 ///
 /// # Errors
 /// When there is none, or a piece of one.
-pub fn locate(frame: &[u8]) -> Result<Place, Untouched> {
-    // Nearly all frames.
-    if let Some([0x08, 0x00]) = frame.get(12..14).and_then(<[u8]>::first_chunk) {
-        return locate_v4(frame, 14);
-    }
-    let mut at = 12;
-    for _ in 0..=TAGS {
-        match frame.get(at..at + 2) {
-            Some([0x81 | 0x91, 0x00] | [0x88, 0xA8]) => at += 4,
-            Some([0x08, 0x00]) => return locate_v4(frame, at + 2),
-            Some([0x86, 0xDD]) => return locate_v6(frame, at + 2),
-            _ => return Err(Untouched::NotIp),
-        }
-    }
-    Err(Untouched::NotIp)
-}
-
-fn locate_v4(frame: &[u8], ip: usize) -> Result<Place, Untouched> {
-    let header = frame.get(ip..).and_then(<[u8]>::first_chunk::<20>);
-    let header = header.ok_or(Untouched::NotIp)?;
-    let length = usize::from(header[0] & 0x0F) * 4;
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    let (body, end) = (ip + length, ip + total);
-    if header[0] >> 4 != 4 || length < 20 || total < length || end > frame.len() {
-        return Err(Untouched::NotIp);
-    }
-    let is_local = |address: [u8; 4]| {
-        matches!(
-            address,
-            [169, 254, ..] | [224, 0, 0, _] | [255, 255, 255, 255]
-        )
-    };
-    let [.., a, b, c, d, e, f, g, h] = *header;
-    let local = header[8] <= 1 || is_local([a, b, c, d]) || is_local([e, f, g, h]);
-    // A router alert is for each router on the way, which looks into the packet (RFC 2113).
-    let mut options = packet::ipv4::Options(&frame[ip + 20..body]);
-    let alert = options.any(|(kind, _)| kind == 148);
-    let place = Place {
-        ip,
-        is_v4: true,
-        next: ip + 9,
-        protocol: header[9],
+pub fn locate(frame: &[u8]) -> Result<Offsets, Untouched> {
+    let (kind, packet) = untagged(frame).ok_or(Untouched::NotIp)?;
+    let ip = IpView::new(kind, packet).map_err(|_| Untouched::NotIp)?;
+    let at = frame.len() - packet.len();
+    let body = at + ip.header_length();
+    let offsets = Offsets {
+        ip: at,
+        is_v4: matches!(ip, IpView::V4(_)),
+        next: at + 6,
+        protocol: ip.protocol(),
         body,
-        end,
-        stays: local || alert || (header[10], header[11]) == (0xFF, 0xFF),
-        cuttable: header[6] & 0x40 == 0,
-    };
-    // More fragments, or an offset.
-    match (header[6] & 0x3F, header[7]) {
-        (0, 0) => Ok(place),
-        _ => Err(Untouched::Fragment(place)),
-    }
-}
-
-fn locate_v6(frame: &[u8], ip: usize) -> Result<Place, Untouched> {
-    let header = frame.get(ip..).and_then(<[u8]>::first_chunk::<40>);
-    let header = header.ok_or(Untouched::NotIp)?;
-    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let end = ip + 40 + length;
-    if header[0] >> 4 != 6 || end > frame.len() {
-        return Err(Untouched::NotIp);
-    }
-    let mut place = Place {
-        ip,
-        is_v4: false,
-        next: ip + 6,
-        protocol: header[6],
-        body: ip + 40,
-        end,
+        end: body + ip.payload().len(),
         stays: false,
         cuttable: false,
     };
+    match ip {
+        IpView::V4(ip) => locate_v4(offsets, ip),
+        IpView::V6(ip) => locate_v6(offsets, ip),
+    }
+}
+
+fn locate_v4(offsets: Offsets, ip: Ipv4View<'_>) -> Result<Offsets, Untouched> {
+    let is_local = |address: Ipv4Addr| {
+        matches!(
+            address.octets(),
+            [169, 254, ..] | [224, 0, 0, _] | [255, 255, 255, 255]
+        )
+    };
+    let local = ip.hop_limit() <= 1 || is_local(ip.source()) || is_local(ip.destination());
+    // A router alert is for each router on the way, which looks into the packet (RFC 2113).
+    let alert = Options(ip.options()).any(|(kind, _)| kind == 148);
+    let offsets = Offsets {
+        next: offsets.ip + 9,
+        stays: local || alert || ip.checksum() == 0xFFFF,
+        cuttable: !ip.dont_fragment(),
+        ..offsets
+    };
+    match ip.is_fragment() {
+        true => Err(Untouched::Fragment(offsets)),
+        false => Ok(offsets),
+    }
+}
+
+fn locate_v6(mut offsets: Offsets, ip: Ipv6View<'_>) -> Result<Offsets, Untouched> {
     // fe80::/10, and multicast of interface-local or link-local scope.
-    let is_local = |address: &[u8]| match *address {
+    let is_local = |address: Ipv6Addr| match address.octets() {
         [0xFE, second, ..] => second & 0xC0 == 0x80,
         [0xFF, second, ..] => second & 0x0F <= 2,
         _ => false,
     };
-    let (source, destination) = (&header[8..24], &header[24..40]);
-    place.stays = header[7] <= 1 || is_local(source) || is_local(destination);
+    offsets.stays = ip.hop_limit() <= 1 || is_local(ip.source()) || is_local(ip.destination());
     // The walk goes on behind headers that are for the destination only, as a routing header or a fragment header may follow.
-    let (mut at, mut kind, mut seen) = (place.body, place.protocol, 0);
-    loop {
-        let keep = match kind {
-            protocol::HOP_BY_HOP | protocol::ROUTING => true,
-            protocol::DESTINATION => false,
-            protocol::FRAGMENT => {
-                let rest = frame.get(at..end).and_then(<[u8]>::first_chunk::<8>);
-                let rest = rest.ok_or(Untouched::NotIp)?;
-                let place = Place {
-                    next: at,
-                    protocol: rest[0],
-                    body: at + 8,
-                    ..place
-                };
-                return Err(Untouched::Fragment(place));
-            }
-            _ => break,
+    let (mut at, mut seen, mut walk) = (offsets.body, 0, ip.extensions());
+    while let protocol::HOP_BY_HOP
+    | protocol::ROUTING
+    | protocol::DESTINATION
+    | protocol::FRAGMENT = walk.protocol()
+    {
+        // Cut off.
+        let extension = walk.next().ok_or(Untouched::NotIp)?;
+        let inner = Offsets {
+            next: at,
+            protocol: walk.protocol(),
+            body: at + extension.bytes.len(),
+            ..offsets
         };
-        let Some([follows, words, ..]) = frame.get(at..end) else {
-            return Err(Untouched::NotIp);
-        };
-        let behind = at + 8 + usize::from(*words) * 8;
+        if extension.kind == protocol::FRAGMENT {
+            return Err(Untouched::Fragment(inner));
+        }
         seen += 1;
-        if behind > end || seen > EXTENSIONS {
+        if seen > EXTENSIONS {
             return Err(Untouched::NotIp);
         }
         // A router alert is for each router on the way, which looks into the packet (RFC 2711).
-        place.stays |= kind == protocol::HOP_BY_HOP && has_router_alert(&frame[at + 2..behind]);
-        if keep {
-            (place.next, place.body, place.protocol) = (at, behind, *follows);
+        let options = &extension.bytes[2..];
+        offsets.stays |= extension.kind == protocol::HOP_BY_HOP && has_router_alert(options);
+        at = inner.body;
+        if extension.kind != protocol::DESTINATION {
+            offsets = Offsets {
+                stays: offsets.stays,
+                ..inner
+            };
         }
-        (at, kind) = (behind, *follows);
     }
-    Ok(place)
+    Ok(offsets)
 }
 
 /// Whether options hold a router alert.

@@ -1,10 +1,11 @@
 //! ICMP errors of routers about segments of split connections: this node has sent these, and their senders know nothing of them.
 
-use crate::encapsulation::{Place, icmp_sum, is_error, locate};
-use core::net::IpAddr;
+use crate::encapsulation::{Offsets, icmp_sum, is_error, locate};
 use node::Frame;
 use packet::checksum::update_bytes;
+use packet::ethernet::ethertype;
 use packet::flow::FiveTuple;
+use packet::ip::IpView;
 
 /// Bytes of an ICMP header.
 const ICMP: usize = 8;
@@ -20,7 +21,7 @@ pub(super) struct Error {
     pub sequence: u32,
     /// The longest packet that can pass, if the segment was longer.
     pub mtu: Option<usize>,
-    place: Place,
+    offsets: Offsets,
     /// Where the sequence number is in the frame.
     at: usize,
 }
@@ -28,36 +29,27 @@ pub(super) struct Error {
 impl Error {
     /// Reads one; `None` for all else, and what is broken.
     pub fn read(frame: &[u8]) -> Option<Error> {
-        let place = locate(frame).ok().filter(|place| is_error(frame, place))?;
-        if !icmp_sum(frame, &place).is_valid() {
+        let offsets = locate(frame)
+            .ok()
+            .filter(|offsets| is_error(frame, offsets))?;
+        if !icmp_sum(frame, &offsets).is_valid() {
             return None;
         }
-        let message = place.bytes(frame);
+        let message = offsets.bytes(frame);
         let quote = message.get(ICMP..)?;
         let is_v4 = quote.first()? >> 4 == 4;
-        let (header, protocol) = match is_v4 {
-            true => (usize::from(quote[0] & 15) * 4, *quote.get(9)?),
-            false => (40, *quote.get(6)?),
+        let kind = if is_v4 {
+            ethertype::IPV4
+        } else {
+            ethertype::IPV6
         };
-        let segment = quote.get(header..header + 8).filter(|_| protocol == TCP)?;
-        let address = |at: usize| -> Option<IpAddr> {
-            match is_v4 {
-                true => Some(
-                    <[u8; 4]>::try_from(quote.get(12 + 4 * at..16 + 4 * at)?)
-                        .ok()?
-                        .into(),
-                ),
-                false => Some(
-                    <[u8; 16]>::try_from(quote.get(8 + 16 * at..24 + 16 * at)?)
-                        .ok()?
-                        .into(),
-                ),
-            }
-        };
+        let ip = IpView::new_any_length(kind, quote).ok()?;
+        let (header, protocol) = (ip.header_length(), ip.protocol());
+        let segment: &[u8; 8] = ip.payload().first_chunk().filter(|_| protocol == TCP)?;
         let word = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
         let tuple = FiveTuple {
-            source: address(0)?,
-            destination: address(1)?,
+            source: ip.source(),
+            destination: ip.destination(),
             protocol,
             source_port: word(0),
             destination_port: word(2),
@@ -75,8 +67,8 @@ impl Error {
             tuple,
             sequence: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
             mtu: mtu.map(|mtu| mtu.max(if is_v4 { LEAST.0 } else { LEAST.1 })),
-            at: place.body() + ICMP + header + 4,
-            place,
+            at: offsets.body() + ICMP + header + 4,
+            offsets,
         })
     }
 
@@ -84,7 +76,7 @@ impl Error {
     pub fn quote(&self, frame: &mut Frame, sequence: u32) {
         let (old, new) = (self.sequence.to_be_bytes(), sequence.to_be_bytes());
         frame[self.at..self.at + 4].copy_from_slice(&new);
-        let at = self.place.body() + 2;
+        let at = self.offsets.body() + 2;
         let sum = u16::from_be_bytes([frame[at], frame[at + 1]]);
         // Headers have whole words, so the number begins with the first byte of one of the sum's.
         let sum = update_bytes(sum, &old, &new);

@@ -3,7 +3,7 @@
 use crate::backlog::Backlog;
 use alloc::string::ToString;
 use core::net::{IpAddr, SocketAddr};
-use hosts::endpoint::{Endpoint, Manner, Stack, Way, timestamp};
+use hosts::endpoint::{Egress, Endpoint, SocketOptions, Stack, timestamp};
 use node::{Flow, Frame, Out, Port, Time, When};
 use packet::flow::FiveTuple;
 
@@ -30,7 +30,6 @@ pub(super) struct Pair {
 /// One of its ends.
 struct Half {
     end: Endpoint,
-    /// Whether it was open.
     opened: bool,
     /// Whether all from the other side has been given to it.
     finished: bool,
@@ -54,7 +53,7 @@ struct Link<'a> {
     backlog: &'a mut Backlog,
 }
 
-impl Way for Link<'_> {
+impl Egress for Link<'_> {
     fn send(&mut self, now: Time, _: IpAddr, when: When, mut frame: Frame, out: &mut Out) {
         frame[..12].copy_from_slice(&self.stations);
         self.backlog.send(now, frame.len());
@@ -105,11 +104,11 @@ impl Pair {
         near: Port,
         tuple: FiveTuple,
         frame: &Frame,
-        manner: Manner,
+        options: SocketOptions,
     ) -> Option<Pair> {
         let source = SocketAddr::new(tuple.source, tuple.source_port);
         let destination = SocketAddr::new(tuple.destination, tuple.destination_port);
-        let mut end = Endpoint::opening(stack, source, destination, manner)?;
+        let mut end = Endpoint::opening(stack, source, destination, options)?;
         // The far end sees the near one's clock go on, or none.
         if let Some(shows) = timestamp(frame) {
             end.offer_timestamps(now, shows);
@@ -174,13 +173,13 @@ impl Pair {
         &mut self,
         stack: &mut Stack,
         now: Time,
-        manner: Manner,
+        options: SocketOptions,
         backlogs: &mut [Backlog; 2],
         out: &mut Out,
     ) -> [usize; 2] {
         let gone = self.to_far.look();
         if self.to_near.is_none() && (self.to_far.opened || self.to_far.end.is_closed()) {
-            self.answer(stack, now, manner, backlogs, out);
+            self.answer(stack, now, options, backlogs, out);
         }
         let mut passed = [0; 2];
         let mut near_gone = false;
@@ -246,12 +245,12 @@ impl Pair {
         &mut self,
         stack: &mut Stack,
         now: Time,
-        manner: Manner,
+        options: SocketOptions,
         backlogs: &mut [Backlog; 2],
         out: &mut Out,
     ) {
         let own = SocketAddr::new(self.tuple.destination, self.tuple.destination_port);
-        let mut half = Half::new(Endpoint::waiting(stack, own, manner));
+        let mut half = Half::new(Endpoint::waiting(stack, own, options));
         if let Some(shows) = timestamp(&self.first) {
             // Any clock will do, and this one tells nobody how long the node has been there.
             half.end.offer_timestamps(now, shows);
@@ -327,7 +326,7 @@ impl Pair {
                 done: half.end.is_over(),
                 ..Flow::default()
             };
-            half.end.tell(&mut flow);
+            half.end.report(&mut flow);
             visit(flow);
         };
         show(&self.to_far, &near, &far, self.passed[0]);

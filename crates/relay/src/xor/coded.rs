@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use node::Frame;
 use packet::checksum::checksum;
+use packet::ethernet::EthernetView;
+use packet::ip::IpView;
 
 /// What such packets begin with behind the IP header.
 pub const MARK: [u8; 2] = *b"WX";
@@ -29,31 +31,19 @@ impl Whole {
     /// Finds it; `None` for what is not IP, not whole, has a tag, or an IPv4 header whose checksum is wrong, which would not
     /// come back the same.
     pub fn read(frame: &[u8]) -> Option<Whole> {
-        let ip = frame.get(ETHERNET..)?;
-        match frame[12..14] {
-            [0x08, 0x00] => {
-                let fixed: &[u8; 20] = ip.first_chunk()?;
-                let header = usize::from(fixed[0] & 15) * 4;
-                let length = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-                let good = fixed[0] >> 4 == 4 && header >= 20 && header <= length;
-                let sum = checksum_of(ip.get(..header)?);
-                (good && length <= ip.len() && sum == fixed[10..12]).then_some(Whole {
-                    is_v4: true,
-                    header,
-                    length,
-                })
-            }
-            [0x86, 0xDD] => {
-                let fixed: &[u8; 40] = ip.first_chunk()?;
-                let length = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
-                (fixed[0] >> 4 == 6 && length <= ip.len()).then_some(Whole {
-                    is_v4: false,
-                    header: 40,
-                    length,
-                })
-            }
-            _ => None,
+        let ethernet = EthernetView::new(frame).ok()?;
+        let ip = IpView::new(ethernet.ethertype(), ethernet.payload()).ok()?;
+        let header = ip.header_length();
+        if let IpView::V4(ip) = ip
+            && checksum_of(ethernet.payload().get(..header)?) != ip.checksum().to_be_bytes()
+        {
+            return None;
         }
+        Some(Whole {
+            is_v4: matches!(ip, IpView::V4(_)),
+            header,
+            length: header + ip.payload().len(),
+        })
     }
 
     /// Bytes of the packet.

@@ -10,12 +10,12 @@ const WAYS: usize = 8;
 /// A fixed number of packets; a new one takes the place, and the buffer, of an old one.
 #[derive(Debug)]
 pub struct Memory {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     kept: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct Slot {
     id: u32,
     /// Counted from 1; 0 when the place is free.
     number: u64,
@@ -26,13 +26,13 @@ impl Memory {
     /// For so many packets, or up to seven more.
     pub fn new(packets: usize) -> Memory {
         Memory {
-            places: vec![Place::default(); packets.div_ceil(WAYS).max(1) * WAYS],
+            slots: vec![Slot::default(); packets.div_ceil(WAYS).max(1) * WAYS],
             kept: 0,
         }
     }
 
     fn set(&self, id: u32) -> core::ops::Range<usize> {
-        let sets = (self.places.len() / WAYS) as u64;
+        let sets = (self.slots.len() / WAYS) as u64;
         let at = ((u64::from(crate::table::mix(id)) * sets) >> 32) as usize * WAYS;
         at..at + WAYS
     }
@@ -41,21 +41,19 @@ impl Memory {
     pub fn keep(&mut self, entry: &Entry, bare: &mut Vec<u8>) {
         self.kept += 1;
         let set = self.set(entry.id);
-        let oldest = self.places[set].iter_mut().min_by_key(|place| place.number);
-        if let Some(place) = oldest {
-            (place.id, place.number) = (entry.id, self.kept);
-            core::mem::swap(&mut place.bytes, bare);
+        let oldest = self.slots[set].iter_mut().min_by_key(|slot| slot.number);
+        if let Some(slot) = oldest {
+            (slot.id, slot.number) = (entry.id, self.kept);
+            core::mem::swap(&mut slot.bytes, bare);
         }
     }
 
     /// A packet that is kept.
     pub fn get(&self, entry: &Entry) -> Option<&[u8]> {
-        let places = &self.places[self.set(entry.id)];
-        let found = places.iter().find(|place| {
-            place.number != 0
-                && place.id == entry.id
-                && place.bytes.len() == usize::from(entry.length)
+        let slots = &self.slots[self.set(entry.id)];
+        let found = slots.iter().find(|slot| {
+            slot.number != 0 && slot.id == entry.id && slot.bytes.len() == usize::from(entry.length)
         });
-        found.map(|place| &place.bytes[..])
+        found.map(|slot| &slot.bytes[..])
     }
 }

@@ -1,5 +1,4 @@
 //! The nodes that the tests play with.
-#![allow(dead_code)]
 
 pub mod packets;
 pub mod payload;

@@ -94,7 +94,7 @@ impl Elastic {
 
     /// When a column of the last frame is read: it is in by then, but for what a frame of many
     /// thousand bytes takes out of the buffer.
-    pub fn told(&mut self, column: u64) -> u64 {
+    pub fn read_at(&mut self, column: u64) -> u64 {
         self.own.when(self.slot(column) * COLUMN)
     }
 

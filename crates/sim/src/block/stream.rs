@@ -15,10 +15,12 @@
 
 use super::tape::{See, Tape};
 use node::Frame;
-use node::link::{LineCounters, Luck};
+use node::link::LineCounters;
+use node::random::Random;
 use phy::{
     Block, Blocks, Descrambler, Encoder, Event, Item, Receiver, Scrambler, Stamp, Start, Verdict,
 };
+use std::collections::VecDeque;
 
 /// Bits of a block.
 const BLOCK: u64 = Stamp::BLOCK;
@@ -59,7 +61,7 @@ pub struct Stream {
 #[derive(Clone, Debug)]
 struct Line {
     bit_error: f64,
-    luck: Luck,
+    random: Random,
     seed: u64,
     /// The next wrong bit, counted from the start of the run.
     wrong: u64,
@@ -75,6 +77,8 @@ struct Line {
     ahead: i64,
     wrong_bits: u64,
     bad_headers: u64,
+    /// Where the last wrong bits were, if messages are sent, which may be in blocks that were passed before.
+    recent: Option<VecDeque<u64>>,
 }
 
 impl Line {
@@ -92,6 +96,9 @@ impl Line {
                 bit => word ^= 1 << (bit - 2),
             }
             self.wrong_bits += 1;
+            if let Some(recent) = &mut self.recent {
+                recent.push_back(self.wrong);
+            }
             self.good_from = self.next + 1;
             self.draw(self.wrong + 1);
         }
@@ -105,7 +112,7 @@ impl Line {
 
     /// The next wrong bit is at this place or behind it.
     fn draw(&mut self, from: u64) {
-        self.wrong = from.saturating_add(self.luck.good_bits(self.bit_error));
+        self.wrong = from.saturating_add(self.random.good_bits(self.bit_error));
     }
 
     /// Good blocks up to this one.
@@ -132,7 +139,7 @@ impl Stream {
     pub fn new(bit_error: f64, seed: u64, every: bool) -> Stream {
         let mut line = Line {
             bit_error,
-            luck: Luck::new(seed),
+            random: Random::new(seed),
             seed,
             wrong: u64::MAX,
             good_from: 0,
@@ -143,6 +150,7 @@ impl Stream {
             ahead: BEFORE as i64,
             wrong_bits: 0,
             bad_headers: 0,
+            recent: None,
         };
         for _ in 0..BEFORE {
             line.send(Block::IDLE, |_| {});
@@ -161,7 +169,45 @@ impl Stream {
 
     /// Somebody looks at every block from now on.
     pub fn show(&mut self, see: Box<See>) {
-        self.tape = Some(Tape::new(see));
+        self.tape = Some(Tape::new(see, self.line.recent.is_some()));
+    }
+
+    /// There will be messages in idle blocks.
+    pub fn expect_messages(&mut self) {
+        self.line.recent = Some(VecDeque::new());
+    }
+
+    /// A message in an idle block behind all that were there before; what arrives of it, if anything does. The receive state machine
+    /// sees an idle block in any case: the sublayer is before it.
+    pub fn message(&mut self, block: u64, bits: u64) -> Option<u64> {
+        if self.line.next <= block {
+            self.idles(block + 1);
+        }
+        let (mut wrong_header, mut error) = (false, 0u64);
+        let recent = self.line.recent.get_or_insert_default();
+        while recent.front().is_some_and(|&at| at / BLOCK + 1 < block) {
+            recent.pop_front();
+        }
+        for at in recent.iter().take_while(|&&at| at / BLOCK <= block) {
+            // Payloads are one stream for the descrambler, in which a wrong bit shows three times.
+            let own = at / BLOCK == block;
+            match at % BLOCK {
+                0 | 1 => wrong_header |= own,
+                bit => {
+                    let from = if own { 64 } else { 0 } + bit - 2;
+                    let shown = [from, from + 39, from + 58].into_iter();
+                    let here = shown.filter_map(|place| place.checked_sub(64));
+                    here.filter(|place| *place < 64)
+                        .for_each(|place| error ^= 1 << place);
+                }
+            }
+        }
+        if let Some(tape) = &mut self.tape {
+            tape.message(block, bits);
+        }
+        let receiver = &self.line.receiver;
+        let deaf = !receiver.is_locked() || receiver.is_error_rate_high();
+        (!deaf && !wrong_header && error & 0xFF == 0).then_some(bits ^ error >> 8)
     }
 
     /// A frame whose start character is in column `start`, and its terminate in column `end`.

@@ -1,5 +1,4 @@
 //! The nodes that the tests play with.
-#![allow(dead_code)]
 
 use node::{Frame, Node, Out, Port, Properties, Time};
 use std::sync::{Arc, Mutex};

@@ -24,7 +24,6 @@ impl<T: Read + Write> Stream for T {}
 pub struct Connection {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
-    /// The version.
     pub version: Version,
     xid: u32,
     name: String,

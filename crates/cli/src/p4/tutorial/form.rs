@@ -16,7 +16,6 @@ pub struct Topology {
     pub links: Vec<Vec<Value>>,
 }
 
-/// A host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -28,7 +27,6 @@ pub struct Host {
     pub commands: Vec<String>,
 }
 
-/// A switch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {

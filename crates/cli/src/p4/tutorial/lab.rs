@@ -16,7 +16,6 @@ pub struct Lab<'a> {
     pub network: &'a Network,
 }
 
-/// A switch.
 pub struct Switch {
     pub name: String,
     /// From the exercise's folder.

@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// The network.
 pub struct Network {
     /// The switches in the order in which Mininet starts them, each with how many ports it has, from 0.
     pub switches: Vec<(String, u16)>,
@@ -27,7 +26,6 @@ pub struct Station {
     pub commands: Vec<String>,
 }
 
-/// A link.
 pub struct Link {
     /// `h1.0`, `s1.1`
     pub ends: [String; 2],

@@ -3,14 +3,15 @@
 use super::PORT;
 use super::message::{self, A, AAAA};
 use crate::address::Peer;
-use crate::host::{Here, Net};
-use crate::program::{Claim, Program};
+use crate::net::{Context, Net};
+use crate::program::{Binding, Program};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use measure::distribution::{Distribution, Sampler};
+use node::random::Random;
 use node::{Flow, Time, When};
-use nodes::distribution::{Distribution, Random, Sampler};
 
 /// Questions under way at once; of more the oldest is lost.
 const MOST: usize = 4096;
@@ -33,10 +34,7 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(default))]
     pub ipv6: bool,
     /// When the first question leaves.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub start: Time,
     /// Between two questions.
     #[cfg_attr(feature = "serde", serde(default = "one_second"))]
@@ -45,13 +43,7 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(default))]
     pub count: Option<u64>,
     /// After how long a question is asked once more, or lost.
-    #[cfg_attr(
-        feature = "serde",
-        serde(
-            deserialize_with = "crate::address::text::parse",
-            default = "five_seconds"
-        )
-    )]
+    #[cfg_attr(feature = "serde", serde(default = "five_seconds"))]
     pub timeout: Time,
 }
 
@@ -110,12 +102,12 @@ impl Client {
         }
     }
 
-    fn send(&mut self, id: u16, name: usize, here: &mut Here<'_>) {
+    fn send(&mut self, id: u16, name: usize, context: &mut Context<'_>) {
         self.question.clear();
         let kind = if self.config.ipv6 { AAAA } else { A };
         if message::ask(id, &self.config.names[name], kind, &mut self.question) {
             let question = &self.question;
-            here.datagram(self.port, self.to, When::Now, question.len(), |payload| {
+            context.datagram(self.port, self.to, When::Now, question.len(), |payload| {
                 payload.copy_from_slice(question);
             });
         }
@@ -123,8 +115,8 @@ impl Client {
 }
 
 impl Program for Client {
-    fn claims(&self) -> Vec<Claim> {
-        [Claim::Udp(self.port)].into()
+    fn bindings(&self) -> Vec<Binding> {
+        [Binding::Udp(self.port)].into()
     }
 
     fn next(&self) -> Option<Time> {
@@ -132,8 +124,8 @@ impl Program for Client {
         [self.asks, again].into_iter().flatten().min()
     }
 
-    fn wake(&mut self, here: &mut Here<'_>) {
-        let now = here.now;
+    fn wake(&mut self, context: &mut Context<'_>) {
+        let now = context.now;
         let late = |(id, waiting): (&u16, &Waiting)| (waiting.again <= now).then_some(*id);
         let late: Vec<u16> = self.waiting.iter().filter_map(late).collect();
         for id in late {
@@ -145,14 +137,14 @@ impl Program for Client {
                 self.waiting.remove(&id);
                 self.flow.lost += 1;
             } else {
-                self.send(id, name, here);
+                self.send(id, name, context);
             }
         }
         if self.asks.is_none_or(|asks| asks > now) {
             return;
         }
         if self.flow.from.is_empty()
-            && let Some(own) = here.source(self.to.ip())
+            && let Some(own) = context.source(self.to.ip())
         {
             self.flow.from = SocketAddr::new(own, self.port).to_string();
         }
@@ -174,7 +166,7 @@ impl Program for Client {
             tries: 1,
         };
         self.waiting.insert(id, waiting);
-        self.send(id, name, here);
+        self.send(id, name, context);
         self.asked += 1;
         self.flow.packets += 1;
         self.flow.ended = now;
@@ -189,7 +181,7 @@ impl Program for Client {
         from: SocketAddr,
         _: u16,
         payload: &[u8],
-        _: &mut Here<'_>,
+        _: &mut Context<'_>,
     ) {
         let Some(answer) = message::read(payload).filter(|answer| answer.response) else {
             return;

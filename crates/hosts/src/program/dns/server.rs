@@ -2,8 +2,8 @@
 
 use super::PORT;
 use super::message::{self, Code};
-use crate::host::{Here, Net};
-use crate::program::{Claim, Program};
+use crate::net::{Context, Net};
+use crate::program::{Binding, Program};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -16,10 +16,7 @@ use node::{Flow, Time, When};
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(transparent))]
 pub struct Records(
     /// One or several.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::several")
-    )]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::address::several"))]
     pub Vec<IpAddr>,
 );
 
@@ -79,8 +76,8 @@ impl Server {
 }
 
 impl Program for Server {
-    fn claims(&self) -> Vec<Claim> {
-        [Claim::Udp(self.config.port)].into()
+    fn bindings(&self) -> Vec<Binding> {
+        [Binding::Udp(self.config.port)].into()
     }
 
     fn datagram(
@@ -89,7 +86,7 @@ impl Program for Server {
         from: SocketAddr,
         port: u16,
         payload: &[u8],
-        here: &mut Here<'_>,
+        context: &mut Context<'_>,
     ) {
         let Some(question) = message::read(payload).filter(|question| !question.response) else {
             self.flow.lost += 1;
@@ -107,7 +104,7 @@ impl Program for Server {
         let ttl = self.config.ttl;
         message::answer(&question, payload, code, addresses, ttl, &mut self.answer);
         let answer = &self.answer;
-        here.datagram(port, from, When::Now, answer.len(), |payload| {
+        context.datagram(port, from, When::Now, answer.len(), |payload| {
             payload.copy_from_slice(answer);
         });
         if self.flow.packets == 0 {
@@ -115,7 +112,7 @@ impl Program for Server {
         }
         self.flow.packets += 1;
         self.flow.bytes += answer.len() as u64;
-        self.flow.ended = here.now;
+        self.flow.ended = context.now;
     }
 
     fn flows(&self, _: &Net, visit: &mut dyn FnMut(Flow)) {

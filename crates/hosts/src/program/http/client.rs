@@ -2,14 +2,14 @@
 
 use super::{Head, PORT};
 use crate::address::Peer;
-use crate::connections::{Congestion, Id, Manner};
-use crate::host::{Here, Net};
+use crate::connections::{Congestion, Id, SocketOptions};
+use crate::net::{Context, Net};
 use crate::program::{BUFFERS, GIVE_UP, Program, send};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use measure::distribution::{Distribution, Sampler};
 use node::{Flow, Time};
-use nodes::distribution::{Distribution, Sampler};
 
 /// The most users of one program.
 const MOST: u32 = 4096;
@@ -27,16 +27,10 @@ pub struct Config {
     /// Who is asked; port 80 unless it says otherwise.
     pub to: Peer,
     /// When the first requests leave.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub start: Time,
     /// After how long nothing more is asked for.
-    #[cfg_attr(
-        feature = "serde",
-        serde(deserialize_with = "crate::address::text::parse_some", default)
-    )]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub duration: Option<Time>,
     /// How many requests of each user; `None`: without end.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -88,7 +82,6 @@ pub(crate) struct Client {
     users: Vec<User>,
 }
 
-/// One user.
 struct User {
     connection: Option<Id>,
     /// When the next request leaves; `None`: one is under way, or there is none to come.
@@ -145,23 +138,23 @@ impl Client {
     }
 
     /// A user asks.
-    fn ask(&mut self, user: usize, here: &mut Here<'_>) {
-        let now = here.now;
+    fn ask(&mut self, user: usize, context: &mut Context<'_>) {
+        let now = context.now;
         self.users[user].asks = None;
         if !self.more(user, now) {
             self.users[user].flow.done = true;
-            return self.leave(user, here);
+            return self.leave(user, context);
         }
         let to = self.config.to.with(PORT);
         if self.users[user].connection.is_none() {
-            let manner = Manner {
+            let options = SocketOptions {
                 buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
                 congestion: Congestion::Cubic,
                 timeout: Some(GIVE_UP),
             };
-            let id = here.connect(to, manner);
+            let id = context.connect(to, options);
             self.users[user].connection = id;
-            match id.and_then(|id| here.ends(id)) {
+            match id.and_then(|id| context.ends(id)) {
                 Some((own, _)) => self.users[user].flow.from = own.to_string(),
                 None => {
                     self.users[user].asks = Some(now + AGAIN);
@@ -190,38 +183,38 @@ impl Client {
         user.body = None;
         user.closes = false;
         if let Some(id) = user.connection {
-            user.exchange(id, here);
-            here.drive(id);
+            user.exchange(id, context);
+            context.drive(id);
         }
     }
 
     /// A user has no use for his connection any more.
-    fn leave(&mut self, user: usize, here: &mut Here<'_>) {
+    fn leave(&mut self, user: usize, context: &mut Context<'_>) {
         if let Some(id) = self.users[user].connection.take()
-            && let Some(socket) = here.socket(id)
+            && let Some(socket) = context.socket(id)
         {
             socket.close();
-            here.drive(id);
+            context.drive(id);
         }
     }
 
     /// A response is in: the user thinks.
-    fn answered(&mut self, user: usize, here: &mut Here<'_>) {
+    fn answered(&mut self, user: usize, context: &mut Context<'_>) {
         let think = self.think.as_mut().map_or(Time::ZERO, Sampler::draw);
         let own = &mut self.users[user];
         if let Some(since) = own.since.take() {
-            own.flow.round_trip.add(here.now - since);
+            own.flow.round_trip.add(context.now - since);
         }
-        own.flow.ended = here.now;
+        own.flow.ended = context.now;
         if own.closes || !self.config.keep_alive {
-            self.leave(user, here);
+            self.leave(user, context);
         }
-        let at = here.now + think;
+        let at = context.now + think;
         if self.more(user, at) {
             self.users[user].asks = Some(at);
         } else {
             self.users[user].flow.done = true;
-            self.leave(user, here);
+            self.leave(user, context);
         }
     }
 
@@ -234,8 +227,8 @@ impl Client {
 
 impl User {
     /// Writes what is left of the request and reads what is there of the response; tells whether that is whole.
-    fn exchange(&mut self, id: Id, here: &mut Here<'_>) -> bool {
-        let Some(socket) = here.socket(id) else {
+    fn exchange(&mut self, id: Id, context: &mut Context<'_>) -> bool {
+        let Some(socket) = context.socket(id) else {
             return false;
         };
         send(socket, &mut self.request);
@@ -278,36 +271,39 @@ impl Program for Client {
         self.users.iter().filter_map(|user| user.asks).min()
     }
 
-    fn wake(&mut self, here: &mut Here<'_>) {
+    fn wake(&mut self, context: &mut Context<'_>) {
         for user in 0..self.users.len() {
-            if self.users[user].asks.is_some_and(|asks| asks <= here.now) {
-                self.ask(user, here);
+            if self.users[user]
+                .asks
+                .is_some_and(|asks| asks <= context.now)
+            {
+                self.ask(user, context);
             }
         }
     }
 
-    fn ready(&mut self, id: Id, _: bool, here: &mut Here<'_>) {
+    fn ready(&mut self, id: Id, _: bool, context: &mut Context<'_>) {
         let Some(user) = self.user_of(id) else { return };
-        if self.users[user].exchange(id, here) {
-            self.answered(user, here);
+        if self.users[user].exchange(id, context) {
+            self.answered(user, context);
         } else if self.users[user].since.is_none()
-            && let Some(socket) = here.socket(id)
+            && let Some(socket) = context.socket(id)
             && !socket.may_recv()
             && socket.may_send()
             && socket.state() == smoltcp::socket::tcp::State::CloseWait
         {
             // The server has had enough while the user thinks.
-            self.leave(user, here);
+            self.leave(user, context);
         }
     }
 
-    fn over(&mut self, id: Id, here: &mut Here<'_>) {
+    fn over(&mut self, id: Id, context: &mut Context<'_>) {
         let Some(user) = self.user_of(id) else { return };
         let user = &mut self.users[user];
         user.connection = None;
         if user.since.take().is_some() {
             user.flow.lost += 1;
-            user.asks = Some(here.now + AGAIN);
+            user.asks = Some(context.now + AGAIN);
         }
     }
 

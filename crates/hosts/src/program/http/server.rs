@@ -1,14 +1,14 @@
 //! The server.
 
 use super::{BUFFER, Head, PORT};
-use crate::connections::{Congestion, Id, Manner};
-use crate::host::{Here, Net};
-use crate::program::{BUFFERS, Claim, Program, send};
+use crate::connections::{Congestion, Id, SocketOptions};
+use crate::net::{Context, Net};
+use crate::program::{BUFFERS, Binding, Program, send};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
+use measure::distribution::{Distribution, Sampler};
 use node::{Flow, Time};
-use nodes::distribution::{Distribution, Sampler};
 
 /// What a server is made from.
 #[derive(Clone, Debug)]
@@ -79,13 +79,13 @@ impl Server {
     }
 
     /// Reads requests and writes answers, as far as it goes.
-    fn serve(&mut self, id: Id, here: &mut Here<'_>) {
-        let now = here.now;
-        let mut room = here.room(id, u64::MAX) as u64;
+    fn serve(&mut self, id: Id, context: &mut Context<'_>) {
+        let now = context.now;
+        let mut room = context.room(id, u64::MAX) as u64;
         let Some(visitor) = self.open.get_mut(&id) else {
             return;
         };
-        let Some(socket) = here.socket(id) else {
+        let Some(socket) = context.socket(id) else {
             return;
         };
         loop {
@@ -168,13 +168,13 @@ impl Server {
 }
 
 impl Program for Server {
-    fn claims(&self) -> Vec<Claim> {
-        let manner = Manner {
+    fn bindings(&self) -> Vec<Binding> {
+        let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
             congestion: Congestion::Cubic,
             timeout: None,
         };
-        [Claim::Tcp(self.config.port, manner)].into()
+        [Binding::Tcp(self.config.port, options)].into()
     }
 
     fn next(&self) -> Option<Time> {
@@ -187,29 +187,29 @@ impl Program for Server {
             .min()
     }
 
-    fn wake(&mut self, here: &mut Here<'_>) {
+    fn wake(&mut self, context: &mut Context<'_>) {
         let due = |(id, visitor): (&Id, &Visitor)| {
             visitor
                 .answers
-                .is_some_and(|at| at <= here.now)
+                .is_some_and(|at| at <= context.now)
                 .then_some(*id)
         };
         let due: Vec<Id> = self.open.iter().filter_map(due).collect();
-        self.flow.ended = self.flow.ended.max(here.now);
+        self.flow.ended = self.flow.ended.max(context.now);
         for id in due {
-            self.serve(id, here);
-            here.drive(id);
+            self.serve(id, context);
+            context.drive(id);
         }
     }
 
-    fn ready(&mut self, id: Id, new: bool, here: &mut Here<'_>) {
+    fn ready(&mut self, id: Id, new: bool, context: &mut Context<'_>) {
         if new {
             self.open.insert(id, Visitor::default());
         }
-        self.serve(id, here);
+        self.serve(id, context);
     }
 
-    fn over(&mut self, id: Id, _: &mut Here<'_>) {
+    fn over(&mut self, id: Id, _: &mut Context<'_>) {
         self.open.remove(&id);
     }
 

@@ -10,7 +10,6 @@ pub const FEWEST: usize = 8;
 /// What one statistic says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// Which.
     pub statistic: Statistic,
     /// The median over the clean sample's windows.
     pub clean: f64,
@@ -29,7 +28,6 @@ pub struct Comparison {
     pub findings: Vec<Finding>,
     /// Windows of the clean sample that were compared; as many gaps again tell what clean traffic is like.
     pub clean_windows: usize,
-    /// Windows of the stream.
     pub windows: usize,
     /// Of clean streams, at most so many are called covert.
     pub level: f64,
@@ -58,9 +56,7 @@ impl Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{gaps} gaps are too few: windows of {window} want {wanted} at least")]
 pub struct TooShort {
-    /// What there is.
     pub gaps: usize,
-    /// Gaps of a window.
     pub window: usize,
     /// What there must be.
     pub wanted: usize,
@@ -162,7 +158,7 @@ fn mann_whitney(one: &[f64], other: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Random;
+    use node::random::Random;
 
     #[test]
     fn mann_whitney_agrees_with_a_calculation_by_hand() {

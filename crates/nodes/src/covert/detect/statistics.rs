@@ -127,7 +127,6 @@ fn deviation(gaps: &[i64]) -> f64 {
     libm::sqrt(squares.sum::<f64>() / gaps.len() as f64)
 }
 
-/// Two classes of gaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Modes {
     /// The share of the variance that is between them.
@@ -178,7 +177,7 @@ pub(super) fn modes(sorted: &[i64]) -> Modes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Random;
+    use node::random::Random;
 
     fn near(is: f64, wanted: f64, by: f64) {
         assert!((is - wanted).abs() <= by, "{is} for {wanted}");

@@ -90,7 +90,6 @@ impl Watch {
         entropy(&fours) - entropy(&threes)
     }
 
-    /// Windows that were judged.
     pub fn windows(&self) -> u64 {
         self.windows
     }

@@ -94,7 +94,7 @@ fn a_table_of_tc_is_drawn_from() {
     let mut spec: Spec = "delay 100ms 10ms distribution ./two.dist".parse().unwrap();
     spec.load(&mut |name| {
         assert_eq!(name, "./two.dist");
-        Ok("# two values\n-8192 8192\n".into())
+        Ok::<_, core::convert::Infallible>("# two values\n-8192 8192\n".into())
     })
     .unwrap();
     let mut lags = Lags::new(&spec.delay, 1);

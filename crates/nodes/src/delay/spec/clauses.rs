@@ -4,11 +4,12 @@ use super::read::Reader;
 use super::words::Word;
 use super::{Chance, Lag, Loss, Percent, Reorder, Shape, Shaping, Slot, Spec, SpecError};
 use crate::delay::trace::Trace;
-use crate::distribution::Distribution;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::str::FromStr;
+use measure::distribution::Distribution;
 use node::Time;
 
 /// Keywords, each with what it means.
@@ -38,6 +39,22 @@ pub fn keyword(text: &str) -> Option<&'static str> {
         .iter()
         .filter(|(name, _)| *name == text || (text.len() >= SHORT && name.starts_with(text)));
     found.next().map(|(_, meaning)| *meaning)
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Spec, SpecError> {
+        let mut reader = Reader::new(text)?;
+        if reader.is_only("none") {
+            return Ok(Spec::default());
+        }
+        let mut draft = Draft::default();
+        while let Some(word) = reader.take() {
+            draft.clause(word, &mut reader)?;
+        }
+        draft.finish(&reader)
+    }
 }
 
 /// A SPEC that may not be whole yet.
@@ -183,7 +200,7 @@ fn delay(reader: &mut Reader<'_>) -> Result<Lag, SpecError> {
         let distribution: Distribution =
             word.text
                 .parse()
-                .map_err(|error: crate::distribution::DistributionError| {
+                .map_err(|error: measure::distribution::DistributionError| {
                     let error = error.behind(word.at);
                     reader.wrong(error.span, error.reason)
                 })?;

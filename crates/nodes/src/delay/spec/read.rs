@@ -1,13 +1,13 @@
 //! The words of a SPEC taken one by one, as quantities.
 
 use super::words::{Word, words};
-use super::{Percent, Spec, SpecError};
+use super::{Percent, SpecError};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::str::FromStr;
-use node::{Rate, Time};
+use node::{QuantityError, Rate, Time};
 
 /// The longest SPEC, in bytes; a table of a distribution may be long.
 pub const LONGEST: usize = 1 << 20;
@@ -58,6 +58,11 @@ impl<'a> Reader<'a> {
         Some(word)
     }
 
+    /// Whether this word is all that there is.
+    pub fn is_only(&self, text: &str) -> bool {
+        matches!(self.words[..], [word] if word.text == text)
+    }
+
     /// Takes the next word if it is this one.
     pub fn take_if(&mut self, text: &str) -> bool {
         let is = self.peek().is_some_and(|word| word.text == text);
@@ -84,13 +89,13 @@ impl<'a> Reader<'a> {
         &mut self,
         behind: &str,
         what: &str,
-        unit: fn(&str) -> bool,
+        is_unit: fn(&str) -> bool,
     ) -> Result<(String, Range<usize>), SpecError> {
         let word = self.want(behind, what)?;
         let mut span = word.span();
         let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_');
         if word.text.chars().all(plain)
-            && let Some(next) = self.peek().filter(|next| unit(next.text))
+            && let Some(next) = self.peek().filter(|next| is_unit(next.text))
         {
             span.end = next.span().end;
             self.next += 1;
@@ -100,45 +105,43 @@ impl<'a> Reader<'a> {
 
     pub fn time(&mut self, behind: &str) -> Result<Time, SpecError> {
         let what = "a time, such as 100ms,";
-        let (text, span) = self.quantity(behind, what, |word| unit_of_time(word).is_some())?;
-        let (number, unit) = split(&text);
-        if number.is_empty() {
-            return Err(self.wrong(span, "a time is wanted, such as 100ms"));
-        }
-        // Nothing is nothing in every unit.
-        let zero = unit.is_empty() && number == "0";
-        let Some(unit) = unit_of_time(if zero { "ps" } else { unit }) else {
-            return Err(self.wrong(span, match unit {
-                "" => format!("a unit is wanted, as in {number}us: a bare number is microseconds to some versions of tc and nanoseconds to others"),
-                "%" => "a time is wanted, such as 10ms, not a percentage".into(),
-                _ => "the units of time are s, ms, us, ns and ps".into(),
-            }));
+        let is_unit = |word: &str| {
+            word.starts_with(char::is_alphabetic) && format!("0{word}").parse::<Time>().is_ok()
         };
-        let time = format!("{number} {unit}").parse::<Time>();
-        time.map_err(|error| self.wrong(span, error.to_string()))
+        let (text, span) = self.quantity(behind, what, is_unit)?;
+        text.parse().map_err(|error| {
+            let reason = match error {
+                QuantityError::Unit(_) if text.ends_with('%') => "a time is wanted, such as 10ms, not a percentage".into(),
+                QuantityError::Unit(_) if text.ends_with(|last: char| last.is_ascii_digit()) => format!(
+                    "a unit is wanted, as in {text}us: a bare number is microseconds to some versions of tc and nanoseconds to others"
+                ),
+                QuantityError::Unit(_) => "the units of time are s, ms, us, ns and ps".into(),
+                QuantityError::NoNumber(_) => "a time is wanted, such as 100ms".into(),
+                QuantityError::Range(_) => error.to_string(),
+            };
+            self.wrong(span, reason)
+        })
     }
 
     pub fn rate(&mut self, behind: &str) -> Result<Rate, SpecError> {
         let what = "a rate, such as 10mbit,";
-        let (text, span) = self.quantity(behind, what, |word| scale_of_rate(word).is_some())?;
-        let (number, unit) = split(&text);
-        if unit.starts_with('%') {
-            let reason =
-                "the speed of a port is not known here; write the rate itself, such as 10mbit";
-            return Err(self.wrong(span, reason));
-        }
-        let Some((scale, bytes)) = scale_of_rate(unit).filter(|_| !number.is_empty()) else {
-            let reason = "a rate is wanted, such as 10mbit, 1.5gbit or 10Mb/s; kbps and mbps are bytes a second, as in tc";
-            return Err(self.wrong(span, reason));
+        let is_unit = |word: &str| {
+            word.starts_with(char::is_alphabetic) && Rate::from_tc(&format!("1{word}")).is_ok()
         };
-        let bits =
-            decimal(number, scale).and_then(|value| value.checked_mul(1 + 7 * u64::from(bytes)));
-        let rate = bits.and_then(Rate::from_bits_per_second);
-        rate.ok_or_else(|| {
-            self.wrong(
-                span,
-                "a rate is at least 1 bit and at most 2^64 bits a second, in whole bits",
-            )
+        let (text, span) = self.quantity(behind, what, is_unit)?;
+        Rate::from_tc(&text).map_err(|error| {
+            let reason = match error {
+                QuantityError::Unit(_) if text.ends_with('%') => {
+                    "the speed of a port is not known here; write the rate itself, such as 10mbit"
+                }
+                QuantityError::Unit(_) | QuantityError::NoNumber(_) => {
+                    "a rate is wanted, such as 10mbit, 1.5gbit or 10Mb/s; kbps and mbps are bytes a second, as in tc"
+                }
+                QuantityError::Range(_) => {
+                    "a rate is at least 1 bit and at most 2^64 bits a second, in whole bits"
+                }
+            };
+            self.wrong(span, reason)
         })
     }
 
@@ -180,85 +183,5 @@ impl<'a> Reader<'a> {
                     format!("behind `{behind}` a whole number from {least} to {most} is wanted");
                 self.wrong(word.span(), reason)
             })
-    }
-}
-
-/// The number at the front of a text, and what stands behind it.
-fn split(text: &str) -> (&str, &str) {
-    let plain = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'));
-    let (number, unit) = text.split_at(text.find(plain).unwrap_or(text.len()));
-    (number, unit.trim())
-}
-
-/// A unit of time as tc or Wireline spells it, as Wireline does. No unit is one only of 0.
-fn unit_of_time(text: &str) -> Option<&'static str> {
-    Some(match text {
-        "s" | "sec" | "secs" => "s",
-        "ms" | "msec" | "msecs" => "ms",
-        "us" | "usec" | "usecs" | "µs" => "us",
-        "ns" | "nsec" | "nsecs" => "ns",
-        "ps" => "ps",
-        "min" => "min",
-        _ => return None,
-    })
-}
-
-/// The scale of a unit of rate as tc or Wireline spells it, and whether it is of bytes.
-fn scale_of_rate(text: &str) -> Option<(u64, bool)> {
-    let text = text.to_ascii_lowercase();
-    let (prefix, bytes) = if let Some(bits) = text.strip_suffix("/s") {
-        (bits.trim_end_matches("bit").trim_end_matches('b'), false)
-    } else if let Some(prefix) = text.strip_suffix("bps") {
-        (prefix, true)
-    } else {
-        (text.trim_end_matches("bit"), false)
-    };
-    let scale = match prefix {
-        "" => 1,
-        "k" => 1_000,
-        "m" => 1_000_000,
-        "g" => 1_000_000_000,
-        "t" => 1_000_000_000_000,
-        "ki" => 1 << 10,
-        "mi" => 1 << 20,
-        "gi" => 1 << 30,
-        "ti" => 1 << 40,
-        _ => return None,
-    };
-    Some((scale, bytes))
-}
-
-/// A decimal number times a scale, if that is whole.
-fn decimal(number: &str, scale: u64) -> Option<u64> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.chars().filter(|c| *c != '_').collect::<String>();
-    let (whole, part) = (digits(whole), digits(part));
-    if (whole.is_empty() && part.is_empty()) || part.len() > 18 {
-        return None;
-    }
-    let value: u128 = format!("{whole}{part}").parse().ok()?;
-    let (scaled, divisor) = (
-        value.checked_mul(scale.into())?,
-        10u128.pow(part.len() as u32),
-    );
-    match scaled.is_multiple_of(divisor) {
-        true => u64::try_from(scaled / divisor).ok(),
-        false => None,
-    }
-}
-
-impl FromStr for Spec {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Spec, SpecError> {
-        let mut reader = Reader::new(text)?;
-        if reader.words.len() == 1 && reader.take_if("none") {
-            return Ok(Spec::default());
-        }
-        let mut draft = super::clauses::Draft::default();
-        while let Some(word) = reader.take() {
-            draft.clause(word, &mut reader)?;
-        }
-        draft.finish(&reader)
     }
 }

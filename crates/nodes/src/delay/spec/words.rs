@@ -10,7 +10,6 @@ use core::ops::Range;
 /// What is wrong with a SPEC: which word, why, and what mends it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
-    /// The whole SPEC.
     pub text: String,
     /// The bytes of it that are wrong; empty, at its end, when something is missing there.
     pub span: Range<usize>,
@@ -96,27 +95,36 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
 /// The most entries of a table file; those of tc have 4096 or 16,384.
 const MOST: usize = 1 << 16;
 
+/// What is wrong with a distribution table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// A word that is no number, and its line.
+    #[error("line {0}: `{1}` is no whole number from -32768 to 32767")]
+    Number(usize, String),
+    /// More numbers than a table has.
+    #[error("more than {MOST} numbers")]
+    TooMany,
+    /// No number at all.
+    #[error("there is no number in it")]
+    Empty,
+}
+
 /// Reads a distribution table as tc has them: whole numbers between blanks, 8192 to a deviation; what
 /// stands behind # is left out.
-pub fn table(text: &str) -> Result<Shape, String> {
+pub fn table(text: &str) -> Result<Shape, TableError> {
     let mut values = Vec::new();
-    for (number, line) in text.lines().enumerate() {
+    for (line, number) in text.lines().zip(1..) {
         let line = line.split('#').next().unwrap_or("");
         for word in line.split_whitespace() {
-            let value = word.parse::<i16>().map_err(|_| {
-                format!(
-                    "line {}: `{word}` is no whole number from -32768 to 32767",
-                    number + 1
-                )
-            })?;
-            values.push(value);
+            let value = word.parse::<i16>();
+            values.push(value.map_err(|_| TableError::Number(number, word.to_string()))?);
         }
         if values.len() > MOST {
-            return Err(format!("more than {MOST} numbers"));
+            return Err(TableError::TooMany);
         }
     }
     match values.is_empty() {
-        true => Err("there is no number in it".to_string()),
+        true => Err(TableError::Empty),
         false => Ok(Shape::Table(values)),
     }
 }

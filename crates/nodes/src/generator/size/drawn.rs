@@ -3,6 +3,7 @@
 use crate::ConfigError;
 use alloc::format;
 use alloc::vec::Vec;
+use node::random::split_mix;
 
 /// The variance of frame sizes at D_size = 1, in bytes squared (paper 002 section 4.4.4, V_size).
 pub const V_SIZE: f64 = 8e4;
@@ -10,13 +11,10 @@ pub const V_SIZE: f64 = 8e4;
 /// A log-normal distribution of sizes, with FCS, whose mean and deviation are those *behind* the cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogNormal {
-    /// Mean size, bytes.
     pub mean: f64,
     /// Standard deviation, bytes: 0, or 1 and more.
     pub sd: f64,
-    /// The least size.
     pub least: u16,
-    /// The greatest size.
     pub most: u16,
 }
 
@@ -139,12 +137,7 @@ impl Table {
 
     /// The size of the frame with this index, without FCS: the same whenever it is asked for.
     pub(super) fn nth(&self, index: u64) -> u16 {
-        // SplitMix64: a walk by the golden ratio, and its finaliser.
-        let place = index.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.seed.wrapping_add(place);
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^= x >> 31;
+        let x = split_mix(self.seed, index);
         let at = self.until.partition_point(|until| *until < x);
         self.least + at as u16
     }

@@ -11,9 +11,7 @@ use alloc::vec::Vec;
 /// A table, and what it can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFeatures<'a> {
-    /// The table.
     pub table: u8,
-    /// Its name.
     pub name: Name<32>,
     /// The bits of the metadata that it can match.
     pub metadata_match: u64,
@@ -167,32 +165,25 @@ impl<'a> Element<'a> for OxmId {
 /// One thing that a table can do. With `miss` it is about the table-miss entry; without, about all, or all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableProperty<'a> {
-    /// Instructions.
     Instructions {
         /// For the table-miss entry.
         miss: bool,
-        /// Which.
         ids: List<'a, FeatureId>,
     },
     /// Tables that goto-table can name.
     NextTables {
         /// For the table-miss entry.
         miss: bool,
-        /// Which.
         tables: &'a [u8],
     },
-    /// Actions in write-actions.
     WriteActions {
         /// For the table-miss entry.
         miss: bool,
-        /// Which.
         ids: List<'a, FeatureId>,
     },
-    /// Actions in apply-actions.
     ApplyActions {
         /// For the table-miss entry.
         miss: bool,
-        /// Which.
         ids: List<'a, FeatureId>,
     },
     /// Fields that can be matched.
@@ -203,14 +194,12 @@ pub enum TableProperty<'a> {
     WriteSetField {
         /// For the table-miss entry.
         miss: bool,
-        /// Which.
         ids: List<'a, OxmId>,
     },
     /// Fields that apply-actions can set.
     ApplySetField {
         /// For the table-miss entry.
         miss: bool,
-        /// Which.
         ids: List<'a, OxmId>,
     },
     /// An experimenter's.

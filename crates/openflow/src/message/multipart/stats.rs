@@ -45,9 +45,7 @@ impl fmt::Debug for Text<'_> {
 pub struct Description<'a> {
     /// The manufacturer; at most 255 bytes, as the next two.
     pub manufacturer: Text<'a>,
-    /// The hardware.
     pub hardware: Text<'a>,
-    /// The software.
     pub software: Text<'a>,
     /// The serial number; at most 31 bytes.
     pub serial: Text<'a>,
@@ -179,13 +177,11 @@ impl<'a> FlowQuery<'a> {
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowStats<'a> {
-    /// Its table.
     pub table: u8,
     /// How long it is there: whole seconds.
     pub duration_s: u32,
     /// And nanoseconds.
     pub duration_ns: u32,
-    /// Its priority.
     pub priority: u16,
     /// Its idle timeout, in seconds.
     pub idle_timeout: u16,
@@ -199,7 +195,6 @@ pub struct FlowStats<'a> {
     pub packets: u64,
     /// Their bytes; all ones if they are not counted.
     pub bytes: u64,
-    /// What it matches.
     pub matching: Match<'a>,
     /// What it does.
     pub instructions: List<'a, Instruction<'a>>,
@@ -319,10 +314,8 @@ impl Aggregate {
     }
 }
 
-/// A table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableStats {
-    /// Its number.
     pub table: u8,
     /// Its name; 1.0 only.
     pub name: Name<32>,
@@ -374,7 +367,6 @@ impl<'a> Element<'a> for TableStats {
 /// The counters of a port; all ones where one is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortStats {
-    /// The port.
     pub port: PortNo,
     /// Packets received.
     pub rx_packets: u64,
@@ -396,9 +388,7 @@ pub struct PortStats {
     pub rx_frame_errors: u64,
     /// Overruns.
     pub rx_over_errors: u64,
-    /// CRC errors.
     pub rx_crc_errors: u64,
-    /// Collisions.
     pub collisions: u64,
     /// How long the port is there: whole seconds; 0 in 1.0.
     pub duration_s: u32,
@@ -465,9 +455,7 @@ impl<'a> Element<'a> for PortStats {
 /// The counters of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Its port.
     pub port: PortNo,
-    /// Its number.
     pub queue: u32,
     /// Bytes sent.
     pub tx_bytes: u64,
@@ -520,9 +508,7 @@ impl<'a> Element<'a> for QueueStats {
 /// Packets and bytes of a bucket or a band.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets.
     pub packets: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
@@ -544,7 +530,6 @@ impl<'a> Element<'a> for Counters {
 /// The counters of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupStats<'a> {
-    /// The group.
     pub group: u32,
     /// Entries and groups that lead to it.
     pub references: u32,
@@ -554,7 +539,6 @@ pub struct GroupStats<'a> {
     pub duration_s: u32,
     /// And nanoseconds.
     pub duration_ns: u32,
-    /// Its buckets.
     pub buckets: List<'a, Counters>,
 }
 
@@ -592,14 +576,11 @@ impl<'a> Element<'a> for GroupStats<'a> {
     }
 }
 
-/// A group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupDescription<'a> {
     /// How it uses its buckets.
     pub kind: GroupKind,
-    /// Its number.
     pub group: u32,
-    /// Its buckets.
     pub buckets: List<'a, Bucket<'a>>,
 }
 
@@ -670,7 +651,6 @@ impl GroupFeatures {
 /// The counters of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeterStats<'a> {
-    /// The meter.
     pub meter: u32,
     /// Entries that lead to it.
     pub flows: u32,
@@ -718,14 +698,11 @@ impl<'a> Element<'a> for MeterStats<'a> {
     }
 }
 
-/// A meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeterConfig<'a> {
     /// Bits of [`meter_flags`](super::super::meter_flags).
     pub flags: u16,
-    /// Its number.
     pub meter: u32,
-    /// Its bands.
     pub bands: List<'a, Band>,
 }
 

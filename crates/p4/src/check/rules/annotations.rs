@@ -77,7 +77,7 @@ impl Rules<'_> {
             }
             _ => return,
         };
-        self.tell(Diagnostic::error(
+        self.report(Diagnostic::error(
             "annotation",
             annotation.span,
             format!("`@{}` takes {wanted}", annotation.name.text),

@@ -92,7 +92,7 @@ impl Rules<'_> {
         let runs = self.architecture().is_some();
         let all = mask(width);
         let wrong = |rules: &mut Self, what: &str| {
-            rules.tell(
+            rules.report(
                 Diagnostic::error(
                     "keyset",
                     e.span,
@@ -130,7 +130,7 @@ impl Rules<'_> {
                     return wrong(self, "a range");
                 }
                 if from > to && !self.is_signed(key) {
-                    self.tell(
+                    self.report(
                         Diagnostic::warning("empty-range", e.span, "this range holds nothing")
                             .help("write the smaller value first"),
                     );
@@ -200,7 +200,7 @@ impl Rules<'_> {
                 ""
             };
             if !refused.is_empty() {
-                self.tell(
+                self.report(
                     Diagnostic::error("priority", priority.span, refused)
                         .help("leave the priority out"),
                 );
@@ -215,7 +215,7 @@ impl Rules<'_> {
                 .first()
                 .is_some_and(|first| first.priority.is_none())
         {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "priority",
                     entries[0].span,
@@ -235,7 +235,7 @@ impl Rules<'_> {
         );
         let delta = number("priority_delta").unwrap_or_else(BigInt::one);
         if delta.sign() != Sign::Plus {
-            self.tell(Diagnostic::error(
+            self.report(Diagnostic::error(
                 "priority",
                 table.name.span,
                 format!("`priority_delta` must be at least 1, and is {delta}"),
@@ -263,7 +263,7 @@ impl Rules<'_> {
             });
             if last.sign() == Sign::Minus || last.bits() > 32 {
                 let how = if implied { "would be" } else { "is" };
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "priority",
                         entry.span,
@@ -280,7 +280,7 @@ impl Rules<'_> {
                     last < *earlier
                 })
             {
-                self.tell(
+                self.report(
                     Diagnostic::warning(
                         "priority",
                         entry.span,
@@ -308,7 +308,7 @@ impl Rules<'_> {
                     continue;
                 }
                 if let Some(first) = seen.get(line) {
-                    self.tell(
+                    self.report(
                         Diagnostic::error(
                             "duplicate-entry",
                             entry.keyset.span,
@@ -336,7 +336,7 @@ impl Rules<'_> {
                 pairs.clone().all(|(earlier, later)| covers(earlier, later))
             });
             if let Some(covering) = covering {
-                self.tell(
+                self.report(
                     Diagnostic::warning(
                         "covered-entry",
                         entry.keyset.span,

@@ -17,7 +17,7 @@ pub(super) fn run(rules: &mut Rules<'_>) {
                 // Specification 10.2: every path of a function with a result ends in a return.
                 if falls && !matches!(prototype.result.kind, TypeExpressionKind::Void) {
                     let name = &prototype.name;
-                    rules.tell(
+                    rules.report(
                         Diagnostic::error(
                             "missing-return",
                             name.span,
@@ -51,11 +51,11 @@ impl Rules<'_> {
 
     fn sequence(&mut self, statements: &[Statement]) -> bool {
         let mut reached = true;
-        let mut told = false;
+        let mut reported = false;
         for statement in statements {
-            if !reached && !told && !matches!(statement.kind, StatementKind::Empty) {
-                told = true;
-                self.tell(
+            if !reached && !reported && !matches!(statement.kind, StatementKind::Empty) {
+                reported = true;
+                self.report(
                     Diagnostic::warning(
                         "unreachable",
                         statement.span,

@@ -259,7 +259,7 @@ impl<'a> Rules<'a> {
                 continue;
             }
             let name = &field.name;
-            self.tell(
+            self.report(
                 Diagnostic::warning(
                     "invalid-header",
                     *span,
@@ -315,10 +315,10 @@ impl<'a> Rules<'a> {
             )
             .note(*at, format!("`{}` is extracted here", first.name.text))
             .help("emit the headers; if they are to go, write `@noWarn(\"not-emitted\")` before the control");
-            return self.tell(diagnostic);
+            return self.report(diagnostic);
         }
         for (field, span) in lost {
-            self.tell(
+            self.report(
                 Diagnostic::warning(
                     "not-emitted",
                     span,
@@ -335,7 +335,7 @@ impl<'a> Rules<'a> {
 
     /// What is told of tables where they are applied.
     fn tables_applied(&mut self, seen: &Seen) {
-        let always = self.always_there();
+        let always = self.always_valid();
         for declaration in self.declarations.clone() {
             let DeclarationKind::Control(control) = &declaration.kind else {
                 continue;
@@ -463,7 +463,7 @@ impl<'a> Rules<'a> {
             && !is_silenced(&declaration.annotations, "applied-twice")
         {
             let name = &table.name.text;
-            self.tell(
+            self.report(
                 Diagnostic::warning(
                     "applied-twice",
                     span,
@@ -478,7 +478,7 @@ impl<'a> Rules<'a> {
         }
         if let Some(key) = self.unsure_key(table, seen, always) {
             let text = crate::print::expression(&key.expression);
-            self.tell(
+            self.report(
                 Diagnostic::warning(
                     "invalid-header",
                     key.expression.span,
@@ -530,17 +530,17 @@ impl<'a> Rules<'a> {
     }
 
     /// The headers that every packet has that a parser accepts, and those of parsers that one cannot see through.
-    fn always_there(&self) -> BTreeSet<NodeId> {
+    fn always_valid(&self) -> BTreeSet<NodeId> {
         let mut always = BTreeSet::new();
         for declaration in &self.declarations {
             if let DeclarationKind::Parser(parser) = &declaration.kind {
-                always.extend(self.on_every_way(parser));
+                always.extend(self.on_every_path(parser));
             }
         }
         always
     }
 
-    fn on_every_way(&self, parser: &Parser) -> BTreeSet<NodeId> {
+    fn on_every_path(&self, parser: &Parser) -> BTreeSet<NodeId> {
         let by_id: BTreeMap<NodeId, &State> = parser.states.iter().map(|s| (s.id, s)).collect();
         let Some(start) = parser.states.iter().find(|s| &*s.name.text == "start") else {
             return BTreeSet::new();

@@ -30,7 +30,7 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn tell(&mut self, diagnostic: Diagnostic) {
+    fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
 

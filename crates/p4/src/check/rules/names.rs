@@ -125,7 +125,7 @@ impl<'a> Rules<'a> {
             Kind::Action => "action",
             Kind::Instance => "instance",
         };
-        self.tell(
+        self.report(
             Diagnostic::error(
                 "duplicate-name",
                 span,

@@ -29,7 +29,7 @@ pub(super) fn next(state: &State) -> Vec<&StateRef> {
 impl Rules<'_> {
     fn states(&mut self, parser: &Parser) {
         let Some(start) = parser.states.iter().find(|s| &*s.name.text == "start") else {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "no-start-state",
                     parser.name.span,
@@ -58,7 +58,7 @@ impl Rules<'_> {
             }
         }
         if !ends {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "never-accepts",
                     parser.name.span,
@@ -71,7 +71,7 @@ impl Rules<'_> {
             );
         }
         if ends && !accepts {
-            self.tell(Diagnostic::warning(
+            self.report(Diagnostic::warning(
                 "unreachable",
                 parser.name.span,
                 format!(
@@ -83,7 +83,7 @@ impl Rules<'_> {
         for state in &parser.states {
             self.cases(state);
             if state.transition.is_none() {
-                self.tell(
+                self.report(
                     Diagnostic::warning(
                         "no-transition",
                         state.name.span,
@@ -96,7 +96,7 @@ impl Rules<'_> {
                 );
             }
             if !reached.contains(&state.id) {
-                self.tell(Diagnostic::warning(
+                self.report(Diagnostic::warning(
                     "unreachable",
                     state.name.span,
                     format!(
@@ -117,7 +117,7 @@ impl Rules<'_> {
         if let Some(all) = all
             && let Some(next) = cases.get(all + 1)
         {
-            self.tell(
+            self.report(
                 Diagnostic::warning("unreachable", next.span, "this case is never taken")
                     .note(cases[all].span, "this one takes whatever comes")
                     .help("move it before that one, or remove it"),

@@ -28,7 +28,7 @@ impl<'a> Rules<'a> {
                     keys.iter().for_each(|key| self.key(key));
                     let mut lpm = keys.iter().filter(|key| &*key.match_kind.text == "lpm");
                     if let (Some(first), Some(second)) = (lpm.next(), lpm.next()) {
-                        self.tell(
+                        self.report(
                             Diagnostic::warning(
                                 "lpm-keys",
                                 second.span,
@@ -59,7 +59,7 @@ impl<'a> Rules<'a> {
                         self.usable(table, value, "tableonly", "the default action");
                     }
                     if EMPTY_GROUP_ACTIONS.contains(&&*name.text) && !self.selects(table) {
-                        self.tell(
+                        self.report(
                             Diagnostic::warning(
                                 "unused-property",
                                 name.span,
@@ -72,7 +72,7 @@ impl<'a> Rules<'a> {
             }
         }
         if !listed {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "no-actions",
                     table.name.span,
@@ -105,7 +105,7 @@ impl<'a> Rules<'a> {
     fn key(&mut self, key: &KeyElement) {
         let named = key.annotations.iter().any(|a| &*a.name.text == "name");
         if !named && !self.has_name(&key.expression) {
-            self.tell(
+            self.report(
                 Diagnostic::error(
                     "key-name",
                     key.expression.span,
@@ -167,7 +167,7 @@ impl<'a> Rules<'a> {
                 .iter()
                 .find(|a| &*a.name.text == annotation);
             if same && let Some(marked) = marked {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "action-use",
                         action.span,
@@ -200,7 +200,7 @@ impl<'a> Rules<'a> {
                 _ => true,
             };
             if !good {
-                self.tell(
+                self.report(
                     Diagnostic::error(
                         "action-parameter",
                         parameter.ty.span,

@@ -31,7 +31,7 @@ struct Flow<'r, 'a> {
     parameters: BTreeMap<NodeId, &'a [Parameter]>,
     steps: u32,
     /// Whether to tell; loops of parser states are gone round first.
-    tells: bool,
+    reports: bool,
 }
 
 pub(super) fn run(rules: &mut Rules<'_>) {
@@ -64,7 +64,7 @@ pub(super) fn run(rules: &mut Rules<'_>) {
         rules,
         parameters,
         steps: 0,
-        tells: true,
+        reports: true,
     };
     for declaration in declarations {
         match &declaration.kind {
@@ -133,9 +133,9 @@ impl<'a> Flow<'_, 'a> {
             let ty = self.rules.checked.types.get(&parameter.id).cloned();
             let whole =
                 ty.is_none_or(|ty| self.complete(known, parameter.id, &mut Vec::new(), &ty, 0));
-            if !whole && self.tells {
+            if !whole && self.reports {
                 let name = &parameter.name;
-                self.rules.tell(
+                self.rules.report(
                     Diagnostic::warning(
                         "uninitialized",
                         name.span,
@@ -174,7 +174,7 @@ impl<'a> Flow<'_, 'a> {
         let mut before: BTreeMap<NodeId, Known> = BTreeMap::from([(start.id, known)]);
         let mut work = alloc::vec![start];
         let mut end = None;
-        self.tells = false;
+        self.reports = false;
         // Sets only shrink, so that this ends.
         while let Some(state) = work.pop() {
             let (known, accepts) = self.state(state, before[&state.id].clone());
@@ -198,7 +198,7 @@ impl<'a> Flow<'_, 'a> {
                 }
             }
         }
-        self.tells = true;
+        self.reports = true;
         for state in &parser.states {
             if let Some(known) = before.get(&state.id) {
                 self.state(state, known.clone());
@@ -559,7 +559,7 @@ impl<'a> Flow<'_, 'a> {
         if whole {
             return;
         }
-        if self.tells {
+        if self.reports {
             let name = self.rules.by_id.get(&id).and_then(|d| match &d.kind {
                 DeclarationKind::Variable { name, .. } => Some(name.text.clone()),
                 _ => None,
@@ -572,7 +572,7 @@ impl<'a> Flow<'_, 'a> {
                 let fields: Vec<&str> = path.iter().map(|name| &**name).collect();
                 text = format!("{} of {text}", fields.join("."));
             }
-            self.rules.tell(
+            self.rules.report(
                 Diagnostic::warning(
                     "uninitialized",
                     e.span,

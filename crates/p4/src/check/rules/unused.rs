@@ -48,7 +48,7 @@ pub(super) fn run(rules: &mut Rules<'_>) {
         let is_used = used.contains(&declaration.id);
         let is_variable = matches!(declaration.kind, DeclarationKind::Variable { .. });
         if !is_used {
-            rules.tell(
+            rules.report(
                 Diagnostic::warning(
                     "unused",
                     name.span,
@@ -57,7 +57,7 @@ pub(super) fn run(rules: &mut Rules<'_>) {
                 .help("remove it, or write `@noWarn(\"unused\")` before it"),
             );
         } else if is_variable && !read.contains(&declaration.id) {
-            rules.tell(Diagnostic::warning(
+            rules.report(Diagnostic::warning(
                 "unused",
                 name.span,
                 format!("the {what} `{}` is written and never read", name.text),

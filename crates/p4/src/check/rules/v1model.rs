@@ -32,7 +32,7 @@ fn version(rules: &mut Rules<'_>) {
         .iter()
         .any(|known| *version == BigInt::from(*known));
     if !known {
-        rules.tell(
+        rules.report(
             Diagnostic::error(
                 "v1model-version",
                 value.span,

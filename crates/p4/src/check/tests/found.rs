@@ -125,8 +125,9 @@ fn what_uses_itself_or_stands_below_its_use_is_told_so() {
     let control = |locals: &str| {
         let text = format!("control c(inout bit<8> b) {{ {locals} apply {{ t.apply(); }} }}");
         let (_, diagnostics, _) = run(&text);
-        let told = diagnostics.sorted().into_iter();
-        told.map(|d| (d.message.clone(), d.notes.len()))
+        let reported = diagnostics.sorted().into_iter();
+        reported
+            .map(|d| (d.message.clone(), d.notes.len()))
             .collect::<Vec<_>>()
     };
     let table = "table t { actions = { a; } default_action = a; }";
@@ -162,7 +163,7 @@ fn type_arguments_are_inferred_and_none_is_left_open() {
         V1Switch(P(), V(), I(), G(), C(), D()) main;",
     );
     let open = |ty: &Type| {
-        crate::check::inference::any(ty, &mut |part| {
+        crate::check::substitution::any(ty, &mut |part| {
             matches!(part, Type::Variable(_) | Type::Unknown)
         })
     };

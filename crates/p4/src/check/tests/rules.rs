@@ -408,7 +408,7 @@ fn tables() {
         assert!(
             found,
             "wanted {code}: {text}\n{}",
-            told(&diagnostics, &sources)
+            reported(&diagnostics, &sources)
         );
     }
 }

@@ -361,7 +361,7 @@ impl Printer<'_> {
     fn statement(&mut self, statement: &StatementKind) {
         match statement {
             StatementKind::Assign { target, value } => {
-                self.place(target);
+                self.lvalue(target);
                 put!(self, " = ");
                 self.expression(value);
             }
@@ -411,7 +411,7 @@ impl Printer<'_> {
                 put!(self, ")");
                 if !results.is_empty() {
                     put!(self, " -> (");
-                    self.list(results, Self::place);
+                    self.list(results, Self::lvalue);
                     put!(self, ")");
                 }
             }
@@ -481,14 +481,14 @@ impl Printer<'_> {
         }
     }
 
-    fn place(&mut self, place: &Place) {
-        match place {
-            Place::Slot(slot) => self.slot(*slot),
-            Place::Slice { slot, high, low } => {
+    fn lvalue(&mut self, lvalue: &LValue) {
+        match lvalue {
+            LValue::Slot(slot) => self.slot(*slot),
+            LValue::Slice { slot, high, low } => {
                 self.slot(*slot);
                 put!(self, "[{high}:{low}]");
             }
-            Place::Element {
+            LValue::Element {
                 slots,
                 index,
                 slice,

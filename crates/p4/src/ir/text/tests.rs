@@ -1,13 +1,13 @@
 use super::print;
 use crate::compile::{Options, compile};
-use crate::source::Includes;
+use crate::source::{IncludeError, Includes};
 use alloc::format;
 use alloc::string::String;
 
 struct Library;
 
 impl Includes for Library {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), String> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
         let text = crate::library::file(name).ok_or_else(|| format!("no {name}"))?;
         Ok((name.into(), text.into()))
     }

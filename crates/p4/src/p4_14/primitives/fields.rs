@@ -1,6 +1,6 @@
 //! Primitives that compute a field.
 
-use super::super::expressions::Around;
+use super::super::scope::Context;
 use super::super::scope::{Ty, constant};
 use super::super::translate::Translator;
 use super::super::tree::{Expr, ExprKind};
@@ -18,22 +18,22 @@ impl Translator<'_, '_> {
         target: &Expr,
         value: Expression,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
-        let ty = self.ty(target, around);
+        let ty = self.ty(target, context);
         if !matches!(target.kind, ExprKind::Name(_) | ExprKind::Member(..)) {
             return self.error(
                 "target",
                 target.span,
-                "this is no field that could be written",
+                "this is not a field that can be written",
             );
         }
         if matches!(ty, Ty::Header(_) | Ty::Metadata(_) | Ty::Stack(_)) {
             let message = format!("a field is needed here, not {}", self.describe(ty));
             return self.error("type", target.span, message);
         }
-        let (target, _) = self.natural(target, ty, around);
+        let (target, _) = self.natural(target, ty, context);
         let assign = self.build.assign(target, value, span);
         out.push(assign);
     }
@@ -43,12 +43,12 @@ impl Translator<'_, '_> {
         target: &Expr,
         value: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
-        let ty = self.ty(target, around);
+        let ty = self.ty(target, context);
         if let Ty::Varbit(_) = ty {
-            let from = self.ty(value, around);
+            let from = self.ty(value, context);
             if from != ty {
                 let message = format!(
                     "a field of variable width takes no other value than one like it, not {}",
@@ -57,20 +57,26 @@ impl Translator<'_, '_> {
                 return self.error("type", span, message);
             }
         }
-        let value = self.value(value, ty, around);
-        self.assign(target, value, span, around, out);
+        let value = self.value(value, ty, context);
+        self.assign(target, value, span, context, out);
     }
 
     /// The type of the target, and the one in which two operands are worked on.
-    pub(super) fn common(&self, target: &Expr, x: &Expr, y: &Expr, around: Around<'_>) -> (Ty, Ty) {
-        let ty = self.ty(target, around);
-        let common = match (self.ty(x, around), self.ty(y, around)) {
+    pub(super) fn common(
+        &self,
+        target: &Expr,
+        x: &Expr,
+        y: &Expr,
+        context: Context<'_>,
+    ) -> (Ty, Ty) {
+        let ty = self.ty(target, context);
+        let common = match (self.ty(x, context), self.ty(y, context)) {
             (Ty::Int, Ty::Int) | (Ty::Unknown, _) => ty,
             (Ty::Int, y) => y,
             (x, _) => x,
         };
         // The narrower operand is widened, as in an expression.
-        let common = match (common, self.ty(y, around)) {
+        let common = match (common, self.ty(y, context)) {
             (Ty::Bits(a, signed), Ty::Bits(b, _)) if b > a => Ty::Bits(b, signed),
             (common, _) => common,
         };
@@ -81,23 +87,23 @@ impl Translator<'_, '_> {
         &mut self,
         a: &[Expr],
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
         make: impl FnOnce(&mut Self, Expression, Expression) -> Expression,
     ) {
-        let (ty, common) = self.common(&a[0], &a[1], &a[2], around);
+        let (ty, common) = self.common(&a[0], &a[1], &a[2], context);
         for operand in a {
-            let ty = self.ty(operand, around);
+            let ty = self.ty(operand, context);
             if !matches!(ty, Ty::Bits(..) | Ty::Int | Ty::Unknown | Ty::Bool) {
                 let message = format!("this works on fields, not on {}", self.describe(ty));
                 return self.error("type", operand.span, message);
             }
         }
-        let x = self.value(&a[1], common, around);
-        let y = self.value(&a[2], common, around);
+        let x = self.value(&a[1], common, context);
+        let y = self.value(&a[2], common, context);
         let value = make(self, x, y);
         let value = self.convert(value, common, ty);
-        self.assign(&a[0], value, span, around, out);
+        self.assign(&a[0], value, span, context, out);
     }
 
     pub(super) fn add_to(
@@ -106,13 +112,13 @@ impl Translator<'_, '_> {
         value: &Expr,
         mut add: bool,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         use BinaryOperator as B;
-        let ty = self.ty(target, around);
-        let saturating = self.is_saturating(target, around) || self.is_saturating(value, around);
-        let wide = match self.ty(value, around) {
+        let ty = self.ty(target, context);
+        let saturating = self.is_saturating(target, context) || self.is_saturating(value, context);
+        let wide = match self.ty(value, context) {
             from @ Ty::Bits(width, _) if matches!(ty, Ty::Bits(own, _) if own < width) => from,
             _ => ty,
         };
@@ -127,9 +133,9 @@ impl Translator<'_, '_> {
                     span: value.span,
                     kind,
                 };
-                self.value(&positive, wide, around)
+                self.value(&positive, wide, context)
             }
-            None => self.value(value, wide, around),
+            None => self.value(value, wide, context),
         };
         let operator = match (add, saturating) {
             (true, false) => B::Add,
@@ -137,10 +143,10 @@ impl Translator<'_, '_> {
             (false, false) => B::Subtract,
             (false, true) => B::SaturatingSubtract,
         };
-        let field = self.value(target, wide, around);
+        let field = self.value(target, wide, context);
         let sum = self.build.binary(operator, field, operand);
         let sum = self.convert(sum, wide, ty);
-        self.assign(target, sum, span, around, out);
+        self.assign(target, sum, span, context, out);
     }
 
     /// `target = target & ~mask | value & mask`, or a slice where the mask is one run of ones.
@@ -150,21 +156,21 @@ impl Translator<'_, '_> {
         value: Expression,
         with: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
-        let ty = self.ty(target, around);
+        let ty = self.ty(target, context);
         let Ty::Bits(width, signed) = ty else {
             let message = format!("a mask works on a field, not on {}", self.describe(ty));
             return self.error("type", target.span, message);
         };
         if let Some(number) = constant(with) {
             if number.is_negative() && number != BigInt::from(-1) {
-                return self.error("mask", with.span, "a mask is no negative number");
+                return self.error("mask", with.span, "a mask is not negative");
             }
             let bits = crate::value::Bits::from_int(width, &number);
             if let Some((high, low)) = one_run(&BigInt::from(bits.unsigned().clone())) {
-                let (field, _) = self.natural(target, ty, around);
+                let (field, _) = self.natural(target, ty, context);
                 if high + 1 == u64::from(width) && low == 0 {
                     let assign = self.build.assign(field, value, span);
                     out.push(assign);
@@ -178,14 +184,14 @@ impl Translator<'_, '_> {
             }
         }
         let _ = signed;
-        let keep = self.value(with, ty, around);
+        let keep = self.value(with, ty, context);
         let keep = self.build.unary(UnaryOperator::Complement, keep);
-        let field = self.value(target, ty, around);
+        let field = self.value(target, ty, context);
         let kept = self.build.binary(BinaryOperator::BitAnd, field, keep);
-        let with = self.value(with, ty, around);
+        let with = self.value(with, ty, context);
         let new = self.build.binary(BinaryOperator::BitAnd, value, with);
         let value = self.build.binary(BinaryOperator::BitOr, kept, new);
-        self.assign(target, value, span, around, out);
+        self.assign(target, value, span, context, out);
     }
 
     /// A value with a width: that of its own, or that of the type for a number.
@@ -193,14 +199,14 @@ impl Translator<'_, '_> {
         &mut self,
         expr: &Expr,
         for_numbers: Ty,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> (Expression, Ty) {
-        match self.ty(expr, around) {
+        match self.ty(expr, context) {
             Ty::Bits(width, _) => (
-                self.value(expr, Ty::Bits(width, false), around),
+                self.value(expr, Ty::Bits(width, false), context),
                 Ty::Bits(width, false),
             ),
-            _ => (self.value(expr, for_numbers, around), for_numbers),
+            _ => (self.value(expr, for_numbers, context), for_numbers),
         }
     }
 }

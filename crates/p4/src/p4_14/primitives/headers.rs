@@ -1,6 +1,6 @@
 //! Primitives on whole headers and stacks.
 
-use super::super::expressions::Around;
+use super::super::scope::Context;
 use super::super::scope::{Ty, constant};
 use super::super::translate::{Translator, field_name};
 use super::super::tree::{Expr, ExprKind, Primitive};
@@ -19,10 +19,10 @@ impl Translator<'_, '_> {
         &mut self,
         expr: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> Option<Expression> {
-        let ty = self.ty(expr, around);
-        let (value, _) = self.reference(expr, around);
+        let ty = self.ty(expr, context);
+        let (value, _) = self.reference(expr, context);
         match ty {
             Ty::Header(_) => Some(value),
             Ty::Unknown => None,
@@ -39,20 +39,20 @@ impl Translator<'_, '_> {
         &mut self,
         expr: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
-        let Ty::Header(shape) = self.ty(expr, around) else {
-            self.header(expr, span, around);
+        let Ty::Header(shape) = self.ty(expr, context) else {
+            self.header(expr, span, context);
             return;
         };
-        let Some(header) = self.header(expr, span, around) else {
+        let Some(header) = self.header(expr, span, context) else {
             return;
         };
         let valid = self.build.method(header, "isValid", Vec::new(), span);
         let condition = self.build.unary(UnaryOperator::Not, valid);
         let mut statements = Vec::new();
-        self.zeroed(expr, shape, span, around, &mut statements);
+        self.zeroed(expr, shape, span, context, &mut statements);
         let yes = self.build.block_statement(statements, span);
         let statement = self.build.if_else(condition, yes, None, span);
         out.push(statement);
@@ -64,10 +64,10 @@ impl Translator<'_, '_> {
         expr: &Expr,
         shape: usize,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
-        let (header, _) = self.reference(expr, around);
+        let (header, _) = self.reference(expr, context);
         let call = self.build.method(header, "setValid", Vec::new(), span);
         let call = self.build.call_statement(call);
         out.push(call);
@@ -77,7 +77,7 @@ impl Translator<'_, '_> {
                 continue;
             };
             let text = field_name(&field.name.text);
-            let (header, _) = self.reference(expr, around);
+            let (header, _) = self.reference(expr, context);
             let target = self.build.member(header, text, span);
             let zero = self.build.sized(&BigInt::zero(), width, signed, span);
             let assign = self.build.assign(target, zero, span);
@@ -88,12 +88,12 @@ impl Translator<'_, '_> {
     pub(super) fn push_pop(
         &mut self,
         primitive: &Primitive,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         let (a, span) = (&primitive.arguments, primitive.span);
         let push = &*primitive.name.text == "push";
-        let Ty::Stack(shape) = self.ty(&a[0], around) else {
+        let Ty::Stack(shape) = self.ty(&a[0], context) else {
             let message = format!("`{}` works on a header stack", primitive.name.text);
             return self.error("type", a[0].span, message);
         };
@@ -111,7 +111,7 @@ impl Translator<'_, '_> {
                 }
             },
         };
-        let (stack, _) = self.reference(&a[0], around);
+        let (stack, _) = self.reference(&a[0], context);
         let amount = self.build.integer(count, span);
         let call = self.build.method(
             stack,
@@ -131,7 +131,7 @@ impl Translator<'_, '_> {
             .scope
             .instances
             .get(name)
-            .and_then(|n| self.scope.things[*n].size)
+            .and_then(|n| self.scope.instance_types[*n].size)
             .unwrap_or(0);
         for n in 0..count.min(size) {
             let element = Expr {
@@ -144,7 +144,7 @@ impl Translator<'_, '_> {
                     }),
                 ),
             };
-            self.zeroed(&element, shape, span, around, out);
+            self.zeroed(&element, shape, span, context, out);
         }
     }
 }

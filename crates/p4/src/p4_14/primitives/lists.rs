@@ -1,6 +1,6 @@
 //! Primitives on lists of fields: hashes and digests; and random numbers.
 
-use super::super::expressions::Around;
+use super::super::scope::Context;
 use super::super::scope::{Ty, constant};
 use super::super::translate::{Translator, field_name, renamed};
 use super::super::tree::{Expr, ExprKind, Primitive};
@@ -19,18 +19,21 @@ impl Translator<'_, '_> {
     pub(super) fn random(
         &mut self,
         primitive: &Primitive,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         let (a, span) = (&primitive.arguments, primitive.span);
-        let ty = self.ty(&a[0], around);
+        let ty = self.ty(&a[0], context);
         let Ty::Bits(width, signed) = ty else {
             let message = format!("a field is needed here, not {}", self.describe(ty));
             return self.error("type", a[0].span, message);
         };
         let uniform = &*primitive.name.text == "modify_field_rng_uniform";
         let (low, high) = match uniform {
-            true => (self.value(&a[1], ty, around), self.value(&a[2], ty, around)),
+            true => (
+                self.value(&a[1], ty, context),
+                self.value(&a[2], ty, context),
+            ),
             false => {
                 // So many random bits.
                 let low = self.build.sized(&BigInt::zero(), width, signed, span);
@@ -42,7 +45,7 @@ impl Translator<'_, '_> {
                     }
                     None => {
                         let one = self.build.sized(&BigInt::one(), width, signed, span);
-                        let bits = self.amount(&a[1], around);
+                        let bits = self.amount(&a[1], context);
                         let power = self.build.binary(BinaryOperator::ShiftLeft, one, bits);
                         let one = self.build.sized(&BigInt::one(), width, signed, span);
                         self.build.binary(BinaryOperator::Subtract, power, one)
@@ -53,7 +56,7 @@ impl Translator<'_, '_> {
         };
         let with = if uniform { None } else { a.get(2) };
         let Some(with) = with else {
-            let (target, _) = self.natural(&a[0], ty, around);
+            let (target, _) = self.natural(&a[0], ty, context);
             return self.call("random", vec![target, low, high], span, out);
         };
         let mut statements = Vec::new();
@@ -67,7 +70,7 @@ impl Translator<'_, '_> {
         let target = self.build.path(variable.clone(), span);
         self.call("random", vec![target, low, high], span, &mut statements);
         let value = self.build.path(variable, span);
-        self.masked(&a[0], value, with, span, around, &mut statements);
+        self.masked(&a[0], value, with, span, context, &mut statements);
         let block = self.build.block_statement(statements, span);
         out.push(block);
     }
@@ -75,21 +78,21 @@ impl Translator<'_, '_> {
     pub(super) fn hash(
         &mut self,
         primitive: &Primitive,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         let (a, span) = (&primitive.arguments, primitive.span);
-        let ty = self.ty(&a[0], around);
-        let Some((algorithm, width, data)) = self.calculation_of(&a[2], around) else {
+        let ty = self.ty(&a[0], context);
+        let Some((algorithm, width, data)) = self.calculation_of(&a[2], context) else {
             return;
         };
-        let base = self.value(&a[1], Ty::Bits(width, false), around);
+        let base = self.value(&a[1], Ty::Bits(width, false), context);
         // The number of values may be one more than the output can hold.
         let most = width
             .saturating_mul(2)
             .clamp(width, super::super::MOST_WIDTH);
-        let size = self.value(&a[3], Ty::Bits(most, false), around);
-        let (target, _) = self.natural(&a[0], ty, around);
+        let size = self.value(&a[3], Ty::Bits(most, false), context);
+        let (target, _) = self.natural(&a[0], ty, context);
         self.call("hash", vec![target, algorithm, base, data, size], span, out);
     }
 
@@ -97,7 +100,7 @@ impl Translator<'_, '_> {
     pub(super) fn calculation_of(
         &mut self,
         expr: &Expr,
-        around: Around<'_>,
+        context: Context<'_>,
     ) -> Option<(Expression, u32, Expression)> {
         let found = match &expr.kind {
             ExprKind::Name(name) => self.scope.calculations.get(name).copied(),
@@ -128,25 +131,25 @@ impl Translator<'_, '_> {
             self.error("width", declaration.span, message);
             return None;
         };
-        let data = self.data(&fields, around, expr.span);
+        let data = self.data(&fields, context, expr.span);
         Some((algorithm, width, data))
     }
 
     /// `{ a, b, c }` of fields.
-    pub fn data(&mut self, fields: &[Expr], around: Around<'_>, span: Span) -> Expression {
+    pub fn data(&mut self, fields: &[Expr], context: Context<'_>, span: Span) -> Expression {
         let mut elements = Vec::new();
         for field in fields {
-            let around = Around {
+            let context = Context {
                 parameters: &[],
-                ..around
+                ..context
             };
-            let ty = match self.ty(field, around) {
+            let ty = match self.ty(field, context) {
                 // A number without a width is a byte, as P4_14 has it in the lists of its examples.
                 Ty::Int => Ty::Bits(8, false),
                 Ty::Bool => Ty::Bits(1, false),
                 ty => ty,
             };
-            elements.push(self.value(field, ty, around));
+            elements.push(self.value(field, ty, context));
         }
         self.build.list(elements, span)
     }
@@ -157,7 +160,7 @@ impl Translator<'_, '_> {
             _ => None,
         };
         if found.is_none() {
-            let message = format!("`{}` is no field list", self.reference_text(expr));
+            let message = format!("`{}` is not a field list", self.reference_text(expr));
             self.error("field-list", expr.span, message);
         }
         found
@@ -177,16 +180,16 @@ impl Translator<'_, '_> {
     pub(super) fn digest(
         &mut self,
         primitive: &Primitive,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         let (a, span) = (&primitive.arguments, primitive.span);
-        let receiver = self.value(&a[0], Ty::Bits(32, false), around);
+        let receiver = self.value(&a[0], Ty::Bits(32, false), context);
         let Some(list) = self.field_list(&a[1]) else {
             return;
         };
         let (fields, _) = self.list_fields(list);
-        let data = self.data(&fields, around, a[1].span);
+        let data = self.data(&fields, context, a[1].span);
         let list_name = self.scope.tree.field_lists[list].name.clone();
         let output = self.given.unique(&list_name.text);
         let mut seen = BTreeSet::new();
@@ -202,7 +205,7 @@ impl Translator<'_, '_> {
                 unique = format!("{text}_{number}").into();
                 number += 1;
             }
-            let ty = match self.ty(field, Around::default()) {
+            let ty = match self.ty(field, Context::default()) {
                 Ty::Int => Ty::Bits(8, false),
                 Ty::Bool => Ty::Bits(1, false),
                 ty => ty,

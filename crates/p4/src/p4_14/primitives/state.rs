@@ -1,6 +1,6 @@
 //! Primitives on counters, meters and registers.
 
-use super::super::expressions::Around;
+use super::super::scope::Context;
 use super::super::scope::Ty;
 use super::super::translate::{Translator, field_name};
 use super::super::tree::{Expr, ExprKind, Primitive};
@@ -15,7 +15,7 @@ impl Translator<'_, '_> {
     pub(super) fn stateful_call(
         &mut self,
         primitive: &Primitive,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         let (a, span) = (&primitive.arguments, primitive.span);
@@ -66,7 +66,7 @@ impl Translator<'_, '_> {
             "register_read" => &a[2],
             _ => &a[1],
         };
-        let index = self.value(index, Ty::Bits(32, false), around);
+        let index = self.value(index, Ty::Bits(32, false), context);
         let object = self.build.path(output, object.span);
         match text {
             "count" => {
@@ -75,23 +75,23 @@ impl Translator<'_, '_> {
                 out.push(call);
             }
             "execute_meter" => {
-                let ty = self.ty(&a[2], around);
-                let (target, _) = self.natural(&a[2], ty, around);
+                let ty = self.ty(&a[2], context);
+                let (target, _) = self.natural(&a[2], ty, context);
                 let call = self
                     .build
                     .method(object, "execute_meter", vec![index, target], span);
                 let call = self.build.call_statement(call);
                 out.push(call);
             }
-            "register_read" => self.register_read(object, n, index, &a[0], span, around, out),
+            "register_read" => self.register_read(object, n, index, &a[0], span, context, out),
             _ => {
                 let ty = self.register_ty(n);
                 match ty {
                     Ty::Metadata(shape) => {
-                        self.register_write(object, shape, index, &a[2], span, around, out)
+                        self.register_write(object, shape, index, &a[2], span, context, out)
                     }
                     _ => {
-                        let value = self.value(&a[2], ty, around);
+                        let value = self.value(&a[2], ty, context);
                         let call = self.build.method(object, "write", vec![index, value], span);
                         let call = self.build.call_statement(call);
                         out.push(call);
@@ -109,13 +109,13 @@ impl Translator<'_, '_> {
         index: Expression,
         target: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
         let cell = self.register_ty(register);
-        let ty = self.ty(target, around);
+        let ty = self.ty(target, context);
         if ty == cell && matches!(ty, Ty::Bits(..)) {
-            let (target, _) = self.natural(target, ty, around);
+            let (target, _) = self.natural(target, ty, context);
             let call = self.build.method(object, "read", vec![target, index], span);
             let call = self.build.call_statement(call);
             out.push(call);
@@ -150,7 +150,7 @@ impl Translator<'_, '_> {
                     let text = field_name(&self.scope.shapes[shape].fields[n].name.text);
                     let base = self.build.path(variable.clone(), span);
                     let value = self.build.member(base, text.clone(), span);
-                    let (base, _) = self.reference(target, around);
+                    let (base, _) = self.reference(target, context);
                     let field = self.build.member(base, text, span);
                     let assign = self.build.assign(field, value, span);
                     statements.push(assign);
@@ -159,7 +159,7 @@ impl Translator<'_, '_> {
             (Ty::Bits(..), Ty::Bits(..)) => {
                 let value = self.build.path(variable, span);
                 let value = self.convert(value, cell, ty);
-                self.assign(target, value, span, around, &mut statements);
+                self.assign(target, value, span, context, &mut statements);
             }
             _ => {
                 let message = format!("the register's cells do not fit into {}", self.describe(ty));
@@ -178,10 +178,10 @@ impl Translator<'_, '_> {
         index: Expression,
         value: &Expr,
         span: Span,
-        around: Around<'_>,
+        context: Context<'_>,
         out: &mut Vec<Statement>,
     ) {
-        let ty = self.ty(value, around);
+        let ty = self.ty(value, context);
         if ty != Ty::Metadata(shape) && ty != Ty::Header(shape) {
             let message = format!(
                 "the register's cells are structures; {} does not fit",
@@ -192,7 +192,7 @@ impl Translator<'_, '_> {
         let mut fields = Vec::new();
         for n in 0..self.scope.shapes[shape].fields.len() {
             let text = field_name(&self.scope.shapes[shape].fields[n].name.text);
-            let (base, _) = self.reference(value, around);
+            let (base, _) = self.reference(value, context);
             let field = self.build.member(base, text.clone(), span);
             fields.push((super::super::build::name(text, span), field));
         }

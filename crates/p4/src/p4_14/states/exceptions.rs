@@ -1,7 +1,7 @@
 //! Exceptions of parsers: what becomes of a packet behind one.
 
 use super::super::build::{block, name};
-use super::super::expressions::Around;
+use super::super::scope::Context;
 use super::super::translate::Translator;
 use super::super::tree::{Next, State, Step};
 use super::Shared;
@@ -140,10 +140,10 @@ impl Translator<'_, '_> {
                     value,
                     span,
                 } => {
-                    let around = Around::default();
-                    let ty = self.ty(target, around);
-                    let value = self.value(value, ty, around);
-                    let (target, _) = self.natural(target, ty, around);
+                    let context = Context::default();
+                    let ty = self.ty(target, context);
+                    let value = self.value(value, ty, context);
+                    let (target, _) = self.natural(target, ty, context);
                     let assign = self.build.assign(target, value, *span);
                     statements.push(assign);
                 }

@@ -1,7 +1,7 @@
 //! Headers, structs, enumerations and names of types.
 
 use super::super::braces::Holds;
-use super::super::{Parsed, Reader, Told};
+use super::super::{Parsed, Reader, Reported};
 use crate::ast::{
     Annotation, CompositeKind, Declaration, DeclarationKind, Field, Member, TypeExpression,
     TypeExpressionKind,
@@ -160,7 +160,7 @@ impl Reader<'_, '_> {
                 let (DeclarationKind::Composite { name, .. } | DeclarationKind::Enum { name, .. }) =
                     &declaration.kind
                 else {
-                    return Err(Told);
+                    return Err(Reported);
                 };
                 let id = self.id();
                 let ty = TypeExpression {

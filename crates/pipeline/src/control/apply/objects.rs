@@ -1,7 +1,7 @@
 //! Counters, groups, sessions, digests, registers and value sets.
 
 use super::super::{
-    Control, Count, DigestConfig, Entity, Error, ErrorKind, Operation, Place, Update,
+    Control, Count, DigestConfig, Entity, EntryKey, Error, ErrorKind, Operation, Update,
 };
 use super::{OWN_GROUPS, check_presence, delete, modify, only_modify, put};
 use alloc::format;
@@ -34,21 +34,21 @@ impl Control {
     pub(super) fn direct_counter(
         &self,
         operation: Operation,
-        place: &Place,
+        key: &EntryKey,
         count: Count,
     ) -> Result<Vec<Update>, Error> {
         only_modify(operation, "a direct counter")?;
-        let index = self.direct_index(place)?;
-        let counters = self.direct_counters(place.table);
+        let index = self.direct_index(key)?;
+        let counters = self.direct_counters(key.table);
         let Some((packets, bytes)) = counters.first().and_then(|counter| counter.read(index))
         else {
-            return Err(self.no_direct(place.table, "counter"));
+            return Err(self.no_direct(key.table, "counter"));
         };
         for counter in counters {
             counter.set(index, count.packets, count.bytes);
         }
         let old = Count { packets, bytes };
-        Ok(vec![modify(Entity::DirectCounter(place.clone(), old))])
+        Ok(vec![modify(Entity::DirectCounter(key.clone(), old))])
     }
 
     pub(super) fn multicast(

@@ -101,7 +101,7 @@ impl Control {
                 && (tables
                     .entries(id)
                     .iter()
-                    .any(|standing| standing.entry.call == *call)
+                    .any(|installed| installed.entry.call == *call)
                     || tables
                         .default(id)
                         .is_ok_and(|(default, _)| default == *call))

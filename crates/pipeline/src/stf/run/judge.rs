@@ -1,6 +1,7 @@
 //! What came out, beside what was expected.
 
 use super::*;
+use crate::control::ErrorKind;
 use crate::stf::script::{Pattern, nibble};
 
 impl Run<'_> {
@@ -93,7 +94,7 @@ impl Run<'_> {
                     cursor.digests[index] = true;
                     cursor.met += 1;
                 }
-                Err(message) => fail(message),
+                Err(error) => fail(error.message),
             },
             WantedKind::Either(branches) => {
                 let mut best: Option<(Cursor, Vec<Finding>)> = None;
@@ -140,10 +141,10 @@ impl Run<'_> {
         name: &str,
         fields: &[(String, String)],
         taken: &[bool],
-    ) -> Result<usize, String> {
+    ) -> Result<usize, Error> {
         let names = self.control.digests();
         let known = names.iter().map(|digest| &*digest.name);
-        let wanted = names::resolve("digest", name, known).map_err(|error| error.message)?;
+        let wanted = names::resolve("digest", name, known)?;
         let wanted = &names[wanted];
         let mut nearest = None;
         for (index, digest) in self.digests.iter().enumerate() {
@@ -174,13 +175,14 @@ impl Run<'_> {
                 .map(|(name, bits)| format!(" {name}:{:#x}", bits.unsigned()))
                 .collect::<String>()
         };
-        Err(match nearest {
+        let message = match nearest {
             Some(digest) => format!(
                 "no such digest `{name}` came; one that did:{}",
                 shown(digest)
             ),
             None => format!("no digest `{name}` came"),
-        })
+        };
+        Err(Error::new(ErrorKind::Absent, message))
     }
 }
 

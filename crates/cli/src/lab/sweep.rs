@@ -1,0 +1,114 @@
+//! `wire lab --sweep`, `--seeds`: one lab run many times.
+
+use super::Lab;
+use crate::Verdict;
+use crate::confine::{self, Permissions};
+use crate::output::{Buffering, Output, picture};
+use ::lab::Registry;
+use ::lab::sweep::{Sweep, SweepError};
+use ::lab::{Options, ReadError, World};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+
+impl Lab {
+    /// Runs it with all values and seeds.
+    pub(super) fn sweep(&self, registry: &Registry) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        anyhow::ensure!(
+            !matches!(self.world, Some(super::WorldName::Live)),
+            "many runs are for simulated time, where they are exact: leave --world live out"
+        );
+        if let Some(path) = &self.plot {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            anyhow::ensure!(
+                ending.is_some_and(|ending| ::plot::ENDINGS.contains(&ending)),
+                "the ending of {} tells no format; use .png or .svg",
+                path.display()
+            );
+        }
+        let first = match self.seed {
+            Some(seed) => seed,
+            None => self.read(registry, World::Sim)?.seed,
+        };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let sweep = Sweep {
+            file: self.file().into(),
+            axes: self.sweep.clone(),
+            seeds: (first, self.seeds.unwrap_or(1).into()),
+            threads: self.threads.map_or(processors, usize::from),
+            options: Options {
+                folder: self.file().parent().unwrap_or("".as_ref()).into(),
+                duration: self.duration,
+                allow_commands: self.allow_commands,
+                allow_paths: self.allow_paths,
+                stop: Some(live::signal::stop_requested),
+                ..Options::default()
+            },
+        };
+        if !self.allow_commands {
+            confine::reader(Permissions {
+                writes: self.plot.is_some(),
+                compiles: true,
+                ..Permissions::default()
+            })?;
+        }
+        if self.check {
+            told(sweep.check(registry))?;
+            let mut stdout = Output::open(&Buffering::default())?;
+            let (file, points) = (self.file().display(), sweep.points());
+            stdout.tell(&format!("{file}: good at {points} points\n"))?;
+            stdout.finish()?;
+            return Ok(Verdict::Good);
+        }
+        let all = sweep.points().saturating_mul(sweep.seeds.1 as usize) as u64;
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let form = "{bar:40} {pos} of {len} runs, {eta} to go";
+            let bar = ProgressBar::new(all);
+            match ProgressStyle::with_template(form) {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
+        });
+        let outcome = told(sweep.run(registry, &|done| {
+            if let Some(bar) = &bar {
+                bar.set_position(done as u64);
+            }
+        }));
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        let outcome = outcome?;
+        let measures = match self.measure.is_empty() {
+            true => outcome.usual(),
+            false => self.measure.clone(),
+        };
+        let text = match self.json {
+            true => outcome.json(&measures),
+            false => outcome.text(&measures),
+        };
+        let mut stdout = Output::open(&Buffering::default())?;
+        stdout.write(text.as_bytes())?;
+        stdout.finish()?;
+        if let Some(path) = self.plot.as_ref().filter(|_| outcome.done() > 0) {
+            picture(&outcome.figure(&measures), path)
+                .with_context(|| format!("of {} runs", outcome.done()))?;
+        }
+        Ok(Verdict::if_done(outcome.done() == outcome.asked))
+    }
+}
+
+/// Tells the faults of a lab file at their places.
+fn told<T>(result: Result<T, SweepError>) -> anyhow::Result<T> {
+    match result {
+        Err(SweepError::Read { with, error }) => match *error {
+            ReadError::Wrong(faults) => {
+                eprint!("{faults}");
+                let count = faults.list.len();
+                anyhow::bail!("with {with}: {count} fault(s), nothing was run")
+            }
+            error => Err(anyhow::Error::from(error).context(format!("with {with}"))),
+        },
+        other => Ok(other?),
+    }
+}

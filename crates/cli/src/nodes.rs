@@ -1,0 +1,102 @@
+//! `wire nodes`: the kinds of nodes, and what each is.
+
+use crate::Verdict;
+use crate::output::{Buffering, Output};
+use lab::{Registry, Told};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// Tell the kinds of nodes, or the ports, keys, counters and an example of one
+///
+/// A node is what a lab file, `wire run` and `wire relay run` name by its kind. A key's value is its default, unless its
+/// meaning says otherwise; in a lab file times, rates and sizes have their units.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire nodes
+  wire nodes delay
+  wire nodes --json | jq -r 'select(.kind == \"generator\").keys[].name'")]
+pub struct Nodes {
+    /// The kind
+    kind: Option<String>,
+    /// One JSON object a kind
+    #[arg(long)]
+    json: bool,
+}
+
+impl Nodes {
+    /// Tells them.
+    pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
+        let wanted = |name: &str| self.kind.as_deref().is_none_or(|kind| kind == name);
+        let mut kinds: Vec<_> = registry.tell().filter(|(name, _)| wanted(name)).collect();
+        kinds.sort_by_key(|(name, _)| *name);
+        if kinds.is_empty() {
+            let mut all: Vec<&str> = registry.tell().map(|(name, _)| name).collect();
+            all.sort_unstable();
+            let kind = self.kind.unwrap_or_default();
+            anyhow::bail!("there is no kind `{kind}`; there are: {}", all.join(", "));
+        }
+        let nothing = Told::default();
+        let mut text = String::new();
+        for (name, told) in kinds {
+            let told = told.unwrap_or(&nothing);
+            match (self.json, &self.kind) {
+                (true, _) => writeln!(text, "{}", object(name, told))?,
+                (false, None) => writeln!(text, "{name:<16} {}", told.what)?,
+                (false, Some(_)) => put(&mut text, name, told)?,
+            }
+        }
+        let mut out = Output::open(&Buffering::default())?;
+        out.tell(&text)?;
+        out.finish()?;
+        Ok(Verdict::Good)
+    }
+}
+
+fn put(text: &mut String, name: &str, told: &Told) -> std::fmt::Result {
+    match told.what.is_empty() {
+        true => writeln!(text, "{name}: nothing is told of it")?,
+        false => writeln!(text, "{name}: {}", told.what)?,
+    }
+    if !told.keys.is_empty() {
+        let width = |part: fn(&lab::Key) -> &str| {
+            let widths = told.keys.iter().map(|key| part(key).chars().count());
+            widths.max().unwrap_or(0).min(28)
+        };
+        let (names, values) = (width(|key| &key.name), width(|key| &key.value));
+        writeln!(text, "\nKeys:")?;
+        for key in &told.keys {
+            let line = format!(
+                "  {:<names$}  {:<values$}  {}",
+                key.name, key.value, key.meaning
+            );
+            writeln!(text, "{}", line.trim_end())?;
+        }
+    }
+    writeln!(text)?;
+    for (fact, rest) in &told.facts {
+        let (first, others) = fact.split_at(1);
+        writeln!(text, "{}{others}: {rest}", first.to_uppercase())?;
+    }
+    if !told.example.is_empty() {
+        writeln!(text, "\nExample:\n\n{}", told.example)?;
+    }
+    Ok(())
+}
+
+fn object(name: &str, told: &Told) -> Value {
+    let keys = told.keys.iter();
+    let keys: Vec<Value> = keys
+        .map(|key| json!({ "name": key.name, "value": key.value, "meaning": key.meaning }))
+        .collect();
+    let facts = told.facts.iter();
+    let facts: Map<String, Value> = facts
+        .map(|(fact, rest)| (fact.clone(), json!(rest)))
+        .collect();
+    let mut line = json_line!("nodes", "kind", {
+        "kind": name, "what": told.what, "keys": keys, "example": told.example,
+    });
+    if let Value::Object(line) = &mut line {
+        line.extend(facts);
+    }
+    line
+}

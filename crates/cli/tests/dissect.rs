@@ -1,0 +1,203 @@
+//! Fields of packets by name are those of tshark, of captures that stand here and of one that real programs make.
+
+use crate::shell::{Place, can_unshare, has, is_root};
+use std::path::Path;
+
+/// What tshark is told, so that it looks at each packet by itself.
+const ALONE: &str = "-o tcp.desegment_tcp_streams:FALSE -o tcp.relative_sequence_numbers:FALSE -o ip.defragment:FALSE \
+    -o ipv6.defragment:FALSE -o tcp.analyze_sequence_numbers:FALSE";
+/// Fields of our own, which tshark does not have.
+const OWN: [&str; 7] = [
+    "ttl",
+    "dscp",
+    "ecn",
+    "flags",
+    "tcp.sack_permitted",
+    "dns.answers",
+    "tls.records",
+];
+
+/// DNS, HTTP, TLS, DHCP, pings and a connection that is refused.
+const PROGRAMS: &str = r#"
+ip link set lo up
+ip link add va type veth peer name vb
+ip addr add 10.9.0.1/24 dev va
+ip link set va up
+ip link set vb up
+tcpdump -i lo -U --immediate-mode -w lo.pcap 2>lo.log & lo=$!
+tcpdump -i va -U --immediate-mode -w va.pcap 2>va.log & va=$!
+dnsmasq --no-daemon --conf-file=/dev/null --no-resolv --no-hosts --pid-file= --interface=va --interface=lo --bind-interfaces \
+    --no-ping --dhcp-leasefile=leases --dhcp-range=10.9.0.50,10.9.0.60,1h --address=/www.example.test/10.1.2.3 \
+    --address=/www.example.test/fd00::3 --cname=alias.example.test,host.example.test --host-record=host.example.test,10.0.0.7 \
+    --txt-record=txt.example.test,"some text" --mx-host=example.test,mail.example.test,5 \
+    --srv-host=_x._tcp.example.test,host.example.test,99 2>dnsmasq.log & dns=$!
+openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 2 -subj /CN=a.test 2>/dev/null
+openssl s_server -accept 4433 -key k.pem -cert c.pem -alpn h2,http/1.1 -quiet -www >/dev/null 2>&1 & tls=$!
+mkdir www; echo hello >www/index.html
+busybox httpd -f -p 8080 -h www & http=$!
+until grep -q listening lo.log && grep -q listening va.log && ss -lnt | grep -q :4433 && ss -lnt | grep -q :8080 && ss -lnu | grep -q ':53 '
+do sleep 0.1; done
+ask() { dig @127.0.0.1 +tries=1 +time=20 "$@" >/dev/null; }
+ask www.example.test A; ask www.example.test AAAA; ask alias.example.test A; ask txt.example.test TXT; ask example.test MX
+ask _x._tcp.example.test SRV; ask none.example.test A; ask -x 10.0.0.7; ask +tcp www.example.test
+fetch() { timeout 30 curl -sk --noproxy '*' "$@" >/dev/null; }
+fetch http://127.0.0.1:8080/ -H 'Host: the.host' -A 'agent/1 (x y)'
+fetch 'http://127.0.0.1:8080/none?a=b'
+fetch --resolve sni.example.test:4433:127.0.0.1 https://sni.example.test:4433/
+echo | timeout 30 openssl s_client -connect 127.0.0.1:4433 -servername other.test -tls1_2 -alpn h2 >/dev/null 2>&1
+ping -c2 127.0.0.1 >/dev/null; ping -c1 ::1 >/dev/null
+fetch http://127.0.0.1:9/
+timeout 30 udhcpc -i vb -n -q -t 3 -T 1 -x hostname:aclient -s /bin/true >/dev/null 2>&1
+sleep 0.3
+kill $lo $va $dns $http $tls
+wait
+"#;
+
+fn testdata(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/captures");
+    Path::new(folder).join(name).display().to_string()
+}
+
+/// All fields that both have, but those that `not` begins.
+fn names(place: &Place, not: &[&str]) -> Vec<String> {
+    let listed = place.run("wire cut --fields").good();
+    let names = listed
+        .lines()
+        .map(|line| line.split([',', ' ']).next().unwrap());
+    names
+        .skip_while(|name| *name != "frame.cap_len")
+        .filter(|name| !OWN.contains(name) && !not.iter().any(|not| name.starts_with(not)))
+        .map(String::from)
+        .collect()
+}
+
+/// Compares each field of each packet; `keep` says which packets.
+fn compare(place: &Place, file: &str, not: &[&str], keep: &str) {
+    let names = names(place, not);
+    let wanted: String = names.iter().map(|name| format!(" -e {name}")).collect();
+    let theirs = place
+        .run(&format!(
+            "tshark -r {file} {ALONE} -T fields {wanted} -Y '{keep}' 2>/dev/null"
+        ))
+        .good();
+    let kept = format!(
+        "tshark -r {file} {ALONE} -Y '{keep}' -w kept.pcapng 2>/dev/null && wire cut {} kept.pcapng",
+        names.join(",")
+    );
+    let ours = place.run(&kept).good();
+    assert_eq!(ours.lines().count(), theirs.lines().count(), "{file}");
+    assert!(!ours.is_empty(), "{file}: nothing was compared");
+    for (number, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
+        for ((name, ours), theirs) in names.iter().zip(ours.split(' ')).zip(theirs.split('\t')) {
+            let ours = if ours == "-" { "" } else { ours }.replace("\\u0020", " ");
+            // As Wireshark 4.2 and later have flags.
+            let theirs = theirs.replace("True", "1").replace("False", "0");
+            assert_eq!(
+                ours,
+                theirs,
+                "{file}: {name} of packet {} of those with {keep}",
+                number + 1
+            );
+        }
+    }
+}
+
+#[test]
+fn fields_of_captures_are_those_of_tshark() {
+    if !has("tshark", "fields are compared with it") {
+        return;
+    }
+    let place = Place::new("dissect-captures");
+    // tshark looks into the packet that an error of ICMP quotes too, and calls its fields the same.
+    for name in [
+        "nano.pcap",
+        "two-interfaces.pcapng",
+        "micro-big-endian.pcap",
+    ] {
+        compare(&place, &testdata(name), &[], "!(icmp.type == 3)");
+    }
+    // What goes to port 53 there is no message; and service tags have names of their own there.
+    compare(
+        &place,
+        &testdata("tunnels.pcapng"),
+        &["dns."],
+        "!ieee8021ad",
+    );
+    let tags = place
+        .run(&format!(
+            "wire cut vlan.id,vlan.etype,gre.key,vxlan.vni,mpls.label,ip.ttl {}",
+            testdata("tunnels.pcapng")
+        ))
+        .good();
+    assert_eq!(
+        tags.lines().nth(1),
+        Some("100,5 0x8100,0x0800 - - - 64"),
+        "{tags}"
+    );
+}
+
+#[test]
+fn fields_of_what_real_programs_say_are_those_of_tshark() {
+    let programs = [
+        "tshark", "tcpdump", "dnsmasq", "dig", "openssl", "curl", "busybox", "udhcpc", "ss", "ping",
+    ];
+    if !is_root("the dissection of real programs")
+        || !programs
+            .iter()
+            .all(|program| has(program, "the dissection of real programs"))
+        || !can_unshare("-n", "the dissection of real programs")
+    {
+        return;
+    }
+    let place = Place::new("dissect-programs");
+    place.write("programs", PROGRAMS);
+    place
+        .run("unshare -n bash programs >programs.log 2>&1; test -s lo.pcap -a -s va.pcap")
+        .good();
+    compare(&place, "lo.pcap", &[], "frame");
+    // A client's own identifier holds its address once more.
+    compare(&place, "va.pcap", &["dhcp.hw.mac_addr"], "frame");
+    let column = |fields: &str, file: &str| {
+        place
+            .run(&format!(
+                "wire cut {fields} {file} | grep -v -e '^-' -e ' -$' | sort -u"
+            ))
+            .good()
+    };
+    assert!(column("tls.sni,tls.alpn", "lo.pcap").contains("sni.example.test h2,http/1.1\n"));
+    assert_eq!(
+        column("http.method,http.host,http.path", "lo.pcap"),
+        "GET 127.0.0.1:8080 /none?a=b\nGET the.host /\n"
+    );
+    assert!(
+        column("dns.qname,dns.answers", "lo.pcap")
+            .contains("alias.example.test host.example.test,10.0.0.7\n")
+    );
+    assert!(
+        column("http.status,http.response.phrase", "lo.pcap").contains("404 Not\\u0020Found\n")
+    );
+    assert_eq!(
+        column("dhcp.hostname,dhcp.message", "va.pcap"),
+        "aclient 1\naclient 3\naclient 5\n"
+    );
+    let offered = column("dhcp.yiaddr,dhcp.message,dhcp.server_id", "va.pcap");
+    assert!(
+        offered
+            .lines()
+            .any(|line| line.starts_with("10.9.0.5") && line.ends_with(" 5 10.9.0.1")),
+        "{offered}"
+    );
+    assert!(column("flags,dport", "lo.pcap").contains("S 9\n"));
+}
+
+#[test]
+fn an_unknown_field_is_an_error_that_tells_those_of_its_protocol() {
+    let place = Place::new("dissect-unknown");
+    let ended = place.run("wire cut dns.nothing </dev/null");
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.err.contains("dns.qry.name") && ended.err.contains("--fields"),
+        "{}",
+        ended.err
+    );
+}

@@ -1,0 +1,270 @@
+//! `wire lab --shell`: a lab that goes on when it is told to.
+
+use crate::shell::{Ended, Place};
+use std::process::{Command, Stdio};
+
+const ROW: &str = "\
+[lab]
+name = 'row'
+[topology]
+kind = 'linear'
+switches = 3
+link = { rate = '100 Mb/s', delay = '1 ms' }
+";
+
+/// What a lab answers to these commands.
+fn told(place: &Place, lab: &str, commands: &str) -> Ended {
+    place.write("lab.toml", lab);
+    place.write("commands", commands);
+    place.run("wire lab --shell lab.toml < commands")
+}
+
+#[test]
+fn hosts_ping_each_other_until_a_link_goes_down_and_again_when_it_is_up() {
+    let place = Place::new("shell");
+    let commands = "pingall\nlink s1 s2 down\npingall\nlink s2 s1 up\nh1 ping h3\n";
+    let out = told(&place, ROW, commands).good();
+    let expected = "\
+6 of 6 pings were answered
+h1 -> h2 h3
+h2 -> h1 h3
+h3 -> h1 h2
+link s1 - s2 down
+2 of 6 pings were answered
+h1 -> X X
+h2 -> X h3
+h3 -> X h2
+link s2 - s1 up
+";
+    let rest = out
+        .strip_prefix(expected)
+        .unwrap_or_else(|| panic!("{out}"));
+    assert!(rest.starts_with("h1 -> h3: answer after "), "{rest}");
+    // The same words give the same answers.
+    assert_eq!(told(&place, ROW, commands).good(), out);
+}
+
+#[test]
+fn time_stands_still_between_commands_and_passes_as_far_as_it_is_told_to() {
+    let place = Place::new("shell-time");
+    let lab = "\
+[node.a]
+kind = 'generator'
+count = 3
+gap = '10 us'
+[node.b]
+kind = 'sink'
+[[link]]
+ends = ['a.0', 'b.0']
+delay = '5 us'
+";
+    let commands = "time\ntime\nstep\nstep 2 events\nstep 1us\ntime\nrun until 20 us\nrun\ntime\n";
+    let out = told(&place, lab, commands).good();
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 9, "{out}");
+    assert_eq!(lines[0], lines[1]);
+    assert!(lines[2].contains(" in 1 event,"), "{out}");
+    assert!(lines[3].contains(" in 2 events"), "{out}");
+    assert!(lines[4].contains("1 us passed"), "{out}");
+    assert!(lines[6].contains("it is 20 us"), "{out}");
+    assert!(lines[7].contains("nothing is left to happen"), "{out}");
+    assert_eq!(lines[8], "26.0512 us, nothing is left to happen");
+}
+
+#[test]
+fn run_and_report_tell_what_a_run_at_once_does_and_write_the_same_files() {
+    for example in ["vlan", "first-light", "impairments"] {
+        let place = Place::new("shell-same");
+        let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
+        let script = format!(
+            "wire lab {lab}{example}/lab.toml --world sim --out once | sed '/^wrote/d; /^$/d' > once.txt
+             printf 'run\\nreport\\n' | wire lab --shell {lab}{example}/lab.toml --world sim --out step 2> files.txt | sed '1d; /^$/d' > step.txt
+             diff once.txt step.txt && diff -r once step && ls once/out | grep -c . || true"
+        );
+        let ended = place.run(&script);
+        assert_eq!(ended.code, Some(0), "{example}: {ended:?}");
+        assert!(!ended.out.contains(['<', '>']), "{example}: {}", ended.out);
+        let once = place.read("once.txt");
+        assert!(once.len() > 100, "{example}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_the_rest_is_done_and_the_exit_code_says_so() {
+    let place = Place::new("shell-wrong");
+    let commands = "pnig h1 h2\nping h1 h9\nping h1 s1\nping h1 h1\nlink h1 h2 down\nrun until 1s\nrun until 1ms\nping h1\nping h1 h2\n";
+    let Ended { code, out, err } = told(&place, ROW, commands);
+    assert_eq!(code, Some(1), "{err}");
+    for expected in [
+        "line 1: there is no command `pnig`; `help` lists all",
+        "line 2: there is no node `h9`; there are ",
+        "line 3: `s1` is a node of kind `switch`: nodes of kind `host` with an address ping and are pinged",
+        "line 4: `h1` cannot ping itself",
+        "line 5: no link leads from `h1` to `h2`; `links` shows all",
+        "line 7: it is 1 s already: simulated time does not go back to 1 ms",
+        "line 8: `ping h1`: write ping A B",
+    ] {
+        assert!(err.contains(expected), "{expected}\n{err}");
+    }
+    assert_eq!(err.lines().count(), 7, "{err}");
+    assert!(out.contains("h1 -> h2: answer after"), "{out}");
+}
+
+#[test]
+fn what_nothing_bounds_is_not_run_without_a_time() {
+    let place = Place::new("shell-endless");
+    let endless = "\
+[node.a]
+kind = 'generator'
+gap = '1 ms'
+[node.b]
+kind = 'sink'
+[[link]]
+ends = ['a.0', 'b.0']
+";
+    let Ended { code, out, err } = told(&place, endless, "run\nrun until 10ms\n");
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("nothing bounds the run: "), "{err}");
+    assert!(out.contains("10 ms passed"), "{out}");
+    assert!(
+        !out.contains("pings") && !out.contains("nothing is left"),
+        "{out}"
+    );
+    // Hosts there are none.
+    let ended = told(&place, endless, "pingall\n");
+    assert!(
+        ended.err.contains("no two hosts with addresses"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn nodes_links_flows_drops_counters_and_tables_are_shown() {
+    let place = Place::new("shell-shown");
+    let lab = format!(
+        "{ROW}[[node.h1.program]]\nrun = 'ping'\nto = 'h2'\ncount = 2\ninterval = '10 ms'\n"
+    );
+    let before = told(&place, &lab, "flows\ndrops\ntables s1\ncounters\n").good();
+    assert!(before.contains("no drops\nstations: empty\n"), "{before}");
+    let commands = "nodes\nlinks\nrun\nflows\nlinks\nlink s1 s2 down\nping h1 h2\ndrops\ncounters h2\ntables s1\ntables h1\nlinks\n";
+    let out = told(&place, &lab, commands).good();
+    for expected in [
+        "h1      host      1  10.0.0.1\n",
+        "h1 ping",
+        "lost on the way",
+        "pings      2\n",
+        "stations: 2 entries",
+        " port 0 age ",
+        "h1 has no tables with entries",
+        " down ",
+    ] {
+        assert!(out.contains(expected), "{expected}\n{out}");
+    }
+}
+
+#[test]
+fn tables_of_openflow_switches_and_p4_programs_are_shown() {
+    let place = Place::new("shell-tables");
+    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
+    let of = place.run(&format!(
+        "printf 'run until 1.9 s\\ntables s1\\n' | wire lab --shell {lab}sdn/lab.toml --world sim --dry"
+    ));
+    let out = of.good();
+    assert!(out.contains("\ntable 0: "), "{out}");
+    assert!(
+        out.contains("n_packets=") && out.contains("actions="),
+        "{out}"
+    );
+    let p4 = place.run(&format!(
+        "printf 'nodes\\ntables router\\n' | wire lab --shell {lab}p4-l2l3/lab.toml --world sim --dry"
+    ));
+    let out = p4.good();
+    assert!(out.contains("table add "), "{out}");
+}
+
+#[test]
+fn the_shell_of_simulated_time_says_where_it_is_not_for() {
+    let place = Place::new("shell-where");
+    place.write("lab.toml", ROW);
+    for (script, expected) in [
+        (
+            "wire lab --shell",
+            "of which lab? write wire lab --shell FILE",
+        ),
+        ("wire lab --shell none.toml", "none.toml"),
+        (
+            "wire lab lab.toml --shell --world live",
+            "in the world live a shell is in a node",
+        ),
+        (
+            "wire lab lab.toml --shell h1",
+            "--run and --shell NODE need --world live",
+        ),
+        ("wire lab lab.toml --shell --json", "cannot be used with"),
+    ] {
+        let ended = place.run(&format!("{script} < /dev/null"));
+        assert_eq!(ended.code, Some(2), "{script}: {ended:?}");
+        assert!(ended.err.contains(expected), "{script}: {}", ended.err);
+    }
+    let long = place.run("head -c 100000 /dev/zero | tr '\\0' x | wire lab --shell lab.toml");
+    assert_eq!(long.code, Some(2));
+    assert!(
+        long.err.contains("line 1 is longer than 65536 bytes"),
+        "{}",
+        long.err
+    );
+}
+
+#[test]
+fn at_a_terminal_lines_are_edited_and_ctrl_c_begins_a_new_one() {
+    if Command::new("script")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
+        println!("skipped: script(1), which makes a terminal, is not here");
+        return;
+    }
+    let place = Place::new("shell-terminal");
+    place.write("lab.toml", ROW);
+    // A mistake that is rubbed out, a line that Ctrl-C takes back, and the one before again by the arrow.
+    place.write("first", "pin h\x7fx\x7f\x7fg h1 h2\r");
+    place.write("second", "link s1\x03");
+    place.write("third", "\x1b[A\r");
+    place.write("fourth", "\x04");
+    let ended = place.run(
+        "(for keys in first second third fourth; do sleep 1; cat $keys; done; sleep 1) |
+         TERM=xterm script -qec 'wire lab --shell lab.toml' /dev/null",
+    );
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(
+        ended.out.matches("h1 -> h2: answer after").count(),
+        2,
+        "{}",
+        ended.out
+    );
+    assert!(ended.out.contains("row 0 s> "), "{}", ended.out);
+    assert!(!ended.out.contains("system call"), "{}", ended.out);
+}
+
+#[test]
+fn the_page_of_the_book_answers_as_it_says() {
+    let place = Place::new("shell-book");
+    let page = include_str!("../../../docs/book/src/lab-shell.md");
+    let blocks = |kind: &str| -> Vec<String> {
+        let mark = format!("```{kind}\n");
+        let parts = page.split(&mark).skip(1);
+        parts
+            .map(|part| part.split_once("```").unwrap().0.into())
+            .collect()
+    };
+    place.write("row.toml", &blocks("toml")[0]);
+    let sessions = blocks("console");
+    assert!(sessions.len() >= 2);
+    for session in sessions {
+        let (command, answer) = session.split_once('\n').unwrap();
+        let command = command.strip_prefix("$ ").unwrap();
+        assert_eq!(place.run(command).good(), answer, "{command}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Results go to standard output, where pipes and files take them; progress and warnings go to standard error. Where packets go to
+//! standard output, the report goes to standard error.
+
+use crate::shell::{Place, lines};
+
+/// Commands that report, and words of what they report.
+const REPORTS: [(&str, &str); 13] = [
+    ("wire gen dummy --count 10 --gap 1us", "10 packets sent"),
+    ("wire gen dummy --count 10 --gap 1us", "schedule: "),
+    ("wire send dummy t.lines --at-once", "20 packets sent"),
+    (
+        "wire run echo --on dummy --duration 0.05",
+        "packets received",
+    ),
+    (
+        "wire delay 1ms --on dummy dummy --duration 0.05",
+        "packets came",
+    ),
+    (
+        "wire p4 run router.p4 --on dummy --duration 0.05",
+        "packets received",
+    ),
+    (
+        "wire of switch --on dummy --listen ptcp:0:127.0.0.1 --duration 0.05",
+        "packets received",
+    ),
+    (
+        "wire of controller learning --listen ptcp:0:127.0.0.1 --duration 0.05",
+        "packets received",
+    ),
+    (
+        "wire of controller learning --listen punix:c.sock --duration 20s > /dev/null 2>&1 & \
+         controller=$!; until [ -S c.sock ]; do sleep 0.05; done; \
+         wire of cbench --connect unix:c.sock --switches 2 --loop 2 --ms-per-test 50; code=$?; kill -INT $controller; wait; exit $code",
+        " answers/s in the mean of 2 rounds",
+    ),
+    ("wire of flops actions --count 10", "actions done: "),
+    ("wire lab lab.toml", "probes arrived"),
+    ("wire profile t.lines", "packets"),
+    (
+        "wire profile --compare a.pcapng b.pcapng",
+        "20 of 20 packets arrived, mean delay",
+    ),
+];
+
+/// Commands whose packets go to standard output, and words of what they report.
+const BESIDE: [(&str, &str); 2] = [
+    ("wire send - t.lines --at-once", "20 packets sent"),
+    (
+        "wire run echo --on - --duration 0.3 < t.lines",
+        "packets received",
+    ),
+];
+
+fn place() -> Place {
+    let place = Place::new("reports");
+    place.write("t.lines", lines(20));
+    place.write(
+        "router.p4",
+        include_str!("../../../examples/p4-l2l3/l2l3.p4"),
+    );
+    place.write(
+        "lab.toml",
+        "[node.a]\nkind = 'generator'\ncount = 5\n[node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'b.0']\n",
+    );
+    place
+        .run("wire dump t.lines -o a.pcapng && cp a.pcapng b.pcapng")
+        .good();
+    place
+}
+
+#[test]
+fn results_are_on_standard_output_and_the_verdict_comes_first() {
+    let place = place();
+    for (script, words) in REPORTS {
+        let ended = place.run(script);
+        assert_eq!(ended.code, Some(0), "{script}: {ended:?}");
+        assert!(ended.out.contains(words), "{script}: {ended:?}");
+        assert!(!ended.err.contains(words), "{script}: {}", ended.err);
+        let said = ended.err.lines().all(|line| line.starts_with("wire: "));
+        assert!(said, "{script}: {}", ended.err);
+        assert!(!ended.out.starts_with("wire: "), "{script}: {}", ended.out);
+    }
+}
+
+#[test]
+fn where_packets_are_on_standard_output_the_report_is_not_among_them() {
+    let place = place();
+    for (script, words) in BESIDE {
+        let ended = place.run(script);
+        assert_eq!(ended.code, Some(0), "{script}: {ended:?}");
+        assert!(ended.err.contains(words), "{script}: {ended:?}");
+        assert!(
+            !ended.out.contains(words) && !ended.out.is_empty(),
+            "{script}: {}",
+            ended.out
+        );
+    }
+}
+
+#[test]
+fn what_lasts_says_so_when_it_begins() {
+    let place = place();
+    for (script, words) in [
+        (
+            "wire run echo --on dummy --duration 0.05",
+            "echo on dummy, for 50 ms, or until Ctrl-C",
+        ),
+        (
+            "wire delay 1ms --on dummy dummy --duration 0.05",
+            "delay on dummy, dummy, for 50 ms",
+        ),
+        (
+            "wire of controller learning --listen ptcp:0:127.0.0.1 --duration 0.05",
+            "controller on ",
+        ),
+    ] {
+        let ended = place.run(script);
+        let first = ended.err.lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with(&format!("wire: {words}")),
+            "{script}: {ended:?}"
+        );
+    }
+    // Of a command that stands in pipes nobody is told who does not watch.
+    let quiet = place.run("wire gen --count 3 2> /dev/null | wire cat - --count 3 > /dev/null");
+    assert_eq!(quiet.err, "");
+}

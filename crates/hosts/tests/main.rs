@@ -1,0 +1,9 @@
+//! Hosts and their transport protocols, as the network sees them.
+
+mod allocation;
+mod control;
+mod hostile;
+mod transfer;
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;

@@ -1,0 +1,11 @@
+//! Compiled P4 programs against the interpreter.
+
+mod agreement;
+mod allocation;
+mod corpus;
+mod lookups;
+mod passes;
+mod random;
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;

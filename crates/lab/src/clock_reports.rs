@@ -1,0 +1,115 @@
+//! What became of nodes' clocks: a table, a line, and JSON.
+
+use crate::flows::short;
+use crate::table::{cells, number};
+use node::Time;
+use node::outcome::{ClockReport, Deviations, NodeOutcome, Spread};
+use serde_json::{Value, json};
+
+/// Clocks that people are shown; programs get all.
+const SHOWN: usize = 64;
+
+/// The table, and which of its columns go together; empty without clocks.
+pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
+    let clocks = || {
+        let clocks = nodes.iter();
+        clocks.filter_map(|node| Some((&node.name, node.clock.as_ref()?)))
+    };
+    let all = clocks().count();
+    if all == 0 {
+        return Vec::new();
+    }
+    let mut lines = vec![cells(&[
+        "clock", "state", "offsets", "last", "rms", "max", "last", "rms", "max", "delay", "steered",
+    ])];
+    for (name, clock) in clocks().take(SHOWN) {
+        let mut line = vec![
+            name.clone(),
+            format!("{} {}", clock.protocol, clock.state),
+            number(clock.offset.count),
+        ];
+        for deviations in [&clock.offset, &clock.error] {
+            line.extend(summary(deviations));
+        }
+        line.push(clock.delay_ps.map_or("-".into(), signed));
+        line.push(match clock.offset.count {
+            0 => "-".into(),
+            _ => format!("{:+.3} ppm", clock.steered_ppt as f64 / 1e6),
+        });
+        lines.push(line);
+    }
+    if all > SHOWN {
+        lines.push(vec![format!("and {} more: --json has all", all - SHOWN)]);
+    }
+    lines
+}
+
+/// Which columns are offsets from the master, and which ones from the world's time.
+pub(crate) fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
+    vec![(3, 3, "from its master"), (6, 3, truth)]
+}
+
+fn summary(deviations: &Deviations) -> [String; 3] {
+    match deviations.count {
+        0 => ["-".into(), "-".into(), "-".into()],
+        _ => [
+            signed(deviations.last_ps),
+            length(deviations.rms_ps),
+            length(deviations.greatest().as_ps()),
+        ],
+    }
+}
+
+fn length(ps: u64) -> String {
+    match ps {
+        0 => "0".into(),
+        _ => short(Time::from_ps(ps)),
+    }
+}
+
+fn signed(ps: i64) -> String {
+    let sign = if ps < 0 { "-" } else { "" };
+    sign.to_owned() + &length(ps.unsigned_abs())
+}
+
+/// A clock on live ports, in a line: what it knows, and what its stamps are.
+pub fn line(clock: &ClockReport, stamps: &str) -> String {
+    let mut text = format!("{}, {} stamps", clock.state, stamps);
+    if clock.offset.count > 0 {
+        let [last, rms, max] = summary(&clock.offset);
+        let count = number(clock.offset.count);
+        text += &format!("; ahead of its master by {last}, rms {rms}, at most {max}, of {count}");
+    }
+    if let Some(delay) = clock.delay_ps {
+        text += &format!("; delay {}", signed(delay));
+    }
+    text
+}
+
+/// A clock.
+pub fn json(node: &str, clock: &ClockReport) -> Value {
+    let deviations = |values: &Deviations| {
+        let Spread {
+            p50,
+            p99,
+            p999,
+            max,
+        } = values.spread;
+        match values.count {
+            0 => Value::Null,
+            _ => json!({
+                "count": values.count, "last_ps": values.last_ps, "min_ps": values.min_ps,
+                "max_ps": values.max_ps, "rms_ps": values.rms_ps, "p50_ps": p50.as_ps(),
+                "p99_ps": p99.as_ps(), "p999_ps": p999.as_ps(), "greatest_ps": max.as_ps(),
+            }),
+        }
+    };
+    let trace = clock.trace.iter();
+    let trace = trace.map(|(at, offset, error)| json!([at.as_ps(), offset, error]));
+    json!({
+        "type": "clock", "node": node, "protocol": clock.protocol, "state": clock.state,
+        "offset": deviations(&clock.offset), "error": deviations(&clock.error),
+        "delay_ps": clock.delay_ps, "steered_ppt": clock.steered_ppt,
+        "trace": trace.collect::<Vec<_>>(),
+    })
+}

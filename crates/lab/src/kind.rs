@@ -1,0 +1,269 @@
+//! A kind of node: how a node's section is read, checked, and made into a node.
+
+use crate::fault::Fault;
+use crate::flops::Measured;
+use crate::replay::Notes;
+use crate::told::Told;
+use crate::tree::Value;
+use node::{Frame, Node, Port, Properties, Time};
+use nodes::ConfigError;
+use nodes::capture::Recorder;
+use serde::de::DeserializeOwned;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is at hand when a node is made. To check one nothing is.
+#[derive(Default)]
+pub struct Context<'a> {
+    pub(crate) recorder: Option<Box<dyn Recorder>>,
+    pub(crate) folder: Option<&'a Path>,
+    pub(crate) notes: Notes,
+    pub(crate) measured: Measured,
+    pub(crate) live: bool,
+    pub(crate) alone: bool,
+    /// Who asks a host to ping others.
+    pub(crate) questions: Option<Box<dyn hosts::pinger::Questions>>,
+    pub(crate) seed: u64,
+}
+
+impl Context<'_> {
+    /// The folder in which files are looked for; `None` while nothing is read.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder
+    }
+
+    /// Where to say what goes wrong during the run.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Whether the run is in the world `live`.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// What the node draws by lot comes from this: another number for each node, from the lab's seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Takes down what a recording node sees.
+    pub(crate) fn recorder(self) -> Box<dyn Recorder> {
+        self.recorder.unwrap_or(Box::new(Nobody))
+    }
+}
+
+/// Takes nothing down: for a node that is only checked.
+struct Nobody;
+
+impl Recorder for Nobody {
+    fn record(&mut self, _now: Time, _port: Port, _frame: &Frame) {}
+}
+
+/// What is real.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Real {
+    /// Programs in a namespace.
+    Process,
+    /// Open vSwitch.
+    OpenVSwitch,
+    /// A port that is there already.
+    Port,
+    /// An interface that is made for the run.
+    Tap,
+}
+
+/// A node, or what is wrong with its section.
+pub(crate) type Made = Result<Box<dyn Node>, Fault>;
+
+/// Reads a section, and checks it: with a folder also what it says of files.
+type Read = dyn Fn(&Value, Option<&Path>) -> Result<Planned, Fault> + Send + Sync;
+
+/// A kind of node.
+#[derive(Clone)]
+pub(crate) struct Kind {
+    pub name: String,
+    /// Whether what it sees is measured, and can be plotted and kept.
+    pub records: bool,
+    /// Whether it runs a program that its keys name.
+    pub runs_programs: bool,
+    /// Whether its control channels may speak TLS, so that its keys may name files for that.
+    pub speaks_tls: bool,
+    /// Whether it measures what other nodes do to its frames.
+    pub measures: bool,
+    /// Keys whose values are names of hosts or addresses, with a dot before a key of a table within.
+    pub hosts: &'static [&'static str],
+    /// Whether it is something real, which only the world `live` has.
+    pub real: Option<Real>,
+    pub read: Arc<Read>,
+    /// What it is, for people.
+    pub told: Option<Told>,
+}
+
+impl Kind {
+    /// A kind whose sections `read` reads.
+    pub fn new(
+        name: &str,
+        read: impl Fn(&Value, Option<&Path>) -> Result<Planned, Fault> + Send + Sync + 'static,
+    ) -> Kind {
+        Kind {
+            name: name.into(),
+            records: false,
+            runs_programs: false,
+            speaks_tls: false,
+            measures: false,
+            hosts: &[],
+            real: None,
+            read: Arc::new(read),
+            told: None,
+        }
+    }
+
+    /// A kind whose nodes cost nothing to make, so that one is made for each check.
+    pub fn of<C, N, M>(name: &str, make: M) -> Kind
+    where
+        C: DeserializeOwned,
+        N: Node + 'static,
+        M: Fn(C, &Context<'_>) -> Result<N, ConfigError> + Clone + Send + Sync + 'static,
+    {
+        Kind::made(name, move |config, context| {
+            let made = make(config.read()?, &context);
+            Ok(Box::new(made.map_err(|error| at_key(config, error))?))
+        })
+    }
+
+    /// A kind whose nodes take what they draw by lot from the lab's seed, unless their own key `seed` says otherwise.
+    pub fn seeded<C, N>(
+        name: &str,
+        seed: fn(&mut C) -> &mut u64,
+        make: fn(C) -> Result<N, ConfigError>,
+    ) -> Kind
+    where
+        C: DeserializeOwned + 'static,
+        N: Node + 'static,
+    {
+        Kind::made(name, move |config, context| {
+            let mut read: C = config.read()?;
+            if config.get("seed").is_none() {
+                *seed(&mut read) = context.seed;
+            }
+            let made = make(read).map_err(|error| at_key(config, error))?;
+            Ok(Box::new(made))
+        })
+    }
+
+    /// A kind whose nodes `make` makes from a section as it stands.
+    pub fn made(
+        name: &str,
+        make: impl Fn(&Value, Context<'_>) -> Made + Clone + Send + Sync + 'static,
+    ) -> Kind {
+        Kind::new(name, move |config, folder| {
+            Planned::by(config, folder, make.clone())
+        })
+    }
+
+    /// A section's node, checked and not yet made.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn plan(&self, config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
+        (self.read)(config, folder)
+    }
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Makes a node.
+type Make = dyn Fn(Context<'_>) -> Made + Send + Sync;
+
+/// A node that has been checked, and can be made.
+pub(crate) struct Planned {
+    /// What it will be, as far as that shows before it is made: its ports, whether these may lack links, and what it needs.
+    pub properties: Properties,
+    /// Why it goes on for ever, if it does, as `generates without "count"`.
+    pub endless: Vec<String>,
+    /// The program that it runs, as a line for the shell.
+    pub command: Option<String>,
+    /// How many tests of OFLOPS it runs.
+    pub tests: usize,
+    /// The only stream that it measures.
+    pub stream: Option<u16>,
+    /// Files that it reads during the run.
+    pub inputs: Vec<PathBuf>,
+    /// Where controllers reach it by P4Runtime.
+    pub p4runtime: Option<SocketAddr>,
+    pub make: Box<Make>,
+}
+
+impl Planned {
+    /// A node with these properties that `make` makes.
+    pub fn new(
+        properties: Properties,
+        make: impl Fn(Context<'_>) -> Made + Send + Sync + 'static,
+    ) -> Planned {
+        Planned {
+            properties,
+            endless: Vec::new(),
+            command: None,
+            tests: 0,
+            stream: None,
+            inputs: Vec::new(),
+            p4runtime: None,
+            make: Box::new(make),
+        }
+    }
+
+    /// A node that is checked by making one, which costs next to nothing.
+    pub fn by(
+        config: &Value,
+        folder: Option<&Path>,
+        make: impl Fn(&Value, Context<'_>) -> Made + Send + Sync + 'static,
+    ) -> Result<Planned, Fault> {
+        let context = Context {
+            folder,
+            ..Context::default()
+        };
+        let properties = make(config, context)?.properties();
+        let config = config.clone();
+        Ok(Planned::new(properties, move |context| {
+            make(&config, context)
+        }))
+    }
+
+    /// Makes the node.
+    ///
+    /// # Errors
+    /// What shows only now, such as a file that has gone.
+    pub fn make(&self, context: Context<'_>) -> Made {
+        (self.make)(context)
+    }
+}
+
+impl Default for Planned {
+    /// Stands for a node until its section has been checked.
+    fn default() -> Planned {
+        Planned::new(Properties::of(0), |_| {
+            Err(Fault::new(0..0, "the node was not checked"))
+        })
+    }
+}
+
+impl std::fmt::Debug for Planned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Planned")
+            .field("properties", &self.properties)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A fault at the key that it is about, or at the section if that key was left out.
+pub(crate) fn at_key(config: &Value, error: ConfigError) -> Fault {
+    let value = config.get(error.key);
+    let span = value.map_or_else(|| config.span.clone(), |value| value.span.clone());
+    Fault::new(span, error.to_string())
+}

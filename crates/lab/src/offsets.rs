@@ -1,0 +1,384 @@
+//! How far the clocks of nodes with DTP are apart: what the simulation knows, not what the nodes measure.
+
+use crate::lock::lock;
+use crate::plan::{Lab, OffsetsPlan};
+use crate::table::{Table, cells, number};
+use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
+use node::{Level, NodeId, Sublayer, Time};
+use nodes::dtp::{BITS, Device};
+use serde_json::{Value, json};
+use sim::ClockTap;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex};
+
+/// A tick, ns.
+const TICK: f64 = 6.4;
+/// Paper 002 section 4.5.2: so many ticks for each hop.
+const BOUND: u64 = 4;
+/// With more nodes than this only neighbours are compared.
+const FEW: usize = 64;
+/// Pairs that are told one by one.
+const TOLD: usize = 32;
+/// Pairs that are drawn.
+const DRAWN: usize = 7;
+/// Points of a pair that are kept to be drawn: of longer runs every other, and so on.
+const POINTS: usize = 2_000;
+
+/// What works below the nodes of a lab.
+pub(crate) fn sublayers(lab: &Lab) -> Vec<(NodeId, Box<dyn Sublayer>)> {
+    let nodes = lab.nodes.iter().enumerate();
+    let devices = nodes.filter_map(|(node, plan)| {
+        let (config, _) = plan.dtp.as_ref()?;
+        let device = Device::new(config, plan.planned.properties.ports);
+        let device: Box<dyn Sublayer> = Box::new(device.expect("its keys were checked"));
+        Some((NodeId(node), device))
+    });
+    devices.collect()
+}
+
+/// Two nodes, and how far apart their counters were.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Their names.
+    pub names: [String; 2],
+    /// How many links with DTP are between them; `None` where there is no way.
+    pub hops: Option<u64>,
+    /// By how many ticks the first was ahead of the second, and at how many looks.
+    pub offsets: BTreeMap<i128, u64>,
+    /// Some of the looks: when, and the offset.
+    points: Vec<(Time, i128)>,
+    /// Of how many looks one is a point, and how many came since the last one.
+    thinned: (usize, usize),
+    places: [usize; 2],
+}
+
+impl Pair {
+    fn see(&mut self, at: Time, row: &[u128]) {
+        let [a, b] = self.places.map(|place| row[place]);
+        const REST: u32 = u128::BITS - BITS;
+        let offset = (a.wrapping_sub(b) << REST) as i128 >> REST;
+        *self.offsets.entry(offset).or_default() += 1;
+        let (every, since) = &mut self.thinned;
+        *since += 1;
+        if *since < *every {
+            return;
+        }
+        *since = 0;
+        self.points.push((at, offset));
+        if self.points.len() > POINTS {
+            let mut index = 0;
+            self.points.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            *every *= 2;
+        }
+    }
+
+    /// Looks.
+    pub fn looks(&self) -> u64 {
+        self.offsets.values().sum()
+    }
+
+    /// The least and the greatest offset.
+    pub fn range(&self) -> Option<[i128; 2]> {
+        let (least, _) = self.offsets.first_key_value()?;
+        let (most, _) = self.offsets.last_key_value()?;
+        Some([*least, *most])
+    }
+
+    /// The greatest offset, whoever was ahead.
+    pub fn greatest(&self) -> u128 {
+        let ends = self.range().into_iter().flatten();
+        ends.map(i128::unsigned_abs).max().unwrap_or(0)
+    }
+
+    /// The mean offset.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self
+            .offsets
+            .iter()
+            .map(|(offset, count)| *offset as f64 * *count as f64)
+            .sum();
+        sum / self.looks().max(1) as f64
+    }
+
+    /// The paper's bound, ticks.
+    pub fn bound(&self) -> Option<u64> {
+        Some(BOUND * self.hops?)
+    }
+
+    /// At how many looks the offset was over that.
+    pub fn over(&self) -> u64 {
+        let bound = self.bound().map_or(u128::MAX, u128::from);
+        let over = self.offsets.iter();
+        let over = over.filter(|(offset, _)| offset.unsigned_abs() > bound);
+        over.map(|(_, count)| count).sum()
+    }
+}
+
+/// How far clocks were apart.
+#[derive(Clone, Debug)]
+pub struct Offsets {
+    /// Neighbours first, and among pairs at one distance in the order of the lab file.
+    pub pairs: Vec<Pair>,
+    /// How many nodes keep a clock.
+    pub nodes: usize,
+    /// The greatest offset of neighbours that was published for such a network, ticks.
+    pub published: Option<u32>,
+}
+
+/// Looks at the clocks of a run.
+pub(crate) struct Watched {
+    plan: OffsetsPlan,
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    /// The nodes with clocks.
+    nodes: Vec<usize>,
+    pairs: Vec<Pair>,
+    /// Looks that not all nodes have come to: threads differ.
+    open: BTreeMap<Time, Vec<Option<u128>>>,
+}
+
+impl Watched {
+    /// For a lab; `None` if none of its nodes keeps a clock.
+    pub fn of(lab: &Lab) -> Option<Watched> {
+        let all = lab.nodes.iter().enumerate();
+        let nodes: Vec<usize> = all
+            .filter(|(_, plan)| plan.dtp.is_some())
+            .map(|(node, _)| node)
+            .collect();
+        if nodes.is_empty() {
+            return None;
+        }
+        let mut near: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for link in lab.links.iter().map(|plan| &plan.link) {
+            let ends = link.ends.map(|end| nodes.binary_search(&end.node.0));
+            if let ([Ok(a), Ok(b)], true) = (ends, link.channels[0].level != Level::Frame) {
+                near[a].push(b);
+                near[b].push(a);
+            }
+        }
+        let mut pairs = Vec::new();
+        for a in 0..nodes.len() {
+            let hops = distances(&near, a);
+            for (b, &hops) in hops.iter().enumerate().skip(a + 1) {
+                if nodes.len() > FEW && hops != Some(1) {
+                    continue;
+                }
+                pairs.push(Pair {
+                    names: [a, b].map(|place| lab.nodes[nodes[place]].name.clone()),
+                    hops,
+                    offsets: BTreeMap::new(),
+                    points: Vec::new(),
+                    thinned: (1, 0),
+                    places: [a, b],
+                });
+            }
+        }
+        pairs.sort_by_key(|pair| pair.hops.unwrap_or(u64::MAX));
+        Some(Watched {
+            plan: lab.offsets.clone(),
+            seen: Arc::new(Mutex::new(Seen {
+                nodes,
+                pairs,
+                open: BTreeMap::new(),
+            })),
+        })
+    }
+
+    /// Who looks for it.
+    pub fn tap(&self) -> ClockTap {
+        let (seen, from) = (self.seen.clone(), self.plan.from);
+        ClockTap {
+            every: self.plan.every,
+            see: Arc::new(move |now, node, counter| {
+                if now >= from {
+                    lock(&seen).see(now, node.0, counter);
+                }
+            }),
+        }
+    }
+
+    /// What was seen.
+    pub fn offsets(&self) -> Offsets {
+        let seen = lock(&self.seen);
+        Offsets {
+            pairs: seen.pairs.clone(),
+            nodes: seen.nodes.len(),
+            published: self.plan.published,
+        }
+    }
+}
+
+/// How far others are from a node.
+fn distances(near: &[Vec<usize>], from: usize) -> Vec<Option<u64>> {
+    let mut hops = vec![None; near.len()];
+    hops[from] = Some(0);
+    let mut queue = VecDeque::from([(from, 0)]);
+    while let Some((at, far)) = queue.pop_front() {
+        for &next in &near[at] {
+            if hops[next].is_none() {
+                hops[next] = Some(far + 1);
+                queue.push_back((next, far + 1));
+            }
+        }
+    }
+    hops
+}
+
+impl Seen {
+    fn see(&mut self, at: Time, node: usize, counter: u128) {
+        let Ok(place) = self.nodes.binary_search(&node) else {
+            return;
+        };
+        let all = self.nodes.len();
+        let row = self.open.entry(at).or_insert_with(|| vec![None; all]);
+        row[place] = Some(counter);
+        let whole: Option<Vec<u128>> = row.iter().copied().collect();
+        if let Some(row) = whole {
+            self.open.remove(&at);
+            self.pairs.iter_mut().for_each(|pair| pair.see(at, &row));
+        }
+    }
+}
+
+impl Offsets {
+    /// The pairs that are so far apart.
+    fn at(&self, hops: Option<u64>) -> impl Iterator<Item = &Pair> + Clone {
+        self.pairs.iter().filter(move |pair| pair.hops == hops)
+    }
+
+    /// For people: the verdict, then each two neighbours, then those further apart by their distance.
+    pub(crate) fn write(&self, f: &mut String) -> fmt::Result {
+        let looks = self.pairs.iter().map(Pair::looks).max().unwrap_or(0);
+        let most = self.at(Some(1)).map(Pair::greatest).max();
+        let over: u64 = self.pairs.iter().map(Pair::over).sum();
+        let verdict = match over {
+            0 => "never over the bound".into(),
+            _ => format!("over the bound {} times", number(over)),
+        };
+        writeln!(
+            f,
+            "\nclocks of {} nodes, {} looks: neighbours at most {} ticks apart, {verdict}",
+            self.nodes,
+            number(looks),
+            most.map_or("-".into(), |most| most.to_string()),
+        )?;
+        let mut head = cells(&["offset [ticks of 6.4 ns]", "least", "mean", "greatest"]);
+        head.extend(cells(&["bound", "in ns", "looks over it"]));
+        head.extend(self.published.map(|_| "published".into()));
+        let mut lines = vec![head];
+        let neighbours = self.at(Some(1));
+        if neighbours.clone().count() <= TOLD {
+            for pair in neighbours {
+                let [a, b] = &pair.names;
+                lines.push(self.line(format!("{a} to {b}"), std::iter::once(pair)));
+            }
+        }
+        let mut distances: Vec<_> = self.pairs.iter().map(|pair| pair.hops).collect();
+        distances.dedup();
+        for hops in distances {
+            let what = match hops {
+                Some(1) => "all neighbours".into(),
+                Some(hops) => format!("all {hops} hops apart"),
+                None => "all without a way".into(),
+            };
+            let name = format!("{what}, {}", self.at(hops).count());
+            lines.push(self.line(name, self.at(hops)));
+        }
+        write!(f, "{}", Table::new(lines))
+    }
+
+    fn line<'a>(&self, name: String, pairs: impl Iterator<Item = &'a Pair> + Clone) -> Vec<String> {
+        let ranges = pairs.clone().filter_map(Pair::range);
+        let least = ranges.clone().map(|[least, _]| least).min();
+        let most = ranges.map(|[_, most]| most).max();
+        let (mut looks, mut sum, mut over) = (0, 0.0, 0);
+        let mut hops = None;
+        for pair in pairs {
+            looks += pair.looks();
+            sum += pair.mean() * pair.looks() as f64;
+            over += pair.over();
+            hops = pair.hops;
+        }
+        let text = |value: Option<i128>| value.map_or("-".into(), |value| value.to_string());
+        let bound = hops.map(|hops| BOUND * hops);
+        let mut line = vec![name, text(least)];
+        line.push(match looks {
+            0 => "-".into(),
+            _ => format!("{:.2}", sum / looks as f64),
+        });
+        line.push(text(most));
+        line.push(bound.map_or("-".into(), |bound| bound.to_string()));
+        line.push(bound.map_or("-".into(), |bound| format!("{:.1}", bound as f64 * TICK)));
+        line.push(number(over));
+        if let Some(published) = self.published {
+            line.push(match hops {
+                Some(1) => published.to_string(),
+                _ => "-".into(),
+            });
+        }
+        line
+    }
+
+    /// One line for each pair.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        let lines = self.pairs.iter().map(|pair| {
+            let looks = pair.offsets.iter();
+            let looks: Vec<_> = looks
+                .map(|(offset, count)| json!([offset.to_string(), count]))
+                .collect();
+            let range = pair.range().map(|ends| ends.map(|end| end.to_string()));
+            json!({
+                "type": "offset", "a": pair.names[0], "b": pair.names[1], "hops": pair.hops,
+                "tick_ps": 6_400, "bound": pair.bound(), "over": pair.over(), "range": range,
+                "mean": pair.mean(), "looks": looks,
+            })
+        });
+        lines.collect()
+    }
+
+    /// Offsets of neighbours over time and their distribution, and the greatest by distance.
+    pub(crate) fn figure(&self, lab: &Lab, ended: Time) -> Figure {
+        let unit = TimeUnit::of(ended.as_ps() as f64);
+        let over_time = Axis::new(format!("time [{}]", unit.name));
+        let ticks = |name: &str| Axis::new(format!("{name} [ticks]"));
+        let (mut times, mut shares) = (
+            Panel::new(over_time, ticks("offset")).title("neighbours"),
+            Panel::new(ticks("offset"), Axis::new("share of looks").from_zero()),
+        );
+        for pair in self.at(Some(1)).take(DRAWN) {
+            let name = format!("{} to {}", pair.names[0], pair.names[1]);
+            let points = pair.points.iter();
+            let points = points.map(|(at, offset)| (unit.of_ps(at.as_ps()), *offset as f64));
+            times = times.series(Series::points(&name, points));
+            let looks = pair.looks().max(1) as f64;
+            let shown = pair.offsets.iter();
+            let shown = shown.map(|(offset, count)| (*offset as f64, *count as f64 / looks));
+            shares = shares.series(Series::line(&name, shown));
+        }
+        let bound = BOUND as f64;
+        times = times.mark_y(bound, "bound").mark_y(-bound, "");
+        shares = shares.mark_x(bound, "bound").mark_x(-bound, "");
+        let mut figure = Figure::new(lab.name.clone()).panel(times).panel(shares);
+        let mut distances: Vec<u64> = self.pairs.iter().filter_map(|pair| pair.hops).collect();
+        distances.dedup();
+        if distances.len() > 1 {
+            let greatest = |hops: &u64| {
+                let most = self.at(Some(*hops)).map(Pair::greatest).max();
+                (*hops as f64, most.unwrap_or(0) as f64)
+            };
+            let bounds = distances.iter();
+            let bounds = bounds.map(|hops| (*hops as f64, (BOUND * hops) as f64));
+            let panel = Panel::new(Axis::new("hops"), ticks("greatest offset").from_zero())
+                .series(Series::points("greatest", distances.iter().map(greatest)))
+                .series(Series::line("bound", bounds));
+            figure = figure.panel(panel);
+        }
+        figure
+    }
+}

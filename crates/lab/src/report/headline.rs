@@ -1,0 +1,298 @@
+//! What came of a run in one line, and the figures that it is made of.
+
+use super::Report;
+use crate::flows::{rate, short};
+use crate::table::{number, percent, time};
+use node::outcome::Times;
+use node::{Flow, Time};
+use serde_json::{Value, json};
+
+/// From this share of a run on a busy link is what holds others up.
+const FULL: f64 = 0.95;
+
+/// The figures that one looks at first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Headline {
+    /// Probes that came to where frames end.
+    pub arrived: Option<u64>,
+    /// Of how many.
+    pub sent: Option<u64>,
+    /// The least and the greatest mean delay of probes at a place where frames end, picoseconds.
+    pub delay_ps: Option<[f64; 2]>,
+    /// Pings that were answered, and of how many.
+    pub pings: Option<[u64; 2]>,
+    /// Round trips: of pings, or of segments where there are none.
+    pub round_trip: Times,
+    /// Conversations that carried data.
+    pub flows: u64,
+    /// Their goodput together, bits of users' data a second of each one's own time.
+    pub goodput: f64,
+    /// Jain's index of their goodputs, where there are several: 1 if all are equal.
+    pub fairness: Option<f64>,
+    /// The direction of a link that drops most for lack of room, else the busiest.
+    pub busiest: Option<Busiest>,
+    /// Frames that nodes and links gave up.
+    pub drops: u64,
+}
+
+/// A direction of a link that was busy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Busiest {
+    /// `a.0 -> b.0`.
+    pub way: String,
+    /// The share of the run.
+    pub share: f64,
+    /// Whether it holds others up.
+    pub is_bottleneck: bool,
+}
+
+/// From this share on the busiest link is told where it holds nobody up.
+const TOLD: f64 = 0.01;
+
+/// What is counted below the table of drops, and is none.
+pub(crate) const NO_DROPS: [&str; 3] = ["delivered twice", "held up", "left later than asked"];
+
+impl Headline {
+    /// Of a report.
+    #[must_use]
+    pub fn of(report: &Report) -> Headline {
+        let mut headline = Headline {
+            busiest: busiest(report),
+            drops: report
+                .losses()
+                .iter()
+                .filter(|(_, what, _)| !NO_DROPS.contains(&what.as_str()))
+                .map(|(.., count)| count)
+                .sum(),
+            ..Headline::default()
+        };
+        headline.probes(report);
+        let flows = || report.outcome.nodes.iter().flat_map(|node| &node.flows);
+        headline.pings(flows().filter(|flow| flow.program == "ping"));
+        let senders: Vec<&Flow> = flows().filter(|flow| sends(flow)).collect();
+        headline.flows = senders.len() as u64;
+        let goodputs: Vec<f64> = senders.iter().map(|flow| flow.goodput()).collect();
+        // From 0.0: the sum of no numbers is -0.0.
+        headline.goodput = goodputs.iter().fold(0.0, |sum, goodput| sum + goodput);
+        headline.fairness = jain(&goodputs);
+        if headline.round_trip.count == 0 {
+            senders
+                .iter()
+                .for_each(|flow| add(&mut headline.round_trip, &flow.round_trip));
+        }
+        headline
+    }
+
+    fn probes(&mut self, report: &Report) {
+        let ends = report.rows.iter().filter(|row| row.is_end);
+        let ends: Vec<_> = ends.filter(|row| row.statistics.probes() > 0).collect();
+        if ends.is_empty() {
+            return;
+        }
+        let (mut arrived, mut lost) = (0, 0);
+        for row in &ends {
+            let order = row.statistics.order();
+            arrived += row.statistics.probes() - order.duplicates;
+            lost += order.lost;
+        }
+        self.arrived = Some(arrived);
+        // What never came is not in the sequence of what came, but whoever sent it has counted it.
+        self.sent = match report.sent {
+            Some(sent) if arrived > sent => None,
+            Some(sent) => Some(sent),
+            None => Some(arrived + lost),
+        };
+        let means = ends.iter().map(|row| row.statistics.delays());
+        let means = means
+            .filter(|delays| delays.count > 0)
+            .map(|delays| delays.mean);
+        self.delay_ps = means.fold(None, |range, mean| match range {
+            None => Some([mean, mean]),
+            Some([least, most]) => Some([least.min(mean), most.max(mean)]),
+        });
+    }
+
+    fn pings<'a>(&mut self, flows: impl Iterator<Item = &'a Flow>) {
+        for flow in flows {
+            let [answered, asked] = self.pings.unwrap_or_default();
+            let own = flow.packets.saturating_sub(flow.lost);
+            self.pings = Some([answered + own, asked + flow.packets]);
+            add(&mut self.round_trip, &flow.round_trip);
+        }
+    }
+
+    /// The line, without what is not known.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut parts = Vec::new();
+        match (self.arrived, self.sent) {
+            (Some(arrived), Some(sent)) => {
+                parts.push(format!(
+                    "{} of {} probes arrived",
+                    number(arrived),
+                    number(sent)
+                ));
+            }
+            (Some(arrived), None) => parts.push(format!("{} probes arrived", number(arrived))),
+            (None, _) => {}
+        }
+        match self.delay_ps {
+            Some([least, most]) if most - least > least / 100.0 => {
+                let (least, most) = (shortly(least), shortly(most));
+                parts.push(format!("mean delays {least} to {most}"));
+            }
+            Some([_, mean]) => parts.push(format!("mean delay {}", shortly(mean))),
+            None => {}
+        }
+        if let Some([answered, asked]) = self.pings {
+            parts.push(format!(
+                "{} of {} pings answered",
+                number(answered),
+                number(asked)
+            ));
+        }
+        if self.pings.is_some() && self.round_trip.count > 0 {
+            parts.push(format!("mean round trip {}", short(self.round_trip.mean())));
+        }
+        match self.flows {
+            0 => {}
+            1 => parts.push(format!("1 flow with {}", rate(self.goodput))),
+            many => parts.push(format!(
+                "{} flows with {} together",
+                number(many),
+                rate(self.goodput)
+            )),
+        }
+        if let Some(fairness) = self.fairness {
+            parts.push(format!("fairness {fairness:.3}"));
+        }
+        let busiest = self.busiest.as_ref();
+        if let Some(busiest) = busiest.filter(|link| link.is_bottleneck || link.share >= TOLD) {
+            let share = percent(busiest.share);
+            parts.push(match busiest.is_bottleneck {
+                true => format!("bottleneck {} {share} busy", busiest.way),
+                false => format!("busiest link {}, {share}", busiest.way),
+            });
+        }
+        parts.push(match self.drops {
+            0 => "no drops".into(),
+            1 => "1 drop".into(),
+            drops => format!("{} drops", number(drops)),
+        });
+        parts.join(", ")
+    }
+
+    /// The same for programs.
+    pub(crate) fn json(&self) -> Value {
+        let busiest = self.busiest.as_ref();
+        json!({
+            "arrived": self.arrived, "sent": self.sent,
+            "delay_min_mean_ps": self.delay_ps.map(|ps| ps[0]),
+            "delay_max_mean_ps": self.delay_ps.map(|ps| ps[1]),
+            "pings_answered": self.pings.map(|pings| pings[0]), "pings": self.pings.map(|pings| pings[1]),
+            "flows": self.flows, "goodput": self.goodput, "fairness": self.fairness,
+            "busiest": busiest.map(|link| json!({
+                "link": link.way, "busy": link.share, "bottleneck": link.is_bottleneck,
+            })),
+            "drops": self.drops,
+        })
+    }
+}
+
+/// Whether a conversation is one that carried data, as its sender tells it.
+fn sends(flow: &Flow) -> bool {
+    let receives = flow.program.starts_with("sink") || flow.program.ends_with("server");
+    // `tcp` is a control channel, which is no load.
+    flow.bytes > 0 && !receives && !["ping", "dns", "tcp"].contains(&flow.program)
+}
+
+fn add(all: &mut Times, more: &Times) {
+    if more.count == 0 {
+        return;
+    }
+    all.min = if all.count == 0 {
+        more.min
+    } else {
+        all.min.min(more.min)
+    };
+    all.max = all.max.max(more.max);
+    all.count += more.count;
+    all.sum_ps += more.sum_ps;
+}
+
+/// Jain's fairness index: the square of the sum over so many times the sum of squares; `None` of fewer than two, or of nothing.
+fn jain(values: &[f64]) -> Option<f64> {
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), value| {
+        (sum + value, squares + value * value)
+    });
+    (values.len() > 1 && squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+fn busiest(report: &Report) -> Option<Busiest> {
+    let all = report
+        .links
+        .iter()
+        .zip(&report.outcome.links)
+        .zip(&report.busy);
+    let mut found: Option<(u64, Busiest)> = None;
+    for ((ends, counters), busy) in all {
+        for direction in [0, 1] {
+            let (full, Some(share)) = (counters[direction].queue_full, busy[direction]) else {
+                continue;
+            };
+            let before = found
+                .as_ref()
+                .map_or((0, 0.0), |(full, one)| (*full, one.share));
+            if (full, share) > before {
+                let way = format!("{} -> {}", ends[direction], ends[1 - direction]);
+                let is_bottleneck = full > 0 || share >= FULL;
+                let busiest = Busiest {
+                    way,
+                    share,
+                    is_bottleneck,
+                };
+                found = Some((full, busiest));
+            }
+        }
+    }
+    found.map(|(_, busiest)| busiest)
+}
+
+/// A time to four digits.
+fn shortly(ps: f64) -> String {
+    match ps < 1.0 {
+        true => time(ps),
+        false => short(Time::from_ps(ps.round() as u64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_what_is_known_and_nothing_else() {
+        let mut headline = Headline::default();
+        assert_eq!(headline.text(), "no drops");
+        (headline.arrived, headline.sent) = (Some(9_988), Some(10_000));
+        headline.delay_ps = Some([5e6, 5e6]);
+        headline.drops = 12;
+        headline.busiest = Some(Busiest {
+            way: "s1.0 -> s2.0".into(),
+            share: 0.98,
+            is_bottleneck: true,
+        });
+        assert_eq!(
+            headline.text(),
+            "9,988 of 10,000 probes arrived, mean delay 5 us, bottleneck s1.0 -> s2.0 98.0 % busy, 12 drops"
+        );
+    }
+
+    #[test]
+    fn fairness_is_one_for_equals_and_a_share_of_them_for_one_that_has_all() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[4.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[4.0]), None);
+        assert_eq!(jain(&[0.0, 0.0]), None);
+    }
+}

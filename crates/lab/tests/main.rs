@@ -1,0 +1,22 @@
+//! Labs in each world.
+
+mod commands;
+mod conformance;
+mod contract;
+mod controllers;
+mod covert;
+mod examples;
+mod faults;
+mod levels;
+mod outputs;
+mod ping;
+mod ptp;
+mod real;
+mod reference;
+mod relays;
+mod snmp;
+mod sweeps;
+mod switches;
+mod threads;
+mod topology;
+mod traces;

@@ -1,0 +1,18 @@
+//! What talks to the kernel. Nothing here knows of ports, nodes or graphs.
+
+pub mod bpf;
+pub mod capability;
+pub mod clock;
+pub mod file;
+pub mod file_system;
+pub mod interface;
+pub mod netlink;
+pub mod netns;
+pub mod nfqueue;
+pub mod output;
+pub mod scheduling;
+pub mod signal;
+pub mod statistics;
+pub mod thread;
+pub mod wait;
+pub mod wake;

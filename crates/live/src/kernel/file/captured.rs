@@ -1,0 +1,277 @@
+//! Blocks of pcap and pcapng, and what they say of interfaces.
+
+use super::window::Window;
+use super::{Complaint, Found, Head, Input, Place};
+use packet::capture::{self, Block, CaptureError, Interface, Other, Reader, Statistics, Step};
+use packet::{Date, LONGEST};
+use std::ops::Range;
+
+/// The longest name or description of an interface that is kept, in bytes.
+const LONGEST_DESCRIPTION: usize = 256;
+/// The most bytes of options that are kept of a file.
+const ROOM: usize = 16 << 20;
+
+/// What a capture says beside its packets.
+#[derive(Debug)]
+pub struct Captured {
+    reader: Reader,
+    /// Packets of all kinds are given, as they are.
+    verbatim: bool,
+    /// The shortest frame that is given.
+    least: usize,
+    interfaces: Vec<Described>,
+    /// Of the first interface that carries Ethernet.
+    description: Option<String>,
+    section: Option<Vec<Other>>,
+    statistics: Vec<Statistics>,
+    unkept: u64,
+    /// Packets that an Ethernet header was made for.
+    headed: u64,
+    /// Bytes of options that may still be kept.
+    room: usize,
+}
+
+/// What a capture tells about one of its interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name, up to 256 bytes; or empty.
+    pub name: String,
+    /// The unit of its stamps.
+    pub resolution: capture::Resolution,
+    /// Bits a second, or zero if the capture does not say.
+    pub speed: u64,
+    /// The kind of its frames: a LINKTYPE number.
+    pub link_type: u16,
+    /// All that its block says, where a capture is read [verbatim](super::Source::verbatim).
+    pub whole: Option<Box<Interface>>,
+}
+
+impl Captured {
+    pub(super) fn new(verbatim: bool, least: usize) -> Captured {
+        let reader = Reader::default();
+        Captured {
+            reader: if verbatim { reader.keep_fcs() } else { reader },
+            verbatim,
+            least,
+            interfaces: Vec::new(),
+            description: None,
+            section: None,
+            statistics: Vec::new(),
+            unkept: 0,
+            headed: 0,
+            room: ROOM,
+        }
+    }
+
+    /// What the header of the first section says, where a capture is read [verbatim](super::Source::verbatim).
+    pub fn section(&self) -> &[Other] {
+        self.section.as_deref().unwrap_or_default()
+    }
+
+    /// The last counters of each interface so far, where a capture is read [verbatim](super::Source::verbatim).
+    pub fn statistics(&self) -> &[Statistics] {
+        &self.statistics
+    }
+
+    /// What neither packets nor anything here tells: blocks with names, secrets or of unknown types, headers of later sections, options
+    /// beyond 16 MiB.
+    pub fn unkept(&self) -> u64 {
+        self.unkept
+    }
+
+    /// An interface, counted from 0 and through all sections.
+    pub fn described(&self, interface: u32) -> Option<&Described> {
+        self.interfaces.get(interface as usize)
+    }
+
+    /// The same of what is captured here: interfaces are [added](Captured::add) as they are met.
+    pub fn here() -> Captured {
+        Captured::new(true, 0)
+    }
+
+    /// Takes note of an interface, and tells its number.
+    pub fn add(&mut self, interface: Interface) -> u32 {
+        self.interface(interface);
+        self.interfaces.len() as u32 - 1
+    }
+
+    pub(super) fn headed(&self) -> u64 {
+        self.headed
+    }
+
+    pub(super) fn inexact(&self) -> u64 {
+        self.reader.inexact()
+    }
+
+    /// How the first interface that carries Ethernet is described, up to 256 bytes; or empty.
+    pub fn description(&self) -> &str {
+        self.description.as_deref().unwrap_or_default()
+    }
+
+    /// Looks at the window. A frame that is made of a packet of another link type is put in `frame`.
+    pub(super) fn look(
+        &mut self,
+        window: &mut Window<Input>,
+        frame: &mut Vec<u8>,
+    ) -> Result<Found, CaptureError> {
+        let byte = window.place();
+        let input = window.bytes();
+        let front = input.as_ptr() as usize;
+        let within = |part: &[u8]| {
+            let start = part.as_ptr() as usize - front;
+            start..start + part.len()
+        };
+        let (used, block) = match self.reader.next(input, window.at_end())? {
+            Step::More => return Ok(Found::More),
+            Step::Block { used, block } => (used, block),
+        };
+        let complaint = |reason: String| {
+            let place = format!("byte {byte}");
+            Found::Complaint(Complaint { place, reason })
+        };
+        let mut places = None;
+        let found = match block {
+            Block::Packet {
+                interface,
+                at_ps,
+                original_len,
+                bytes,
+                options,
+                ..
+            } => {
+                let least = self.least;
+                let known = self.interfaces.get(interface as usize);
+                let link_type = known.map_or(capture::ETHERNET, |known| known.link_type);
+                let foreign = link_type != capture::ETHERNET && !self.verbatim;
+                let header = foreign.then(|| capture::put_ethernet(link_type, bytes, frame));
+                let before = bytes.len();
+                let bytes = if foreign { &frame[..] } else { bytes };
+                if header == Some(None) {
+                    complaint("a packet of which no Ethernet frame can be made was skipped".into())
+                } else if !(least..=LONGEST).contains(&bytes.len()) {
+                    complaint(format!(
+                        "a packet of {} bytes was skipped; a frame has {least} to {LONGEST}",
+                        bytes.len()
+                    ))
+                } else if at_ps.is_some_and(|at| Date::from_ps(at).is_none()) {
+                    complaint("a packet with a date behind the year 40,000 was skipped; the stamp is damaged, or its unit is".into())
+                } else {
+                    let (place, order) = match options.is_empty() {
+                        true => Default::default(),
+                        false => (within(options.bytes()), options.over(&[])),
+                    };
+                    let bytes = (!foreign).then(|| within(bytes));
+                    places = Some((bytes, place));
+                    let cut = (original_len as usize).saturating_sub(before) as u32;
+                    self.headed += u64::from(foreign);
+                    let head = Head {
+                        at_ps,
+                        interface,
+                        original_len: match foreign {
+                            true => frame.len() as u32 + cut,
+                            false => original_len,
+                        },
+                        options: (0..0, order),
+                        ..Head::default()
+                    };
+                    Found::Packet(Place::Frame, head)
+                }
+            }
+            Block::Interface(interface) => match self.interface(*interface) {
+                Some(reason) => complaint(reason),
+                None => Found::Nothing,
+            },
+            // The complaint has a place of its own.
+            Block::Damaged(CaptureError::Block { reason, .. }) => complaint(reason.into()),
+            Block::Damaged(error) => complaint(error.to_string()),
+            Block::Section(options) => {
+                self.begin(options);
+                Found::Nothing
+            }
+            Block::Statistics(statistics) => {
+                if self.verbatim {
+                    self.statistics
+                        .retain(|known| known.interface != statistics.interface);
+                    self.statistics.push(*statistics);
+                }
+                Found::Nothing
+            }
+            Block::Other => {
+                self.unkept += 1;
+                Found::Nothing
+            }
+        };
+        let taken = window.take(used);
+        let moved = |place: Range<usize>| taken.start + place.start..taken.start + place.end;
+        Ok(match (found, places) {
+            (Found::Packet(_, mut head), Some((bytes, options))) => {
+                head.options.0 = moved(options);
+                let place = bytes.map_or(Place::Frame, |bytes| Place::Window(moved(bytes)));
+                Found::Packet(place, head)
+            }
+            (found, _) => found,
+        })
+    }
+
+    fn begin(&mut self, options: Vec<Other>) {
+        if !self.verbatim {
+            return;
+        }
+        match &self.section {
+            None => {
+                let kept = self.keep(options);
+                self.section = Some(kept);
+            }
+            // Sections of one program say the same.
+            Some(first) => self.unkept += u64::from(!options.is_empty() && *first != options),
+        }
+    }
+
+    /// Takes note of an interface; and why its packets are skipped, if they are.
+    fn interface(&mut self, mut interface: Interface) -> Option<String> {
+        let number = self.interfaces.len();
+        let short = |text: &str| match text.len() <= LONGEST_DESCRIPTION {
+            true => text.to_owned(),
+            false => String::new(),
+        };
+        let link_type = interface.link_type;
+        let foreign = link_type != capture::ETHERNET;
+        if !foreign {
+            self.description
+                .get_or_insert_with(|| short(&interface.description));
+        }
+        let (name, resolution, speed) = (
+            short(&interface.name),
+            interface.resolution,
+            interface.speed,
+        );
+        let whole = self.verbatim.then(|| {
+            interface.others = self.keep(std::mem::take(&mut interface.others));
+            Box::new(interface)
+        });
+        self.interfaces.push(Described {
+            name,
+            resolution,
+            speed,
+            link_type,
+            whole,
+        });
+        let skipped = foreign && !self.verbatim && !capture::has_ethernet(link_type);
+        skipped.then(|| {
+            format!(
+                "interface {number} has link type {link_type}, of which no Ethernet frames can be made, so its packets are skipped"
+            )
+        })
+    }
+
+    /// The options for which there is room.
+    fn keep(&mut self, mut options: Vec<Other>) -> Vec<Other> {
+        options.retain(|(_, value)| {
+            let fits = self.room.checked_sub(value.len() + 32);
+            self.unkept += u64::from(fits.is_none());
+            self.room = fits.unwrap_or(self.room);
+            fits.is_some()
+        });
+        options
+    }
+}

@@ -1,0 +1,331 @@
+//! One connection: what lies between the socket and the node.
+
+use super::error::ConnectionError;
+use super::socket::{Socket, is_pause};
+use listen::Permit;
+use packet::segment::{HEADER, Kind, LONGEST, Segment, WINDOW};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+
+/// Segments that one read fills at most.
+const SEGMENTS: usize = 5;
+/// A segment and its header.
+const SLOT: usize = HEADER + LONGEST;
+/// What is kept of a buffer that is empty, bytes.
+const KEPT: usize = 1 << 20;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The system is connecting.
+    Connecting,
+    /// The keys of TLS are agreed on.
+    Handshake,
+    /// There; the node was told, and has not answered.
+    Offered,
+    /// At work.
+    Up,
+    /// The node has closed it: what it wrote is still to leave.
+    Leaving,
+}
+
+/// Segments read from a socket, with their headers before them: one call fills all.
+pub struct Buffer {
+    bytes: Box<[u8]>,
+    /// The frames' lengths, one a slot.
+    lengths: [usize; SEGMENTS],
+    used: usize,
+}
+
+impl Buffer {
+    /// An empty one.
+    pub fn new() -> Buffer {
+        Buffer {
+            bytes: vec![0; SEGMENTS * SLOT].into(),
+            lengths: [0; SEGMENTS],
+            used: 0,
+        }
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Puts a segment in, as long as there is room.
+    pub fn put(&mut self, segment: &Segment<'_>) {
+        if self.used == SEGMENTS {
+            return;
+        }
+        let (header, carried) = (segment.header(), segment.carried());
+        let slot = &mut self.bytes[self.used * SLOT..];
+        slot[..HEADER].copy_from_slice(&header);
+        slot[HEADER..HEADER + carried.len()].copy_from_slice(carried);
+        self.lengths[self.used] = HEADER + carried.len();
+        self.used += 1;
+    }
+
+    /// Whether there is room for data and a close behind it.
+    pub fn has_room(&self) -> bool {
+        self.used + 1 < SEGMENTS
+    }
+
+    /// Shows each frame.
+    pub fn each(&self, mut see: impl FnMut(&[u8])) {
+        for (slot, &length) in self.bytes.chunks(SLOT).zip(&self.lengths[..self.used]) {
+            see(&slot[..length]);
+        }
+    }
+
+    /// Reads `room` bytes at most straight to where they are to be, leaving one slot for what may follow.
+    fn read(&mut self, from: &mut impl Read, room: usize) -> io::Result<usize> {
+        let mut slices = [(); SEGMENTS].map(|()| IoSliceMut::new(&mut []));
+        let mut left = room;
+        let slots = self.bytes.chunks_mut(SLOT).skip(self.used);
+        for (slice, slot) in slices.iter_mut().zip(slots.take(SEGMENTS - 1 - self.used)) {
+            let share = left.min(LONGEST);
+            left -= share;
+            *slice = IoSliceMut::new(&mut slot[HEADER..HEADER + share]);
+        }
+        from.read_vectored(&mut slices)
+    }
+
+    /// Makes segments of what was read.
+    fn cut(&mut self, connection: u32, received: &mut u32, mut length: usize) {
+        while length > 0 {
+            let share = length.min(LONGEST);
+            length -= share;
+            let slot = &mut self.bytes[self.used * SLOT..][..HEADER + share];
+            let (header, bytes) = slot.split_at_mut(HEADER);
+            let segment = Segment {
+                kind: Kind::Data,
+                connection,
+                count: *received,
+                bytes,
+            };
+            header.copy_from_slice(&segment.header());
+            *received = received.wrapping_add(share as u32);
+            self.lengths[self.used] = HEADER + share;
+            self.used += 1;
+        }
+    }
+}
+
+/// Why there is nothing to read.
+pub enum Dry {
+    /// More may come.
+    Later,
+    /// The node leaves no room.
+    NoRoom,
+    /// It is over, and why.
+    Over(ConnectionError),
+}
+
+pub struct Connection {
+    pub id: u32,
+    pub socket: Socket,
+    pub tls: Option<Box<rustls::Connection>>,
+    pub stage: Stage,
+    pub peer: String,
+    /// What epoll looks for; `None` when the socket is not in its set.
+    pub interest: Option<u32>,
+    /// When to give up connecting, or leaving, ns.
+    pub until: u64,
+    /// What the node gave and the system has not; the first `gone` bytes of it have left.
+    out: Vec<u8>,
+    gone: usize,
+    /// Bytes that the node gave, modulo 2^32, and of these acknowledged to it.
+    pub given: u32,
+    pub told: u32,
+    /// Bytes given to the node, and of these acknowledged by it, modulo 2^32.
+    received: u32,
+    acknowledged: u32,
+    /// Whether it is in the list of those that have bytes to acknowledge.
+    pub telling: bool,
+    /// Which of the addresses it is tried with.
+    pub attempt: usize,
+    /// The place of one that was accepted.
+    pub permit: Option<Permit>,
+}
+
+impl Connection {
+    pub fn new(id: u32, socket: Socket, stage: Stage, peer: String, until: u64) -> Connection {
+        Connection {
+            id,
+            socket,
+            tls: None,
+            stage,
+            peer,
+            interest: None,
+            until,
+            out: Vec::new(),
+            gone: 0,
+            given: 0,
+            told: 0,
+            received: 0,
+            acknowledged: 0,
+            telling: false,
+            attempt: 0,
+            permit: None,
+        }
+    }
+
+    /// Takes data from the node.
+    pub fn take(&mut self, segment: &Segment<'_>) -> Result<(), &'static str> {
+        if segment.count != self.given {
+            return Err("a segment was lost before the socket");
+        }
+        if self.waiting() + segment.bytes.len() > WINDOW as usize {
+            return Err("data past the window");
+        }
+        self.given = self.given.wrapping_add(segment.bytes.len() as u32);
+        self.out.extend_from_slice(segment.bytes);
+        Ok(())
+    }
+
+    /// The node has taken what went before `count`.
+    pub fn acknowledged(&mut self, count: u32) {
+        // Nonsense leaves the room as it is.
+        if self.received.wrapping_sub(count) <= self.received.wrapping_sub(self.acknowledged) {
+            self.acknowledged = count;
+        }
+    }
+
+    /// Bytes of the node that the system has not taken.
+    pub fn waiting(&self) -> usize {
+        self.out.len() - self.gone
+    }
+
+    /// How many bytes the node has room for.
+    pub fn room(&self) -> usize {
+        (WINDOW - self.received.wrapping_sub(self.acknowledged)) as usize
+    }
+
+    /// Whether there is something for the socket.
+    pub fn wants_write(&self) -> bool {
+        self.waiting() > 0 || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Writes as much as the system takes.
+    pub fn write(&mut self) -> Result<(), ConnectionError> {
+        let Connection {
+            socket, tls, out, ..
+        } = self;
+        let done = loop {
+            let rest = &out[self.gone..];
+            let result = match tls {
+                Some(tls) => write_tls(tls, socket, rest),
+                None if rest.is_empty() => break Ok(()),
+                None => socket.write_vectored(&[IoSlice::new(rest)]),
+            };
+            match result {
+                Ok(0) if self.gone == out.len() => break Ok(()),
+                Ok(0) => break Err(ConnectionError::Stuck),
+                Ok(count) => self.gone += count,
+                Err(error) if is_pause(&error) => break Ok(()),
+                Err(error) => break Err(error.into()),
+            }
+        };
+        if self.gone == self.out.len() {
+            self.out.clear();
+            self.out.shrink_to(KEPT);
+            self.gone = 0;
+        } else if self.gone > WINDOW as usize / 2 {
+            self.out.drain(..self.gone);
+            self.gone = 0;
+        }
+        done
+    }
+
+    /// Reads once, into the buffer.
+    pub fn read(&mut self, buffer: &mut Buffer) -> Result<(), Dry> {
+        let room = self.room();
+        if room == 0 {
+            return Err(Dry::NoRoom);
+        }
+        let result = match &mut self.tls {
+            Some(tls) => read_tls(tls, &mut self.socket, buffer, room),
+            None => buffer.read(&mut self.socket, room),
+        };
+        match result {
+            Ok(0) => Err(Dry::Over(ConnectionError::Gone)),
+            Ok(length) => {
+                buffer.cut(self.id, &mut self.received, length);
+                Ok(())
+            }
+            Err(error) if is_pause(&error) => Err(Dry::Later),
+            Err(error) => Err(Dry::Over(error.into())),
+        }
+    }
+
+    /// Goes on with the handshake of TLS; whether it is done.
+    pub fn handshake(&mut self) -> Result<bool, ConnectionError> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(true);
+        };
+        while tls.is_handshaking() {
+            match tls.complete_io(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if is_pause(&error) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells the far end that nothing more will come.
+    pub fn end(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // Who does not hear it sees the end of the stream.
+            let _ = tls.write_tls(&mut self.socket);
+        }
+        self.socket.end();
+    }
+
+    /// Whether TLS has bytes that no longer lie in the socket, so that nothing tells of them.
+    pub fn has_read_ahead(&mut self) -> bool {
+        let Some(tls) = &mut self.tls else {
+            return false;
+        };
+        let state = tls.process_new_packets();
+        state.is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
+    }
+}
+
+fn write_tls(tls: &mut rustls::Connection, socket: &mut Socket, rest: &[u8]) -> io::Result<usize> {
+    // It takes as much as its own bounded buffer has room for.
+    let taken = match rest {
+        [] => 0,
+        rest => tls.writer().write(rest)?,
+    };
+    let mut wrote = 0;
+    while tls.wants_write() {
+        match tls.write_tls(socket) {
+            Ok(count) => wrote += count,
+            Err(error) if taken > 0 && is_pause(&error) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    match taken {
+        0 if wrote == 0 && !rest.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+        taken => Ok(taken),
+    }
+}
+
+fn read_tls(
+    tls: &mut rustls::Connection,
+    socket: &mut Socket,
+    buffer: &mut Buffer,
+    room: usize,
+) -> io::Result<usize> {
+    loop {
+        match buffer.read(&mut tls.reader(), room) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return other,
+        }
+        if tls.read_tls(socket)? == 0 {
+            return Ok(0);
+        }
+        tls.process_new_packets().map_err(io::Error::other)?;
+    }
+}

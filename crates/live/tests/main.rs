@@ -1,0 +1,14 @@
+//! Ports, hooks and worlds on Linux, in namespaces that the tests make. Without the rights to make them a test says that it was skipped.
+
+mod callback;
+mod facts;
+mod filter_expressions;
+mod hook;
+mod kernel_and_hosts;
+mod kernel_and_nodes;
+mod ports;
+mod programs;
+mod world;
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;

@@ -1,0 +1,370 @@
+//! What a stream of packets is like in time: inter-packet delays, gaps on the line, bursts, rate.
+//!
+//! - **Inter-packet delay:** from first bit to first bit, as SoNIC's profiler has it (paper 002 section
+//!   4.3.3).
+//! - **Gap:** the idle time between two frames at a [rate](Config::rate): the inter-packet delay less
+//!   the frame before it, its check sequence, and the preamble and start delimiter of the next one. At
+//!   10 Gb/s an idle character takes 800 ps.
+//! - **Burst:** packets each of which follows the one before it with a gap of no more than
+//!   [`Config::burst`].
+//! - **Rate:** packets and bytes, the check sequence included, over windows of equal length.
+//! - **Loss, order, duplicates, delay:** where packets carry a [`probe`](crate::probe).
+//!
+//! Sums are exact integers: a stream without variance has a deviation of exactly zero. The space is
+//! bounded, whatever the number of packets.
+//!
+//! ```
+//! use measure::profile::{Config, Profile};
+//! use node::Rate;
+//!
+//! let config = Config { rate: Some(Rate::TEN_GIGABIT), ..Config::default() };
+//! let mut profile = Profile::new(config);
+//! for n in 0..1_000 {
+//!     profile.observe(n * 1_356_800, 1514, &[0; 60]); // 9 Gb/s of 1518 bytes with the FCS
+//! }
+//! let line = profile.line().unwrap();
+//! let gap = profile.gaps().unwrap();
+//! assert_eq!(line.idles(gap.moments.mean), 170.0);
+//! assert_eq!(line.bits(profile.delays().moments.mean), 13_992.0);
+//! assert_eq!(line.bits(profile.delays().moments.sd), 0.0);
+//! ```
+
+mod bursts;
+mod line;
+mod trace;
+mod windows;
+
+pub use bursts::Bursts;
+pub use line::Line;
+pub use trace::{SAMPLES, Sample};
+pub use windows::{MOST_WINDOWS, Rates, Window};
+
+use crate::statistics::{Moments, Order, Statistics, Summary};
+use node::{Histogram, Rate, Time};
+pub(crate) use trace::Trace;
+use windows::Windows;
+
+/// How finely delays and gaps are counted: to `1/2^FINE` of themselves.
+const FINE: u32 = 12;
+/// Lengths with the FCS at which the classes of RFC 2819 end; longer ones have a class of their own.
+pub const CLASSES: [u32; 6] = [64, 127, 255, 511, 1023, 1518];
+/// Stamps below this, in ps, count from the start of a run, and probes tell the delay: 106 days.
+const OF_A_RUN: u128 = 1 << 63;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The rate of the line; without it there are no gaps, and bursts only if
+    /// [`burst`](Config::burst) is given.
+    pub rate: Option<Rate>,
+    /// The longest gap within a burst; without a rate, the longest inter-packet delay. By default one
+    /// and a half times the standard's least gap, which is 12 characters.
+    pub burst: Option<Time>,
+    /// The length of the windows over which the rate is taken; by default such that there are some
+    /// hundreds of them.
+    pub window: Option<Time>,
+}
+
+/// Values of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread<'a> {
+    /// Count, mean, deviation, least and greatest; in ps.
+    pub moments: Summary,
+    /// Their distribution, in ps.
+    pub histogram: &'a Histogram,
+}
+
+/// A stream, as far as it has been observed.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    line: Option<Line>,
+    /// Packets, inter-packet delays, and what the probes tell.
+    statistics: Statistics,
+    first: Option<u128>,
+    last: u128,
+    last_length: u32,
+    lengths: Moments,
+    classes: [u64; CLASSES.len() + 1],
+    gaps: Moments,
+    gap_histogram: Histogram,
+    overlaps: u64,
+    backwards: u64,
+    /// The greatest common divisor of the inter-packet delays.
+    step: u64,
+    threshold: Option<Time>,
+    bursts: Bursts,
+    windows: Windows,
+    trace: Trace<Sample>,
+}
+
+impl Profile {
+    /// Nothing observed yet.
+    pub fn new(config: Config) -> Profile {
+        let line = config.rate.map(Line::new);
+        let least = line.map(|line| Time::from_ps(line.least_gap_ps() * 3 / 2));
+        Profile {
+            line,
+            statistics: Statistics::new(None).with_precision(FINE),
+            first: None,
+            last: 0,
+            last_length: 0,
+            lengths: Moments::default(),
+            classes: [0; CLASSES.len() + 1],
+            gaps: Moments::default(),
+            gap_histogram: Histogram::with_precision(FINE),
+            overlaps: 0,
+            backwards: 0,
+            step: 0,
+            threshold: config.burst.or(least),
+            bursts: Bursts::default(),
+            windows: Windows::new(config.window),
+            trace: Trace::default(),
+        }
+    }
+
+    /// Takes a packet into account. `at_ps` is the time of its first bit, from any zero; `length` is
+    /// that of the frame without FCS, of which `frame` may be a part.
+    pub fn observe(&mut self, at_ps: u128, length: u32, frame: &[u8]) {
+        let first = *self.first.get_or_insert(at_ps);
+        self.lengths.add(length.into());
+        let with_fcs = length.saturating_add(4);
+        let class = CLASSES.iter().position(|most| with_fcs <= *most);
+        self.classes[class.unwrap_or(CLASSES.len())] += 1;
+        if at_ps < self.last {
+            // No inter-packet delay is below zero: the packet is counted, but has no place in time.
+            self.backwards += 1;
+            self.statistics.observe_untimed(frame, length);
+            return;
+        }
+        // Probes tell a delay only if they count from the same zero.
+        let run = first < OF_A_RUN;
+        let zero = if run { 0 } else { first };
+        let since = at_ps - zero;
+        let arrived = Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX));
+        self.statistics.observe_at(arrived, frame, length, run);
+        let at = u64::try_from(at_ps - first).unwrap_or(u64::MAX);
+        self.windows.add(at, with_fcs);
+        if self.statistics.packets() > 1 {
+            let delay = u64::try_from(at_ps - self.last).unwrap_or(u64::MAX);
+            self.delay(at, delay);
+        } else {
+            self.bursts.begin();
+        }
+        self.last = at_ps;
+        self.last_length = length;
+    }
+
+    fn delay(&mut self, at: u64, delay: u64) {
+        if self.step != 1 && delay != 0 && (self.step == 0 || !delay.is_multiple_of(self.step)) {
+            self.step = divisor(self.step, delay);
+        }
+        self.windows.delay(delay);
+        self.trace.add(Sample {
+            at_ps: at,
+            delay_ps: delay,
+        });
+        let mut apart = delay;
+        if let Some(line) = &self.line {
+            let taken = line.taken_ps(self.last_length);
+            self.overlaps += u64::from(delay < taken);
+            apart = delay.saturating_sub(taken);
+            self.gaps.add(apart);
+            self.gap_histogram.record(apart);
+        }
+        if let Some(threshold) = self.threshold {
+            self.bursts.add(apart <= threshold.as_ps());
+        }
+    }
+
+    /// Packets.
+    pub fn packets(&self) -> u64 {
+        self.statistics.packets()
+    }
+
+    /// Their bytes, without FCS.
+    pub fn bytes(&self) -> u64 {
+        self.statistics.bytes()
+    }
+
+    /// From the first packet to the latest, in ps.
+    pub fn duration_ps(&self) -> u128 {
+        self.first.map_or(0, |first| self.last - first)
+    }
+
+    /// The time of the first packet, in ps from the stamps' own zero.
+    pub fn first_ps(&self) -> Option<u128> {
+        self.first
+    }
+
+    /// Packets whose stamp is before that of one that stands before them; they have no inter-packet
+    /// delay.
+    pub fn backwards(&self) -> u64 {
+        self.backwards
+    }
+
+    /// Of what all inter-packet delays are multiples, in ps: what the stamps resolve at best. `None`
+    /// with no two different stamps.
+    pub fn step_ps(&self) -> Option<u64> {
+        (self.step > 0).then_some(self.step)
+    }
+
+    /// Lengths without FCS, in bytes.
+    pub fn lengths(&self) -> Summary {
+        self.lengths.summary()
+    }
+
+    /// Packets by length with FCS: up to each of [`CLASSES`], and longer ones.
+    pub fn classes(&self) -> &[u64; CLASSES.len() + 1] {
+        &self.classes
+    }
+
+    /// The line, if its rate is known.
+    pub fn line(&self) -> Option<Line> {
+        self.line
+    }
+
+    /// Inter-packet delays.
+    pub fn delays(&self) -> Spread<'_> {
+        Spread {
+            moments: self.statistics.gaps(),
+            histogram: self.statistics.gap_histogram(),
+        }
+    }
+
+    /// The idle time between frames, if the rate of the line is known.
+    pub fn gaps(&self) -> Option<Spread<'_>> {
+        self.line.map(|_| Spread {
+            moments: self.gaps.summary(),
+            histogram: &self.gap_histogram,
+        })
+    }
+
+    /// Packets that begin before the one before them has ended, as coarse stamps or a wrong rate make
+    /// it seem; their gap counts as zero.
+    pub fn overlaps(&self) -> u64 {
+        self.overlaps
+    }
+
+    /// The longest gap within a burst, if bursts are looked for.
+    pub fn threshold(&self) -> Option<Time> {
+        self.threshold
+    }
+
+    /// Bursts, if they are looked for.
+    pub fn bursts(&self) -> Option<Bursts> {
+        self.threshold.map(|_| self.bursts.ended())
+    }
+
+    /// The rate over windows.
+    pub fn rates(&self) -> Rates {
+        self.windows.rates()
+    }
+
+    /// The windows for a picture, at most [`MOST_WINDOWS`]; and their length in ps, which is a multiple
+    /// of that of [`rates`](Profile::rates).
+    pub fn windows(&self) -> (u64, &[Window]) {
+        self.windows.list()
+    }
+
+    /// Inter-packet delays of packets evenly spread over all, at most [`SAMPLES`].
+    pub fn samples(&self) -> &[Sample] {
+        self.trace.samples()
+    }
+
+    /// How many packets carry a probe.
+    pub fn probes(&self) -> u64 {
+        self.statistics.probes()
+    }
+
+    /// Loss, order and duplicates of the probes.
+    pub fn order(&self) -> Order {
+        self.statistics.order()
+    }
+
+    /// The delays that the probes tell, where their stamps and these count from one zero.
+    pub fn probe_delays(&self) -> Spread<'_> {
+        Spread {
+            moments: self.statistics.delays(),
+            histogram: self.statistics.delay_histogram(),
+        }
+    }
+}
+
+/// The greatest common divisor; `b` is not zero.
+fn divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(times: impl IntoIterator<Item = u128>, config: Config) -> Profile {
+        let mut profile = Profile::new(config);
+        times
+            .into_iter()
+            .for_each(|at| profile.observe(at, 60, &[0; 60]));
+        profile
+    }
+
+    fn at_ten_gigabit() -> Config {
+        Config {
+            rate: Some(Rate::TEN_GIGABIT),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn frames_back_to_back_have_twelve_idles_and_are_one_burst() {
+        let all = profile((0..1_000).map(|n| n * 67_200), at_ten_gigabit());
+        let gaps = all.gaps().unwrap();
+        assert_eq!((gaps.moments.mean, gaps.moments.sd), (9_600.0, 0.0));
+        assert_eq!(all.line().unwrap().idles(gaps.moments.mean), 12.0);
+        let bursts = all.bursts().unwrap();
+        assert_eq!((bursts.count(), bursts.packets()), (1, 1_000));
+        assert_eq!(bursts.lengths().max(), 1_000);
+        assert_eq!(all.threshold(), Some(Time::from_ps(14_400)));
+    }
+
+    #[test]
+    fn what_the_stamps_resolve_is_found() {
+        let step = |times: &[u128]| profile(times.iter().copied(), Config::default()).step_ps();
+        assert_eq!(step(&[0, 8_000, 24_000, 24_000]), Some(8_000));
+        assert_eq!(step(&[5, 8_005, 8_006]), Some(1));
+        assert_eq!(step(&[7, 7]), None);
+    }
+
+    #[test]
+    fn a_stamp_that_goes_back_is_counted_and_has_no_delay() {
+        let all = profile([100, 50, 200], Config::default());
+        assert_eq!((all.packets(), all.backwards()), (3, 1));
+        let delays = all.delays().moments;
+        assert_eq!((delays.count, delays.max), (1, 100));
+    }
+
+    #[test]
+    fn frames_that_overlap_at_the_rate_are_told() {
+        let all = profile([0, 1_000, 100_000], at_ten_gigabit());
+        assert_eq!(all.overlaps(), 1);
+        assert_eq!(all.gaps().unwrap().moments.min, 0);
+    }
+
+    #[test]
+    fn any_stamps_are_survived() {
+        for times in [
+            [u128::MAX, 0, u128::MAX],
+            [0, u128::MAX, 1],
+            [1 << 63, 1 << 64, 1 << 127],
+        ] {
+            let all = profile(times, at_ten_gigabit());
+            assert_eq!(all.packets(), 3);
+            assert!(all.windows().1.len() <= MOST_WINDOWS);
+            assert!(all.delays().moments.sd.is_finite());
+        }
+        let none = profile([], at_ten_gigabit());
+        assert_eq!((none.rates().windows, none.duration_ps()), (0, 0));
+    }
+}

@@ -1,0 +1,33 @@
+//! What works below a node's frames: in the idle blocks between them, on links at the level of blocks.
+//!
+//! Between frames the line carries blocks of idle characters, and where the bits of such a block may say something else
+//! (paper 002 section 4.5.3), a sublayer of the physical layer sends and takes messages there. The node above, and its
+//! frames, see nothing of it: only blocks that are idle anyway are filled, and they are idle again behind the receiver.
+//!
+//! Its time is the tick of its own oscillator, 6.4 ns: one block of a line.
+
+use crate::{Port, Statistics};
+
+/// A sublayer of all ports of a node. The world calls it with ticks that never go back.
+///
+/// After [`link`](Sublayer::link) and [`take`](Sublayer::take) the world asks anew when each port is
+/// [due](Sublayer::due), after [`fill`](Sublayer::fill) when that port is.
+pub trait Sublayer: Send {
+    /// The link at a port has come up, or gone down. Those that are up when the run begins come up at tick 0.
+    fn link(&mut self, tick: u64, port: Port, up: bool);
+
+    /// From which tick on the port has something to say; `None` when it has not.
+    fn due(&self, port: Port) -> Option<u64>;
+
+    /// The 56 bits of an idle block that leaves by the port now; 0 leaves it idle.
+    fn fill(&mut self, tick: u64, port: Port) -> u64;
+
+    /// An idle block has come by the port with bits that are not zero.
+    fn take(&mut self, tick: u64, port: Port, bits: u64);
+
+    /// What the node's clock shows at this tick or a later one, if nothing happens in between.
+    fn counter(&self, tick: u64) -> u128;
+
+    /// Its counters.
+    fn statistics(&self) -> Statistics;
+}

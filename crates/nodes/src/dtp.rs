@@ -1,0 +1,222 @@
+//! DTP, the Datacenter Time Protocol: clocks that agree to a few ticks, by messages in the idle blocks of 10GBASE-R
+//! (paper 002 section 4.5).
+//!
+//! - **Ports:** those of the node above, on links at the level of blocks.
+//! - **Parameters:** `alpha`, 3; `beacon`, 200 ticks; `log`, none; `start`, 0.
+//! - **Counters:** see [`Device`]'s `statistics`.
+//!
+//! A [`Device`] is algorithm 4: its counter goes up by one with each tick of its oscillator, and is never behind that of one of its
+//! ports. Each port is algorithm 3: it measures the delay to its peer, and tells and hears counters in beacons.
+//!
+//! What the paper leaves open, and how it is here:
+//! - An INIT-ACK may have to wait for a frame to end. What it waited is added to the counter in it, so that the delay that is measured is the
+//!   line's on a full one too.
+//! - A BEACON-JOIN moves a counter as far as it says, so one wrong bit could move a whole network's. It follows a BEACON-MSB, is said
+//!   twice, and counts when both agree.
+//! - Counters have 106 bits and wrap; of two the one that is less than half of all ahead is the greater.
+//! - Between a local counter and the global one no time passes (T5 takes no tick).
+
+pub mod message;
+mod port;
+
+use crate::ConfigError;
+use alloc::format;
+use alloc::vec::Vec;
+use node::sublayer::Sublayer;
+use node::{Port, Statistics};
+use port::{Heard, Side};
+
+/// Counters have so many bits.
+pub const BITS: u32 = 106;
+
+/// What DTP in a device is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// What is taken off a round trip before it is halved, ticks, 0 to 8: so that no delay is measured too long, which would have
+    /// counters chase each other.
+    pub alpha: u8,
+    /// From one beacon to the next, ticks, 2 to 1,000,000; longer where the line is full of frames. The bound of 4 ticks a hop is for
+    /// less than 5,000.
+    pub beacon: u32,
+    /// From one LOG message to the next, ticks: what the far end measures from them is in its counters. Default none.
+    pub log: Option<u32>,
+    /// What the counter begins with.
+    pub start: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            alpha: 3,
+            beacon: 200,
+            log: None,
+            start: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first key that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let within = |key, value: u32, least: u32, most: u32| match (least..=most).contains(&value)
+        {
+            true => Ok(()),
+            false => {
+                let reason = format!("{least} to {most} ticks");
+                Err(ConfigError::new(key, reason))
+            }
+        };
+        within("alpha", self.alpha.into(), 0, 8)?;
+        within("beacon", self.beacon, 2, 1_000_000)?;
+        within("log", self.log.unwrap_or(2), 2, 1_000_000_000)
+    }
+}
+
+/// A counter less the tick at which it is read: what stays as it is while nothing happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Base(u128);
+
+impl Base {
+    fn of(counter: u128, tick: u64) -> Base {
+        Base(counter.wrapping_sub(tick.into()) & MASK)
+    }
+
+    fn at(self, tick: u64) -> u128 {
+        self.0.wrapping_add(tick.into()) & MASK
+    }
+
+    /// By how much it is ahead of another; negative if it is behind.
+    fn ahead_of(self, other: Base) -> i128 {
+        const REST: u32 = u128::BITS - BITS;
+        (self.0.wrapping_sub(other.0) << REST) as i128 >> REST
+    }
+
+    fn plus(self, ticks: i64) -> Base {
+        Base(self.0.wrapping_add_signed(ticks.into()) & MASK)
+    }
+}
+
+const MASK: u128 = (1 << BITS) - 1;
+
+/// DTP in a device: algorithm 4 over the ports.
+#[derive(Clone, Debug)]
+pub struct Device {
+    start: u128,
+    global: Base,
+    /// Whether a link is up: else the counter stands.
+    running: bool,
+    sides: Vec<Side>,
+}
+
+impl Device {
+    /// With so many ports, all of them without a link.
+    ///
+    /// # Errors
+    /// When a value is out of its range.
+    pub fn new(config: &Config, ports: usize) -> Result<Device, ConfigError> {
+        config.check()?;
+        let side = Side::new(config);
+        Ok(Device {
+            start: config.start.into(),
+            global: Base::default(),
+            running: false,
+            sides: (0..ports).map(|_| side.clone()).collect(),
+        })
+    }
+
+    /// The same, with another counter to begin with, of which the low 106 bits count.
+    pub fn starting_at(self, start: u128) -> Device {
+        Device {
+            start: start & MASK,
+            ..self
+        }
+    }
+
+    /// The delay that a port has measured, ticks; `None` as long as it has not.
+    pub fn delay(&self, port: Port) -> Option<i64> {
+        self.sides.get(port.index())?.delay()
+    }
+}
+
+impl Sublayer for Device {
+    fn link(&mut self, tick: u64, port: Port, up: bool) {
+        let Some(side) = self.sides.get_mut(port.index()) else {
+            return;
+        };
+        if !up {
+            side.down();
+            self.running = self.sides.iter().any(Side::is_up);
+            return;
+        }
+        if !self.running {
+            self.global = Base::of(self.start, tick);
+            self.running = true;
+        }
+        side.up(tick, self.global);
+    }
+
+    fn due(&self, port: Port) -> Option<u64> {
+        self.sides.get(port.index())?.due()
+    }
+
+    fn fill(&mut self, tick: u64, port: Port) -> u64 {
+        let global = self.global;
+        let side = self.sides.get_mut(port.index());
+        let message = side.and_then(|side| side.fill(tick, global));
+        message.map_or(0, message::Message::encode)
+    }
+
+    fn take(&mut self, tick: u64, port: Port, bits: u64) {
+        let index = port.index();
+        let Some(side) = self.sides.get_mut(index) else {
+            return;
+        };
+        match side.take(tick, self.global, bits) {
+            Heard::Nothing => {}
+            // T5.
+            Heard::Local(local) => {
+                if local.ahead_of(self.global) > 0 {
+                    self.global = local;
+                }
+            }
+            Heard::Join(counter) => {
+                self.global = counter;
+                for (other, side) in self.sides.iter_mut().enumerate() {
+                    side.join(counter, other != index);
+                }
+            }
+        }
+    }
+
+    fn counter(&self, tick: u64) -> u128 {
+        match self.running {
+            true => self.global.at(tick),
+            false => 0,
+        }
+    }
+
+    /// `dtp_beacons_sent`, `dtp_beacons_heard`; `dtp_jumps`: beacons that moved a local counter, and `dtp_greatest_jump`, ticks;
+    /// `dtp_joins`: BEACON-JOINs that moved the global one; `dtp_out_of_range`: beacons more than 8 ticks off; `dtp_damaged`: messages in
+    /// which a wrong bit showed; `dtp_given_up`: peers that jumped too often; of LOG messages `dtp_log_minus_N` and `dtp_log_N`, how many told
+    /// that this end is N ticks behind or ahead; `dtp_delay_N`: what port N has measured, ticks.
+    fn statistics(&self) -> Statistics {
+        let mut all = port::Counters::default();
+        self.sides.iter().for_each(|side| all.add(&side.counters));
+        let mut statistics = Statistics::default();
+        all.tell(&mut statistics);
+        for (port, side) in self.sides.iter().enumerate() {
+            if let Some(delay) = side.delay() {
+                statistics.counter(&format!("dtp_delay_{port}"), delay.max(0) as u64);
+            }
+        }
+        statistics
+    }
+}

@@ -1,0 +1,5 @@
+//! What the compiler accepts, refuses and makes of a program.
+
+mod p4_14;
+mod passes;
+mod rules;

@@ -1,0 +1,3 @@
+//! The P4Runtime server and its messages.
+
+mod controllers;

@@ -1,0 +1,156 @@
+//! Sublayers: what happens below the nodes, in the idle blocks of a part's lanes.
+
+use super::{FILLS, LOOKS, Lower, Message, Network, Part, rank_of};
+use crate::event_queue::Due;
+use crate::lane::{Carried, Carrier};
+use node::{NodeId, Port, Time};
+
+impl Part {
+    /// Tells sublayers of the links that are there at the beginning.
+    pub(super) fn begin_sublayers(&mut self) {
+        for member in 0..self.members.len() {
+            for port in 0..self.members[member].ports.len() {
+                self.link(member, Port(port as u16), true);
+            }
+        }
+        if self.members.iter().any(|member| member.lower.is_some()) {
+            self.plan_look(Time::ZERO);
+        }
+    }
+
+    /// The link at a node's port comes up or goes down.
+    pub(super) fn link(&mut self, member: usize, port: Port, up: bool) {
+        let (member, network) = (&mut self.members[member], &mut self.network);
+        let Some(lower) = &mut member.lower else {
+            return;
+        };
+        let ends = member.ports.get(port.index()).copied().flatten();
+        let blocks = |&(sender, _): &(usize, usize)| {
+            matches!(network.senders[sender].carrier, Carrier::Blocks(_))
+        };
+        if ends.as_ref().is_some_and(blocks) {
+            let tick = lower.ticks.at(network.now);
+            lower.sublayer.link(tick, port, up);
+            network.ask_for_idle_blocks(lower, &member.ports);
+        }
+    }
+
+    /// Lets happen what is due at one of the sources that are for sublayers: a look at the clocks, an idle block of a sender, a message
+    /// for a receiver.
+    pub(super) fn below(&mut self, source: usize) {
+        let senders = self.network.senders.len();
+        match source.checked_sub(1) {
+            None => self.look(),
+            Some(sender) if sender < senders => self.fill(sender),
+            Some(receiver) => self.hear(receiver - senders),
+        }
+    }
+
+    fn look(&mut self) {
+        let now = self.network.now;
+        let Some(clocks) = &self.clocks else {
+            return;
+        };
+        // Nothing happens in the network by a look, and every part has looks of its own.
+        self.events -= 1;
+        for member in &mut self.members {
+            if let Some(Lower { sublayer, ticks }) = &mut member.lower {
+                let counter = sublayer.counter(ticks.at(now));
+                (clocks.see)(now, NodeId(member.node), counter);
+            }
+        }
+        let next = now + clocks.every;
+        self.plan_look(next);
+    }
+
+    fn plan_look(&mut self, at: Time) {
+        let looked_at = self.clocks.is_some() && at < Time::MAX;
+        let due = looked_at.then_some(Due { at, rank: LOOKS });
+        let source = self.network.first_message - self.network.senders.len() - 1;
+        self.network.queue.set(source, due);
+    }
+
+    /// A block is idle: a sublayer may say something in it.
+    fn fill(&mut self, index: usize) {
+        let network = &mut self.network;
+        let sender = &mut network.senders[index];
+        let (port, to) = (sender.port, sender.to);
+        let (Some(lower), Carrier::Blocks(link)) =
+            (&mut self.members[sender.member].lower, &mut sender.carrier)
+        else {
+            return;
+        };
+        let tick = lower.ticks.at(network.now);
+        let free = link.next_idle(network.now, tick);
+        let mut message = None;
+        // A frame may have come since this was planned.
+        if free.is_some_and(|(next, _)| next == tick) {
+            let bits = lower.sublayer.fill(tick, port);
+            message = link.send_message(tick, bits).filter(|_| !sender.is_down);
+        }
+        network.ask_for_idle_block(lower, index, true);
+        if let Some(message) = message {
+            network.transmit(to, Carried::Message(message));
+        }
+    }
+
+    /// A message has come.
+    fn hear(&mut self, index: usize) {
+        let network = &mut self.network;
+        let receiver = &mut network.receivers[index];
+        let message = receiver.messages.pop_front();
+        let (member, port) = (receiver.member, receiver.port);
+        network.plan_message(index);
+        let member = &mut self.members[member];
+        if let (Some(message), Some(lower)) = (message, &mut member.lower) {
+            lower.sublayer.take(message.tick, port, message.bits);
+            network.ask_for_idle_blocks(lower, &member.ports);
+        }
+    }
+}
+
+impl Network {
+    pub(super) fn transmit_message(&mut self, receiver: usize, message: Message) {
+        let messages = &mut self.receivers[receiver].messages;
+        messages.push_back(message);
+        if messages.len() == 1 {
+            self.plan_message(receiver);
+        }
+    }
+
+    pub(super) fn plan_message(&mut self, receiver: usize) {
+        let first = self.receivers[receiver].messages.front();
+        let rank = rank_of(self.receivers[receiver].lane) + 2;
+        let due = first.map(|message| Due {
+            at: message.at,
+            rank,
+        });
+        let source = self.first_message + receiver;
+        self.queue.set(source, due);
+    }
+
+    fn ask_for_idle_blocks(&mut self, lower: &mut Lower, ports: &[Option<(usize, usize)>]) {
+        for &(sender, _) in ports.iter().flatten() {
+            self.ask_for_idle_block(lower, sender, false);
+        }
+    }
+
+    /// Notes when a sublayer next has an idle block to fill: anew, or if it has changed its mind.
+    fn ask_for_idle_block(&mut self, lower: &mut Lower, index: usize, anew: bool) {
+        let now = self.now;
+        let sender = &mut self.senders[index];
+        let Carrier::Blocks(link) = &mut sender.carrier else {
+            return;
+        };
+        let due = lower.sublayer.due(sender.port);
+        if due == sender.asked && !anew {
+            return;
+        }
+        sender.asked = due;
+        let rank = FILLS + sender.lane as u32;
+        let next = due.and_then(|tick| link.next_idle(now, tick));
+        let due = next.map(|(_, at)| Due { at, rank });
+        let source = self.first_message - self.senders.len() + index;
+        self.queue.set(source, due);
+    }
+}

@@ -1,0 +1,16 @@
+//! The simulation: exact times, links and what happens to frames on them.
+
+mod allocation;
+mod bad_nodes;
+mod blocks;
+mod cast;
+mod dtp;
+mod exactness;
+mod facts;
+mod impairments;
+mod netem;
+mod outages;
+mod parallel;
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;

@@ -6,7 +6,7 @@
 
 use crate::shell;
 use crate::shell::Place;
-use crate::testbed::{Job, Testbed, can_run, eventually, text};
+use crate::testbed::{Job, Testbed, await_packet_sockets, can_run, eventually, text};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -119,7 +119,7 @@ fn lines_of_several_writers_stay_whole() {
         .args(["cat", "eth0", "--no-time"])
         .stdin(Stdio::null());
     let mut capture = Job::start(capture.stdout(File::create(&kept).expect("there is room")));
-    std::thread::sleep(Duration::from_millis(500));
+    await_packet_sockets(&bed.hosts[0], 1);
     // Lines of 4,600 characters, from writers that cut them at any place.
     let each = 300;
     let inputs: Vec<_> = (0..4)

@@ -5,11 +5,11 @@
     reason = "a test waits for other processes"
 )]
 
+use crate::testbed::eventually;
 use openflow::text::Flow;
 use openflow::version::Version;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 /// Open vSwitch with a bridge br0, in a network namespace and a folder of its own.
 struct Switch {
@@ -28,13 +28,7 @@ impl Drop for Switch {
 }
 
 fn wait_for(path: &Path) -> bool {
-    for _ in 0..200 {
-        if path.exists() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    false
+    eventually(|| path.exists())
 }
 
 impl Switch {

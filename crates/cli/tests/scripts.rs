@@ -5,7 +5,7 @@
     reason = "these tests wait for other programs"
 )]
 
-use crate::testbed::{Job, Testbed, can_run, eventually, text};
+use crate::testbed::{Job, Testbed, await_packet_sockets, can_run, eventually, text};
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
@@ -481,7 +481,7 @@ fn a_schedule_is_kept() {
         .args(["cat", "eth0", "--count", "100"])
         .stdin(Stdio::null());
     let mut capture = Job::start(capture.stdout(File::create(&kept).expect("there is room")));
-    std::thread::sleep(Duration::from_millis(500));
+    await_packet_sockets(&bed.hosts[1], 1);
     run(bed.script("oneway.sh").stdout(port(&bed, "1", true)));
     assert!(capture.ends(), "{}", bed.log());
     let text = fs::read_to_string(&kept).expect("it is there");

@@ -270,9 +270,12 @@ fn programs_of_this_machine_reach_simulated_hosts_and_each_other_in_real_time() 
         let page = "curl -s -m 30 -o /dev/null -w '%{size_download}' http://10.9.0.2/50000";
         let page = said(&near, page);
         let server = scope.spawn(|| said(&far, "timeout 30 iperf3 -s -1"));
-        // The server may not listen yet.
-        let client = "timeout 30 sh -c 'until out=$(iperf3 -c 10.9.0.3 -n 200K -J); do sleep 0.1; done; echo \"$out\"'";
-        let moved = said(&near, client);
+        // The server may not listen yet, which iperf3 tells by its text and not by its exit code.
+        let client = "iperf3 -c 10.9.0.3 -n 200K -J";
+        let script = format!(
+            r#"for i in $(seq 300); do out=$({client}); case $out in *'"error"'*) sleep 0.1;; *) break;; esac; done; echo "$out""#
+        );
+        let moved = said(&near, &script);
         let far = server.join().unwrap();
         let own = ["-P 2 -J", "-R -J"].map(|how| {
             said(

@@ -140,7 +140,15 @@ fn a_host_sends_a_kernel_as_much_as_it_likes() {
         })
         .collect();
     let came: u64 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
-    std::thread::sleep(Duration::from_millis(100));
+    // The kernel's ends are gone once the host has answered that they were closed; 0A listens.
+    let closed = || {
+        let list = kernel.enter(|| std::fs::read_to_string("/proc/thread-self/net/tcp"));
+        let list = list.unwrap().unwrap();
+        list.lines().skip(1).all(|line| line.contains(" 0A "))
+    };
+    while !closed() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     kernel.remove("k").unwrap();
     let outcome = run.join().unwrap().outcome;
     assert_eq!(came, BYTES);

@@ -146,19 +146,6 @@ impl Program {
         }
     }
 
-    /// Waits until so many packet sockets are open in a namespace.
-    pub fn await_ports(namespace: &Namespace, sockets: usize) {
-        for _ in 0..200 {
-            let list = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/packet"));
-            let list = list.expect("it is ours").unwrap_or_default();
-            if list.lines().count() > sockets {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("no {sockets} ports are open");
-    }
-
     /// Ends it as Ctrl-C does.
     pub fn stop(self) -> Ended {
         let pid = self.child.id().to_string();

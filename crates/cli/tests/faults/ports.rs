@@ -3,6 +3,7 @@
 use super::bed::{Bed, Program, counter, ip, link};
 use super::inject::{self, ANY, DESCRIPTORS, Fault, Run, SENDING, STARTING, Setting, WAITING, few};
 use crate::shell::{Place, lines, prepare};
+use crate::testbed::await_packet_sockets;
 use live::netns::Namespace;
 use node::random::Random;
 use serde_json::Value;
@@ -164,7 +165,7 @@ fn an_interface_that_is_removed_and_made_again_is_used_again() {
         ("run", "wire run switch --on e0 --on e1 --json"),
     ] {
         let program = Program::start(&place.path, &bed.near, name, line);
-        Program::await_ports(&bed.near, 2);
+        await_packet_sockets(&bed.near, 2);
         for _ in 0..2 {
             // Its neighbour goes with it.
             ip(&bed.near, "link del e0");
@@ -197,7 +198,7 @@ fn a_controller_that_is_killed_leaves_the_switch_to_the_next() {
     ip(&bed.near, "link set lo up");
     let line = "wire of switch --on e0,e1 --listen ptcp:6653:127.0.0.1 --json";
     let switch = Program::start(&place.path, &bed.near, "switch", line);
-    Program::await_ports(&bed.near, 2);
+    await_packet_sockets(&bed.near, 2);
     let mut random = Random::new(3);
     let add = "wire of ctl tcp:127.0.0.1:6653 add-flow priority=7,actions=output:2";
     for _ in 0..20 {

@@ -4,6 +4,7 @@
 use super::bed::{Program, counter, ip, link};
 use super::case::packets;
 use crate::shell::{Place, is_root};
+use crate::testbed::await_packet_sockets;
 use live::netns::{Namespace, NetnsError};
 use node::random::Random;
 use serde_json::Value;
@@ -166,7 +167,7 @@ fn what_goes_into_a_chain_of_programs_comes_out_or_is_counted() {
         "wire run switch --on p0 --on p1 --on p2 --json",
     );
     for (namespace, sockets) in [(b, 1), (c, 1), (delay, 2), (fork, 3)] {
-        Program::await_ports(namespace, sockets);
+        await_packet_sockets(namespace, sockets);
     }
     let generator = start(
         a,

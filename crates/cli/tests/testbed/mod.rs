@@ -98,6 +98,20 @@ pub fn eventually(condition: impl FnMut() -> bool) -> bool {
     eventually_within(PATIENCE, condition)
 }
 
+/// Waits until so many packet sockets are open in a namespace.
+pub fn await_packet_sockets(namespace: &Namespace, sockets: usize) {
+    let open = || {
+        let list = namespace.enter(|| fs::read_to_string("/proc/thread-self/net/packet"));
+        // The first line is a heading.
+        list.expect("it is ours")
+            .unwrap_or_default()
+            .lines()
+            .count()
+            > sockets
+    };
+    assert!(eventually(open), "no {sockets} packet sockets are open");
+}
+
 /// Polls a condition for so long.
 pub fn eventually_within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + time;

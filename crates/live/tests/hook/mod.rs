@@ -609,13 +609,21 @@ fn iperf3_goes_through_nodes_that_change_and_nodes_that_do_not() {
                 .stdout(std::process::Stdio::null())
                 .spawn()
                 .unwrap();
-            sleep(Duration::from_millis(300));
-            let output = bed
-                .a
-                .command("iperf3")
-                .args(["-c", B[family], "-p", "7200", "-t", "1"])
-                .output()
-                .unwrap();
+            // The server may not listen yet.
+            let client = || {
+                let mut client = bed.a.command("iperf3");
+                client.args(["-c", B[family], "-p", "7200", "-t", "1"]);
+                client.output().unwrap()
+            };
+            let output = (0..300)
+                .map(|_| client())
+                .inspect(|output| {
+                    if !output.status.success() {
+                        sleep(Duration::from_millis(100));
+                    }
+                })
+                .find(|output| output.status.success())
+                .expect("the server answers");
             let _ = server.kill();
             let _ = server.wait();
             let text = String::from_utf8_lossy(&output.stdout);

@@ -8,7 +8,8 @@ use live::port::calibrate::{self, CalibrateError};
 use live::port::{self, Method, Options, Port, PortError};
 use std::time::Duration;
 
-const WAIT: Duration = Duration::from_secs(5);
+/// Longer than any machine pauses. Only what fails waits for so long.
+const WAIT: Duration = Duration::from_secs(60);
 
 /// Two namespaces with a veth pair: `a` in the first, `b` in the second.
 struct Pair {
@@ -397,14 +398,16 @@ fn an_xdp_port_sends_and_receives_and_gives_the_traffic_back_when_it_is_closed()
         }
     }
     assert!(got == frames);
-    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
-    assert_eq!(b.tx.send(&slices).unwrap(), 3000);
-    let back = receive(&mut a, 3000);
-    assert!(
-        back.into_iter()
-            .map(|(_, bytes)| bytes)
-            .eq(frames.iter().cloned())
-    );
+    let mut back = Vec::new();
+    // The kernel drops what comes to an interface while 1000 frames wait, which a busy machine lets them.
+    for batch in frames.chunks(100) {
+        let slices: Vec<_> = batch.iter().map(|f| &f[..]).collect();
+        assert_eq!(b.tx.send(&slices).unwrap(), 100);
+        let came = receive(&mut a, 100);
+        assert_eq!(came.len(), 100, "{:?}", a.rx.counters());
+        back.extend(came.into_iter().map(|(_, bytes)| bytes));
+    }
+    assert!(back == frames);
     let long = vec![0; 1515];
     assert!(matches!(
         b.tx.send(&[&long]),

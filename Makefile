@@ -35,7 +35,7 @@ check: ## format, lint, purity, licences and bans, documentation
 bench: build ## ratios against named peers, each in one run
 	cargo bench --locked --workspace --bench '*'
 
-fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; every fault of tests/faults; Miri where it is
+fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; every fault of tests/faults, every pair of tools; Miri where it is
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} .ci/fuzz
 	.ci/faults
 	.ci/miri

@@ -1,7 +1,7 @@
 //! What was wrong with the input: told with its place and reason on stderr, counted, skipped; or the end of
 //! the command, where `--strict` asks for that. And what the exit code makes of it, in one place.
 
-use crate::Verdict;
+use crate::{Verdict, progress};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -111,9 +111,9 @@ impl Complaints {
     pub fn tell(&self, place: impl Display, reason: impl Display) {
         let count = self.counts.skipped.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= TOLD && !self.quiet {
-            eprintln!("wire: {place}: {reason}");
+            progress::beside(|| eprintln!("wire: {place}: {reason}"));
             if count == TOLD {
-                eprintln!("wire: what else is bad is counted, not shown");
+                self.note("what else is bad is counted, not shown");
             }
         }
     }
@@ -121,7 +121,7 @@ impl Complaints {
     /// Tells something that is not to be counted.
     pub fn note(&self, what: impl Display) {
         if !self.quiet {
-            eprintln!("wire: {what}");
+            progress::beside(|| eprintln!("wire: {what}"));
         }
     }
 

@@ -62,6 +62,7 @@ mod ping;
 mod plot;
 mod ports;
 mod profile;
+mod progress;
 mod relay;
 mod report;
 mod run;

@@ -2,6 +2,7 @@
 //! that goes away is a normal end, and an error says how much had been written. Files as [`live::output`] makes them:
 //! whole under their name, or beside it.
 
+use crate::progress;
 use live::output::{ApartError, Kept, OutputFile, apart};
 use packet::printable;
 use rustix::pipe::fcntl_setpipe_size;
@@ -179,6 +180,9 @@ impl Output {
     }
 
     fn put(&mut self) -> anyhow::Result<()> {
+        if self.shown && !self.buffer.is_empty() {
+            progress::end();
+        }
         let mut done = 0;
         while done < self.buffer.len() {
             let left = &self.buffer[done..];

@@ -1,5 +1,6 @@
 //! Bytes of a file, pipe or terminal, decompressed if need be, and a look at the first of them.
 
+use crate::progress::Reading;
 use anyhow::Context;
 use live::file::{Bytes, Next};
 use live::signal::Stopped;
@@ -54,6 +55,7 @@ pub struct Stream {
     begin: Vec<u8>,
     given: usize,
     bytes: Bytes,
+    reading: Option<Reading>,
 }
 
 impl Stream {
@@ -63,7 +65,11 @@ impl Stream {
     /// When it cannot be opened or read.
     pub fn open(path: &Path) -> anyhow::Result<Stream> {
         let bytes = Bytes::open(path).with_context(|| format!("cannot open {}", name(path)))?;
-        Stream::over(bytes).with_context(|| format!("cannot read {}", name(path)))
+        let stream = Stream::over(bytes).with_context(|| format!("cannot read {}", name(path)))?;
+        Ok(Stream {
+            reading: Reading::of(path),
+            ..stream
+        })
     }
 
     /// What an open file has from its place on.
@@ -88,6 +94,7 @@ impl Stream {
             begin,
             given: 0,
             bytes,
+            reading: None,
         })
     }
 
@@ -128,7 +135,11 @@ impl Source for Stream {
     fn next(&mut self, buffer: &mut [u8]) -> io::Result<Next<usize>> {
         let begin = &self.begin[self.given..];
         if begin.is_empty() {
-            return self.bytes.next(buffer);
+            let next = self.bytes.next(buffer)?;
+            if let (Some(reading), Next::Item(bytes)) = (&mut self.reading, &next) {
+                reading.advance(*bytes as u64);
+            }
+            return Ok(next);
         }
         let n = begin.len().min(buffer.len());
         buffer[..n].copy_from_slice(&begin[..n]);

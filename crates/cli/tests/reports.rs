@@ -1,7 +1,7 @@
 //! Results go to standard output, where pipes and files take them; progress and warnings go to standard error. Where packets go to
 //! standard output, the report goes to standard error.
 
-use crate::shell::{Place, lines};
+use crate::shell::{Place, has, lines};
 
 /// Commands that report, and words of what they report.
 const REPORTS: [(&str, &str); 13] = [
@@ -125,4 +125,31 @@ fn what_lasts_says_so_when_it_begins() {
     // Of a command that stands in pipes nobody is told who does not watch.
     let quiet = place.run("wire gen --count 3 2> /dev/null | wire cat - --count 3 > /dev/null");
     assert_eq!(quiet.err, "");
+}
+
+#[test]
+fn how_much_of_a_large_file_is_read_is_shown_where_somebody_watches() {
+    if !has("script", "a terminal is made by script(1)") {
+        return;
+    }
+    let place = Place::new("reading");
+    let line = format!("020000000001 020000000002 88B5{}\n", " 00".repeat(1500));
+    place.write("large.lines", line.repeat(8_000));
+    place.write("small.lines", line.repeat(100));
+    // The reader waits for longer than nobody asks how long it will take.
+    let seen = |command: &str| {
+        let script = format!(
+            "TERM=xterm script -qec \"stty cols 80; {command} | (sleep 1.5; cat) > read\" /dev/null"
+        );
+        place.run(&script).good()
+    };
+    let large = seen("wire cat large.lines");
+    assert!(large.contains("of 36.25 MB read"), "{large}");
+    assert!(large.ends_with("\x1b[2K"), "{large:?}");
+    assert_eq!(seen("wire cat small.lines"), "");
+    assert_eq!(seen("wire cat large.lines 2> told"), "");
+    assert_eq!(place.run("cat told").good(), "");
+    // Lines on the terminal are the sign of life there.
+    let lines = place.run("script -qec 'wire cat large.lines --count 2' /dev/null");
+    assert!(!lines.good().contains("MB read"));
 }

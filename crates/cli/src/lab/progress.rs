@@ -1,6 +1,7 @@
 //! How far a simulation has come, and how fast it goes.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::progress;
+use indicatif::ProgressBar;
 use node::Time;
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -68,19 +69,12 @@ fn tell(at: Time, until: Option<Time>) {
     let Ok(mut bar) = shown.bar.lock() else {
         return;
     };
-    let bar = bar.get_or_insert_with(|| {
-        let bar = match until {
-            Some(until) => ProgressBar::new(until.as_ns() / 1_000),
-            None => ProgressBar::new_spinner(),
-        };
-        let form = match until {
-            Some(_) => "{bar:40} {percent:>3} %  {msg}, {eta} to go",
-            None => "{spinner} {msg}",
-        };
-        match ProgressStyle::with_template(form) {
-            Ok(style) => bar.with_style(style),
-            Err(_) => bar,
-        }
+    let bar = bar.get_or_insert_with(|| match until {
+        Some(until) => progress::bar(
+            until.as_ns() / 1_000,
+            "{bar:40} {percent:>3} %  {msg}, {eta} to go",
+        ),
+        None => progress::bar(0, "{spinner} {msg}"),
     });
     bar.set_position(at.as_ns() / 1_000);
     bar.set_message(text);

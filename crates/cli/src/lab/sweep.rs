@@ -4,11 +4,11 @@ use super::Lab;
 use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output, picture};
+use crate::progress;
 use ::lab::Registry;
 use ::lab::sweep::{Sweep, SweepError};
 use ::lab::{Options, ReadError, World};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 
 impl Lab {
@@ -62,14 +62,9 @@ impl Lab {
             return Ok(Verdict::Good);
         }
         let all = sweep.points().saturating_mul(sweep.seeds.1 as usize) as u64;
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let form = "{bar:40} {pos} of {len} runs, {eta} to go";
-            let bar = ProgressBar::new(all);
-            match ProgressStyle::with_template(form) {
-                Ok(style) => bar.with_style(style),
-                Err(_) => bar,
-            }
-        });
+        let bar = std::io::stderr()
+            .is_terminal()
+            .then(|| progress::bar(all, "{bar:40} {pos} of {len} runs, {eta} to go"));
         let outcome = told(sweep.run(registry, &|done| {
             if let Some(bar) = &bar {
                 bar.set_position(done as u64);

@@ -20,6 +20,7 @@
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
 //! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
 //! | [`random`] | [`random::Random`]: random numbers with a seed |
+//! | [`clock`] | [`clock::Clock`]: what an oscillator shows at a time, exactly |
 //! | [`oscillator`] | [`Oscillator`], what a port's clock is like, as data |
 //! | [`sublayer`] | [`Sublayer`]: what works below a node's frames, in the idle blocks between them |
 //!
@@ -49,6 +50,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod clock;
 pub mod driver;
 pub mod event;
 pub mod frame;

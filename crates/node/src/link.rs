@@ -112,12 +112,17 @@ pub struct Channel {
     pub down: Vec<[Time; 2]>,
 }
 
+/// Whether a link that is [down](Channel::down) at these times is so at any time from `from` to `to`.
+pub fn is_down(down: &[[Time; 2]], from: Time, to: Time) -> bool {
+    // The first that ends behind the beginning; later ones begin later.
+    let next = down.partition_point(|[_, up]| *up <= from);
+    down.get(next).is_some_and(|[down, _]| *down <= to)
+}
+
 impl Channel {
     /// Whether the link is down at any time from `from` to `to`.
     pub fn is_down(&self, from: Time, to: Time) -> bool {
-        // The first that ends behind the beginning; later ones begin later.
-        let next = self.down.partition_point(|[_, up]| *up <= from);
-        self.down.get(next).is_some_and(|[down, _]| *down <= to)
+        is_down(&self.down, from, to)
     }
 
     /// The times at which the link goes down or up, with the state from then on.

@@ -52,6 +52,18 @@ impl Oscillator {
         }
     }
 
+    /// By how much its deviation changes at most, parts per million a second.
+    pub fn steepest(&self) -> f64 {
+        let slope = |pair: &[(Time, f64)]| {
+            let seconds = (pair[1].0 - pair[0].0).as_ps() as f64 / 1e12;
+            self.per_degree * (pair[1].1 - pair[0].1) / seconds
+        };
+        let magnitude = |slope: f64| slope.max(-slope);
+        let slopes = self.temperature.windows(2).map(slope);
+        let steepest = slopes.map(|slope| magnitude(self.drift + slope));
+        steepest.fold(magnitude(self.drift), f64::max)
+    }
+
     /// Checks the ranges.
     ///
     /// # Errors

@@ -69,6 +69,16 @@ impl Random {
         chance.0 != 0 && (chance.0 == u64::MAX || self.bits() < chance.0)
     }
 
+    /// The next 64 [decisions](Random::decide) of one probability, the first in the lowest bit.
+    pub fn decide_64(&mut self, chance: Probability) -> u64 {
+        match chance.0 {
+            0 => 0,
+            u64::MAX => u64::MAX,
+            // Each comes in at the top, and is at its place behind the last.
+            most => (0..64).fold(0, |all, _| all >> 1 | u64::from(self.bits() < most) << 63),
+        }
+    }
+
     /// How many good bits come before the next wrong one, where each is wrong with this probability.
     ///
     /// The geometric distribution by inversion; `libm` gives the same result on every machine.
@@ -104,6 +114,17 @@ mod tests {
         let mut random = Random::new(0);
         assert_eq!(random.bits(), 0x5317_5D61_490B_23DF);
         assert_ne!(Random::new(1).bits(), 0x5317_5D61_490B_23DF);
+    }
+
+    #[test]
+    fn decisions_by_64_are_those_one_by_one() {
+        for chance in [0.0, 0.1, 0.5, 0.9, 1.0].map(|p| Probability::new(p).unwrap()) {
+            let (mut one, mut many) = (Random::new(5), Random::new(5));
+            for _ in 0..3 {
+                let all = many.decide_64(chance);
+                (0..64).for_each(|n| assert_eq!(one.decide(chance), all >> n & 1 == 1));
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!
 //! Its time is the tick of its own oscillator, 6.4 ns: one block of a line.
 
-use crate::{Port, Statistics};
+use crate::random::Random;
+use crate::{Port, Probability, Statistics};
 
 /// A sublayer of all ports of a node. The world calls it with ticks that never go back.
 ///
@@ -30,4 +31,37 @@ pub trait Sublayer: Send {
 
     /// Its counters.
     fn statistics(&self) -> Statistics;
+}
+
+/// The seed of a FIFO's lots, apart from that of a link's wrong bits and other impairments.
+const FIFO: u64 = 0x6669_666F;
+
+/// The synchronisation FIFO between the clock of a line and that of who receives by it: a message is taken at the receiver's first tick
+/// behind its arrival, or, by lot, the next.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    chance: Probability,
+    random: Random,
+}
+
+impl Fifo {
+    /// That of one direction of a link, by how likely it is to hold a message for a tick, and the direction's
+    /// [seed](crate::link::seed_of).
+    pub fn new(chance: Probability, seed: u64) -> Fifo {
+        Fifo {
+            chance,
+            random: Random::new(seed ^ FIFO),
+        }
+    }
+
+    /// Whether it holds the next message.
+    #[inline]
+    pub fn holds(&mut self) -> bool {
+        self.random.decide(self.chance)
+    }
+
+    /// Which of the next 64 messages it holds, the first in the lowest bit.
+    pub fn holds_of_64(&mut self) -> u64 {
+        self.random.decide_64(self.chance)
+    }
 }

@@ -16,7 +16,9 @@
 //! - Counters have 106 bits and wrap; of two the one that is less than half of all ahead is the greater.
 //! - Between a local counter and the global one no time passes (T5 takes no tick).
 
+mod hearing;
 pub mod message;
+pub mod network;
 mod port;
 
 use crate::ConfigError;
@@ -140,6 +142,13 @@ impl Device {
         }
     }
 
+    /// T5.
+    fn raise(&mut self, local: Base) {
+        if local.ahead_of(self.global) > 0 {
+            self.global = local;
+        }
+    }
+
     /// The delay that a port has measured, ticks; `None` as long as it has not.
     pub fn delay(&self, port: Port) -> Option<i64> {
         self.sides.get(port.index())?.delay()
@@ -181,12 +190,7 @@ impl Sublayer for Device {
         };
         match side.take(tick, self.global, bits) {
             Heard::Nothing => {}
-            // T5.
-            Heard::Local(local) => {
-                if local.ahead_of(self.global) > 0 {
-                    self.global = local;
-                }
-            }
+            Heard::Local(local) => self.raise(local),
             Heard::Join(counter) => {
                 self.global = counter;
                 for (other, side) in self.sides.iter_mut().enumerate() {
@@ -208,10 +212,8 @@ impl Sublayer for Device {
     /// which a wrong bit showed; `dtp_given_up`: peers that jumped too often; of LOG messages `dtp_log_minus_N` and `dtp_log_N`, how many told
     /// that this end is N ticks behind or ahead; `dtp_delay_N`: what port N has measured, ticks.
     fn statistics(&self) -> Statistics {
-        let mut all = port::Counters::default();
-        self.sides.iter().for_each(|side| all.add(&side.counters));
         let mut statistics = Statistics::default();
-        all.tell(&mut statistics);
+        port::tell(&self.sides, &mut statistics);
         for (port, side) in self.sides.iter().enumerate() {
             if let Some(delay) = side.delay() {
                 statistics.counter(&format!("dtp_delay_{port}"), delay.max(0) as u64);

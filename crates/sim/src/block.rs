@@ -9,21 +9,19 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`clock`] | a port's own time |
 //! | [`elastic`] | the receiver's buffer: idles inserted and removed |
 //! | [`messages`] | what a sublayer says in idle blocks |
 //! | [`stream`] | wrong bits, and what the receiver makes of them |
 //! | [`tape`] | looking at the blocks themselves |
 
-mod clock;
 mod elastic;
 pub mod messages;
 mod stream;
 pub mod tape;
 
-use clock::{Clock, Own};
 use elastic::{COLUMN, Elastic};
 use messages::Idle;
+use node::clock::{Clock, Own};
 use node::event::{Interface, Queue};
 use node::link::{FCS, LineCounters, LinkCounters, PREAMBLE, SHORTEST, Waiting};
 use node::random::Random;

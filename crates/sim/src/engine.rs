@@ -1,13 +1,13 @@
 //! A graph that is being run: in one part, or in several side by side.
 
 use crate::block::BlockLink;
-use crate::block::messages::Ticks;
 use crate::lane::{Carrier, Receiver, Sender};
 use crate::parallel;
 use crate::part::{Change, Lower, Member, Part};
 use crate::partition::Partition;
 use crate::watcher::Watcher;
 use crate::{Options, SimError};
+use node::clock::Ticks;
 use node::link::{LinkCounters, seed_of};
 use node::outcome::{Finish, Table};
 use node::{Driver, Graph, Level, NodeId, Oscillator, Outcome, Tap, Time, Transmitter};

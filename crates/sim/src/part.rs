@@ -7,10 +7,11 @@
 mod below;
 
 use crate::block::Passage;
-use crate::block::messages::{Message, Ticks};
+use crate::block::messages::Message;
 use crate::event_queue::{Due, EventQueue};
 use crate::lane::{Arrival, Carried, OutOfOrder, Receiver, Sender, Transit};
 use crate::{ClockTap, SimError};
+use node::clock::Ticks;
 use node::event::{Event, What};
 use node::frame::LONGEST;
 use node::link::SHORTEST;

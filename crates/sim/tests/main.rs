@@ -5,6 +5,7 @@ mod bad_nodes;
 mod blocks;
 mod cast;
 mod dtp;
+mod dtp_messages;
 mod exactness;
 mod facts;
 mod impairments;

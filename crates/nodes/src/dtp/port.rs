@@ -8,28 +8,18 @@
 //! | T3 | it is time: a BEACON goes out with the global counter |
 //! | T4 | a BEACON comes: the local counter becomes what that says, and the delay, if it was less |
 
+use super::hearing::{Hearing, RANGE, Told};
 use super::message::{HALF, Message, PAYLOAD};
 use super::{Base, Config};
 use alloc::format;
 use node::Statistics;
 
-/// A beacon that is off by more says nothing (section 4.5.2).
-const RANGE: i64 = 8;
 /// A round trip that takes longer is none: the longest cables are 5 us, 800 ticks, each way.
 const LONGEST: u64 = 1 << 14;
 /// An INIT that was not answered for so long is sent again.
 const PATIENCE: u64 = 1 << 15;
-/// Jumps are added up over so many ticks.
-const WINDOW: u64 = 100_000;
-/// A peer that makes the local counter jump by more in that time is faulty: a clock 200 ppm faster makes it jump by 20, and the delay
-/// may come out 8 ticks differently at its two ends.
-const MOST_JUMPS: u64 = 20 + 16;
-/// So many beacons out of range, less those within, are too often.
-const MOST_ASTRAY: u32 = 16;
-/// A peer that has fallen behind, by so many beacons, did not hear a BEACON-JOIN.
-const BEHIND: u32 = 6;
 /// Every so many beacons the high half of the counter is told.
-const MSB: u32 = 4_096;
+pub const MSB: u32 = 4_096;
 /// Offsets that LOG messages tell are counted one by one up to so many ticks.
 const LOGGED: usize = 8;
 
@@ -58,54 +48,36 @@ pub enum Heard {
     Join(Base),
 }
 
-/// What has happened.
+/// What has happened, but for the beacons that were heard.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     beacons_sent: u64,
-    beacons_heard: u64,
-    jumps: u64,
-    greatest_jump: u64,
     joins: u64,
-    out_of_range: u64,
     damaged: u64,
     given_up: u64,
     /// From `LOGGED` ticks behind, or more, to as many ahead.
     logged: [u64; 2 * LOGGED + 1],
 }
 
-impl Counters {
-    pub fn add(&mut self, other: &Counters) {
-        self.greatest_jump = self.greatest_jump.max(other.greatest_jump);
-        for (sum, more) in [
-            (&mut self.beacons_sent, other.beacons_sent),
-            (&mut self.beacons_heard, other.beacons_heard),
-            (&mut self.jumps, other.jumps),
-            (&mut self.joins, other.joins),
-            (&mut self.out_of_range, other.out_of_range),
-            (&mut self.damaged, other.damaged),
-            (&mut self.given_up, other.given_up),
-        ] {
-            *sum += more;
-        }
-        for (sum, more) in self.logged.iter_mut().zip(other.logged) {
-            *sum += more;
-        }
+/// The counters of all ports of a device.
+pub fn tell(sides: &[Side], statistics: &mut Statistics) {
+    let sum = |count: fn(&Side) -> u64| sides.iter().map(count).sum::<u64>();
+    let greatest = sides.iter().map(|side| side.hearing.greatest_jump.into());
+    for (name, value) in [
+        ("dtp_beacons_sent", sum(|side| side.counters.beacons_sent)),
+        ("dtp_beacons_heard", sum(|side| side.hearing.heard)),
+        ("dtp_jumps", sum(|side| side.hearing.jumps)),
+        ("dtp_greatest_jump", greatest.max().unwrap_or(0)),
+        ("dtp_joins", sum(|side| side.counters.joins)),
+        ("dtp_out_of_range", sum(|side| side.hearing.out_of_range)),
+        ("dtp_damaged", sum(|side| side.counters.damaged)),
+        ("dtp_given_up", sum(|side| side.counters.given_up)),
+    ] {
+        statistics.counter(name, value);
     }
-
-    pub fn tell(&self, statistics: &mut Statistics) {
-        for (name, value) in [
-            ("dtp_beacons_sent", self.beacons_sent),
-            ("dtp_beacons_heard", self.beacons_heard),
-            ("dtp_jumps", self.jumps),
-            ("dtp_greatest_jump", self.greatest_jump),
-            ("dtp_joins", self.joins),
-            ("dtp_out_of_range", self.out_of_range),
-            ("dtp_damaged", self.damaged),
-            ("dtp_given_up", self.given_up),
-        ] {
-            statistics.counter(name, value);
-        }
-        for (index, &count) in self.logged.iter().enumerate().filter(|(_, n)| **n > 0) {
+    for index in 0..=2 * LOGGED {
+        let count: u64 = sides.iter().map(|side| side.counters.logged[index]).sum();
+        if count > 0 {
             let name = match index.checked_sub(LOGGED) {
                 Some(ahead) => format!("dtp_log_{ahead}"),
                 None => format!("dtp_log_minus_{}", LOGGED - index),
@@ -131,7 +103,6 @@ pub struct Side {
     interval: u64,
     log_interval: Option<u64>,
     state: State,
-    local: Base,
     delay: i64,
     /// An answer to be sent, and since when.
     answer: Option<(u64, u64)>,
@@ -143,11 +114,8 @@ pub struct Side {
     peer_high: Option<u64>,
     /// A BEACON-JOIN that waits for the second one.
     half_joined: Option<Base>,
-    /// Since when jumps are added up, and the sum.
-    jumped: (u64, u64),
-    astray: u32,
-    behind: u32,
-    pub counters: Counters,
+    hearing: Hearing,
+    counters: Counters,
 }
 
 impl Side {
@@ -157,7 +125,6 @@ impl Side {
             interval: config.beacon.into(),
             log_interval: config.log.map(u64::from),
             state: State::Down,
-            local: Base::default(),
             delay: 0,
             answer: None,
             joining: Joining::No,
@@ -166,9 +133,7 @@ impl Side {
             beacons_to_msb: MSB,
             peer_high: None,
             half_joined: None,
-            jumped: (0, 0),
-            astray: 0,
-            behind: 0,
+            hearing: Hearing::default(),
             counters: Counters::default(),
         }
     }
@@ -189,15 +154,14 @@ impl Side {
     /// T0.
     pub fn up(&mut self, tick: u64, global: Base) {
         self.state = State::Init;
-        self.local = global;
         (self.answer, self.joining) = (None, Joining::No);
         (self.peer_high, self.half_joined) = (None, None);
-        (self.jumped, self.astray, self.behind) = ((tick, 0), 0, 0);
+        self.hearing.begin(tick, global);
     }
 
     /// The global counter has moved by a BEACON-JOIN; it is passed on by ports that it did not come by.
     pub fn join(&mut self, global: Base, pass_on: bool) {
-        self.local = global;
+        self.hearing.local = global;
         if pass_on && self.state == State::Sync {
             self.joining = Joining::Msb;
         }
@@ -261,7 +225,7 @@ impl Side {
 
     fn ask(&mut self, tick: u64) -> Message {
         self.state = State::Sent(tick);
-        Message::Init(self.local.at(tick) as u64 & PAYLOAD)
+        Message::Init(self.hearing.local.at(tick) as u64 & PAYLOAD)
     }
 
     pub fn take(&mut self, tick: u64, global: Base, bits: u64) -> Heard {
@@ -285,7 +249,7 @@ impl Side {
                 return self.asked_to_join(tick, global, counter);
             }
             (Message::BeaconMsb(high), State::Sync) => {
-                (self.peer_high, self.half_joined) = (Some(high), None);
+                self.told_high(high);
             }
             (Message::Log(counter), State::Sync) => {
                 let own = global.at(tick) as u64;
@@ -300,7 +264,7 @@ impl Side {
 
     /// T2.
     fn measured(&mut self, tick: u64, counter: u64) {
-        let round = (self.local.at(tick) as u64).wrapping_sub(counter) & PAYLOAD;
+        let round = (self.hearing.local.at(tick) as u64).wrapping_sub(counter) & PAYLOAD;
         if round > LONGEST {
             self.counters.damaged += 1;
             return;
@@ -313,40 +277,15 @@ impl Side {
 
     /// T4.
     fn beacon(&mut self, tick: u64, counter: u64) -> Heard {
-        self.counters.beacons_heard += 1;
-        let own = self.local.at(tick) as u64;
+        let own = self.hearing.local.at(tick) as u64;
         let ahead = difference(counter, own).saturating_add(self.delay);
-        if ahead.abs() > RANGE {
-            self.counters.out_of_range += 1;
-            if ahead > 0 {
-                self.astray += 1;
-                if self.astray > MOST_ASTRAY {
-                    self.give_up();
-                }
-            } else {
-                self.behind += 1;
-                if self.behind >= BEHIND {
-                    (self.behind, self.joining) = (0, Joining::Msb);
-                }
-            }
-            return Heard::Nothing;
+        match self.hearing.beacon(tick, ahead) {
+            Told::Nothing => {}
+            Told::Moved => return Heard::Local(self.hearing.local),
+            Told::FellBehind => self.joining = Joining::Msb,
+            Told::Faulty => self.give_up(),
         }
-        (self.astray, self.behind) = (self.astray.saturating_sub(1), 0);
-        if ahead <= 0 {
-            return Heard::Nothing;
-        }
-        if tick - self.jumped.0 > WINDOW {
-            self.jumped = (tick, 0);
-        }
-        self.jumped.1 += ahead as u64;
-        if self.jumped.1 > MOST_JUMPS {
-            self.give_up();
-            return Heard::Nothing;
-        }
-        self.counters.jumps += 1;
-        self.counters.greatest_jump = self.counters.greatest_jump.max(ahead as u64);
-        self.local = self.local.plus(ahead);
-        Heard::Local(self.local)
+        Heard::Nothing
     }
 
     fn asked_to_join(&mut self, tick: u64, global: Base, counter: u64) -> Heard {
@@ -370,8 +309,8 @@ impl Side {
                 self.joining = Joining::Msb;
                 Heard::Nothing
             }
-            _ if told.ahead_of(self.local) > 0 => {
-                self.local = told;
+            _ if told.ahead_of(self.hearing.local) > 0 => {
+                self.hearing.local = told;
                 Heard::Local(told)
             }
             _ => Heard::Nothing,
@@ -385,8 +324,64 @@ impl Side {
     }
 }
 
+/// A port that does nothing but send beacons, and hear them.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    pub delay: i64,
+    /// So many messages from now one is a BEACON-MSB; 1 for the next.
+    pub to_msb: u32,
+}
+
+impl Side {
+    /// From one beacon to the next, ticks.
+    pub fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    /// Whether it says nothing at all, until its link goes down or comes up.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.state, State::Down | State::GivenUp)
+    }
+
+    /// How it goes on, if that is by beacons alone.
+    pub fn steady(&self) -> Option<Steady> {
+        let alone = self.state == State::Sync
+            && self.answer.is_none()
+            && self.joining == Joining::No
+            && self.log_interval.is_none();
+        alone.then_some(Steady {
+            delay: self.delay,
+            to_msb: self.beacons_to_msb,
+        })
+    }
+
+    /// While it was steady it has sent so many messages, the last at this tick, as [`fill`](Side::fill) would have.
+    pub fn has_sent(&mut self, messages: u64, last: u64) {
+        let to_msb = u64::from(self.beacons_to_msb);
+        let every = u64::from(MSB);
+        let msbs = (messages + every - to_msb) / every;
+        self.counters.beacons_sent += messages - msbs;
+        self.beacons_to_msb = (to_msb + msbs * every - messages) as u32;
+        self.beacon_at = last + self.interval;
+    }
+
+    /// The peer has told the high half of its counter.
+    pub fn told_high(&mut self, high: u64) {
+        (self.peer_high, self.half_joined) = (Some(high), None);
+    }
+
+    pub fn hearing(&self) -> Hearing {
+        self.hearing
+    }
+
+    /// What came of beacons that it has heard while it was steady.
+    pub fn has_heard(&mut self, hearing: Hearing) {
+        self.hearing = hearing;
+    }
+}
+
 /// By how much one half of a counter is ahead of another.
-fn difference(one: u64, other: u64) -> i64 {
+pub fn difference(one: u64, other: u64) -> i64 {
     const REST: u32 = u64::BITS - HALF;
     (one.wrapping_sub(other) << REST) as i64 >> REST
 }

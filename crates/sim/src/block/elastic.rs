@@ -13,7 +13,7 @@
 //! What is modelled is what varies. The constant depth of a real buffer is a delay like any other, and
 //! left to the link's.
 
-use super::clock::{Clock, Own, PICOSECOND, turns};
+use node::clock::{Clock, Own, PICOSECOND, turns};
 
 /// Own time of a column.
 pub const COLUMN: Own = 3_200 * PICOSECOND;

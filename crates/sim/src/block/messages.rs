@@ -8,44 +8,14 @@
 //! The receiver takes a message at a tick of its own clock: the first one behind the message's arrival, or, by the lot of its
 //! synchronisation FIFO, the next.
 
-use super::{BlockLink, Clock, Own};
-use crate::block::elastic::COLUMN;
-use node::random::Random;
-use node::{Level, Oscillator, Probability, Time};
+use super::BlockLink;
+use node::clock::Ticks;
+use node::sublayer::Fifo;
+use node::{Level, Time};
 use std::collections::VecDeque;
 
-/// Own time of a tick: of one block.
-const TICK: Own = 2 * COLUMN;
 /// Between a block and the tick at which it is filled.
 const BEHIND: u64 = 2;
-/// The seed of the FIFO's lots, apart from that of the wrong bits and the other impairments.
-const FIFO: u64 = 0x6669_666F;
-
-/// A port's own time, in ticks.
-#[derive(Debug)]
-pub struct Ticks(Clock);
-
-impl Ticks {
-    /// Of an oscillator that was checked.
-    pub fn new(oscillator: &Oscillator) -> Ticks {
-        Ticks(Clock::new(oscillator))
-    }
-
-    /// The tick at a time.
-    pub fn at(&mut self, time: Time) -> u64 {
-        (self.0.own(time.as_ps()) / TICK) as u64
-    }
-
-    /// The first tick that begins at a time or behind it.
-    fn next(&mut self, time: Time) -> u64 {
-        self.0.own(time.as_ps()).div_ceil(TICK) as u64
-    }
-
-    /// When a tick begins.
-    pub fn when(&mut self, tick: u64) -> Time {
-        Time::from_ps(self.0.when(Own::from(tick) * TICK))
-    }
-}
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +33,7 @@ pub struct Message {
 pub struct Idle {
     sender: Ticks,
     receiver: Ticks,
-    fifo: Probability,
-    random: Random,
+    fifo: Fifo,
     /// The first and last block of each frame that has not left yet.
     busy: VecDeque<(u64, u64)>,
     /// The first block that is not filled.
@@ -80,8 +49,7 @@ impl BlockLink {
         self.idle = Some(Box::new(Idle {
             sender: Ticks::new(&clocks.sender),
             receiver: Ticks::new(&clocks.receiver),
-            fifo: clocks.fifo,
-            random: Random::new(seed ^ FIFO),
+            fifo: Fifo::new(clocks.fifo, seed),
             busy: VecDeque::new(),
             free: 0,
         }));
@@ -128,7 +96,7 @@ impl BlockLink {
         }
         let sent = idle.sender.when(tick);
         let arrived = sent + self.channel.delay;
-        let held = u64::from(idle.random.decide(idle.fifo));
+        let held = u64::from(idle.fifo.holds());
         let tick = idle.receiver.next(arrived) + held;
         let at = idle.receiver.when(tick);
         if self.channel.is_down(sent, arrived) {

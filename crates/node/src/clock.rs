@@ -1,13 +1,17 @@
 //! A port's own time.
 //!
+//! [`Clock`] is that of an [`Oscillator`] as a function of the true time, and back; [`Ticks`] counts it in ticks of 10GBASE-R.
+//!
 //! An oscillator that is off by `y` shows `t + E(t)` at the true time `t`, where `E` is the integral of
 //! `y`. It is computed from where its law last changed - never from where it was asked last - so no
 //! error accumulates. Deviations are kept to 2^-64 and their slopes to 2^-104 a picosecond, so over the
 //! 213 days of a run own time is within 2 ps of what the oscillator's figures say, and and it is a
 //! function of the time alone: what was asked before changes nothing. With a deviation of 0 it is exact.
 
-use node::oscillator::MOST_PPM;
-use node::{Oscillator, Time};
+use crate::oscillator::MOST_PPM;
+use crate::{Oscillator, Time};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Own time: picoseconds, with 32 bits behind the point.
 pub type Own = u128;
@@ -232,6 +236,48 @@ fn within(pieces: &mut Vec<Piece>, mut from: u64, to: u64, mut rate: i128, slope
         }
         rate += (i128::from(slope) * i128::from(lasts)) >> 40;
         from = end;
+    }
+}
+
+/// Own time of a tick of 6.4 ns: of one block of 10GBASE-R.
+pub const TICK: Own = 25 << 40;
+
+/// A port's own time, in ticks.
+#[derive(Clone, Debug)]
+pub struct Ticks(Clock);
+
+impl Ticks {
+    /// Of an oscillator that was checked.
+    pub fn new(oscillator: &Oscillator) -> Ticks {
+        Ticks(Clock::new(oscillator))
+    }
+
+    /// The tick at a time.
+    #[inline]
+    pub fn at(&mut self, time: Time) -> u64 {
+        self.split(time).0
+    }
+
+    /// The first tick that begins at a time or behind it.
+    #[inline]
+    pub fn next(&mut self, time: Time) -> u64 {
+        let (tick, rest) = self.split(time);
+        tick + u64::from(rest > 0)
+    }
+
+    /// The tick at a time, and how much own time of it is over.
+    #[inline]
+    pub fn split(&mut self, time: Time) -> (u64, u64) {
+        let own = self.0.own(time.as_ps());
+        // Own time is below 2^97, so this fits, and spares a division of 128 bits.
+        let tick = (own >> 40) as u64 / 25;
+        (tick, (own - Own::from(tick) * TICK) as u64)
+    }
+
+    /// When a tick begins.
+    #[inline]
+    pub fn when(&mut self, tick: u64) -> Time {
+        Time::from_ps(self.0.when(Own::from(tick) * TICK))
     }
 }
 

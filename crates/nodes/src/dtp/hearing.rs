@@ -1,0 +1,102 @@
+//! T4: what a port does by the beacons that it hears, and how it tells a faulty peer.
+
+use super::Base;
+
+/// A beacon that is off by more says nothing (section 4.5.2).
+pub const RANGE: i64 = 8;
+/// Jumps are added up over so many ticks.
+const WINDOW: u64 = 100_000;
+/// A peer that makes the local counter jump by more in that time is faulty: a clock 200 ppm faster makes it jump by 20, and the delay
+/// may come out 8 ticks differently at its two ends.
+const MOST_JUMPS: u32 = 20 + 16;
+/// So many beacons out of range, less those within, are too often.
+const MOST_ASTRAY: u32 = 16;
+/// A peer that has fallen behind, by so many beacons, did not hear a BEACON-JOIN.
+const BEHIND: u32 = 6;
+
+/// A port's local counter, and what is remembered of the peer's beacons: a cache line, since models of large networks look at little
+/// else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hearing {
+    pub local: Base,
+    /// Since when jumps are added up, and the sum.
+    since: u64,
+    jumped: u32,
+    astray: u32,
+    behind: u32,
+    pub greatest_jump: u32,
+    pub heard: u64,
+    pub jumps: u64,
+    pub out_of_range: u64,
+}
+
+/// What a beacon has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    Nothing,
+    /// The local counter has moved.
+    Moved,
+    /// The peer is behind, and has to be told.
+    FellBehind,
+    /// The peer is to be given up.
+    Faulty,
+}
+
+impl Hearing {
+    /// The link has come up.
+    pub fn begin(&mut self, tick: u64, global: Base) {
+        self.local = global;
+        (self.since, self.jumped) = (tick, 0);
+        (self.astray, self.behind) = (0, 0);
+    }
+
+    /// A beacon that is so many ticks ahead of the local counter, the delay counted in.
+    #[inline]
+    pub fn beacon(&mut self, tick: u64, ahead: i64) -> Told {
+        if ahead.abs() > RANGE {
+            return self.out_of_range(ahead);
+        }
+        self.heard_in_range(1);
+        if ahead <= 0 {
+            return Told::Nothing;
+        }
+        if tick - self.since > WINDOW {
+            (self.since, self.jumped) = (tick, 0);
+        }
+        self.jumped += ahead as u32;
+        if self.jumped > MOST_JUMPS {
+            return Told::Faulty;
+        }
+        self.jumps += 1;
+        self.greatest_jump = self.greatest_jump.max(ahead as u32);
+        self.local = self.local.plus(ahead);
+        Told::Moved
+    }
+
+    /// So many beacons that were not ahead, and not out of range either.
+    #[inline]
+    pub fn heard_in_range(&mut self, beacons: u64) {
+        self.heard += beacons;
+        let beacons = u32::try_from(beacons).unwrap_or(u32::MAX);
+        (self.astray, self.behind) = (self.astray.saturating_sub(beacons), 0);
+    }
+
+    #[cold]
+    fn out_of_range(&mut self, ahead: i64) -> Told {
+        self.heard += 1;
+        self.out_of_range += 1;
+        if ahead > 0 {
+            self.astray += 1;
+            return match self.astray > MOST_ASTRAY {
+                true => Told::Faulty,
+                false => Told::Nothing,
+            };
+        }
+        self.behind += 1;
+        if self.behind < BEHIND {
+            return Told::Nothing;
+        }
+        self.behind = 0;
+        Told::FellBehind
+    }
+}

@@ -138,6 +138,27 @@ fn every_example_in_the_book_runs() {
     assert!(run >= 20, "only {run} examples ran");
 }
 
+#[test]
+fn the_tutorial_answers_as_it_says() {
+    let place = Place::new("tutorial");
+    let page = include_str!("../../../docs/book/src/tutorial.md");
+    let mut run = 0;
+    for block in page.split("\n```").skip(1).step_by(2) {
+        let (language, text) = block.split_once('\n').unwrap();
+        if language == "toml" {
+            place.write("hello.toml", format!("{text}\n"));
+        }
+        // A block without a command shows a part of an answer.
+        for answer in text.split("$ ").skip(1).filter(|_| language == "console") {
+            let (command, said) = answer.split_once('\n').unwrap();
+            let ended = place.run(&format!("({command}) 2>&1"));
+            assert_eq!(ended.out.trim_end(), said.trim_end(), "{command}");
+            run += 1;
+        }
+    }
+    assert!(run >= 6, "only {run} commands ran");
+}
+
 /// A namespace with the ports that the examples name.
 fn network() -> Namespace {
     let namespace = Namespace::new().unwrap();

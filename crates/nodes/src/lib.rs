@@ -5,6 +5,8 @@
 //!
 //! | module | what it is | ports |
 //! |---|---|---|
+//! | [`bandwidth`] | available bandwidth by trains of exact gaps | 1 |
+//! | [`train`] | probe trains as values, which the generator sends too | none |
 //! | [`switch`] | learning switch | n |
 //! | [`covert`] | bits in the gaps between frames: put in, taken out, detected | 2, or 1 |
 //! | [`delay`] | delay box | 2 |
@@ -42,6 +44,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod bandwidth;
 pub mod capture;
 mod config;
 pub mod covert;
@@ -57,6 +60,7 @@ pub mod ping;
 pub mod ptp;
 pub mod sink;
 pub mod switch;
+pub mod train;
 pub mod vlan;
 mod wire;
 

@@ -2,6 +2,7 @@
 
 use super::{Config, Pattern, Pause};
 use crate::ConfigError;
+use crate::train::{Walk, wire_bits};
 use node::random::Random;
 use node::{Rate, Time, link};
 
@@ -27,6 +28,8 @@ pub(super) struct Pace {
     /// The first departure of this train.
     began: Time,
     random: Random,
+    /// Where it is in trains, if those are what it sends.
+    walk: Option<Walk>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +52,17 @@ impl Pace {
     /// The one that is asked for, if any is. `mean` is that of the frames' lengths without FCS.
     pub(super) fn new(config: &Config, mean: Option<f64>) -> Result<Option<Pace>, ConfigError> {
         let (gap, rate, idles) = (config.gap, config.rate, config.idles);
+        if let (Pattern::Trains(_), true) = (
+            config.pattern,
+            gap.is_some()
+                || rate.is_some()
+                || config.packets_per_second.is_some()
+                || idles.is_some(),
+        ) {
+            let reason =
+                "trains have rates of their own: leave gap, rate, packets_per_second and idles out";
+            return Err(ConfigError::new("pattern", reason));
+        }
         let kind = match (gap, rate, config.packets_per_second, idles) {
             (None, None, None, None) => {
                 return match config.pattern {
@@ -102,6 +116,10 @@ impl Pace {
             left: 0,
             began: Time::ZERO,
             random: Random::new(config.seed),
+            walk: match config.pattern {
+                Pattern::Trains(trains) => Walk::new(trains, config.seed),
+                _ => None,
+            },
         })
     }
 
@@ -110,9 +128,12 @@ impl Pace {
         if self.origin.is_none() {
             (self.origin, self.due, self.began) = (Some(at), at, at);
         }
+        if let Some(walk) = &mut self.walk {
+            return walk.next(at, wire_bits(len)).0;
+        }
         self.left = self.left.saturating_add(1);
         match self.pattern {
-            Pattern::Even => at + self.interval(len),
+            Pattern::Even | Pattern::Trains(_) => at + self.interval(len),
             Pattern::Train { frames, .. } if self.left < frames => at + self.interval(len),
             Pattern::Train { pause, .. } => {
                 let next = match pause {

@@ -1,6 +1,7 @@
 //! How departures are spread around their pace.
 
 use crate::ConfigError;
+use crate::train::{Rates, TrainError, Trains};
 use alloc::string::String;
 use core::str::FromStr;
 use node::Time;
@@ -8,7 +9,8 @@ use node::Time;
 /// How departures follow each other; the pace (gap, rate, idles, packets a second) says how many there
 /// are in the mean.
 ///
-/// As a text: `even`, `poisson`, `train(20, 10 us)`, `train(20, every 1 ms)`, `chains(0.5)`.
+/// As a text: `even`, `poisson`, `train(20, 10 us)`, `train(20, every 1 ms)`, `chains(0.5)`,
+/// `trains(20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Pattern {
     /// Each at the pace's distance from the one before.
@@ -30,6 +32,8 @@ pub enum Pattern {
     /// its first frame would have left with `Even`, so that the rate is the pace's over any time much
     /// longer than a chain (CBR2 of paper 002 section 4.4.4). 0 to below 1; 0 is `Even`.
     Chains { d_len: f64 },
+    /// Probe trains by the whole model, (N, R, G, D): rates are its own, and there is no other pace.
+    Trains(Trains),
 }
 
 /// When the next train begins.
@@ -47,12 +51,15 @@ pub enum PatternError {
     /// None is called so, or its numbers are none.
     #[error(
         "a pattern is even, poisson, train(N, TIME) or train(N, every TIME), such as train(20, 10 us), \
-         or chains(D_LEN), such as chains(0.5)"
+         chains(D_LEN), such as chains(0.5), or trains(N, R, G, D), such as trains(20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms)"
     )]
     Unknown,
     /// Its time is none.
     #[error(transparent)]
     Time(#[from] node::QuantityError),
+    /// Its trains are none.
+    #[error(transparent)]
+    Trains(#[from] TrainError),
     /// It cannot work.
     #[error("{text}: {reason}")]
     Unfit { text: String, reason: String },
@@ -71,6 +78,10 @@ impl Pattern {
             Pattern::Chains { d_len } if !(0.0..1.0).contains(&d_len) => {
                 wrong("D_len is from 0 to below 1; at 1 a chain would have no end")
             }
+            Pattern::Trains(trains) if trains.rates == Rates::Adaptive => {
+                wrong("a generator hears nothing of its trains: give their rates")
+            }
+            Pattern::Trains(trains) => trains.checked().map(Pattern::Trains),
             good => Ok(good),
         }
     }
@@ -106,6 +117,7 @@ impl FromStr for Pattern {
                     },
                 }
             }
+            ("trains", inner) => Pattern::Trains(inner.parse()?),
             ("chains", inner) => Pattern::Chains {
                 d_len: inner.parse().map_err(|_| PatternError::Unknown)?,
             },

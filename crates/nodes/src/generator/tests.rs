@@ -327,3 +327,36 @@ fn by_default_frames_are_as_short_as_their_headers_allow() {
         assert_eq!(frame.len(), bytes, "{vlan:?} {ipv6}");
     }
 }
+
+/// Figure 4.12 of paper 002: rates step up from train to train, and begin again with the next sample.
+#[test]
+fn trains_of_the_whole_model_leave_as_they_say() {
+    let config = Config {
+        pattern: "trains(2, 4:4:8 Gb/s, 10 us, 1 ms)".parse().unwrap(),
+        size: Sizes::One(1_000),
+        count: Some(7),
+        ..Config::default()
+    };
+    let times = departures(config.clone());
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // 1020 bytes with preamble and gap, at 4 and at 8 Gb/s.
+    let (slow, fast, gap, distance) = (2_040_000, 1_020_000, 10_000_000, 1_000_000_000);
+    assert_eq!(gaps, [slow, gap, fast, distance, slow, gap]);
+    let twice = Config {
+        rate: Some(Rate::TEN_GIGABIT),
+        ..config.clone()
+    };
+    assert_eq!(
+        Generator::new(twice).err().map(|error| error.key),
+        Some("pattern")
+    );
+    let deaf = Pattern::Trains(crate::train::Trains::PATHLOAD);
+    let deaf = Config {
+        pattern: deaf,
+        ..config
+    };
+    assert_eq!(
+        Generator::new(deaf).err().map(|error| error.key),
+        Some("pattern")
+    );
+}

@@ -1,0 +1,119 @@
+//! IGI and PTR: trains whose gap grows until it comes out as it went in.
+//!
+//! Hu and Steenkiste, "Evaluation and characterization of available bandwidth probing techniques", IEEE JSAC 21(6), 2003. Trains of 60 packets
+//! begin with the least gap, which grows by 1/8 of a packet's time on the tight link from train to train, until the mean gap that comes differs from that
+//! which was sent by less than 10 %: the turning point. Packet transmission rate (PTR): the rate at which this train came. Initial gap increasing (IGI):
+//! `C - C * sum(out - g_b over gaps that increased) / sum(out)`, with `g_b` a packet's time on the tight link.
+//!
+//! Their tool begins at half a packet's time; a line of the tight link's rate has none less than the whole.
+
+use super::{Answer, Estimator, Interval, Observed};
+use alloc::format;
+use alloc::vec::Vec;
+use node::Rate;
+
+/// By how much of itself the mean gap may differ at the turning point.
+pub const TURNED: f64 = 0.1;
+/// The part of a packet's time by which the gap grows.
+pub const STEP: f64 = 1.0 / 8.0;
+/// A gap increased if it is by so much greater, against what stamps are off by.
+const INCREASED: f64 = 1.001;
+/// The gap at which it gives up, in packets' times: 1/50 of the capacity.
+const MOST: f64 = 50.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formula {
+    Igi,
+    Ptr,
+}
+
+#[derive(Clone, Debug)]
+pub struct Igi {
+    formula: Formula,
+    capacity: f64,
+    /// A packet's time on the tight link, and the gap of the next train, picoseconds.
+    packet: f64,
+    gap: f64,
+    points: Vec<(f64, f64)>,
+    before: Option<f64>,
+    found: Option<Interval>,
+}
+
+impl Igi {
+    /// Of a tight link of this capacity, with packets of so many bits on the wire.
+    pub fn new(formula: Formula, capacity: Rate, bits: u64) -> Igi {
+        let capacity = capacity.bits_per_second() as f64;
+        let packet = bits as f64 / capacity * 1e12;
+        Igi {
+            formula,
+            capacity,
+            packet,
+            gap: packet,
+            points: Vec::new(),
+            before: None,
+            found: None,
+        }
+    }
+}
+
+impl Estimator for Igi {
+    fn figure(&self) -> &'static str {
+        "mean gap that came over mean gap sent"
+    }
+
+    fn next(&mut self) -> Option<Rate> {
+        if self.found.is_some() || self.gap > MOST * self.packet {
+            return None;
+        }
+        let rate = self.capacity * self.packet / self.gap;
+        self.gap += STEP * self.packet;
+        Rate::from_bits_per_second(libm::round(rate) as u64)
+    }
+
+    fn see(&mut self, train: &Observed<'_>) {
+        let (mut sent, mut came, mut bits, mut stretched) = (0.0, 0.0, 0.0, 0.0);
+        for (one, other, size) in train.gaps() {
+            (sent, came, bits) = (sent + one, came + other, bits + size);
+            if other > one * INCREASED {
+                stretched += (other - size / self.capacity * 1e12).max(0.0);
+            }
+        }
+        if sent <= 0.0 || came <= 0.0 {
+            return;
+        }
+        let rate = train.rate.bits_per_second() as f64;
+        self.points.push((rate, came / sent));
+        let estimate = match self.formula {
+            Formula::Ptr => bits / came * 1e12,
+            Formula::Igi => self.capacity * (1.0 - stretched / came),
+        };
+        if (came / sent - 1.0).abs() < TURNED {
+            // The turning point is behind the train before.
+            let other = self.before.unwrap_or(estimate);
+            self.found = Some(Interval {
+                value: estimate,
+                low: estimate.min(other),
+                high: estimate.max(other),
+            });
+        }
+        self.before = Some(estimate);
+    }
+
+    fn answer(&mut self) -> Answer {
+        let points = core::mem::take(&mut self.points);
+        let found = self.found.take();
+        (self.gap, self.before) = (self.packet, None);
+        let how = match found {
+            Some(_) => format!(
+                "gaps came as they were sent in the {}th train",
+                points.len()
+            ),
+            None => format!("gaps were stretched in all of {} trains", points.len()),
+        };
+        Answer {
+            estimate: found,
+            how,
+            points,
+        }
+    }
+}

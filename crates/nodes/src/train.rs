@@ -1,0 +1,422 @@
+//! The model of probe trains: (N, R, G, D) of paper 002 section 4.4.2, figure 4.12.
+//!
+//! A *train* is N packets at the rate R. A *sample* is the trains of one estimate, G apart. Samples are D apart. Sizes are
+//! the sender's, fixed or drawn: the rate holds from packet to packet, whatever they are.
+
+use crate::ConfigError;
+use core::str::FromStr;
+use node::random::Random;
+use node::{Rate, Time, link};
+
+/// What is sent: trains, as values.
+///
+/// As a text `N, R, G, D`: `20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trains {
+    /// N: packets in a train, at least 1.
+    pub packets: u32,
+    /// R: the rate within each train.
+    pub rates: Rates,
+    /// G: from the last packet of a train to the first of the next one in the sample.
+    pub gap: Gap,
+    /// D: from the last packet of a sample to the first of the next sample.
+    pub distance: Gap,
+}
+
+/// The rates of the trains in a sample, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rates {
+    /// As many trains at one rate: `10 Gb/s * 100`; `10 Gb/s` is one train.
+    Same { rate: Rate, trains: u32 },
+    /// From the first rate up to the last by steps: `0.1:0.1:9.6 Gb/s`.
+    Sweep { from: Rate, step: Rate, to: Rate },
+    /// Each so many times the one before, up to the last: `0.1:x1.2:9.6 Gb/s`.
+    Growing { from: Rate, factor: f64, to: Rate },
+    /// Each follows from what came back of those before: `adaptive`.
+    Adaptive,
+}
+
+/// A distance in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// So long: `10 us`.
+    After(Time),
+    /// Drawn from the exponential distribution with this mean: `exponential(48 us)`.
+    Exponential(Time),
+    /// That of a packet at the train's own rate, so that trains of one packet make a chirp: `chirp`.
+    OwnRate,
+}
+
+/// The most trains of one sample.
+pub const MOST_TRAINS: usize = 10_000;
+
+impl Trains {
+    /// Pathload as the first row of table 4.2 has it: N = 20, all else from what came back. The paper's R is the range that the
+    /// search covers.
+    pub const PATHLOAD: Trains = Trains {
+        packets: 20,
+        rates: Rates::Adaptive,
+        gap: Gap::After(Time::from_us(10)),
+        distance: Gap::After(Time::from_ms(4)),
+    };
+    /// pathChirp as the second row has it: trains of one packet whose distances decrease.
+    pub const PATHCHIRP: Trains = Trains {
+        packets: 1,
+        rates: SWEEP,
+        gap: Gap::OwnRate,
+        distance: Gap::After(Time::from_ms(4)),
+    };
+    /// Spruce as the third row has it: pairs with the least gap every 48 us in the mean. Of 1500 bytes these are 500 Mb/s, which
+    /// is what the row has as R. 100 pairs make an estimate.
+    pub const SPRUCE: Trains = Trains {
+        packets: 2,
+        rates: Rates::Same {
+            rate: Rate::TEN_GIGABIT,
+            trains: 100,
+        },
+        gap: Gap::Exponential(Time::from_us(48)),
+        distance: Gap::Exponential(Time::from_us(48)),
+    };
+    /// IGI as the fourth row has it: 60 packets, each train and each sample 30 s behind the one before.
+    pub const IGI: Trains = Trains {
+        packets: 60,
+        rates: SWEEP,
+        gap: Gap::After(Time::from_secs(30)),
+        distance: Gap::After(Time::from_secs(30)),
+    };
+    /// MinProbe's own (section 4.4.4): (20, [0.1:0.1:9.6] Gb/s, 10 us, 4 ms).
+    pub const MINPROBE: Trains = Trains {
+        packets: 20,
+        rates: SWEEP,
+        gap: Gap::After(Time::from_us(10)),
+        distance: Gap::After(Time::from_ms(4)),
+    };
+
+    /// Refuses what cannot be sent.
+    ///
+    /// # Errors
+    /// No packet in a train, a gap of nothing, a sweep that leads nowhere or has more than [`MOST_TRAINS`] trains.
+    pub fn checked(self) -> Result<Trains, ConfigError> {
+        if self.packets == 0 || self.packets > 10_000 {
+            return Err(ConfigError::new(
+                "packets",
+                "a train has 1 to 10000 packets",
+            ));
+        }
+        for (key, gap) in [("gap", self.gap), ("distance", self.distance)] {
+            if let Gap::After(Time::ZERO) | Gap::Exponential(Time::ZERO) = gap {
+                return Err(ConfigError::new(key, "trains are at least 1 ps apart"));
+            }
+        }
+        let wrong = |reason: &str| Err(ConfigError::new("rates", reason));
+        match self.rates {
+            Rates::Same { trains: 0, .. } => wrong("a sample has at least 1 train"),
+            Rates::Sweep { from, to, .. } | Rates::Growing { from, to, .. } if from > to => {
+                wrong("the first rate is above the last")
+            }
+            Rates::Growing { factor, .. } if !(factor > 1.0 && factor.is_finite()) => {
+                wrong("each rate is more than once the one before, such as x1.2")
+            }
+            _ if self.rate(MOST_TRAINS).is_some() => wrong("a sample has at most 10000 trains"),
+            _ => Ok(self),
+        }
+    }
+
+    /// The rate of the train with this index in a sample; `None` behind the last one, and where it follows from what came back.
+    pub fn rate(&self, index: usize) -> Option<Rate> {
+        match self.rates {
+            Rates::Same { rate, trains } => ((index as u64) < u64::from(trains)).then_some(rate),
+            Rates::Sweep { from, step, to } => {
+                let more = step.bits_per_second().checked_mul(index as u64)?;
+                let bits = from.bits_per_second().checked_add(more)?;
+                Rate::from_bits_per_second(bits).filter(|rate| *rate <= to)
+            }
+            Rates::Growing { from, factor, to } => {
+                let bits = from.bits_per_second() as f64 * libm::pow(factor, index as f64);
+                let rate = Rate::from_bits_per_second(libm::round(bits) as u64);
+                rate.filter(|rate| bits.is_finite() && *rate <= to)
+            }
+            Rates::Adaptive => None,
+        }
+    }
+}
+
+const SWEEP: Rates = Rates::Sweep {
+    from: rate(100_000_000),
+    step: rate(100_000_000),
+    to: rate(9_600_000_000),
+};
+
+const fn rate(bits: u64) -> Rate {
+    match Rate::from_bits_per_second(bits) {
+        Some(rate) => rate,
+        None => unreachable!(),
+    }
+}
+
+/// Bits on the wire of a frame of `len` bytes without FCS: with preamble, padding, FCS and the least gap.
+pub fn wire_bits(len: usize) -> u64 {
+    8 * (link::PREAMBLE + len.max(link::SHORTEST) + link::FCS + link::GAP) as u64
+}
+
+impl Gap {
+    /// How long it is, behind a packet of so many bits on the wire in a train of this rate.
+    pub fn time(self, rate: Rate, bits: u64, random: &mut Random) -> Time {
+        match self {
+            Gap::After(time) => time,
+            Gap::Exponential(mean) => {
+                let drawn = -libm::log(random.unit()) * mean.as_ps() as f64;
+                // Never before the packet itself is over.
+                rate.time_of(bits, 0).0.max(Time::from_ps(drawn as u64))
+            }
+            Gap::OwnRate => rate.time_of(bits, 0).0,
+        }
+    }
+}
+
+/// Where a sender is in its trains: gives the departure behind each packet. Rounding never accumulates within a train.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    trains: Trains,
+    /// The index of the train in its sample.
+    train: usize,
+    rate: Rate,
+    /// Packets of the train that have left.
+    left: u32,
+    carry: u64,
+    random: Random,
+}
+
+/// What a departure begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begins {
+    /// The next packet of the train.
+    Packet,
+    /// A train of the same sample.
+    Train,
+    /// A sample.
+    Sample,
+}
+
+impl Walk {
+    /// At the first packet of the first train; `None` if its rate has to be [asked](Rates::Adaptive) for.
+    pub fn new(trains: Trains, seed: u64) -> Option<Walk> {
+        Some(Walk {
+            rate: trains.rate(0)?,
+            trains,
+            train: 0,
+            left: 0,
+            carry: 0,
+            random: Random::new(seed),
+        })
+    }
+
+    /// The rate of the train that it is in.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The departure behind that of a packet at `at` with so many bits on the wire, and what it begins.
+    pub fn next(&mut self, at: Time, bits: u64) -> (Time, Begins) {
+        self.left += 1;
+        if self.left < self.trains.packets {
+            let (time, carry) = self.rate.time_of(bits, self.carry);
+            self.carry = carry;
+            return (at + time, Begins::Packet);
+        }
+        (self.left, self.carry) = (0, 0);
+        let (gap, begins, train) = match self.trains.rate(self.train + 1) {
+            Some(_) => (self.trains.gap, Begins::Train, self.train + 1),
+            None => (self.trains.distance, Begins::Sample, 0),
+        };
+        let next = at + gap.time(self.rate, bits, &mut self.random);
+        self.train = train;
+        self.rate = self.trains.rate(train).unwrap_or(self.rate);
+        (next, begins)
+    }
+}
+
+/// What is wrong with the text of trains, rates or a gap.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrainError {
+    #[error("trains are N, R, G, D, such as 20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms")]
+    Trains,
+    #[error(
+        "rates are one such as 10 Gb/s or 10 Gb/s * 100, a sweep 0.1:0.1:9.6 Gb/s, one by a factor 0.1:x1.2:9.6 Gb/s, or adaptive"
+    )]
+    Rates,
+    #[error("a gap is a time such as 10 us, exponential(48 us), or chirp")]
+    Gap,
+    #[error(transparent)]
+    Unfit(#[from] ConfigError),
+}
+
+impl FromStr for Trains {
+    type Err = TrainError;
+
+    fn from_str(text: &str) -> Result<Trains, TrainError> {
+        let mut parts = text.split(',').map(str::trim);
+        let mut part = || parts.next().ok_or(TrainError::Trains);
+        let trains = Trains {
+            packets: part()?.parse().map_err(|_| TrainError::Trains)?,
+            rates: part()?.parse()?,
+            gap: part()?.parse()?,
+            distance: part()?.parse()?,
+        };
+        match parts.next() {
+            None => Ok(trains.checked()?),
+            Some(_) => Err(TrainError::Trains),
+        }
+    }
+}
+
+impl FromStr for Rates {
+    type Err = TrainError;
+
+    fn from_str(text: &str) -> Result<Rates, TrainError> {
+        let text = text.trim();
+        if text == "adaptive" {
+            return Ok(Rates::Adaptive);
+        }
+        let wrong = |_| TrainError::Rates;
+        if !text.contains(':') {
+            let (rate, trains) = text.split_once('*').unwrap_or((text, "1"));
+            return Ok(Rates::Same {
+                rate: rate.trim().parse().map_err(wrong)?,
+                trains: trains.trim().parse().map_err(|_| TrainError::Rates)?,
+            });
+        }
+        // The unit stands behind the last number and holds for all.
+        let unit = text.trim_start_matches(|c: char| !c.is_alphabetic() || c == 'x');
+        let numbers = text[..text.len() - unit.len()].trim();
+        let mut parts = numbers.split(':').map(str::trim);
+        let mut part = || parts.next().ok_or(TrainError::Rates);
+        let rate = |number: &str| {
+            let rate = alloc::format!("{number} {unit}").parse::<Rate>();
+            rate.map_err(wrong)
+        };
+        let (from, step, to) = (rate(part()?)?, part()?, rate(part()?)?);
+        if parts.next().is_some() {
+            return Err(TrainError::Rates);
+        }
+        Ok(match step.strip_prefix('x') {
+            Some(factor) => Rates::Growing {
+                from,
+                factor: factor.trim().parse().map_err(|_| TrainError::Rates)?,
+                to,
+            },
+            None => Rates::Sweep {
+                from,
+                step: rate(step)?,
+                to,
+            },
+        })
+    }
+}
+
+impl FromStr for Gap {
+    type Err = TrainError;
+
+    fn from_str(text: &str) -> Result<Gap, TrainError> {
+        let text = text.trim();
+        let time = |text: &str| text.parse::<Time>().map_err(|_| TrainError::Gap);
+        if text == "chirp" {
+            return Ok(Gap::OwnRate);
+        }
+        match text.strip_prefix("exponential(") {
+            Some(mean) => {
+                time(mean.strip_suffix(')').ok_or(TrainError::Gap)?).map(Gap::Exponential)
+            }
+            None => time(text).map(Gap::After),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+node::deserialize_from_str!(
+    Trains: "trains N, R, G, D, such as \"20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms\"",
+    Rates: "rates, such as \"0.1:0.1:9.6 Gb/s\"",
+    Gap: "a gap, such as \"10 us\"",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn texts_say_the_rows_of_table_4_2() {
+        let trains = |text: &str| text.parse::<Trains>();
+        assert_eq!(trains("20, adaptive, 10 us, 4 ms"), Ok(Trains::PATHLOAD));
+        assert_eq!(
+            trains("1, 0.1:0.1:9.6 Gb/s, chirp, 4 ms"),
+            Ok(Trains::PATHCHIRP)
+        );
+        let spruce = "2, 10 Gb/s * 100, exponential(48 us), exponential(48 us)";
+        assert_eq!(trains(spruce), Ok(Trains::SPRUCE));
+        assert_eq!(trains("60, 0.1:0.1:9.6Gb/s, 30 s, 30 s"), Ok(Trains::IGI));
+        assert_eq!(
+            trains("20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms"),
+            Ok(Trains::MINPROBE)
+        );
+        assert!(trains("20, 0.1:0.1:9.6 Gb/s, 10 us").is_err());
+        assert!(trains("0, 1 Gb/s, 10 us, 4 ms").is_err());
+        assert!(trains("20, 2:0.1:1 Gb/s, 10 us, 4 ms").is_err());
+        assert!(trains("20, 1:x1:2 Gb/s, 10 us, 4 ms").is_err());
+        assert!(trains("20, 1:1:2000000 b/s, 10 us, 4 ms").is_err());
+        assert!(trains("20, 1 Gb/s, 0 s, 4 ms").is_err());
+        assert!(trains("20, 1 Gb/s, exponential(1 us, 4 ms").is_err());
+    }
+
+    #[test]
+    fn a_sweep_has_96_rates_and_a_factor_has_as_many_as_fit() {
+        let count = |trains: Trains| (0..).take_while(|&n| trains.rate(n).is_some()).count();
+        assert_eq!(count(Trains::MINPROBE), 96);
+        assert_eq!(Trains::MINPROBE.rate(95), Some(rate(9_600_000_000)));
+        let rates = "1:x2:9 Gb/s".parse().unwrap();
+        let growing = Trains {
+            rates,
+            ..Trains::MINPROBE
+        };
+        assert_eq!(count(growing), 4);
+        assert_eq!(growing.rate(3), Some(rate(8_000_000_000)));
+        assert_eq!(Trains::PATHLOAD.rate(0), None);
+        assert!(Walk::new(Trains::PATHLOAD, 0).is_none());
+    }
+
+    /// Figure 4.12: packets at the rate, trains G apart, samples D apart.
+    #[test]
+    fn departures_follow_the_model() {
+        let trains = "3, 4:1:5 Gb/s, 10 us, 4 ms".parse().unwrap();
+        let mut walk = Walk::new(trains, 0).unwrap();
+        let mut at = Time::ZERO;
+        let steps: Vec<_> = (0..6)
+            .map(|_| {
+                let (next, begins) = walk.next(at, 8_000);
+                let step = ((next - at).as_ps(), begins);
+                at = next;
+                step
+            })
+            .collect();
+        let (two_us, less) = (2_000_000, 1_600_000);
+        assert_eq!(steps[..2], [(two_us, Begins::Packet); 2]);
+        assert_eq!(steps[2], (10_000_000, Begins::Train));
+        assert_eq!(steps[3..5], [(less, Begins::Packet); 2]);
+        assert_eq!(steps[5], (4_000_000_000, Begins::Sample));
+        assert_eq!(walk.rate(), rate(4_000_000_000));
+    }
+
+    /// Table 4.2: a pair every 48 us is a load of 5 % of the capacity.
+    #[test]
+    fn spruce_loads_the_path_with_500_megabits_a_second() {
+        let mut walk = Walk::new(Trains::SPRUCE, 7).unwrap();
+        let (mut at, mut packets) = (Time::ZERO, 0u64);
+        while packets < 40_000 {
+            at = walk.next(at, 8 * 1_500).0;
+            packets += 1;
+        }
+        let load = packets as f64 * 8.0 * 1_500.0 / at.as_secs_f64();
+        // Each pair takes 1.2 us besides its distance.
+        assert!((load - 500e6).abs() < 25e6, "{load}");
+    }
+}

@@ -26,6 +26,7 @@ mod layers;
 mod line;
 mod mount;
 mod nodes_alone;
+mod ntp_header;
 mod openflow_messages;
 mod openflow_switch;
 mod p4_parse;
@@ -73,6 +74,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("line", line::target),
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
+    ("ntp", ntp_header::target),
     ("openflow", openflow_messages::target),
     ("openflow_switch", openflow_switch::target),
     ("p4_parse", p4_parse::target),

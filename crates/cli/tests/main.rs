@@ -16,6 +16,7 @@ mod lab_shell;
 mod listen;
 mod live;
 mod mount;
+mod ntp;
 mod of_conformance;
 mod of_ctl;
 mod of_links;

@@ -10,7 +10,7 @@ duration = '4 s'
 [node.m]
 kind = 'ptp'
 role = 'master'
-clock_start = '5 s'
+clock = { start = '5 s' }
 log_sync_interval = -1
 KEYS
 [node.s]

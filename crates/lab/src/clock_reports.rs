@@ -20,7 +20,8 @@ pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
         return Vec::new();
     }
     let mut lines = vec![cells(&[
-        "clock", "state", "offsets", "last", "rms", "max", "last", "rms", "max", "delay", "steered",
+        "clock", "state", "offsets", "last", "rms", "max", "last", "rms", "max", "bound", "delay",
+        "steered",
     ])];
     for (name, clock) in clocks().take(SHOWN) {
         let mut line = vec![
@@ -31,6 +32,7 @@ pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
         for deviations in [&clock.offset, &clock.error] {
             line.extend(summary(deviations));
         }
+        line.push(clock.bound_ps.map_or("-".into(), length));
         line.push(clock.delay_ps.map_or("-".into(), signed));
         line.push(match clock.offset.count {
             0 => "-".into(),
@@ -80,6 +82,9 @@ pub fn line(clock: &ClockReport, stamps: &str) -> String {
         let count = number(clock.offset.count);
         text += &format!("; ahead of its master by {last}, rms {rms}, at most {max}, of {count}");
     }
+    if let Some(bound) = clock.bound_ps {
+        text += &format!("; off by no more than {}", length(bound));
+    }
     if let Some(delay) = clock.delay_ps {
         text += &format!("; delay {}", signed(delay));
     }
@@ -109,7 +114,7 @@ pub fn json(node: &str, clock: &ClockReport) -> Value {
     json!({
         "type": "clock", "node": node, "protocol": clock.protocol, "state": clock.state,
         "offset": deviations(&clock.offset), "error": deviations(&clock.error),
-        "delay_ps": clock.delay_ps, "steered_ppt": clock.steered_ppt,
+        "bound_ps": clock.bound_ps, "delay_ps": clock.delay_ps, "steered_ppt": clock.steered_ppt,
         "trace": trace.collect::<Vec<_>>(),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `covert` |
+//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
@@ -78,6 +78,7 @@ pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
         "host",
         "meter",
         "mirror",
+        "ntp",
         "openflow-switch",
         "openvswitch",
         "p4",

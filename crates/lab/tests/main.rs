@@ -8,6 +8,7 @@ mod covert;
 mod examples;
 mod faults;
 mod levels;
+mod ntp;
 mod outputs;
 mod ping;
 mod ptp;

@@ -38,8 +38,7 @@ mac = "02:00:00:00:00:01"
 kind = "ptp"
 role = "slave"
 mac = "02:00:00:00:00:02"
-clock_ppm = 40.0
-clock_start = "3 s"
+clock = { ppm = 40.0, start = "3 s" }
 settle = "30 s"
 
 [[link]]
@@ -150,7 +149,12 @@ fn syncs_whose_follow_up_is_lost_are_counted_and_the_clock_is_kept() {
 
 #[test]
 fn stamps_of_8_ns_leave_a_few_of_them() {
-    let coarse = PAIR.replace("kind = \"ptp\"", "kind = \"ptp\"\ntick = \"8 ns\"");
+    let coarse = PAIR
+        .replace("ppm = 40.0", "ppm = 40.0, tick = '8 ns'")
+        .replace(
+            "role = \"master\"",
+            "role = \"master\"\nclock.tick = '8 ns'",
+        );
     let nodes = run(&coarse);
     let error = clock(&nodes, "s").error;
     let greatest = error.greatest().as_ps();
@@ -224,7 +228,7 @@ ports = 2
 role = "slave"
 log_delay_interval = -2
 mac = "02:00:00:00:00:02"
-clock_ppm = -20.0
+clock = { ppm = -20.0 }
 settle = "25 s"
 MECHANISM
 
@@ -264,8 +268,7 @@ fn loaded(middle: &str, mechanism: &str) -> Vec<NodeOutcome> {
 
 #[test]
 fn load_in_a_switch_shows_in_the_clock_and_a_transparent_clock_takes_it_out() {
-    let clear =
-        "kind = 'ptp'\nclock_type = 'transparent'\nmac = '02:00:00:00:00:09'\nclock_ppm = 50.0";
+    let clear = "kind = 'ptp'\nclock_type = 'transparent'\nmac = '02:00:00:00:00:09'\nclock = { ppm = 50.0 }";
     let switch = loaded("kind = 'switch'", "");
     let transparent = loaded(clear, "");
     let [without, with] = [&switch, &transparent].map(|nodes| clock(nodes, "s").error);
@@ -294,7 +297,7 @@ fn with_peer_delay_a_transparent_clock_adds_the_links_as_well() {
 #[test]
 fn a_boundary_clock_is_a_slave_on_one_side_and_a_master_on_the_other() {
     let boundary =
-        "kind = 'ptp'\nclock_type = 'boundary'\nmac = '02:00:00:00:00:09'\nclock_ppm = 30.0";
+        "kind = 'ptp'\nclock_type = 'boundary'\nmac = '02:00:00:00:00:09'\nclock = { ppm = 30.0 }";
     let nodes = loaded(boundary, "");
     let (middle, slave) = (clock(&nodes, "middle"), clock(&nodes, "s"));
     assert_eq!(middle.state, "slave of 020000.fffe.000001, locked");
@@ -318,14 +321,16 @@ fn what_no_clock_can_be_is_refused_at_its_key() {
         let text = format!("[lab]\nduration = '1 s'\n[node.c]\nkind = 'ptp'\nports = 2\n{keys}");
         lab::parse(&text).expect_err(keys).to_string()
     };
-    assert!(fault("clock_ppm = 101.0").contains("at most 100 ppm"));
-    assert!(fault("clock_drift = 2e3").contains("1000 ppm a second"));
+    assert!(fault("clock.ppm = 101.0").contains("at most 100 ppm"));
+    assert!(fault("clock.drift = 2e3").contains("1000 ppm a second"));
     assert!(fault("log_sync_interval = -8").contains("-7 to 4"));
     assert!(fault("delay_filter = 0").contains("1 to 1000"));
     assert!(fault("clock_type = 'grand'").contains("clock_type"));
     assert!(fault("mac = '01:00:00:00:00:01'").contains("no group's"));
     assert!(fault("integral = 1.5").contains("0 to 1"));
-    assert!(fault("clock_start = '-1 s'").contains("clock_start"));
+    assert!(fault("clock.tick = '2 s'").contains("1 s"));
+    assert!(fault("switch = { seed = 3 }").contains("`seed` of the clock"));
+    assert!(fault("clock.start = '-1 s'").contains("clock"));
     // Two ports it may have, in line; three only as another type of clock.
     let with = |ports: u16, clock: &str| {
         let text =

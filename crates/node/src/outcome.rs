@@ -161,7 +161,7 @@ impl Deviations {
 /// What became of a node's clock, by whatever protocol it is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockReport {
-    /// The protocol: `ptp`.
+    /// The protocol: `ptp`, `ntp`.
     pub protocol: &'static str,
     /// What it is at the end, in a few words: `master`, `slave of 020000.fffe.000001, locked`.
     pub state: String,
@@ -170,6 +170,8 @@ pub struct ClockReport {
     /// Ahead of the world's own time, which no protocol knows, at the same moments. In simulated time that is the truth; on live
     /// ports the machine's counter.
     pub error: Deviations,
+    /// How far off its master's time it may be as far as the protocol knows, picoseconds, if what it was told is right. `None`: it knows of no bound.
+    pub bound_ps: Option<u64>,
     /// The delay to its master that it reckons with, picoseconds.
     pub delay_ps: Option<i64>,
     /// By how much the clock is made to run faster, parts in 10^12.

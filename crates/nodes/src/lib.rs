@@ -10,6 +10,7 @@
 //! | [`switch`] | learning switch | n |
 //! | [`covert`] | bits in the gaps between frames: put in, taken out, detected | 2, or 1 |
 //! | [`delay`] | delay box | 2 |
+//! | [`clock`](mod@clock) | what the clocks of [`ptp`] and [`ntp`] are like | none |
 //! | [`dtp`] | clocks that agree: below any of the others, on links of blocks | theirs |
 //! | [`generator`] | frames at exact times, made or replayed | 1 |
 //! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
@@ -21,6 +22,7 @@
 //! | [`echo`] | sends frames back with their addresses swapped | n |
 //! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
 //! | [`ptp`] | an ordinary, boundary or transparent clock of the Precision Time Protocol | 1, or n |
+//! | [`ntp`] | a client or server of the Network Time Protocol | 1, or 2 in line |
 //! | [`ping`] | asks a host and measures the round trip | 1 |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
@@ -46,16 +48,19 @@ extern crate std;
 
 pub mod bandwidth;
 pub mod capture;
+pub mod clock;
 mod config;
 pub mod covert;
 pub mod delay;
 pub mod dtp;
 pub mod echo;
+mod endpoint;
 pub mod filter;
 pub mod generator;
 pub mod host;
 pub mod meter;
 pub mod mirror;
+pub mod ntp;
 pub mod ping;
 pub mod ptp;
 pub mod sink;

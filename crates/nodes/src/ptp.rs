@@ -16,31 +16,28 @@
 //! are taken to be the same both ways, as PTP does: half of what they differ by is an offset that it cannot see.
 
 mod best;
-mod clock;
-mod measured;
 mod message;
 mod port;
-mod servo;
 mod transparent;
 
 use crate::ConfigError;
+use crate::clock::measured::{Measured, in_64_bits};
+use crate::clock::servo::{Action, Servo};
+use crate::clock::{self, Clock, Local, interval};
 use crate::switch::{self, Switch};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use best::DataSet;
-use clock::{Clock, Local};
 use core::net::Ipv4Addr;
-use measured::{Measured, in_64_bits};
 use message::Stamps;
 use node::event::{Event, What};
 use node::outcome::ClockReport;
 use node::random::Random;
-use node::{Frame, Node, Oscillator, Out, Port, Properties, Statistics, Time};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
 use packet::ptp::{self, Announce, Body, ClockIdentity, Message, PortIdentity, Quality};
 use port::{Side, State};
-use servo::{Action, Servo};
 use transparent::Transparent;
 
 /// What a clock does with PTP's messages.
@@ -142,14 +139,8 @@ pub struct Config {
     pub log_delay_interval: i8,
     /// Questions about the delay of which the median counts: 1 to 1000.
     pub delay_filter: usize,
-    /// How fast its oscillator is, parts per million: -100 to 100.
-    pub clock_ppm: f64,
-    /// How that changes, parts per million a second: -1000 to 1000.
-    pub clock_drift: f64,
-    /// What it shows at the begin.
-    pub clock_start: Time,
-    /// How fine its stamps are; zero: picoseconds.
-    pub tick: Time,
+    /// Its own clock.
+    pub clock: clock::Config,
     /// Whether it only measures, and is never set.
     pub free_running: bool,
     /// Beyond this offset the clock is set, not steered, also when it was set before; `None`: never again.
@@ -185,10 +176,7 @@ impl Default for Config {
             log_sync_interval: 0,
             log_delay_interval: 0,
             delay_filter: 10,
-            clock_ppm: 0.0,
-            clock_drift: 0.0,
-            clock_start: Time::ZERO,
-            tick: Time::ZERO,
+            clock: clock::Config::default(),
             free_running: false,
             step_threshold: None,
             proportional: 0.7,
@@ -201,7 +189,7 @@ impl Default for Config {
 }
 
 impl Config {
-    fn check(&self) -> Result<Oscillator, ConfigError> {
+    fn check(&self) -> Result<(), ConfigError> {
         let within = |key, value: f64, least: f64, most: f64| match (least..=most).contains(&value)
         {
             true => Ok(()),
@@ -230,31 +218,17 @@ impl Config {
         within("delay_filter", self.delay_filter as f64, 1.0, 1000.0)?;
         within("proportional", self.proportional, 0.0, 1.0)?;
         within("integral", self.integral, 0.0, 1.0)?;
-        if self.tick > Time::from_secs(1) {
-            return Err(ConfigError::new(
-                "tick",
-                "stamps are at least as fine as 1 s",
-            ));
-        }
         if self.mac.is_group() {
             return Err(ConfigError::new(
                 "mac",
                 "a clock's own address is no group's",
             ));
         }
-        let oscillator = Oscillator {
-            offset: self.clock_ppm,
-            drift: self.clock_drift,
-            ..Oscillator::default()
-        };
-        match oscillator.check() {
-            Ok(()) => Ok(oscillator),
-            Err(node::OscillatorError::Offset) => Err(ConfigError::new(
-                "clock_ppm",
-                "a clock is at most 100 ppm off, fast or slow",
-            )),
-            Err(error) => Err(ConfigError::new("clock_drift", format!("{error}"))),
+        if self.switch.seed != 0 {
+            let reason = "`seed` of the clock is that of the switch in it, too";
+            return Err(ConfigError::new("switch", reason));
         }
+        Ok(())
     }
 
     /// How many ports speak PTP; a transparent clock's only of the delay of their links.
@@ -314,7 +288,7 @@ impl Ptp {
     /// # Errors
     /// When a value is out of its range.
     pub fn new(config: Config) -> Result<Ptp, ConfigError> {
-        let oscillator = config.check()?;
+        config.check()?;
         let own_switch = match config.ports {
             1 => None,
             ports => {
@@ -337,7 +311,7 @@ impl Ptp {
         let threshold = config.step_threshold.map(|time| Local::from(time.as_ps()));
         Ok(Ptp {
             identity: ClockIdentity::of(config.mac),
-            clock: Clock::new(oscillator, config.clock_start, config.tick),
+            clock: config.clock.make()?,
             servo: Servo::new(config.proportional, config.integral, threshold),
             sides: alloc::vec![side; config.speaking()],
             parent: None,
@@ -683,21 +657,14 @@ impl Node for Ptp {
             state: self.state(),
             offset: self.measured.offset(),
             error: self.measured.error(),
+            // However unequal both ways are, neither is shorter than nothing.
+            bound_ps: delay.map(|delay| in_64_bits(delay).unsigned_abs()),
             delay_ps: delay.map(in_64_bits),
             steered_ppt: libm::round(self.clock.steered() * 1e12) as i64,
             trace: self.measured.trace().into(),
         }));
         counts
     }
-}
-
-/// A power of two of a second; the exponent is in -16..=16.
-fn interval(log: i8) -> Time {
-    let second = Time::from_secs(1).as_ps();
-    Time::from_ps(match log {
-        0.. => second << log,
-        _ => second >> -log,
-    })
 }
 
 /// A time in a message, picoseconds.

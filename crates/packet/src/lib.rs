@@ -13,6 +13,7 @@
 //! | [`crc32c`] | CRC-32C: the five-tuple hash, SCTP |
 //! | [`craft`] | packets from header words |
 //! | [`date`] | what stands before a packet: a date, or a word (FORMATS section 3) |
+//! | [`ntp`] | headers of the Network Time Protocol |
 //! | [`ptp`] | messages of the Precision Time Protocol |
 //! | [`dns`], [`dhcp`], [`http`], [`tls`] | applications, as far as one packet shows them |
 //! | [`dissect`] | fields of all layers by name, as text |
@@ -89,6 +90,7 @@ pub mod json;
 pub mod layers;
 pub mod line;
 pub mod mpls;
+pub mod ntp;
 pub mod printable;
 pub mod ptp;
 pub mod record;

@@ -1,7 +1,9 @@
 //! Nodes that need nothing but their keys.
 
 use crate::kind::{Kind, Planned};
-use nodes::{echo, mirror, ping, ptp, sink, switch, vlan};
+use node::Node;
+use nodes::{ConfigError, echo, mirror, ntp, ping, ptp, sink, switch, vlan};
+use serde::de::DeserializeOwned;
 
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
@@ -26,17 +28,16 @@ pub(super) fn kinds() -> Vec<Kind> {
                 ..make.plan(config, folder)?
             })
         }),
-        Kind::new("ptp", |config, folder| {
-            let make = Kind::seeded(
-                "ptp",
-                |config: &mut ptp::Config| &mut config.seed,
-                ptp::Ptp::new,
-            );
-            Ok(Planned {
-                endless: vec!["speaks of its clock for ever".into()],
-                ..make.plan(config, folder)?
-            })
-        }),
+        clock(
+            "ptp",
+            |config: &mut ptp::Config| &mut config.seed,
+            ptp::Ptp::new,
+        ),
+        clock(
+            "ntp",
+            |config: &mut ntp::Config| &mut config.seed,
+            ntp::Ntp::new,
+        ),
         Kind::of("covert", |config, context| {
             // Messages that it reads become notes of the report, each once.
             let notes = context.notes().clone();
@@ -51,4 +52,23 @@ pub(super) fn kinds() -> Vec<Kind> {
             nodes::covert::Covert::new(config, reader)
         }),
     ]
+}
+
+/// One that sets clocks, or is set.
+fn clock<C, N>(
+    name: &str,
+    seed: fn(&mut C) -> &mut u64,
+    make: fn(C) -> Result<N, ConfigError>,
+) -> Kind
+where
+    C: DeserializeOwned + 'static,
+    N: Node + 'static,
+{
+    let kind = Kind::seeded(name, seed, make);
+    Kind::new(name, move |config, folder| {
+        Ok(Planned {
+            endless: vec!["speaks of its clock for ever".into()],
+            ..kind.plan(config, folder)?
+        })
+    })
 }

@@ -1,8 +1,8 @@
 //! What a clock says, when, and what it makes of when that left.
 
-use super::clock::Local;
 use super::port::{Asked, State};
-use super::{Counters, Mechanism, Parent, Ptp, Transport, interval, scaled, unscaled};
+use super::{Counters, Mechanism, Parent, Ptp, Transport, scaled, unscaled};
+use crate::clock::{Local, interval};
 use alloc::format;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;

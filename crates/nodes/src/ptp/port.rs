@@ -1,7 +1,7 @@
 //! A port of an ordinary or a boundary clock: its state, and the exchanges that it has under way.
 
 use super::best::Foreigns;
-use super::clock::Local;
+use crate::clock::Local;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use node::Time;

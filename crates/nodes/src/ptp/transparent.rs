@@ -3,8 +3,8 @@
 //! Two-step: a Sync's residence goes into the correction of its Follow_Up, that of a Delay_Req into its Delay_Resp. What comes
 //! before the residence is known waits for it.
 
-use super::clock::{Clock, Local};
 use super::scaled;
+use crate::clock::{Clock, Local};
 use alloc::vec::Vec;
 use node::{Frame, Out, Port, StampId, Time};
 use packet::ptp::{Body, Message, PortIdentity, correct};

@@ -1,6 +1,6 @@
 //! A proportional-integral servo: what is done about an offset.
 
-use super::clock::Local;
+use super::Local;
 
 /// The most that a clock is steered: a fraction, 1000 ppm.
 const MOST: f64 = 1e-3;
@@ -19,7 +19,7 @@ enum State {
 
 /// What is to be done with the clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// Nothing yet.
     Wait,
     /// It is set forward by so much, and made to run faster by a fraction.
@@ -30,7 +30,7 @@ pub(super) enum Action {
 
 /// The servo.
 #[derive(Clone, Debug)]
-pub(super) struct Servo {
+pub(crate) struct Servo {
     proportional: f64,
     integral: f64,
     /// Beyond this the clock is set again; never if there is none.
@@ -103,7 +103,7 @@ impl Servo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ptp::clock::Clock;
+    use crate::clock::Clock;
     use node::{Oscillator, Time};
 
     /// The offsets of a clock that is 80 ppm fast and 1 s ahead, from second to second, and whose rate changes by so much.

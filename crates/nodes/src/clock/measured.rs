@@ -1,6 +1,6 @@
 //! How far off a clock was, over a run.
 
-use super::clock::Local;
+use super::Local;
 use alloc::vec::Vec;
 use node::outcome::Deviations;
 use node::{Histogram, Time};
@@ -50,7 +50,7 @@ impl Series {
 
 /// Offsets from a master, and from the world's own time at the same moments.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     offset: Series,
     error: Series,
     trace: Vec<(Time, i64, i64)>,
@@ -97,7 +97,7 @@ impl Measured {
 }
 
 /// As it is reported: 106 days, ahead or behind, at most.
-pub(super) fn in_64_bits(time: Local) -> i64 {
+pub(crate) fn in_64_bits(time: Local) -> i64 {
     i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
 }
 

@@ -9,8 +9,9 @@ use crate::confine;
 use crate::report::{Detail, begin, link_notice};
 use crate::time::tick;
 use anyhow::Context;
+use live::clock;
 use live::port::{self, Options};
-use live::{clock, world};
+use live::world::{self, PortsOptions};
 use node::Time;
 use nodes::delay::{Config, Delay as Node, Spec, SpecError};
 use packet::Tick;
@@ -99,8 +100,12 @@ impl Delay {
         let on_terminal = std::io::stderr().is_terminal() && !self.quiet;
         let (node, watch) = Watch::over(node, on_terminal.then(|| names.clone()));
         begin("delay", &names, self.duration);
-        let notice = link_notice(&names);
-        let ended = world::on_ports_with("delay", node, ports, self.duration, notice);
+        let options = PortsOptions {
+            until: self.duration,
+            notice: link_notice(&names),
+            ..PortsOptions::default()
+        };
+        let ended = world::on_ports_with("delay", node, ports, options);
         drop(watch);
         let ended = ended?;
         report::tell(&ended, &names, &specs, self.json, self.detail)?;

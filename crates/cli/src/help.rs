@@ -16,7 +16,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "cat", "send", "gen", "craft", "dump", "undump", "cut", "match", "tap", "mount",
         ],
     ),
-    ("Measuring", &["ping", "flows", "profile", "plot"]),
+    (
+        "Measuring",
+        &["ping", "sync", "clock", "flows", "profile", "plot"],
+    ),
     ("Nodes and labs", &["run", "delay", "lab", "nodes", "ports"]),
     ("P4 and OpenFlow", &["p4", "of"]),
     ("The kernel's path", &["relay"]),
@@ -71,6 +74,9 @@ const SELDOM: &[&str] = &[
     "allow_commands",
     "fix_lengths",
     "dry",
+    "master_on",
+    "udp",
+    "within",
 ];
 /// Options that a screen has room for.
 const MANY: usize = 13;

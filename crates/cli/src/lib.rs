@@ -25,6 +25,7 @@ mod print;
 
 mod blocks;
 mod cat;
+mod clock;
 mod columns;
 mod complaints;
 mod completions;
@@ -71,6 +72,7 @@ mod send;
 mod set;
 mod sources;
 mod stream;
+mod sync;
 mod tap;
 mod time;
 mod undump;
@@ -108,6 +110,8 @@ enum Command {
     Tap(tap::Tap),
     Delay(delay::Delay),
     Ping(ping::Ping),
+    Sync(sync::Sync),
+    Clock(clock::Clock),
     Run(run::Run),
     Match(r#match::Match),
     Profile(profile::ProfileCommand),
@@ -140,6 +144,8 @@ impl Command {
             Command::Tap(command) => command.run(),
             Command::Delay(command) => command.run(),
             Command::Ping(command) => command.run(),
+            Command::Sync(command) => command.run(registry),
+            Command::Clock(command) => command.run(),
             Command::Run(command) => command.run(registry),
             Command::Match(command) => command.run(),
             Command::Profile(command) => command.run(),

@@ -13,7 +13,7 @@ use crate::time::tick;
 use ::lab::{Registry, clock_reports};
 use live::port::{self, Options, Port, PortSpec};
 use live::world::hook::{Config, Runner};
-use live::world::{self, PortsOutcome};
+use live::world::{self, PortsOptions, PortsOutcome};
 use node::Time;
 use node::outcome::Finish;
 use packet::Tick;
@@ -145,7 +145,12 @@ pub fn drive(
     complaints: &Complaints,
 ) -> anyhow::Result<Verdict> {
     begin(name, &names, duration);
-    let ended = world::on_ports_with(name, node, ports, duration, link_notice(&names))?;
+    let options = PortsOptions {
+        until: duration,
+        notice: link_notice(&names),
+        ..PortsOptions::default()
+    };
+    let ended = world::on_ports_with(name, node, ports, options)?;
     report(&ended, &names, json, detail)?;
     verdict(ended, duration, complaints)
 }

@@ -37,4 +37,5 @@ mod scripts;
 mod security;
 mod shell;
 mod signals;
+mod sync;
 mod testbed;

@@ -10,6 +10,7 @@ pub mod netlink;
 pub mod netns;
 pub mod nfqueue;
 pub mod output;
+pub mod page;
 pub mod scheduling;
 pub mod signal;
 pub mod statistics;

@@ -22,6 +22,7 @@
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`nfqueue`] | queues of netfilter: packets that the kernel holds until they are answered |
 //! | [`output`] | files that are written: whole under their name, or not at all |
+//! | [`page`] | a clock for programs: its time without a system call |
 //! | [`scheduling`] | real-time priority and cores |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //! | [`statistics`] | interface statistics, queues, routes and neighbours, for nodes |
@@ -43,6 +44,6 @@ pub mod port;
 pub mod world;
 
 pub use kernel::{
-    bpf, clock, file, interface, netlink, netns, nfqueue, output, scheduling, signal, statistics,
-    thread,
+    bpf, clock, file, interface, netlink, netns, nfqueue, output, page, scheduling, signal,
+    statistics, thread,
 };

@@ -49,7 +49,7 @@ pub use real::{Interface, Line, Outside, Real, Slot, Stack};
 use crate::kernel::netns::NetnsError;
 use crate::kernel::statistics::StatisticsError;
 use crate::port::{Link, PortError, RxCounters, TxCounters};
-use node::{GraphError, Outcome, Tap, Time};
+use node::{Driver, GraphError, Outcome, Tap, Time};
 use process::{JobReport, ProcessError};
 use std::collections::BTreeMap;
 use std::io;
@@ -148,3 +148,22 @@ pub struct PortsOutcome {
 
 /// Told of each port whose link has gone down, or come up again.
 pub type Notice = Box<dyn FnMut(usize, bool) + Send>;
+
+/// Looks at a node at a time of the world: on the node's thread, after each round of calls and at least every 10 ms. What it takes, the
+/// node waits.
+pub type Observe = Box<dyn FnMut(&Driver, Time) + Send>;
+
+/// How to run one node on ports.
+#[derive(Default)]
+pub struct PortsOptions {
+    /// What happens later than this does not happen; default none.
+    pub until: Option<Time>,
+    /// What [`clock::now_ns`](crate::clock::now_ns) is at the world's time zero; default shortly after the threads have begun.
+    pub start_ns: Option<u64>,
+    /// Who is told of the ports' links.
+    pub notice: Option<Notice>,
+    /// Who looks at the node.
+    pub observe: Option<Observe>,
+    /// Asked every few milliseconds whether the run shall end now, beside Ctrl-C; default none.
+    pub stop: Option<Stop>,
+}

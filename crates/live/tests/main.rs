@@ -6,6 +6,7 @@ mod filter_expressions;
 mod hook;
 mod kernel_and_hosts;
 mod kernel_and_nodes;
+mod page;
 mod ports;
 mod programs;
 mod world;

@@ -22,6 +22,7 @@
 //! | [`random`] | [`random::Random`]: random numbers with a seed |
 //! | [`clock`] | [`clock::Clock`]: what an oscillator shows at a time, exactly |
 //! | [`oscillator`] | [`Oscillator`], what a port's clock is like, as data |
+//! | [`timekeeper`] | the time of a clock that is slow to read, by a counter that is quick to read |
 //! | [`sublayer`] | [`Sublayer`]: what works below a node's frames, in the idle blocks between them |
 //!
 //! ```
@@ -68,6 +69,7 @@ pub mod sublayer;
 #[cfg(feature = "serde")]
 pub mod text;
 pub mod time;
+pub mod timekeeper;
 
 pub use driver::{Driver, Refusal};
 pub use event::Event;

@@ -178,6 +178,33 @@ pub struct ClockReport {
     pub steered_ppt: i64,
     /// Some of the moments: when, offset and error.
     pub trace: Vec<(Time, i64, i64)>,
+    /// What it shows; `None` of a clock that cannot be read.
+    pub reading: Option<ClockReading>,
+}
+
+/// What a clock shows, and what that is worth, so that others may have its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockReading {
+    /// The world's time that the rest is of.
+    pub at: Time,
+    /// What it showed then, picoseconds since its epoch.
+    pub shown_ps: i128,
+    /// By how much it runs faster than the world's time from then on, until it is corrected again: parts in 10^12.
+    pub rate_ppt: i64,
+    /// Whether it follows another clock now.
+    pub follows: bool,
+    /// Offsets from that one which were found so far.
+    pub offsets: u64,
+    /// The last of them, before its correction: when, and how far this one was ahead, picoseconds.
+    pub offset: Option<(Time, i64)>,
+    /// How far it may have been from the clock that it follows, at the last offset and once that was corrected, whatever the two ways
+    /// of the path are like: picoseconds. It holds as far as the stamps do. Zero of a clock that follows none and is not to; `None` while nothing
+    /// is known, or where the protocol gives no bound.
+    pub bound_ps: Option<u64>,
+    /// How far its time is ahead of UTC, seconds: 37 of TAI in 2024. Zero also where nothing says so.
+    pub ahead_of_utc_s: i16,
+    /// How often it was set, beside being steered.
+    pub steps: u64,
 }
 
 /// What a node tells of itself.

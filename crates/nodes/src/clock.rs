@@ -25,8 +25,10 @@ pub struct Config {
     pub per_degree: f64,
     /// The temperature at some times, degrees: between two of them it changes evenly.
     pub temperature: Vec<(Time, f64)>,
-    /// What the clock shows at the begin.
+    /// What the clock shows at the begin, counted from `epoch_ns`.
     pub start: Time,
+    /// What the world's time zero is, nanoseconds since 1970: errors count from that.
+    pub epoch_ns: u64,
     /// How fine its stamps are, at most 1 s; zero: picoseconds.
     pub tick: Time,
 }
@@ -45,7 +47,10 @@ impl Config {
             temperature: self.temperature.clone(),
         };
         match oscillator.check() {
-            Ok(()) => Ok(Clock::new(oscillator, self.start, self.tick)),
+            Ok(()) => {
+                let clock = Clock::new(oscillator, self.start, self.tick);
+                Ok(clock.since(Local::from(self.epoch_ns) * 1_000))
+            }
             Err(error @ OscillatorError::Offset) => {
                 Err(ConfigError::new("clock", format!("{error} (`ppm`)")))
             }
@@ -64,6 +69,8 @@ pub(crate) struct Clock {
     /// When it was moved on last, and what it showed then.
     at: Time,
     shown: Local,
+    /// What a clock that is right shows at time zero.
+    epoch: Local,
     /// Less than a picosecond more.
     rest: f64,
     /// By how much it is made to run faster: a fraction.
@@ -79,9 +86,19 @@ impl Clock {
             oscillator,
             at: Time::ZERO,
             shown: start.as_ps().into(),
+            epoch: 0,
             rest: 0.0,
             steered: 0.0,
             tick: tick.as_ps().max(1).into(),
+        }
+    }
+
+    /// The same, where time zero is so long after the clock's epoch.
+    fn since(self, epoch: Local) -> Clock {
+        Clock {
+            shown: self.shown + epoch,
+            epoch,
+            ..self
         }
     }
 
@@ -93,7 +110,7 @@ impl Clock {
 
     /// How far it is ahead of the world's own time.
     pub fn error(&self, at: Time) -> Local {
-        self.exact(at).0 - Local::from(at.as_ps())
+        self.exact(at).0 - Local::from(at.as_ps()) - self.epoch
     }
 
     /// What it shows, whole picoseconds and the rest. Times before it was moved on last count by how fast it runs since.
@@ -172,6 +189,13 @@ impl Clock {
     /// By how much it is made to run faster.
     pub fn steered(&self) -> f64 {
         self.steered
+    }
+
+    /// What it showed when it was moved on last, and how it runs from there.
+    pub fn reading(&self) -> (Time, Local, f64) {
+        let off = self.deviation(self.at);
+        let rate = off + self.steered + off * self.steered;
+        (self.at, self.shown, rate)
     }
 }
 

@@ -538,6 +538,7 @@ impl Node for Ntp {
             delay_ps: system.map(|system| in_64_bits(system.delay)),
             steered_ppt: libm::round(self.clock.steered() * 1e12) as i64,
             trace: self.measured.trace().into(),
+            reading: None,
         }));
         counts
     }

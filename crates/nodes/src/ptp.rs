@@ -28,11 +28,11 @@ use crate::switch::{self, Switch};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
-use best::DataSet;
+use best::{DataSet, TimeProperties};
 use core::net::Ipv4Addr;
 use message::Stamps;
 use node::event::{Event, What};
-use node::outcome::ClockReport;
+use node::outcome::{ClockReading, ClockReport};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
@@ -259,8 +259,20 @@ struct Counters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parent {
     set: DataSet,
-    utc_offset: i16,
+    time: TimeProperties,
     port: usize,
+}
+
+/// An offset from the master.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    at: Time,
+    /// As it was measured.
+    offset: Local,
+    /// What of it was not made up for at once.
+    left: Local,
+    /// How far the truth may be from it.
+    uncertain: Local,
 }
 
 /// A clock.
@@ -276,6 +288,10 @@ pub struct Ptp {
     transparent: Option<Transparent>,
     stamps: Stamps,
     measured: Measured,
+    /// The last offset from the master that it has.
+    found: Option<Found>,
+    /// How many it has found.
+    offsets: u64,
     counters: Counters,
     random: Random,
     scratch: Vec<u8>,
@@ -319,6 +335,8 @@ impl Ptp {
             transparent: transparent.then(|| Transparent::new(config.ports)),
             stamps: Stamps::default(),
             measured: Measured::default(),
+            found: None,
+            offsets: 0,
             counters: Counters::default(),
             random: Random::new(config.seed),
             scratch: Vec::new(),
@@ -412,7 +430,7 @@ impl Ptp {
         }
         let holds = self.announce_holds(message.log_interval);
         let side = &mut self.sides[port];
-        side.foreigns.hear(now, announce, message.source, holds);
+        side.foreigns.hear(now, message, announce, holds);
         side.alone_from = now + holds;
         self.decide(now);
     }
@@ -468,11 +486,7 @@ impl Ptp {
             Role::Auto => self.config.class > 127 && *set < own,
         };
         let parent = best.filter(|((set, _), _)| better(set));
-        let parent = parent.map(|((set, utc_offset), port)| Parent {
-            set,
-            utc_offset,
-            port,
-        });
+        let parent = parent.map(|((set, time), port)| Parent { set, time, port });
         for (port, side) in self.sides.iter_mut().enumerate() {
             let heard = side.foreigns.best();
             let state = match (role, &parent, heard) {
@@ -510,6 +524,10 @@ impl Ptp {
         if sender(parent) != sender(self.parent) {
             self.counters.masters += 1;
             self.servo.reset();
+            // Alone it still knows how far it was from its master; of another one it knows nothing.
+            if parent.is_some() {
+                self.found = None;
+            }
         }
         self.parent = parent;
     }
@@ -562,10 +580,22 @@ impl Ptp {
         let Some(delay) = side.delays.value() else {
             return;
         };
+        // Each way takes some time: a Sync came after it was sent, and the last question was heard after it was asked. So the two hold
+        // the offset between them, whatever the ways are like.
+        let last = side.delays.last().unwrap_or(delay);
+        let uncertain = delay.max(2 * last - delay);
         let (at, offset) = (heard.at, forth - delay);
         let settled = self.servo.is_locked() || self.config.free_running;
         let settled = settled && at >= self.config.settle;
-        self.measured.add(at, offset, self.clock.error(at), settled);
+        let error = self.clock.error(at);
+        self.measured.add(at, offset, error, settled);
+        self.offsets += 1;
+        self.found = Some(Found {
+            at,
+            offset,
+            left: offset,
+            uncertain,
+        });
         if self.config.free_running {
             return;
         }
@@ -583,9 +613,44 @@ impl Ptp {
                 self.clock.steer(at, faster);
                 self.counters.steps += 1;
                 self.sides.iter_mut().for_each(Side::forget);
+                if let Some(found) = &mut self.found {
+                    found.left += by;
+                }
             }
             Action::Steer(faster) => self.clock.steer(at, faster),
         }
+    }
+
+    /// What the clock shows, and what that is worth.
+    fn reading(&self) -> Option<ClockReading> {
+        if self.transparent.is_some() {
+            return None;
+        }
+        let (at, shown_ps, rate) = self.clock.reading();
+        let found = self.found.as_ref();
+        let own =
+            self.parent.is_none() && self.sides.iter().all(|side| side.state == State::Master);
+        // Between peers no question is held against the master's clock: a Sync may have taken longer than all that was measured.
+        let held = self.config.delay == Mechanism::EndToEnd;
+        let found_bound = |found: &Found| {
+            let bound = found.left.unsigned_abs() + found.uncertain.unsigned_abs();
+            u64::try_from(bound).unwrap_or(u64::MAX)
+        };
+        let ahead_of_utc = self.parent.map(|parent| parent.time.ahead_of_utc());
+        Some(ClockReading {
+            at,
+            shown_ps,
+            rate_ppt: libm::round(rate * 1e12) as i64,
+            follows: self.parent.is_some(),
+            offsets: self.offsets,
+            offset: found.map(|found| (found.at, in_64_bits(found.offset))),
+            bound_ps: match own {
+                true => Some(0),
+                false => found.filter(|_| held).map(found_bound),
+            },
+            ahead_of_utc_s: ahead_of_utc.unwrap_or(0),
+            steps: self.counters.steps,
+        })
     }
 
     /// The state of the clock as a whole, for reports.
@@ -662,6 +727,7 @@ impl Node for Ptp {
             delay_ps: delay.map(in_64_bits),
             steered_ppt: libm::round(self.clock.steered() * 1e12) as i64,
             trace: self.measured.trace().into(),
+            reading: self.reading(),
         }));
         counts
     }

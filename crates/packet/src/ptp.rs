@@ -26,6 +26,10 @@ pub const GENERAL_PORT: u16 = 320;
 pub const TWO_STEP: u16 = 0x0200;
 /// Flag: the timescale is that of PTP, which counts TAI seconds since 1970.
 pub const TIMESCALE: u16 = 0x0008;
+/// Flag: TAI less UTC is known.
+pub const UTC_OFFSET_VALID: u16 = 0x0004;
+/// The flags of an Announce that tell of the grandmaster's time, and not of who sends the message: those two, leap seconds, and what is traceable.
+pub const TIME_FLAGS: u16 = 0x003F;
 /// Bytes of the header.
 const HEADER: usize = 34;
 

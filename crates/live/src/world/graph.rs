@@ -131,6 +131,7 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
             ports: ports.into_iter().flatten().collect(),
             feed: None,
             notice: None,
+            observe: None,
         }
     });
     let sources = Sources {
@@ -138,7 +139,13 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
         supervisor: supervisor.as_ref(),
         governed,
     };
-    let ended = nodes::run(nodes.collect(), lanes, options.until, options.stop, sources)?;
+    let ended = nodes::run(
+        nodes.collect(),
+        lanes,
+        (None, options.until),
+        options.stop,
+        sources,
+    )?;
     let jobs = supervisor.map_or(Vec::new(), Supervisor::finish);
     let mut counters = vec![[Default::default(); 2]; links];
     let mut outcome = ended.outcome;

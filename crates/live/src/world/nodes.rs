@@ -47,11 +47,11 @@ pub struct Ended {
     pub trouble: Option<PortError>,
 }
 
-/// Runs nodes to the end.
+/// Runs nodes to the end: from when the counter is at a start to a time after that.
 pub fn run(
     setups: Vec<Setup>,
     lanes: Vec<Lane>,
-    until: Option<Time>,
+    (start_ns, until): (Option<u64>, Option<Time>),
     stop: Option<Stop>,
     sources: Sources<'_>,
 ) -> Result<Ended, WorldError> {
@@ -62,7 +62,7 @@ pub fn run(
     let shared = Shared {
         open: AtomicU64::new(ports.filter(|port| port.open).count() as u64),
         schedule: Schedule::new(lanes, count),
-        start: clock::now_ns() + PREPARATION_NS,
+        start: start_ns.unwrap_or_else(|| clock::now_ns() + PREPARATION_NS),
         until: until.unwrap_or(Time::MAX),
         stop: AtomicBool::new(false),
         trouble: AtomicBool::new(false),

@@ -3,7 +3,7 @@
 use super::lane::Lane;
 use super::nodes::{self, Sources};
 use super::runner::{RunnerPort, Setup};
-use super::{Notice, PortsOutcome, WorldError};
+use super::{PortsOptions, PortsOutcome, WorldError};
 use crate::kernel::interface;
 use crate::kernel::statistics::Feed;
 use crate::port::Port;
@@ -25,10 +25,14 @@ pub fn on_ports(
     ports: Vec<Port>,
     until: Option<Time>,
 ) -> Result<PortsOutcome, WorldError> {
-    on_ports_with(name, node, ports, until, None)
+    let options = PortsOptions {
+        until,
+        ..PortsOptions::default()
+    };
+    on_ports_with(name, node, ports, options)
 }
 
-/// Runs one node on ports as [`on_ports`] does, and tells `notice` of their links.
+/// Runs one node on ports as [`on_ports`] does, and as the options have it.
 ///
 /// # Errors
 /// As [`on_ports`].
@@ -39,9 +43,15 @@ pub fn on_ports_with(
     name: &str,
     node: Box<dyn Node>,
     ports: Vec<Port>,
-    until: Option<Time>,
-    notice: Option<Notice>,
+    options: PortsOptions,
 ) -> Result<PortsOutcome, WorldError> {
+    let PortsOptions {
+        until,
+        start_ns,
+        notice,
+        observe,
+        stop,
+    } = options;
     let (wanted, given) = (node.properties().ports, ports.len());
     if wanted != given {
         return Err(WorldError::Ports {
@@ -80,8 +90,9 @@ pub fn on_ports_with(
         ports: hosted,
         feed,
         notice,
+        observe,
     };
-    let mut ended = nodes::run(vec![setup], lanes, until, None, sources)?;
+    let mut ended = nodes::run(vec![setup], lanes, (start_ns, until), stop, sources)?;
     let runner = ended.runners.remove(0);
     Ok(PortsOutcome {
         outcome: ended.outcome,

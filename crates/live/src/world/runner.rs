@@ -1,9 +1,9 @@
 //! A node and its ports, on a thread of its own.
 
-use super::Notice;
 use super::egress::Egress;
 use super::lane::time_on;
 use super::shared::Shared;
+use super::{Notice, Observe};
 use crate::kernel::clock::now_ns;
 use crate::kernel::scheduling::high_priority;
 use crate::kernel::statistics::Feed;
@@ -74,6 +74,8 @@ pub struct Setup {
     pub feed: Option<Feed>,
     /// Who else is to know of links on real wires.
     pub notice: Option<Notice>,
+    /// Who looks at the node while it runs.
+    pub observe: Option<Observe>,
 }
 
 /// A node at work.
@@ -89,6 +91,7 @@ pub struct Runner<'a> {
     next_poll: Time,
     feed: Option<Feed>,
     notice: Option<Notice>,
+    observe: Option<Observe>,
     frames: u64,
     events: u64,
 }
@@ -121,6 +124,7 @@ impl<'a> Runner<'a> {
             mut ports,
             feed,
             notice,
+            observe,
         } = setup;
         let lanes = ports
             .iter_mut()
@@ -132,6 +136,7 @@ impl<'a> Runner<'a> {
         Runner {
             feed,
             notice,
+            observe,
             shared,
             index,
             driver,
@@ -161,11 +166,20 @@ impl<'a> Runner<'a> {
             self.flush();
             if got {
                 watch.came(now_ns);
+                self.show();
             } else if !watch.goes_on(now_ns) {
+                self.show();
                 self.rest(&mut polls);
             }
         }
         self.report()
+    }
+
+    /// Lets somebody look at the node.
+    fn show(&mut self) {
+        if let Some(observe) = &mut self.observe {
+            observe(&self.driver, self.shared.now());
+        }
     }
 
     /// Tells the node what it acts by, where that is too old.

@@ -1,7 +1,7 @@
 //! The best master clock algorithm (IEEE 1588-2019 clause 9.3): who is whose master.
 
 use node::Time;
-use packet::ptp::{Announce, ClockIdentity, PortIdentity, Quality};
+use packet::ptp::{self, Announce, ClockIdentity, Message, PortIdentity, Quality};
 
 /// Masters that a port knows of at once.
 const MOST: usize = 5;
@@ -41,11 +41,31 @@ impl DataSet {
     }
 }
 
+/// What a master says of its time, and who has it from him says again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimeProperties {
+    /// TAI less UTC, seconds.
+    pub utc_offset: i16,
+    /// Those of [`ptp::TIME_FLAGS`].
+    pub flags: u16,
+}
+
+impl TimeProperties {
+    /// How far the clock is ahead of UTC, seconds, if that is said: nothing where its time is no TAI.
+    pub fn ahead_of_utc(&self) -> i16 {
+        let tai = ptp::TIMESCALE | ptp::UTC_OFFSET_VALID;
+        match self.flags & tai == tai {
+            true => self.utc_offset,
+            false => 0,
+        }
+    }
+}
+
 /// A master that was heard of.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
     set: DataSet,
-    utc_offset: i16,
+    time: TimeProperties,
     /// Until when its last Announce holds.
     until: Time,
     /// Whether it has sent more than one.
@@ -60,11 +80,15 @@ pub(super) struct Foreigns {
 
 impl Foreigns {
     /// An Announce has come, which holds for so long.
-    pub fn hear(&mut self, now: Time, announce: &Announce, sender: PortIdentity, holds: Time) {
+    pub fn hear(&mut self, now: Time, message: &Message, announce: &Announce, holds: Time) {
         self.expire(now);
+        let sender = message.source;
         let heard = Foreign {
             set: DataSet::of(announce, sender),
-            utc_offset: announce.utc_offset,
+            time: TimeProperties {
+                utc_offset: announce.utc_offset,
+                flags: message.flags & ptp::TIME_FLAGS,
+            },
             until: now + holds,
             qualified: true,
         };
@@ -84,11 +108,11 @@ impl Foreigns {
         self.known.retain(|foreign| foreign.until > now);
     }
 
-    /// The best of them, and what it says of UTC.
-    pub fn best(&self) -> Option<(DataSet, i16)> {
+    /// The best of them, and what it says of its time.
+    pub fn best(&self) -> Option<(DataSet, TimeProperties)> {
         let qualified = self.known.iter().filter(|foreign| foreign.qualified);
         let best = qualified.min_by_key(|foreign| foreign.set)?;
-        Some((best.set, best.utc_offset))
+        Some((best.set, best.time))
     }
 
     /// When the next of them is forgotten.
@@ -101,6 +125,7 @@ impl Foreigns {
 mod tests {
     use super::*;
     use packet::ethernet::Mac;
+    use packet::ptp::{Body, Timestamp};
 
     fn identity(last: u8) -> ClockIdentity {
         ClockIdentity::of(Mac([2, 0, 0, 0, 0, last]))
@@ -129,6 +154,11 @@ mod tests {
         }
     }
 
+    fn message(sender: u8, announce: Announce) -> Message {
+        let body = Body::Announce(Timestamp::default(), announce);
+        Message::new(0, port(sender), 0, body)
+    }
+
     #[test]
     fn priority_comes_before_quality_and_quality_before_the_way() {
         let set = |announce: Announce| DataSet::of(&announce, port(9));
@@ -142,7 +172,8 @@ mod tests {
         let (mut foreigns, holds) = (Foreigns::default(), Time::from_secs(3));
         let hear = |foreigns: &mut Foreigns, second, sender, priority| {
             let announce = announce(priority, 248, sender, 0);
-            foreigns.hear(Time::from_secs(second), &announce, port(sender), holds);
+            let message = message(sender, announce);
+            foreigns.hear(Time::from_secs(second), &message, &announce, holds);
         };
         hear(&mut foreigns, 1, 1, 128);
         assert_eq!(foreigns.best(), None);
@@ -156,11 +187,29 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_of_tai_says_how_far_it_is_ahead_of_utc() {
+        let flags = [
+            (0, 0),
+            (ptp::TIMESCALE, 0),
+            (ptp::UTC_OFFSET_VALID, 0),
+            (ptp::TIMESCALE | ptp::UTC_OFFSET_VALID, 37),
+        ];
+        for (flags, ahead) in flags {
+            let time = TimeProperties {
+                utc_offset: 37,
+                flags,
+            };
+            assert_eq!(time.ahead_of_utc(), ahead, "{flags:x}");
+        }
+    }
+
+    #[test]
     fn no_more_masters_are_kept_than_there_is_room_for() {
         let mut foreigns = Foreigns::default();
         for sender in 0..100 {
             let announce = announce(128, 248, sender, 0);
-            foreigns.hear(Time::ZERO, &announce, port(sender), Time::from_secs(1));
+            let message = message(sender, announce);
+            foreigns.hear(Time::ZERO, &message, &announce, Time::from_secs(1));
         }
         assert_eq!(foreigns.known.len(), MOST);
     }

@@ -1,5 +1,6 @@
 //! What a clock says, when, and what it makes of when that left.
 
+use super::best::TimeProperties;
 use super::port::{Asked, State};
 use super::{Counters, Mechanism, Parent, Ptp, Transport, scaled, unscaled};
 use crate::clock::{Local, interval};
@@ -11,8 +12,11 @@ use packet::ptp::{Announce, Body, Message, Over, PortIdentity, TWO_STEP, Timesta
 
 /// Departures that are waited for at once.
 const KEPT: usize = 4096;
-/// TAI less UTC since 2017, seconds.
-const UTC_OFFSET: i16 = 37;
+/// A clock of its own is none of TAI, so that the seconds by which that is ahead of UTC since 2017 mean nothing here.
+const OWN_TIME: TimeProperties = TimeProperties {
+    utc_offset: 37,
+    flags: 0,
+};
 
 /// What a departure is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -129,14 +133,12 @@ impl Ptp {
     }
 
     fn announce(&mut self, now: Time, port: usize, out: &mut Out) {
-        let (set, utc_offset) = match self.parent {
-            Some(Parent {
-                set, utc_offset, ..
-            }) => (set, utc_offset),
-            None => (self.own_set(), UTC_OFFSET),
+        let (set, properties) = match self.parent {
+            Some(Parent { set, time, .. }) => (set, time),
+            None => (self.own_set(), OWN_TIME),
         };
         let announce = Announce {
-            utc_offset,
+            utc_offset: properties.utc_offset,
             priority1: set.priority1,
             quality: set.quality,
             priority2: set.priority2,
@@ -155,6 +157,7 @@ impl Ptp {
         let time = stamp(self.clock.read(now)).0;
         let body = Body::Announce(time, announce);
         let message = Message {
+            flags: properties.flags,
             log_interval: log,
             ..self.own_message(port, sequence, body)
         };

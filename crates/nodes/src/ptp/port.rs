@@ -89,6 +89,11 @@ impl Median {
         self.sorted.sort_unstable();
     }
 
+    /// The one that was found last.
+    pub fn last(&self) -> Option<Local> {
+        self.last.back().copied()
+    }
+
     pub fn value(&self) -> Option<Local> {
         let middle = self.sorted.len() / 2;
         match self.sorted.len() % 2 {

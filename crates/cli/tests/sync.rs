@@ -1,0 +1,298 @@
+//! `wire sync` beside linuxptp's ptp4l, beside itself, and where there is no master; and the clock that it gives to programs.
+
+use crate::live::pair;
+use crate::shell::{Ended, Place, has, is_root};
+use live::netns::Namespace;
+use serde_json::Value;
+
+/// The lines of a report in JSON: those of seconds, and the last.
+fn told(ended: &Ended) -> (Vec<Value>, Value) {
+    let lines = ended
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let mut lines: Vec<Value> = lines.collect();
+    let last = lines.pop().unwrap_or_else(|| panic!("{ended:?}"));
+    assert_eq!(last["type"], "sync", "{ended:?}");
+    (lines, last)
+}
+
+/// Two namespaces share the machine's clock: what is found to be between it and the master's is an error, and has to be within the
+/// bound. Prints both.
+fn against_the_truth(what: &str, seconds: &[Value], last: &Value) {
+    let found = seconds.iter().filter(|line| !line["machine_ps"].is_null());
+    let found = found.map(|line| {
+        (
+            line["machine_ps"].as_i64().unwrap(),
+            line["bound_ps"].as_u64().unwrap(),
+        )
+    });
+    let found: Vec<_> = found.collect();
+    assert!(!found.is_empty(), "{last}");
+    for (error, bound) in &found {
+        assert!(error.unsigned_abs() <= *bound, "{what}: {found:?}");
+    }
+    let mut errors: Vec<u64> = found
+        .iter()
+        .map(|(error, _)| error.unsigned_abs())
+        .collect();
+    errors.sort_unstable();
+    println!(
+        "{what}: of {} seconds the offset to the truth is {:.1} us at the median and {:.1} us at most; the last bound is {:.1} us",
+        errors.len(),
+        errors[errors.len() / 2] as f64 / 1e6,
+        errors[errors.len() - 1] as f64 / 1e6,
+        last["bound_ps"].as_f64().unwrap() / 1e6
+    );
+}
+
+#[test]
+fn it_is_disciplined_by_a_ptp4l_that_has_the_clock_of_the_machine() {
+    let test = "following ptp4l";
+    let Some([a, b]) = has("ptp4l", test).then(|| pair(test)).flatten() else {
+        return;
+    };
+    let place = Place::new("sync-ptp4l");
+    place.write(
+        "ptp4l.cfg",
+        "[global]\nfree_running 1\nuds_address uds\ntx_timestamp_timeout 200\nlogAnnounceInterval -1\n\
+         logSyncInterval -3\nlogMinDelayReqInterval -3\n",
+    );
+    let ended = std::thread::scope(|scope| {
+        // It ends when the other has what it wants.
+        let peer = "ptp4l -f ptp4l.cfg -i w1 -S -2 -m > ptp4l.log 2>&1 & until [ -e done ]; do sleep 0.1; done; kill %1; wait";
+        let (place, master) = (&place, &b);
+        scope.spawn(move || place.run_by(master.command("timeout"), peer));
+        let script = "wire sync w0 --interval 125ms --count 80 --wait 60s --json --page clock --plot sync.png
+            code=$?; wire clock clock > after; echo $? >> after; touch done; exit $code";
+        place.run_by(a.command("timeout"), script)
+    });
+    let log = String::from_utf8_lossy(&place.read("ptp4l.log")).into_owned();
+    let (seconds, last) = told(&ended);
+    assert_eq!(
+        (ended.code, ended.err.as_str()),
+        (Some(0), ""),
+        "{last}\n{log}"
+    );
+    let state = last["clock"]["state"].as_str().unwrap();
+    assert!(
+        state.starts_with("slave of ") && state.ends_with(", locked"),
+        "{last}"
+    );
+    assert_eq!(last["arrival_stamps"], "kernel");
+    against_the_truth("ptp4l as master", &seconds, &last);
+    assert!(place.read("sync.png").starts_with(b"\x89PNG"));
+    // Who has ended says so, and its clock goes on.
+    let after = String::from_utf8_lossy(&place.read("after")).into_owned();
+    assert!(
+        after.contains("its writer has ended") && after.ends_with("\n1\n"),
+        "{after}"
+    );
+}
+
+#[test]
+fn a_slave_and_a_master_of_ours_agree_over_ethernet_and_udp() {
+    let Some([a, b]) = pair("two ends of wire sync") else {
+        return;
+    };
+    for (name, ours, theirs) in [
+        ("ethernet", "", ""),
+        ("peer delay", "--delay peer", "--delay peer"),
+        ("udp", "--udp 10.9.0.1", "--udp 10.9.0.2"),
+    ] {
+        let place = Place::new("sync-both");
+        let (slave, master) = std::thread::scope(|scope| {
+            let (place, b) = (&place, &b);
+            let script = format!(
+                "wire sync w1 --role master --interval 125ms --json {theirs} & until [ -e done ]; do sleep 0.1; done
+                 kill -INT $!; wait $!"
+            );
+            let master = scope.spawn(move || place.run_by(b.command("timeout"), &script));
+            let script = format!(
+                "wire sync w0 --interval 125ms --count 40 --wait 60s --json {ours}; code=$?; touch done; exit $code"
+            );
+            let slave = place.run_by(a.command("timeout"), &script);
+            (slave, master.join().unwrap())
+        });
+        let (seconds, last) = told(&slave);
+        assert_eq!(
+            (slave.code, slave.err.as_str()),
+            (Some(0), ""),
+            "{name}: {last}"
+        );
+        match name {
+            // A Sync is held against no question there.
+            "peer delay" => assert!(last["bound_ps"].is_null(), "{last}"),
+            _ => against_the_truth(name, &seconds, &last),
+        }
+        // Without a duration a signal is its normal end.
+        let (_, last) = told(&master);
+        assert_eq!(master.code, Some(0), "{master:?}");
+        assert_eq!(last["clock"]["state"], "master", "{last}");
+        assert!(
+            last["verdict"]
+                .as_str()
+                .unwrap()
+                .contains("questions of slaves answered"),
+            "{last}"
+        );
+    }
+}
+
+/// A namespace with both ends of a cable in it.
+fn loopback(test: &str, place: &Place) -> Option<Namespace> {
+    let namespace = is_root(test).then(Namespace::new)?;
+    let namespace = match namespace {
+        Ok(namespace) => namespace,
+        Err(error) => {
+            println!("skipped: {test}: {error}");
+            return None;
+        }
+    };
+    let made = "ip link add x0 type veth peer name x1 && ip link set x0 up && ip link set x1 up";
+    place.run_by(namespace.command("timeout"), made).good();
+    Some(namespace)
+}
+
+#[test]
+fn between_two_ports_of_a_machine_the_truth_is_known() {
+    let place = Place::new("sync-ports");
+    let Some(namespace) = loopback("a clock between two ports", &place) else {
+        return;
+    };
+    let script = "wire sync x0 --master-on x1 --interval 62.5ms --count 60 --wait 60s";
+    let json = place.run_by(namespace.command("timeout"), &format!("{script} --json"));
+    let (seconds, last) = told(&json);
+    assert_eq!(json.code, Some(0), "{json:?}");
+    against_the_truth("two ports", &seconds, &last);
+    let error = &last["clock"]["error"];
+    assert!(error["count"].as_u64() > Some(10), "{last}");
+    assert!(
+        error["last_ps"].as_i64().unwrap().abs() < 1_000_000_000_000,
+        "{last}"
+    );
+    let text = place.run_by(namespace.command("timeout"), script);
+    for part in [
+        "it found the same clock",
+        "\nerror ",
+        "no clock of the machine was set",
+    ] {
+        assert!(text.out.contains(part), "{part}: {}", text.out);
+    }
+    let far = place.run_by(
+        namespace.command("timeout"),
+        &format!("{script} --within 1ns -q"),
+    );
+    assert_eq!(far.code, Some(1), "{far:?}");
+    assert!(
+        far.out.starts_with("not within 1 ns: slave of "),
+        "{}",
+        far.out
+    );
+}
+
+#[test]
+fn without_a_master_it_says_so_and_why() {
+    let place = Place::new("sync-alone");
+    let Some(namespace) = loopback("a clock without a master", &place) else {
+        return;
+    };
+    let run = |script: &str| place.run_by(namespace.command("timeout"), script);
+    let alone = run("wire sync x0 --wait 500ms --plot none.png");
+    assert_eq!(alone.code, Some(1), "{alone:?}");
+    assert!(
+        alone
+            .out
+            .starts_with("no offset was found: no master was heard (--wait 500ms)"),
+        "{alone:?}"
+    );
+    assert!(alone.err.contains("none.png is not drawn"), "{alone:?}");
+    // A master of another domain.
+    let beside =
+        "wire sync x1 --role master --domain 7 --interval 125ms -q > /dev/null 2>&1 & wait=$!
+        until [ \"$(awk '$6 == 1' /proc/self/net/packet | wc -l)\" -ge 1 ]; do sleep 0.05; done";
+    let other = run(&format!(
+        "{beside}\nwire sync x0 --wait 4s -q; code=$?; kill $wait; exit $code"
+    ));
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(
+        other
+            .out
+            .contains("all of other domains than 0; --domain chooses"),
+        "{other:?}"
+    );
+    // One that measures the delay otherwise.
+    let beside = beside.replace("--domain 7", "--delay peer");
+    let other = run(&format!(
+        "{beside}\nwire sync x0 --wait 8s -i 125ms -q; code=$?; kill $wait; exit $code"
+    ));
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(
+        other.out.contains("nobody has answered; try --delay peer"),
+        "{other:?}"
+    );
+    // What cannot begin.
+    for (script, part) in [
+        ("wire sync x9", "x9"),
+        (
+            "wire sync x0 --interval 100ms",
+            "--interval is a power of two of a second",
+        ),
+        ("wire sync x0 --set nonsense=1", "nonsense"),
+        (
+            "wire sync x0 --role auto --master-on x1",
+            "with --master-on the clock at PORT is a slave",
+        ),
+        ("wire sync x0 --page .", "cannot open the clock's page"),
+        ("wire clock nowhere", "cannot open the clock's page nowhere"),
+        (
+            "echo text > file; wire clock file",
+            "file is no clock's page",
+        ),
+    ] {
+        let ended = run(script);
+        assert_eq!(ended.code, Some(2), "{script}: {ended:?}");
+        assert!(ended.err.contains(part), "{script}: {ended:?}");
+    }
+    let without = run(
+        "setpriv --bounding-set -all --inh-caps -all --reuid 65534 --clear-groups wire sync x0",
+    );
+    assert_eq!(without.code, Some(2), "{without:?}");
+    assert!(without.err.contains("CAP_NET_RAW"), "{without:?}");
+}
+
+#[test]
+fn a_clock_whose_keeper_is_killed_goes_on_and_says_that_nobody_keeps_it() {
+    let place = Place::new("sync-page");
+    let Some(namespace) = loopback("a clock for programs", &place) else {
+        return;
+    };
+    let script =
+        "wire sync x0 --master-on x1 --interval 62.5ms --page clock -q > /dev/null 2>&1 & keeper=$!
+        until wire clock clock > kept 2> /dev/null; do sleep 0.05; done
+        wire sync x1 --page clock; echo $? > second
+        kill -KILL $keeper
+        until ! wire clock clock > dead; do sleep 0.1; done
+        wire clock clock --json > dead.json; wire clock clock --json > later.json; echo $?";
+    let ended = place.run_by(namespace.command("timeout"), script);
+    assert!(ended.out.ends_with("1\n"), "{ended:?}");
+    assert!(
+        ended
+            .err
+            .contains("another process writes the clock's page clock"),
+        "{ended:?}"
+    );
+    let read = |name: &str| String::from_utf8_lossy(&place.read(name)).into_owned();
+    assert!(read("kept").contains("; kept, era "), "{}", read("kept"));
+    assert!(
+        read("dead").contains("; nobody keeps it any more, era "),
+        "{}",
+        read("dead")
+    );
+    let json = |name: &str| serde_json::from_str::<Value>(&read(name)).unwrap();
+    let (dead, later) = (json("dead.json"), json("later.json"));
+    assert_eq!(dead["stale"], true);
+    for key in ["ns", "bound_ns", "age_ns"] {
+        assert!(later[key].as_u64() > dead[key].as_u64(), "{dead} {later}");
+    }
+}

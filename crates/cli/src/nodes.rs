@@ -6,7 +6,7 @@ use lab::{Registry, Told};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// Tell the kinds of nodes, or the ports, keys, counters and an example of one
+/// Tell the kinds of nodes, or the ports, keys, counters and an example of one, or of a table of any node
 ///
 /// A node is what a lab file, `wire run` and `wire relay run` name by its kind. A key's value is its default, unless its
 /// meaning says otherwise; in a lab file times, rates and sizes have their units.
@@ -16,7 +16,7 @@ use std::fmt::Write;
   wire nodes delay
   wire nodes --json | jq -r 'select(.kind == \"generator\").keys[].name'")]
 pub struct Nodes {
-    /// The kind
+    /// The kind, or the table
     kind: Option<String>,
     /// One JSON object a kind
     #[arg(long)]
@@ -29,8 +29,11 @@ impl Nodes {
         let wanted = |name: &str| self.kind.as_deref().is_none_or(|kind| kind == name);
         let mut kinds: Vec<_> = registry.tell().filter(|(name, _)| wanted(name)).collect();
         kinds.sort_by_key(|(name, _)| *name);
-        if kinds.is_empty() {
+        let tables = registry.tell_tables();
+        let mut tables = tables.iter().filter(|(name, _)| wanted(name)).peekable();
+        if kinds.is_empty() && tables.peek().is_none() {
             let mut all: Vec<&str> = registry.tell().map(|(name, _)| name).collect();
+            all.extend(registry.tell_tables().iter().map(|(name, _)| *name));
             all.sort_unstable();
             let kind = self.kind.unwrap_or_default();
             anyhow::bail!("there is no kind `{kind}`; there are: {}", all.join(", "));
@@ -40,7 +43,14 @@ impl Nodes {
         for (name, told) in kinds {
             let told = told.unwrap_or(&nothing);
             match (self.json, &self.kind) {
-                (true, _) => writeln!(text, "{}", object(name, told))?,
+                (true, _) => writeln!(text, "{}", object("kind", name, told))?,
+                (false, None) => writeln!(text, "{name:<16} {}", told.what)?,
+                (false, Some(_)) => put(&mut text, name, told)?,
+            }
+        }
+        for (name, told) in tables {
+            match (self.json, &self.kind) {
+                (true, _) => writeln!(text, "{}", object("table", name, told))?,
                 (false, None) => writeln!(text, "{name:<16} {}", told.what)?,
                 (false, Some(_)) => put(&mut text, name, told)?,
             }
@@ -83,7 +93,7 @@ fn put(text: &mut String, name: &str, told: &Told) -> std::fmt::Result {
     Ok(())
 }
 
-fn object(name: &str, told: &Told) -> Value {
+fn object(what: &str, name: &str, told: &Told) -> Value {
     let keys = told.keys.iter();
     let keys: Vec<Value> = keys
         .map(|key| json!({ "name": key.name, "value": key.value, "meaning": key.meaning }))
@@ -92,8 +102,8 @@ fn object(name: &str, told: &Told) -> Value {
     let facts: Map<String, Value> = facts
         .map(|(fact, rest)| (fact.clone(), json!(rest)))
         .collect();
-    let mut line = json_line!("nodes", "kind", {
-        "kind": name, "what": told.what, "keys": keys, "example": told.example,
+    let mut line = json_line!("nodes", what, {
+        what: name, "what": told.what, "keys": keys, "example": told.example,
     });
     if let Value::Object(line) = &mut line {
         line.extend(facts);

@@ -59,6 +59,11 @@ macro_rules! told {
     };
 }
 
+/// Tables that a node of any kind may have, and what each is.
+pub(crate) fn tables() -> impl IntoIterator<Item = (&'static str, &'static str)> {
+    told!["dtp"]
+}
+
 /// What each of them is, for people, in the folder `told`.
 pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
     told![

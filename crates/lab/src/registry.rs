@@ -114,6 +114,14 @@ impl Registry {
         kinds.map(|kind| (kind.name.as_str(), kind.told.as_ref()))
     }
 
+    /// What is told of the tables that a node of any kind may have.
+    pub fn tell_tables(&self) -> Vec<(&'static str, Told)> {
+        let tables = crate::kinds::tables().into_iter();
+        tables
+            .map(|(name, text)| (name, Told::read(text)))
+            .collect()
+    }
+
     /// The names of all kinds, but those that stand for something real.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let nodes = self.kinds.iter().filter(|kind| kind.real.is_none());

@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::flows::{rate, short};
+use crate::offsets::Offsets;
 use crate::table::{number, percent, time};
 use node::outcome::Times;
 use node::{Flow, Time};
@@ -33,6 +34,8 @@ pub struct Headline {
     pub busiest: Option<Busiest>,
     /// Frames that nodes and links gave up.
     pub drops: u64,
+    /// Where counters of DTP are looked at: the greatest offset of neighbours, ticks, and how many offsets were over the bound.
+    pub clocks: Option<(u128, u64)>,
 }
 
 /// A direction of a link that was busy.
@@ -64,6 +67,7 @@ impl Headline {
                 .filter(|(_, what, _)| !NO_DROPS.contains(&what.as_str()))
                 .map(|(.., count)| count)
                 .sum(),
+            clocks: report.offsets.as_ref().and_then(Offsets::greatest),
             ..Headline::default()
         };
         headline.probes(report);
@@ -125,6 +129,16 @@ impl Headline {
     #[must_use]
     pub fn text(&self) -> String {
         let mut parts = Vec::new();
+        if let Some((greatest, over)) = self.clocks {
+            let over = match over {
+                0 => "never over the bound".into(),
+                1 => "over the bound once".into(),
+                over => format!("over the bound {} times", number(over)),
+            };
+            parts.push(format!(
+                "clocks of neighbours at most {greatest} ticks apart, {over}"
+            ));
+        }
         match (self.arrived, self.sent) {
             (Some(arrived), Some(sent)) => {
                 parts.push(format!(
@@ -195,6 +209,7 @@ impl Headline {
                 "link": link.way, "busy": link.share, "bottleneck": link.is_bottleneck,
             })),
             "drops": self.drops,
+            "clocks_apart_ticks": self.clocks.map(|clocks| clocks.0 as u64), "clocks_over_bound": self.clocks.map(|clocks| clocks.1),
         })
     }
 }

@@ -255,7 +255,7 @@ impl Offsets {
     /// The greatest offset of neighbours, ticks, and how many offsets of any two were over the bound; `None` where nobody looked.
     pub(crate) fn greatest(&self) -> Option<(u128, u64)> {
         let seen = self.at(Some(1)).filter(|pair| pair.looks() > 0);
-        let greatest = seen.map(|pair| pair.greatest() as u128).max()?;
+        let greatest = seen.map(|pair| pair.greatest()).max()?;
         Some((greatest, self.pairs.iter().map(Pair::over).sum()))
     }
 

@@ -82,7 +82,9 @@ fn a_reading_is_within_its_bound_of_the_clock() {
             };
             publisher.publish(&news, start);
         }
-        readers.map(|reader| reader.join().unwrap());
+        for reader in readers {
+            reader.join().unwrap();
+        }
         assert!(number > 10, "it was written meanwhile: {number}");
     });
 }

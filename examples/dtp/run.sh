@@ -1,4 +1,5 @@
 #!/bin/sh
-# Runs the lab in exact simulated time, as any user.
+# Runs both labs in exact simulated time, as any user.
 set -e
 wire lab lab.toml
+wire lab faulty.toml

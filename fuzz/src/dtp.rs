@@ -3,10 +3,11 @@
 
 use node::{Port, Sublayer};
 use nodes::dtp::message::Message;
-use nodes::dtp::{BITS, Config, Device};
+use nodes::dtp::{BITS, Config, Device, Rule};
 
 pub fn target(data: &[u8]) {
     let config = Config {
+        rule: [Rule::Maximum, Rule::Gradient, Rule::Average][data.len() % 3],
         log: Some(50),
         ..Config::default()
     };

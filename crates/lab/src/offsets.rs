@@ -56,8 +56,7 @@ pub struct Pair {
 impl Pair {
     fn see(&mut self, at: Time, row: &[u128]) {
         let [a, b] = self.places.map(|place| row[place]);
-        const REST: u32 = u128::BITS - BITS;
-        let offset = (a.wrapping_sub(b) << REST) as i128 >> REST;
+        let offset = ahead(a, b);
         *self.offsets.entry(offset).or_default() += 1;
         let (every, since) = &mut self.thinned;
         *since += 1;
@@ -123,8 +122,8 @@ impl Pair {
 pub struct Offsets {
     /// Neighbours first, and among pairs at one distance in the order of the lab file.
     pub pairs: Vec<Pair>,
-    /// How many nodes keep a clock.
-    pub nodes: usize,
+    /// The nodes that keep a clock, and how much faster than true time their counters went, parts per million; `None` where nobody looked twice.
+    pub nodes: Vec<(String, Option<f64>)>,
     /// The greatest offset of neighbours that was published for such a network, ticks.
     pub published: Option<u32>,
 }
@@ -132,6 +131,7 @@ pub struct Offsets {
 /// Looks at the clocks of a run.
 pub(crate) struct Watched {
     plan: OffsetsPlan,
+    names: Vec<String>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -139,6 +139,9 @@ struct Seen {
     /// The nodes with clocks.
     nodes: Vec<usize>,
     pairs: Vec<Pair>,
+    /// What all counters were at the first look, and at the last.
+    first: Option<(Time, Vec<u128>)>,
+    last: Option<(Time, Vec<u128>)>,
     /// Looks that not all nodes have come to: threads differ.
     open: BTreeMap<Time, Vec<Option<u128>>>,
 }
@@ -182,9 +185,15 @@ impl Watched {
         pairs.sort_by_key(|pair| pair.hops.unwrap_or(u64::MAX));
         Some(Watched {
             plan: lab.offsets.clone(),
+            names: nodes
+                .iter()
+                .map(|&node| lab.nodes[node].name.clone())
+                .collect(),
             seen: Arc::new(Mutex::new(Seen {
                 nodes,
                 pairs,
+                first: None,
+                last: None,
                 open: BTreeMap::new(),
             })),
         })
@@ -208,7 +217,7 @@ impl Watched {
         let seen = lock(&self.seen);
         Offsets {
             pairs: seen.pairs.clone(),
-            nodes: seen.nodes.len(),
+            nodes: self.names.iter().cloned().zip(seen.rates()).collect(),
             published: self.plan.published,
         }
     }
@@ -242,8 +251,34 @@ impl Seen {
         if let Some(row) = whole {
             self.open.remove(&at);
             self.pairs.iter_mut().for_each(|pair| pair.see(at, &row));
+            self.first.get_or_insert_with(|| (at, row.clone()));
+            self.last = Some((at, row));
         }
     }
+
+    /// By how much counters were faster than true time, ppm.
+    fn rates(&self) -> Vec<Option<f64>> {
+        let (Some((from, first)), Some((to, last))) = (&self.first, &self.last) else {
+            return vec![None; self.nodes.len()];
+        };
+        let ticks = (*to - *from).as_ps() as f64 / (1e3 * TICK);
+        let rate = |(first, last)| {
+            let passed = ahead(last, first) as f64;
+            (ticks > 0.0).then(|| (passed / ticks - 1.0) * 1e6)
+        };
+        first
+            .iter()
+            .copied()
+            .zip(last.iter().copied())
+            .map(rate)
+            .collect()
+    }
+}
+
+/// By how much one counter is ahead of another.
+fn ahead(one: u128, other: u128) -> i128 {
+    const REST: u32 = u128::BITS - BITS;
+    (one.wrapping_sub(other) << REST) as i128 >> REST
 }
 
 impl Offsets {
@@ -265,7 +300,7 @@ impl Offsets {
         writeln!(
             f,
             "\nclocks of {} nodes, {} looks",
-            self.nodes,
+            self.nodes.len(),
             number(looks)
         )?;
         let mut head = cells(&["offset [ticks of 6.4 ns]", "least", "mean", "greatest"]);
@@ -290,7 +325,16 @@ impl Offsets {
             let name = format!("{what}, {}", self.at(hops).count());
             lines.push(self.line(name, self.at(hops)));
         }
-        write!(f, "{}", Table::new(lines))
+        write!(f, "{}", Table::new(lines))?;
+        if self.nodes.len() > TOLD {
+            return Ok(());
+        }
+        let mut lines = vec![cells(&["counter", "faster than true time [ppm]"])];
+        for (name, rate) in &self.nodes {
+            let rate = rate.map_or("-".into(), |rate| format!("{rate:.1}"));
+            lines.push(vec![name.clone(), rate]);
+        }
+        write!(f, "\n{}", Table::new(lines))
     }
 
     fn line<'a>(&self, name: String, pairs: impl Iterator<Item = &'a Pair> + Clone) -> Vec<String> {
@@ -325,7 +369,7 @@ impl Offsets {
         line
     }
 
-    /// One line for each pair.
+    /// One line for each pair, and for each node.
     pub(crate) fn json(&self) -> Vec<Value> {
         let lines = self.pairs.iter().map(|pair| {
             let looks = pair.offsets.iter();
@@ -339,7 +383,10 @@ impl Offsets {
                 "mean": pair.mean(), "looks": looks,
             })
         });
-        lines.collect()
+        let counters = self.nodes.iter();
+        let counters =
+            counters.map(|(name, rate)| json!({ "type": "clock_rate", "node": name, "ppm": rate }));
+        lines.chain(counters).collect()
     }
 
     /// Offsets of neighbours over time and their distribution, and the greatest by distance.

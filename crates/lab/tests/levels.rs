@@ -230,6 +230,10 @@ fn clocks_of_nodes_with_dtp_are_compared_in_the_report() {
     assert!((1..=5).contains(&pair.greatest()), "{:?}", pair.offsets);
     assert!(pair.range().unwrap()[0] >= -1, "a is the fast one");
     assert!(report.to_string().contains("\na to b "));
+    // Both go as fast as the fast one.
+    for (name, rate) in &offsets.nodes {
+        assert!((rate.unwrap() - 100.0).abs() < 8.0, "{name}: {rate:?}");
+    }
     let json = report.json();
     assert!(
         json.lines()
@@ -258,6 +262,13 @@ fn what_dtp_cannot_do_is_refused_with_a_way_out() {
             "2 to 1000000 ticks",
         ),
         ("dtp = { beta = 1 }", "level = 'block'", "beta"),
+        (
+            "dtp = { rule = 'gradient', beacon = 2001 }",
+            "level = 'block'",
+            "2 to 2000 ticks",
+        ),
+        ("dtp = { rule = 'median' }", "level = 'block'", "gradient"),
+        ("dtp = { fault = {} }", "level = 'block'", "say `ppm`"),
         ("oscillator = 101", "level = 'block'", "at most 100 ppm"),
         (
             "oscillator = { within = 101 }",

@@ -2,7 +2,7 @@
 //! (paper 002 section 4.5).
 //!
 //! - **Ports:** those of the node above, on links at the level of blocks.
-//! - **Parameters:** `alpha`, 3; `beacon`, 200 ticks; `log`, none; `start`, 0.
+//! - **Parameters:** `rule`, maximum; `slew`, 500 ppm; `alpha`, 3, or 0 where the rule is another; `beacon`, 200 ticks; `log`, none; `start`, 0; `fault`, none.
 //! - **Counters:** see [`Device`]'s `statistics`.
 //!
 //! A [`Device`] is algorithm 4: its counter goes up by one with each tick of its oscillator, and is never behind that of one of its
@@ -14,12 +14,18 @@
 //! - A BEACON-JOIN moves a counter as far as it says, so one wrong bit could move a whole network's. It follows a BEACON-MSB, is said
 //!   twice, and counts when both agree.
 //! - Counters have 106 bits and wrap; of two the one that is less than half of all ahead is the greater.
+//! - What to do about a clock that is faulty and fast: see [`Rule`].
 //! - Between a local counter and the global one no time passes (T5 takes no tick).
 
+mod fault;
 mod hearing;
 pub mod message;
 pub mod network;
 mod port;
+mod rule;
+
+pub use fault::Fault;
+pub use rule::Rule;
 
 use crate::ConfigError;
 use alloc::format;
@@ -39,45 +45,76 @@ pub const BITS: u32 = 106;
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
+    /// What the counter follows.
+    pub rule: Rule,
+    /// By how much it is faster or slower than its oscillator at the most, where the rule is not the maximum: 101 to 10,000 ppm. The more, the
+    /// longer a network whose oscillators are 200 ppm apart may be, and the faster a faulty clock that is followed.
+    pub slew: u32,
     /// What is taken off a round trip before it is halved, ticks, 0 to 8: so that no delay is measured too long, which would have
-    /// counters chase each other.
-    pub alpha: u8,
+    /// counters chase each other. Default 3; 0 where the rule is not the maximum: there an error to one side is no better than one to the other.
+    pub alpha: Option<u8>,
     /// From one beacon to the next, ticks, 2 to 1,000,000; longer where the line is full of frames. The bound of 4 ticks a hop is for
-    /// less than 5,000.
+    /// less than 5,000. Where the rule is not the
+    /// maximum at most 1,000,000 over `slew`: the ticks from one that is put in to the next.
     pub beacon: u32,
     /// From one LOG message to the next, ticks: what the far end measures from them is in its counters. Default none.
     pub log: Option<u32>,
     /// What the counter begins with.
     pub start: u64,
+    /// What is wrong with the clock.
+    pub fault: Option<Fault>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         Config {
-            alpha: 3,
+            rule: Rule::Maximum,
+            slew: 500,
+            alpha: None,
             beacon: 200,
             log: None,
             start: 0,
+            fault: None,
         }
     }
 }
 
 impl Config {
+    /// What is taken off a round trip.
+    pub fn alpha(&self) -> u8 {
+        self.alpha.unwrap_or(match self.rule {
+            Rule::Maximum => 3,
+            Rule::Gradient | Rule::Average => 0,
+        })
+    }
+
+    /// From one tick that is put in, or left out, to the next at the least, ticks.
+    fn look_every(&self) -> u64 {
+        1_000_000 / u64::from(self.slew)
+    }
+
     /// Checks the ranges.
     ///
     /// # Errors
     /// The first key that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let within = |key, value: u32, least: u32, most: u32| match (least..=most).contains(&value)
-        {
-            true => Ok(()),
-            false => {
-                let reason = format!("{least} to {most} ticks");
-                Err(ConfigError::new(key, reason))
-            }
+        let within =
+            |key, value: u32, least: u32, most: u32, unit| match (least..=most).contains(&value) {
+                true => Ok(()),
+                false => {
+                    let reason = format!("{least} to {most} {unit}");
+                    Err(ConfigError::new(key, reason))
+                }
+            };
+        within("slew", self.slew, 101, 10_000, "ppm")?;
+        let most = match self.rule {
+            Rule::Maximum => 1_000_000,
+            Rule::Gradient | Rule::Average => self.look_every() as u32,
         };
-        within("alpha", self.alpha.into(), 0, 8)?;
-        within("beacon", self.beacon, 2, 1_000_000)?;
+        let within = |key, value, least, most| within(key, value, least, most, "ticks");
+        within("alpha", self.alpha().into(), 0, 8)?;
+        within("beacon", self.beacon, 2, most)?;
+        self.fault.as_ref().map_or(Ok(()), Fault::check)?;
         within("log", self.log.unwrap_or(2), 2, 1_000_000_000)
     }
 }
@@ -108,11 +145,20 @@ impl Base {
 
 const MASK: u128 = (1 << BITS) - 1;
 
-/// DTP in a device: algorithm 4 over the ports.
+/// DTP in a device: algorithm 4 over the ports, or another rule.
 #[derive(Clone, Debug)]
 pub struct Device {
+    rule: Rule,
+    fault: Option<Fault>,
     start: u128,
     global: Base,
+    /// The tick that is left out is the one behind this, so that the counter never goes back.
+    held_at: Option<u64>,
+    /// When the neighbours are looked at next, by a rule that does, and how often that is.
+    look_at: u64,
+    look_every: u64,
+    /// Ticks that were put in, and left out.
+    steps: [u64; 2],
     /// Whether a link is up: else the counter stands.
     running: bool,
     sides: Vec<Side>,
@@ -127,8 +173,14 @@ impl Device {
         config.check()?;
         let side = Side::new(config);
         Ok(Device {
+            rule: config.rule,
+            fault: config.fault.clone(),
             start: config.start.into(),
             global: Base::default(),
+            held_at: None,
+            look_at: 0,
+            look_every: config.look_every(),
+            steps: [0; 2],
             running: false,
             sides: (0..ports).map(|_| side.clone()).collect(),
         })
@@ -149,6 +201,41 @@ impl Device {
         }
     }
 
+    /// The clock's tick when the oscillator is at one.
+    fn counted(&self, tick: u64) -> u64 {
+        match &self.fault {
+            Some(fault) => fault.counted(tick),
+            None => tick,
+        }
+    }
+
+    /// The global counter at a tick of the clock.
+    fn global(&self, tick: u64) -> Base {
+        match self.held_at == Some(tick) {
+            true => self.global.plus(1),
+            false => self.global,
+        }
+    }
+
+    /// Puts in a tick, or leaves one out, by how far neighbours are ahead.
+    fn follow(&mut self, tick: u64) {
+        if tick < self.look_at {
+            return;
+        }
+        self.look_at = tick + self.look_every;
+        let ahead = self.sides.iter_mut().filter_map(Side::take_estimate);
+        let step = self.rule.step(ahead);
+        self.global = self.global.plus(step);
+        self.held_at = (step < 0).then_some(tick);
+        self.steps[0] += u64::from(step > 0);
+        self.steps[1] += u64::from(step < 0);
+    }
+
+    /// Whether it does as its oscillator and algorithm 4 say.
+    fn is_plain(&self) -> bool {
+        self.rule == Rule::Maximum && self.fault.is_none()
+    }
+
     /// The delay that a port has measured, ticks; `None` as long as it has not.
     pub fn delay(&self, port: Port) -> Option<i64> {
         self.sides.get(port.index())?.delay()
@@ -157,6 +244,7 @@ impl Device {
 
 impl Sublayer for Device {
     fn link(&mut self, tick: u64, port: Port, up: bool) {
+        let tick = self.counted(tick);
         let Some(side) = self.sides.get_mut(port.index()) else {
             return;
         };
@@ -167,34 +255,42 @@ impl Sublayer for Device {
         }
         if !self.running {
             self.global = Base::of(self.start, tick);
+            self.held_at = None;
             self.running = true;
         }
         side.up(tick, self.global);
     }
 
     fn due(&self, port: Port) -> Option<u64> {
-        self.sides.get(port.index())?.due()
+        let due = self.sides.get(port.index())?.due()?;
+        Some(match &self.fault {
+            Some(fault) => fault.tick_of(due),
+            None => due,
+        })
     }
 
     fn fill(&mut self, tick: u64, port: Port) -> u64 {
-        let global = self.global;
+        let tick = self.counted(tick);
+        let global = self.global(tick);
         let side = self.sides.get_mut(port.index());
         let message = side.and_then(|side| side.fill(tick, global));
         message.map_or(0, message::Message::encode)
     }
 
     fn take(&mut self, tick: u64, port: Port, bits: u64) {
-        let index = port.index();
+        let tick = self.counted(tick);
+        let (index, global) = (port.index(), self.global(tick));
         let Some(side) = self.sides.get_mut(index) else {
             return;
         };
-        match side.take(tick, self.global, bits) {
+        match side.take(tick, global, bits) {
             Heard::Nothing => {}
             Heard::Local(local) => self.raise(local),
+            Heard::Estimate => self.follow(tick),
             Heard::Join(counter) => {
-                self.global = counter;
+                (self.global, self.held_at) = (counter, None);
                 for (other, side) in self.sides.iter_mut().enumerate() {
-                    side.join(counter, other != index);
+                    side.join(tick, counter, other != index);
                 }
             }
         }
@@ -202,7 +298,10 @@ impl Sublayer for Device {
 
     fn counter(&self, tick: u64) -> u128 {
         match self.running {
-            true => self.global.at(tick),
+            true => {
+                let tick = self.counted(tick);
+                self.global(tick).at(tick)
+            }
             false => 0,
         }
     }
@@ -210,10 +309,16 @@ impl Sublayer for Device {
     /// `dtp_beacons_sent`, `dtp_beacons_heard`; `dtp_jumps`: beacons that moved a local counter, and `dtp_greatest_jump`, ticks;
     /// `dtp_joins`: BEACON-JOINs that moved the global one; `dtp_out_of_range`: beacons more than 8 ticks off; `dtp_damaged`: messages in
     /// which a wrong bit showed; `dtp_given_up`: peers that jumped too often; of LOG messages `dtp_log_minus_N` and `dtp_log_N`, how many told
-    /// that this end is N ticks behind or ahead; `dtp_delay_N`: what port N has measured, ticks.
+    /// that this end is N ticks behind or ahead; `dtp_delay_N`: what port N has measured, ticks; where the rule is not the maximum,
+    /// `dtp_put_in` and `dtp_left_out`: ticks.
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::default();
         port::tell(&self.sides, &mut statistics);
+        if self.rule != Rule::Maximum {
+            let [put_in, left_out] = self.steps;
+            statistics.counter("dtp_put_in", put_in);
+            statistics.counter("dtp_left_out", left_out);
+        }
         for (port, side) in self.sides.iter().enumerate() {
             if let Some(delay) = side.delay() {
                 statistics.counter(&format!("dtp_delay_{port}"), delay.max(0) as u64);

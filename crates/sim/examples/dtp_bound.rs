@@ -140,7 +140,7 @@ fn main() {
     };
     let alpha = |what, alpha| Assumed {
         config: Config {
-            alpha,
+            alpha: Some(alpha),
             ..Config::default()
         },
         ..usual(what)

@@ -230,7 +230,7 @@ fn main() {
 
 fn search(assumed: &Assumed) {
     let config = Config {
-        alpha: assumed.alpha,
+        alpha: Some(assumed.alpha),
         beacon: assumed.beacon,
         ..Config::default()
     };

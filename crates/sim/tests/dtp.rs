@@ -208,7 +208,7 @@ fn a_tree_stays_within_4_ticks_a_hop() {
 fn gained(alpha: u8) -> (i128, u64) {
     let mut network = Network::of(&[100.0, 99.0]);
     network.link(0, 1);
-    network.config.alpha = alpha;
+    network.config.alpha = Some(alpha);
     let seen = network.run(Time::from_ms(50), 5);
     let counters = seen.samples.iter().filter(|(at, _)| **at > JOINED);
     let counters: Vec<_> = counters.map(|(at, counters)| (*at, counters[0])).collect();

@@ -12,18 +12,20 @@ use std::sync::{Arc, Mutex};
 
 /// Devices and links, for both.
 #[derive(Default)]
-struct Case {
+pub struct Case {
     clocks: Vec<Oscillator>,
     ports: Vec<u16>,
-    links: Vec<Link>,
-    config: Config,
+    pub links: Vec<Link>,
+    pub config: Config,
+    /// Of devices that are not like the others.
+    pub own: BTreeMap<usize, Config>,
     start: Vec<u128>,
 }
 
-type Looks = BTreeMap<Time, Vec<u128>>;
+pub type Looks = BTreeMap<Time, Vec<u128>>;
 
 impl Case {
-    fn of(ppm: &[f64]) -> Case {
+    pub fn of(ppm: &[f64]) -> Case {
         Case {
             clocks: ppm.iter().copied().map(Oscillator::fast_by).collect(),
             ports: vec![0; ppm.len()],
@@ -32,11 +34,11 @@ impl Case {
         }
     }
 
-    fn link(&mut self, a: usize, b: usize, ns: f64) {
+    pub fn link(&mut self, a: usize, b: usize, ns: f64) {
         self.link_with(a, b, [ns; 2], |_| {});
     }
 
-    fn link_with(&mut self, a: usize, b: usize, ns: [f64; 2], change: impl Fn(&mut Channel)) {
+    pub fn link_with(&mut self, a: usize, b: usize, ns: [f64; 2], change: impl Fn(&mut Channel)) {
         let mut graph = Graph::default();
         let mut port = |device: usize| {
             self.ports[device] += 1;
@@ -58,12 +60,14 @@ impl Case {
         self.links.push(link);
     }
 
-    fn devices(&self) -> Vec<Device> {
-        let device = |(&ports, &start): (&u16, &u128)| {
-            let device = Device::new(&self.config, ports.max(1).into()).unwrap();
+    pub fn devices(&self) -> Vec<Device> {
+        let device = |(index, (&ports, &start)): (usize, (&u16, &u128))| {
+            let config = self.own.get(&index).unwrap_or(&self.config);
+            let device = Device::new(config, ports.max(1).into()).unwrap();
             device.starting_at(start)
         };
-        self.ports.iter().zip(&self.start).map(device).collect()
+        let each = self.ports.iter().zip(&self.start).enumerate();
+        each.map(device).collect()
     }
 
     /// The simulation of blocks.
@@ -104,7 +108,7 @@ impl Case {
         (looks.collect(), statistics.collect())
     }
 
-    fn messages(&self, seed: u64, until: Time, every: Time) -> (Looks, Vec<Statistics>, Work) {
+    pub fn messages(&self, seed: u64, until: Time, every: Time) -> (Looks, Vec<Statistics>, Work) {
         let mut network = Network::new(self.devices(), &self.links, seed).unwrap();
         let mut looks = Looks::new();
         let mut at = Time::ZERO;
@@ -128,7 +132,7 @@ impl Case {
     }
 
     /// Both, looked at often and seldom: the model then walks by events and by slices. What it did by slices.
-    fn compare(&self, what: &str) -> Work {
+    pub fn compare(&self, what: &str) -> Work {
         let mut by_slices = Work::default();
         for (seed, until, every) in [(1, 300, 237), (2, 6_000, 481_000), (3, 20_000, 1_733_000)] {
             let (until, every) = (Time::from_us(until), Time::from_ns(every));
@@ -259,7 +263,7 @@ fn links_that_go_down_and_come_up_again_and_counters_that_join() {
 fn peers_that_are_given_up() {
     // Delays that come out too long: counters chase each other until the jumps are too many.
     let mut case = Case::of(&[100.0, 99.0, -20.0]);
-    case.config.alpha = 0;
+    case.config.alpha = Some(0);
     case.link(0, 1, 280.0);
     case.link(1, 2, 281.0);
     let work = case.compare("alpha 0");

@@ -6,6 +6,7 @@ mod blocks;
 mod cast;
 mod dtp;
 mod dtp_messages;
+mod dtp_rules;
 mod exactness;
 mod facts;
 mod impairments;

@@ -5,7 +5,7 @@ use super::Base;
 /// A beacon that is off by more says nothing (section 4.5.2).
 pub const RANGE: i64 = 8;
 /// Jumps are added up over so many ticks.
-const WINDOW: u64 = 100_000;
+pub const WINDOW: u64 = 100_000;
 /// A peer that makes the local counter jump by more in that time is faulty: a clock 200 ppm faster makes it jump by 20, and the delay
 /// may come out 8 ticks differently at its two ends.
 const MOST_JUMPS: u32 = 20 + 16;
@@ -53,12 +53,10 @@ impl Hearing {
     /// A beacon that is so many ticks ahead of the local counter, the delay counted in.
     #[inline]
     pub fn beacon(&mut self, tick: u64, ahead: i64) -> Told {
-        if ahead.abs() > RANGE {
-            return self.out_of_range(ahead);
-        }
-        self.heard_in_range(1);
-        if ahead <= 0 {
-            return Told::Nothing;
+        match self.weigh(ahead) {
+            Ok(()) if ahead > 0 => {}
+            Ok(()) => return Told::Nothing,
+            Err(told) => return told,
         }
         if tick - self.since > WINDOW {
             (self.since, self.jumped) = (tick, 0);
@@ -71,6 +69,19 @@ impl Hearing {
         self.greatest_jump = self.greatest_jump.max(ahead as u32);
         self.local = self.local.plus(ahead);
         Told::Moved
+    }
+
+    /// A beacon that is so many ticks ahead, and moves nothing by itself.
+    ///
+    /// # Errors
+    /// What has come of one that is out of range.
+    #[inline]
+    pub fn weigh(&mut self, ahead: i64) -> Result<(), Told> {
+        if ahead.abs() > RANGE {
+            return Err(self.out_of_range(ahead));
+        }
+        self.heard_in_range(1);
+        Ok(())
     }
 
     /// So many beacons that were not ahead, and not out of range either.

@@ -9,8 +9,8 @@
 //! anything; in a network whose clocks agree three of four cannot. Where in a slice something else comes up (a beacon out of range, a
 //! peer to be given up) the slice is walked again by events.
 //!
-//! What is not modelled: frames, wrong bits, and what nodes above do. LOG messages, beacons of different intervals in one network
-//! and cables of less than 4 ticks are, but only by events.
+//! What is not modelled: frames, wrong bits, and what nodes above do. LOG messages, beacons of different intervals in one network,
+//! cables of less than 4 ticks, other rules than the maximum and faulty clocks are, but only by events.
 
 mod events;
 mod slices;

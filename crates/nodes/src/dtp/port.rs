@@ -8,8 +8,9 @@
 //! | T3 | it is time: a BEACON goes out with the global counter |
 //! | T4 | a BEACON comes: the local counter becomes what that says, and the delay, if it was less |
 
-use super::hearing::{Hearing, RANGE, Told};
+use super::hearing::{Hearing, RANGE, Told, WINDOW};
 use super::message::{HALF, Message, PAYLOAD};
+use super::rule::{Estimate, Rule};
 use super::{Base, Config};
 use alloc::format;
 use node::Statistics;
@@ -20,6 +21,10 @@ const LONGEST: u64 = 1 << 14;
 const PATIENCE: u64 = 1 << 15;
 /// Every so many beacons the high half of the counter is told.
 pub const MSB: u32 = 4_096;
+/// Where the rule is not the maximum: a peer that has a counter join more often in so many ticks takes it along, by more than its slew. Right behind the
+/// link's coming up the counters of a whole network may come one after the other.
+const MOST_JOINS: u32 = 4;
+const JOINS_WITHIN: u64 = 1_000_000;
 /// Offsets that LOG messages tell are counted one by one up to so many ticks.
 const LOGGED: usize = 8;
 
@@ -44,6 +49,8 @@ pub enum Heard {
     Nothing,
     /// The local counter has moved.
     Local(Base),
+    /// It is known anew how far the peer is ahead.
+    Estimate,
     /// The global counter moves, however far that is.
     Join(Base),
 }
@@ -99,6 +106,7 @@ enum Joining {
 /// A port.
 #[derive(Clone, Debug)]
 pub struct Side {
+    rule: Rule,
     alpha: u64,
     interval: u64,
     log_interval: Option<u64>,
@@ -114,6 +122,11 @@ pub struct Side {
     peer_high: Option<u64>,
     /// A BEACON-JOIN that waits for the second one.
     half_joined: Option<Base>,
+    /// When the delay was measured, or the global counter moved by a BEACON-JOIN.
+    joined_at: u64,
+    estimate: Estimate,
+    /// Since when BEACON-JOINs that moved the counter are counted, and how many there were.
+    joins: (u64, u32),
     hearing: Hearing,
     counters: Counters,
 }
@@ -121,7 +134,8 @@ pub struct Side {
 impl Side {
     pub fn new(config: &Config) -> Side {
         Side {
-            alpha: config.alpha.into(),
+            rule: config.rule,
+            alpha: config.alpha().into(),
             interval: config.beacon.into(),
             log_interval: config.log.map(u64::from),
             state: State::Down,
@@ -133,6 +147,9 @@ impl Side {
             beacons_to_msb: MSB,
             peer_high: None,
             half_joined: None,
+            joined_at: 0,
+            estimate: Estimate::default(),
+            joins: (0, 0),
             hearing: Hearing::default(),
             counters: Counters::default(),
         }
@@ -156,12 +173,15 @@ impl Side {
         self.state = State::Init;
         (self.answer, self.joining) = (None, Joining::No);
         (self.peer_high, self.half_joined) = (None, None);
+        self.estimate.take();
         self.hearing.begin(tick, global);
     }
 
     /// The global counter has moved by a BEACON-JOIN; it is passed on by ports that it did not come by.
-    pub fn join(&mut self, global: Base, pass_on: bool) {
+    pub fn join(&mut self, tick: u64, global: Base, pass_on: bool) {
         self.hearing.local = global;
+        self.joined_at = tick;
+        self.estimate.take();
         if pass_on && self.state == State::Sync {
             self.joining = Joining::Msb;
         }
@@ -244,7 +264,10 @@ impl Side {
             // T1.
             (Message::Init(counter), _) => self.answer = Some((counter, tick)),
             (Message::InitAck(counter), State::Sent(_)) => self.measured(tick, counter),
-            (Message::Beacon(counter), State::Sync) => return self.beacon(tick, counter),
+            (Message::Beacon(counter), State::Sync) if self.rule == Rule::Maximum => {
+                return self.beacon(tick, counter);
+            }
+            (Message::Beacon(counter), State::Sync) => return self.weigh(tick, global, counter),
             (Message::BeaconJoin(counter), State::Sync) => {
                 return self.asked_to_join(tick, global, counter);
             }
@@ -272,6 +295,7 @@ impl Side {
         self.delay = (round as i64 - self.alpha as i64).div_euclid(2);
         self.state = State::Sync;
         self.joining = Joining::Msb;
+        (self.joined_at, self.joins) = (tick, (tick + WINDOW, 0));
         (self.beacon_at, self.log_at) = (tick, tick + self.log_interval.unwrap_or(0));
     }
 
@@ -288,6 +312,31 @@ impl Side {
         Heard::Nothing
     }
 
+    /// In the place of T4 where the device does not follow the maximum.
+    ///
+    /// A peer that falls behind is told to join only by who has joined itself not long ago, and may not have been heard: else whose counter jumps would
+    /// take the network along.
+    fn weigh(&mut self, tick: u64, global: Base, counter: u64) -> Heard {
+        let ahead = difference(counter, global.at(tick) as u64).saturating_add(self.delay);
+        match self.hearing.weigh(ahead) {
+            Ok(()) => {
+                self.estimate.add(ahead);
+                return Heard::Estimate;
+            }
+            Err(Told::FellBehind) if tick.saturating_sub(self.joined_at) < WINDOW => {
+                self.joining = Joining::Msb;
+            }
+            Err(Told::Faulty) => self.give_up(),
+            Err(_) => {}
+        }
+        Heard::Nothing
+    }
+
+    /// How far the peer is ahead by the beacons since this was asked last, in sixteenths of a tick.
+    pub fn take_estimate(&mut self) -> Option<i64> {
+        self.estimate.take()
+    }
+
     fn asked_to_join(&mut self, tick: u64, global: Base, counter: u64) -> Heard {
         let Some(high) = self.peer_high else {
             return Heard::Nothing;
@@ -300,6 +349,10 @@ impl Side {
             return Heard::Nothing;
         }
         match told.ahead_of(global) {
+            ahead if ahead > RANGE.into() && self.joins_too_often(tick) => {
+                self.give_up();
+                Heard::Nothing
+            }
             ahead if ahead > RANGE.into() => {
                 self.counters.joins += 1;
                 Heard::Join(told)
@@ -309,12 +362,23 @@ impl Side {
                 self.joining = Joining::Msb;
                 Heard::Nothing
             }
-            _ if told.ahead_of(self.hearing.local) > 0 => {
+            _ if self.rule == Rule::Maximum && told.ahead_of(self.hearing.local) > 0 => {
                 self.hearing.local = told;
                 Heard::Local(told)
             }
             _ => Heard::Nothing,
         }
+    }
+
+    fn joins_too_often(&mut self, tick: u64) -> bool {
+        if self.rule == Rule::Maximum || tick < self.joins.0 {
+            return false;
+        }
+        if tick - self.joins.0 > JOINS_WITHIN {
+            self.joins = (tick, 0);
+        }
+        self.joins.1 += 1;
+        self.joins.1 > MOST_JOINS
     }
 
     fn give_up(&mut self) {

@@ -160,6 +160,9 @@ struct Unusual;
 impl Network {
     /// Goes on by slices, if there are only beacons, and for some time.
     pub(super) fn begin_slices(&mut self, to: Time) -> Option<Slices> {
+        if !self.devices.iter().all(Device::is_plain) {
+            return None;
+        }
         let now = self.now;
         let mut sendings = Vec::new();
         let mut lines = Vec::new();

@@ -47,6 +47,7 @@ mod relays;
 mod repair;
 mod snmp;
 mod stf;
+mod udpstp_messages;
 mod word;
 
 /// A fuzz target: one input.
@@ -95,5 +96,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("repair", repair::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
+    ("udpstp", udpstp_messages::target),
     ("word", word::target),
 ];

@@ -7,8 +7,10 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`train`](crate::train) | [`Trains`](crate::train::Trains): (N, R, G, D), the one model of what is sent |
+//! | [`capacity`] | the method of RFC 9097: load, feedback and a search, by the protocol of RFC 9946 |
 //! | [`estimate`] | what follows from what came: an [`Estimator`](estimate::Estimator) for each method |
 //!
 //! All rates are bits a second on the wire, with preamble, FCS and least gap, as everywhere in Wireline.
 
+pub mod capacity;
 pub mod estimate;

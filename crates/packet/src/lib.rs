@@ -27,6 +27,7 @@
 //! | [`repair`] | checksums and lengths set right |
 //! | [`segment`] | a piece of a byte stream in a frame: control channels on links |
 //! | [`sniff`] | tells what a file of packets is by its first bytes |
+//! | [`udpstp`] | messages of the UDP Speed Test Protocol |
 //! | [`word`] | the 64-bit timestamp word: received stamps and departures (FORMATS section 3) |
 //!
 //! A view (`Ipv4View`) borrows bytes whose header it has checked; then no method panics. A builder
@@ -100,6 +101,7 @@ pub mod sniff;
 pub mod tcp;
 pub mod tls;
 pub mod udp;
+pub mod udpstp;
 pub mod vlan;
 pub mod vxlan;
 pub mod word;

@@ -1,0 +1,367 @@
+//! Who asks a server for a test, and has its answer in the end.
+
+use super::receiver::Receiver;
+use super::sender::{Sender, is_sendable};
+use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use node::Time;
+use packet::udpstp::{
+    Action, Activation, Direction, Message, NO_VALUE, SendingRate, Setup, SetupAnswer, VERSION,
+};
+
+/// Between requests that nobody answers.
+const AGAIN: Time = Time::from_secs(1);
+/// A server that does not end the test so long after its time has gone wrong.
+const OVERTIME: Time = Time::from_ms(3_500);
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum End {
+    /// The server ended it, as it should be.
+    #[error("complete")]
+    Complete,
+    /// The server does not want to.
+    #[error("the server refuses: {0}{others}", others = other_version(*.1))]
+    Refused(SetupAnswer, u16),
+    /// The server does not accept what was asked for.
+    #[error("the server rejects the parameters of the test")]
+    Rejected,
+    /// Nobody answers.
+    #[error("the server does not answer")]
+    NoAnswer,
+    /// The server was heard, and then not any more.
+    #[error("nothing came from the server for 3 s")]
+    Silent,
+    /// The server goes on beyond its time.
+    #[error("the server did not end the test")]
+    Endless,
+}
+
+fn other_version(version: u16) -> String {
+    match version {
+        VERSION => String::new(),
+        _ => format!(", {version} and not {VERSION}"),
+    }
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// Asking at the control port.
+    Setup,
+    /// Asking at the port of the test.
+    Activation,
+    Sending(Sender),
+    Receiving(Box<Receiver>),
+    Over(End),
+}
+
+/// A client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    settings: Settings,
+    clock: Clock,
+    ipv6: bool,
+    identifier: u16,
+    /// The server's port: for control, and then of the test.
+    port: u16,
+    state: State,
+    /// When a request is sent again, and when no more.
+    ask: Option<Time>,
+    until: Time,
+    /// When the server will have ended the test at the latest.
+    latest: Time,
+    /// A request, or what confirms the end.
+    ready: Option<Message>,
+    intervals: Vec<Interval>,
+    sub_interval: u32,
+    least_round_trip: Option<u32>,
+    /// Load messages sent, and received.
+    sent: Traffic,
+    received: Traffic,
+    faults: Faults,
+}
+
+impl Client {
+    /// Asks the server at this control port. The identifier is another for each test, not 0.
+    pub fn new(
+        settings: Settings,
+        identifier: u16,
+        control: u16,
+        ipv6: bool,
+        clock: Clock,
+        now: Time,
+    ) -> Client {
+        Client {
+            settings,
+            clock,
+            ipv6,
+            identifier,
+            port: control,
+            state: State::Setup,
+            ask: Some(now),
+            until: now + PATIENCE,
+            latest: Time::MAX,
+            ready: None,
+            intervals: Vec::new(),
+            sub_interval: 0,
+            least_round_trip: None,
+            sent: Traffic::default(),
+            received: Traffic::default(),
+            faults: Faults::default(),
+        }
+    }
+
+    /// How it ended; `None`: it goes on.
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            State::Over(end) if self.ready.is_none() => Some(end),
+            _ => None,
+        }
+    }
+
+    /// What the server made of the settings, once the test goes on.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Whether load goes.
+    pub fn is_testing(&self) -> bool {
+        matches!(self.state, State::Sending(..) | State::Receiving(..))
+    }
+
+    /// The sub-intervals that are over, as the receiver of load saw them.
+    pub fn intervals(&self) -> &[Interval] {
+        match &self.state {
+            State::Receiving(receiver) => &receiver.intervals,
+            _ => &self.intervals,
+        }
+    }
+
+    /// The least round trip, in whole milliseconds.
+    pub fn least_round_trip(&self) -> Option<u32> {
+        self.least_round_trip
+    }
+
+    /// Load sent, and received.
+    pub fn traffic(&self) -> [Traffic; 2] {
+        match &self.state {
+            State::Sending(sender) => [sender.sent, self.received],
+            State::Receiving(receiver) => [self.sent, receiver.received],
+            _ => [self.sent, self.received],
+        }
+    }
+
+    /// What was not as it should be.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// When it wants to be woken.
+    pub fn next_wake(&self) -> Option<Time> {
+        if self.ready.is_some() {
+            return Some(Time::ZERO);
+        }
+        Some(match &self.state {
+            State::Over(_) => return None,
+            State::Setup | State::Activation => self.ask.unwrap_or(Time::MAX).min(self.until),
+            State::Sending(sender) => {
+                let due = sender.next_wake().unwrap_or(Time::MAX);
+                due.min(self.until).min(self.latest)
+            }
+            State::Receiving(receiver) => receiver.next_status().min(self.until).min(self.latest),
+        })
+    }
+
+    /// It is this late.
+    pub fn wake(&mut self, now: Time) {
+        if now >= self.until {
+            let end = match self.state {
+                State::Setup | State::Activation => End::NoAnswer,
+                _ => End::Silent,
+            };
+            return self.over(end);
+        }
+        if now >= self.latest {
+            return self.over(End::Endless);
+        }
+        match &mut self.state {
+            State::Setup | State::Activation => {
+                if self.ask.is_some_and(|at| at <= now) {
+                    self.ask = Some(now + AGAIN);
+                    self.ready = Some(self.request());
+                }
+            }
+            State::Sending(sender) => sender.wake(now, &mut self.faults),
+            State::Receiving(receiver) => {
+                if receiver.is_due(now) {
+                    let status = receiver.status(now, Action::Test, SendingRate::default());
+                    self.note_round_trip(status.least_round_trip);
+                    self.ready = Some(Message::Status(status));
+                }
+            }
+            State::Over(_) => {}
+        }
+    }
+
+    fn request(&self) -> Message {
+        match self.state {
+            State::Setup => Message::Setup(Setup {
+                version: VERSION,
+                connections: 1,
+                identifier: self.identifier,
+                jumbo: self.settings.jumbo,
+                traditional_mtu: self.settings.traditional_mtu,
+                ..Setup::default()
+            }),
+            _ => Message::Activation(self.settings.activation()),
+        }
+    }
+
+    fn over(&mut self, end: End) {
+        self.intervals = self.intervals().to_vec();
+        [self.sent, self.received] = self.traffic();
+        self.state = State::Over(end);
+    }
+
+    fn note_round_trip(&mut self, ms: u32) {
+        if ms != NO_VALUE {
+            self.least_round_trip = Some(ms);
+        }
+    }
+
+    /// A datagram has come from the server, from this port of it.
+    pub fn handle(&mut self, now: Time, port: u16, bytes: &[u8]) {
+        let message = match Message::parse(bytes) {
+            Ok(message) => message,
+            Err(error) => {
+                self.faults.unreadable.0 += 1;
+                self.faults.unreadable.1 = error.0;
+                return;
+            }
+        };
+        match (&mut self.state, message) {
+            // For firewalls on the way; and a server that is asked twice answers twice.
+            (_, Message::Null(_)) | (State::Over(_), _) => {}
+            (State::Activation, Message::Setup(_)) => {}
+            _ if port != self.port => self.faults.unexpected += 1,
+            (State::Setup, Message::Setup(setup)) => self.setup(now, &setup),
+            (State::Activation, Message::Activation(answer)) => self.activation(now, &answer),
+            (State::Sending(sender), Message::Status(status)) => {
+                sender.status(now, &status, &mut self.faults);
+                if status.action == Action::Stop {
+                    sender.stop();
+                    sender.set_rate(PROMPT, now);
+                } else if is_sendable(&status.rate) {
+                    sender.set_rate(status.rate, now);
+                } else {
+                    self.faults.bad_rates += 1;
+                }
+                self.until = now + PATIENCE;
+                self.note_round_trip(status.least_round_trip);
+                if status.sub_interval != self.sub_interval {
+                    self.sub_interval = status.sub_interval;
+                    self.intervals.push(Interval::new(&status.last, self.ipv6));
+                }
+            }
+            (State::Receiving(receiver), Message::Load(load)) => {
+                self.until = now + PATIENCE;
+                if load.action == Action::Test {
+                    return receiver.load(now, &load, &mut self.faults);
+                }
+                // It confirms the end.
+                let status = receiver.status(now, Action::Stop, SendingRate::default());
+                self.over(End::Complete);
+                self.ready = Some(Message::Status(status));
+            }
+            _ => self.faults.unexpected += 1,
+        }
+    }
+
+    fn setup(&mut self, now: Time, setup: &Setup) {
+        match setup.answer {
+            Some(SetupAnswer::OK) if setup.port != 0 => {
+                (self.state, self.port) = (State::Activation, setup.port);
+                (self.ask, self.until) = (Some(now), now + PATIENCE);
+            }
+            None | Some(SetupAnswer::OK) => self.faults.unexpected += 1,
+            // Each server has one setting, and the client takes it.
+            Some(SetupAnswer::BAD_JUMBO) if self.settings.jumbo => {
+                self.settings.jumbo = false;
+                self.ask = Some(now);
+            }
+            Some(SetupAnswer::BAD_MTU) if !self.settings.traditional_mtu => {
+                self.settings.traditional_mtu = true;
+                self.ask = Some(now);
+            }
+            Some(answer) => self.over(End::Refused(answer, setup.version)),
+        }
+    }
+
+    fn activation(&mut self, now: Time, answer: &Activation) {
+        match answer.accepted {
+            Some(true) => {}
+            Some(false) => return self.over(End::Rejected),
+            None => return self.faults.unexpected += 1,
+        }
+        let asked = Setup {
+            jumbo: self.settings.jumbo,
+            traditional_mtu: self.settings.traditional_mtu,
+            ..Setup::default()
+        };
+        // The direction stays what was asked for, whatever the answer says.
+        let direction = self.settings.direction;
+        self.settings = Settings {
+            direction,
+            ..Settings::of(answer, &asked)
+        };
+        self.until = now + PATIENCE;
+        self.latest = now + Time::from_secs(u64::from(self.settings.test_time)) + OVERTIME;
+        self.state = match direction {
+            Direction::Upstream => {
+                let mut rate = answer.rate;
+                if !is_sendable(&rate) {
+                    self.faults.bad_rates += 1;
+                    rate = super::rates::Table::new(false, false).row(0);
+                }
+                State::Sending(Sender::new(self.clock, self.ipv6, rate, now))
+            }
+            Direction::Downstream => {
+                let receiver = Receiver::new(self.clock, self.settings, self.ipv6, now);
+                State::Receiving(Box::new(receiver))
+            }
+        };
+    }
+
+    /// Appends what is to be sent now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let port = Some(self.port);
+        if let Some(message) = self.ready.take() {
+            let begin = out.len();
+            message.build(out);
+            let segment = out.len() - begin;
+            return Some(Transmit { segment, port });
+        }
+        let State::Sending(sender) = &mut self.state else {
+            return None;
+        };
+        let transmit = sender.poll_transmit(now, out)?;
+        if sender.stops() > 0 {
+            self.over(End::Complete);
+        }
+        Some(Transmit { port, ..transmit })
+    }
+}
+
+/// How the end is confirmed: at once.
+const PROMPT: SendingRate = SendingRate {
+    interval1: super::rates::SHORTEST_INTERVAL,
+    payload1: packet::udpstp::SHORTEST_LOAD,
+    burst1: 1,
+    interval2: 0,
+    payload2: 0,
+    burst2: 0,
+    addon2: 0,
+};

@@ -1,0 +1,315 @@
+//! Who is asked for tests.
+//!
+//! At the control port [`setup`] answers, and says when a port for a test is wanted; there a [`Test`] works.
+
+use super::rates::Table;
+use super::receiver::Receiver;
+use super::search::Search;
+use super::sender::Sender;
+use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use node::Time;
+use packet::BadHeader;
+use packet::udpstp::{
+    Action, Activation, Direction, Message, NO_VALUE, Null, Setup, SetupAnswer, Status, VERSION,
+};
+
+/// The most connections that a request may speak of.
+const MOST_CONNECTIONS: u8 = 24;
+/// The test ends so long behind its time, so that the last sub-interval is whole.
+const GRACE: Time = Time::from_ms(500);
+
+/// Answers a datagram at the control port. `open` makes a port for a test, if there is room for one; then what comes back is what the
+/// [`Test`] there is made from.
+///
+/// # Errors
+/// When it is no setup request; nobody is answered then.
+pub fn setup(
+    bytes: &[u8],
+    open: impl FnOnce() -> Option<u16>,
+    out: &mut Vec<u8>,
+) -> Result<Option<Setup>, BadHeader> {
+    let request = match Message::parse(bytes)? {
+        Message::Setup(setup) if setup.answer.is_none() => setup,
+        _ => return Err(BadHeader("UDPSTP message that is no setup request")),
+    };
+    let connections = 1..=MOST_CONNECTIONS;
+    let refusal = if request.version != VERSION {
+        Some(SetupAnswer::BAD_VERSION)
+    } else if !connections.contains(&request.connections)
+        || request.connection >= request.connections
+    {
+        Some(SetupAnswer::BAD_CONNECTIONS)
+    } else if request.integrity.mode != 0 {
+        Some(SetupAnswer::NO_KEYS)
+    } else {
+        None
+    };
+    let (answer, port) = match (refusal, refusal.map_or_else(open, |_| None)) {
+        (Some(refusal), _) => (refusal, None),
+        (None, None) => (SetupAnswer::FULL, None),
+        (None, port) => (SetupAnswer::OK, port),
+    };
+    let response = Setup {
+        version: VERSION,
+        answer: Some(answer),
+        port: port.unwrap_or(0),
+        ..request
+    };
+    Message::Setup(response).build(out);
+    Ok(port.map(|_| response))
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// For the client to say what the test is.
+    Waiting,
+    Sending(Sender),
+    Receiving(Box<Receiver>),
+    Over,
+}
+
+/// A test at its port.
+#[derive(Clone, Debug)]
+pub struct Test {
+    setup: Setup,
+    clock: Clock,
+    ipv6: bool,
+    settings: Settings,
+    state: State,
+    table: Table,
+    search: Search,
+    ready: VecDeque<Message>,
+    /// When it gives up, and when the test is to end.
+    until: Time,
+    end: Time,
+    action: Action,
+    complete: bool,
+    intervals: Vec<Interval>,
+    sub_interval: u32,
+    sent: Traffic,
+    received: Traffic,
+    faults: Faults,
+}
+
+impl Test {
+    /// For the client whose setup was answered.
+    pub fn new(setup: Setup, ipv6: bool, clock: Clock, now: Time) -> Test {
+        let null = Message::Null(Null {
+            version: VERSION,
+            ..Null::default()
+        });
+        let settings = Settings::default();
+        Test {
+            table: Table::new(setup.jumbo, setup.traditional_mtu),
+            setup,
+            clock,
+            ipv6,
+            search: Search::new(&settings),
+            settings,
+            state: State::Waiting,
+            ready: [null].into(),
+            until: now + PATIENCE,
+            end: Time::MAX,
+            action: Action::Test,
+            complete: false,
+            intervals: Vec::new(),
+            sub_interval: 0,
+            sent: Traffic::default(),
+            received: Traffic::default(),
+            faults: Faults::default(),
+        }
+    }
+
+    /// Whether there is nothing more to do.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over) && self.ready.is_empty()
+    }
+
+    /// Whether the client confirmed the end.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// What the test is.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The row of the table that is sent with.
+    pub fn row(&self) -> usize {
+        self.search.row()
+    }
+
+    /// The sub-intervals that are over, as the receiver of load saw them.
+    pub fn intervals(&self) -> &[Interval] {
+        match &self.state {
+            State::Receiving(receiver) => &receiver.intervals,
+            _ => &self.intervals,
+        }
+    }
+
+    /// Load sent, and received.
+    pub fn traffic(&self) -> [Traffic; 2] {
+        match &self.state {
+            State::Sending(sender) => [sender.sent, self.received],
+            State::Receiving(receiver) => [self.sent, receiver.received],
+            _ => [self.sent, self.received],
+        }
+    }
+
+    /// What was not as it should be.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// When it wants to be woken.
+    pub fn next_wake(&self) -> Option<Time> {
+        if !self.ready.is_empty() {
+            return Some(Time::ZERO);
+        }
+        let due = match &self.state {
+            State::Over => return None,
+            State::Waiting => Time::MAX,
+            State::Sending(sender) => sender.next_wake().unwrap_or(Time::MAX),
+            State::Receiving(receiver) => receiver.next_status(),
+        };
+        Some(due.min(self.until).min(self.end))
+    }
+
+    /// It is this late.
+    pub fn wake(&mut self, now: Time) {
+        if now >= self.until {
+            return self.over();
+        }
+        if now >= self.end {
+            self.end = Time::MAX;
+            self.action = Action::Stop;
+            if let State::Sending(sender) = &mut self.state {
+                sender.stop();
+            }
+        }
+        match &mut self.state {
+            State::Sending(sender) => sender.wake(now, &mut self.faults),
+            State::Receiving(receiver) => {
+                if receiver.is_due(now) {
+                    let (errors, variation) = receiver.trial();
+                    self.search.trial(errors, variation);
+                    let rate = self.table.row(self.search.row());
+                    let status = receiver.status(now, self.action, rate);
+                    self.ready.push_back(Message::Status(status));
+                }
+            }
+            State::Waiting | State::Over => {}
+        }
+    }
+
+    fn over(&mut self) {
+        self.intervals = self.intervals().to_vec();
+        [self.sent, self.received] = self.traffic();
+        self.state = State::Over;
+    }
+
+    /// The client has confirmed the end.
+    fn confirmed(&mut self) {
+        self.complete = true;
+        self.over();
+    }
+
+    /// A datagram has come from the client.
+    pub fn handle(&mut self, now: Time, bytes: &[u8]) {
+        let message = match Message::parse(bytes) {
+            Ok(message) => message,
+            Err(error) => {
+                self.faults.unreadable.0 += 1;
+                self.faults.unreadable.1 = error.0;
+                return;
+            }
+        };
+        match (&mut self.state, message) {
+            (State::Waiting, Message::Activation(request)) if request.accepted.is_none() => {
+                self.activation(now, &request);
+            }
+            (State::Receiving(_), Message::Load(load)) if load.action == Action::Stop => {
+                self.confirmed();
+            }
+            (State::Receiving(receiver), Message::Load(load)) => {
+                receiver.load(now, &load, &mut self.faults);
+                if self.action == Action::Test {
+                    self.until = now + PATIENCE;
+                }
+            }
+            (State::Sending(_), Message::Status(status)) => self.status(now, &status),
+            (State::Over, _) => {}
+            _ => self.faults.unexpected += 1,
+        }
+    }
+
+    fn activation(&mut self, now: Time, request: &Activation) {
+        self.settings = Settings::of(request, &self.setup);
+        self.search = Search::new(&self.settings);
+        self.until = now + PATIENCE;
+        self.end = now + Time::from_secs(u64::from(self.settings.test_time)) + GRACE;
+        let first = self.table.row(self.search.row());
+        let upstream = self.settings.direction == Direction::Upstream;
+        self.state = match upstream {
+            true => {
+                let receiver = Receiver::new(self.clock, self.settings, self.ipv6, now);
+                State::Receiving(Box::new(receiver))
+            }
+            false => State::Sending(Sender::new(self.clock, self.ipv6, first, now)),
+        };
+        let mut answer = Activation {
+            accepted: Some(true),
+            ..self.settings.activation()
+        };
+        if upstream {
+            answer.rate = first;
+        }
+        self.ready.push_back(Message::Activation(answer));
+    }
+
+    fn status(&mut self, now: Time, status: &Status) {
+        let State::Sending(sender) = &mut self.state else {
+            return;
+        };
+        sender.status(now, status, &mut self.faults);
+        if status.sub_interval != self.sub_interval {
+            self.sub_interval = status.sub_interval;
+            self.intervals.push(Interval::new(&status.last, self.ipv6));
+        }
+        if status.action == Action::Stop {
+            return self.confirmed();
+        }
+        if self.action == Action::Stop {
+            return;
+        }
+        self.until = now + PATIENCE;
+        let [_, _, sum, count] = status.variation;
+        let variation = match (self.settings.one_way, status.round_trip) {
+            (true, _) => (count > 0).then(|| sum / count.max(1)),
+            (false, NO_VALUE) => None,
+            (false, ms) => Some(ms),
+        };
+        self.search.trial(status.errors, variation);
+        sender.set_rate(self.table.row(self.search.row()), now);
+    }
+
+    /// Appends what is to be sent to the client now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(message) = self.ready.pop_front() {
+            let begin = out.len();
+            message.build(out);
+            return Some(Transmit {
+                segment: out.len() - begin,
+                port: None,
+            });
+        }
+        match &mut self.state {
+            State::Sending(sender) => sender.poll_transmit(now, out),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! A client and a server over a link in simulated time.
+
+use super::client::{Client, End};
+use super::rates::Table;
+use super::server::{self, Test};
+use super::*;
+use alloc::collections::BTreeMap;
+use node::random::Random;
+use packet::udpstp::{Message, SendingRate, Setup, SetupAnswer};
+use std::vec::Vec;
+
+const CONTROL: u16 = 24601;
+const TEST: u16 = 40001;
+const CLOCK: Clock = Clock {
+    epoch_ns: 1_800_000_000_000_000_000,
+};
+
+/// One way of the link: a rate at the IP layer, a queue, and what is lost besides.
+struct Way {
+    bits_per_second: u64,
+    queue: Time,
+    delay: Time,
+    loss: f64,
+    free: Time,
+    random: Random,
+}
+
+impl Way {
+    fn new(megabits: u64, seed: u64) -> Way {
+        Way {
+            bits_per_second: megabits * 1_000_000,
+            queue: Time::from_ms(40),
+            delay: Time::from_ms(5),
+            loss: 0.0,
+            free: Time::ZERO,
+            random: Random::new(seed),
+        }
+    }
+
+    /// When a datagram arrives; `None`: it does not.
+    fn arrival(&mut self, now: Time, len: usize) -> Option<Time> {
+        let from = self.free.max(now);
+        if from > now + self.queue || self.random.chance(self.loss) {
+            return None;
+        }
+        let bits = 8 * (len as u64 + u64::from(IPV4_OVERHEAD));
+        self.free = from + Time::from_ps(bits * 1_000_000_000_000 / self.bits_per_second);
+        Some(self.free + self.delay)
+    }
+}
+
+struct World {
+    now: Time,
+    client: Client,
+    test: Option<Test>,
+    up: Way,
+    down: Way,
+    /// Datagrams on the way, by their arrival: to the client, from which port; or to the server, to which port.
+    flying: BTreeMap<(Time, u64), (bool, u16, Vec<u8>)>,
+    number: u64,
+    server_is_there: bool,
+}
+
+impl World {
+    fn new(settings: Settings, megabits: u64) -> World {
+        World {
+            now: Time::ZERO,
+            client: Client::new(settings, 7, CONTROL, false, CLOCK, Time::ZERO),
+            test: None,
+            up: Way::new(megabits, 1),
+            down: Way::new(megabits, 2),
+            flying: BTreeMap::new(),
+            number: 0,
+            server_is_there: true,
+        }
+    }
+
+    fn fly(&mut self, up: bool, port: u16, bytes: &[u8], segment: usize) {
+        for datagram in bytes.chunks(segment) {
+            let way = if up { &mut self.up } else { &mut self.down };
+            if let Some(at) = way.arrival(self.now, datagram.len()) {
+                self.number += 1;
+                let datagram = (!up, port, datagram.to_vec());
+                self.flying.insert((at, self.number), datagram);
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let mut out = Vec::new();
+        while let Some(transmit) = self.client.poll_transmit(self.now, &mut out) {
+            self.fly(true, transmit.port.unwrap(), &out, transmit.segment);
+            out.clear();
+        }
+        loop {
+            let test = self.test.as_mut();
+            let Some(transmit) = test.and_then(|test| test.poll_transmit(self.now, &mut out))
+            else {
+                break;
+            };
+            self.fly(false, TEST, &out, transmit.segment);
+            out.clear();
+        }
+    }
+
+    fn arrive(&mut self, to_client: bool, port: u16, bytes: &[u8]) {
+        if to_client {
+            return self.client.handle(self.now, port, bytes);
+        }
+        if !self.server_is_there {
+            return;
+        }
+        if port != CONTROL {
+            if let Some(test) = &mut self.test {
+                test.handle(self.now, bytes);
+            }
+            return;
+        }
+        let mut out = Vec::new();
+        let setup = server::setup(bytes, || Some(TEST), &mut out).unwrap();
+        // Clocks of different machines: the server's is 3 s behind.
+        let clock = Clock {
+            epoch_ns: CLOCK.epoch_ns - 3_000_000_000,
+        };
+        self.test = setup.map(|setup| Test::new(setup, false, clock, self.now));
+        let len = out.len();
+        self.fly(false, CONTROL, &out, len);
+    }
+
+    /// What comes next; `false`: nothing does.
+    fn step(&mut self) -> bool {
+        self.send();
+        let wakes = [
+            self.client.next_wake(),
+            self.test.as_ref().and_then(Test::next_wake),
+            self.flying.first_key_value().map(|(key, _)| key.0),
+        ];
+        let Some(next) = wakes.into_iter().flatten().min() else {
+            return false;
+        };
+        assert!(next < Time::from_secs(60), "it does not end");
+        self.now = self.now.max(next);
+        self.client.wake(self.now);
+        if let Some(test) = &mut self.test {
+            test.wake(self.now);
+        }
+        while let Some(entry) = self.flying.first_entry() {
+            if entry.key().0 > self.now {
+                break;
+            }
+            let (to_client, port, bytes) = entry.remove();
+            self.arrive(to_client, port, &bytes);
+        }
+        true
+    }
+
+    /// Until the client is through, and the server.
+    fn run(&mut self) -> End {
+        while self.step() {}
+        self.client.end().expect("nothing is to come any more")
+    }
+
+    fn best(&self) -> f64 {
+        let rates = self.client.intervals().iter().map(|interval| interval.rate);
+        rates.fold(0.0, f64::max)
+    }
+}
+
+fn short(direction: Direction) -> Settings {
+    Settings {
+        direction,
+        test_time: 5,
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn both_ways_find_the_capacity_of_the_link() {
+    for direction in [Direction::Upstream, Direction::Downstream] {
+        let mut world = World::new(short(direction), 50);
+        assert_eq!(world.run(), End::Complete, "{direction:?}");
+        let best = world.best();
+        assert!((49.5e6..50.1e6).contains(&best), "{direction:?}: {best}");
+        let test = world.test.as_ref().unwrap();
+        assert!(test.is_complete(), "{direction:?}");
+        assert_eq!(world.client.intervals().len(), 5);
+        assert_eq!(test.intervals().len(), 5);
+        assert_eq!(world.client.least_round_trip(), Some(10));
+        let ([sent, _], [_, received]) = match direction {
+            Direction::Upstream => (world.client.traffic(), test.traffic()),
+            Direction::Downstream => (test.traffic(), world.client.traffic()),
+        };
+        assert!(sent.datagrams > received.datagrams, "the queue overflowed");
+        assert!(received.bytes * 8 > 5 * 40_000_000 * 9 / 10);
+        for faults in [world.client.faults(), test.faults()] {
+            assert_eq!(*faults, Faults::default(), "{direction:?}");
+        }
+    }
+}
+
+#[test]
+fn algorithm_c_finds_it_too() {
+    let settings = Settings {
+        algorithm: Algorithm::C,
+        test_time: 8,
+        ..Settings::default()
+    };
+    let mut world = World::new(settings, 50);
+    assert_eq!(world.run(), End::Complete);
+    assert!((49.0e6..50.1e6).contains(&world.best()), "{}", world.best());
+}
+
+/// Ten errors a trial are no congestion: of 200 datagrams at 50 Mb/s one in a hundred is lost.
+#[test]
+fn loss_by_chance_does_not_hide_the_capacity() {
+    for direction in [Direction::Upstream, Direction::Downstream] {
+        let mut world = World::new(short(direction), 50);
+        (world.up.loss, world.down.loss) = (0.01, 0.01);
+        // A single lost request is sent again.
+        assert_eq!(world.run(), End::Complete, "{direction:?}");
+        let best = world.best();
+        assert!((48.5e6..50.1e6).contains(&best), "{direction:?}: {best}");
+        let lost = |interval: &Interval| interval.sums.errors[0];
+        assert!(world.client.intervals().iter().any(|i| lost(i) > 0));
+    }
+}
+
+#[test]
+fn one_rate_is_sent_all_the_time_where_it_is_asked_for() {
+    let settings = Settings {
+        row: Some(20),
+        ..short(Direction::Downstream)
+    };
+    let mut world = World::new(settings, 50);
+    assert_eq!(world.run(), End::Complete);
+    for interval in world.client.intervals() {
+        assert!((interval.rate - 20e6).abs() < 0.3e6, "{}", interval.rate);
+        assert_eq!(interval.sums.errors, [0; 3]);
+    }
+}
+
+#[test]
+fn who_is_not_there_does_not_answer() {
+    let mut world = World::new(short(Direction::Upstream), 50);
+    world.server_is_there = false;
+    assert_eq!(world.run(), End::NoAnswer);
+    assert_eq!(world.now, PATIENCE);
+}
+
+#[test]
+fn both_ends_give_up_when_the_link_breaks() {
+    for direction in [Direction::Upstream, Direction::Downstream] {
+        let mut world = World::new(short(direction), 50);
+        while world.client.intervals().is_empty() {
+            world.step();
+        }
+        (world.up.loss, world.down.loss) = (1.0, 1.0);
+        let at = world.now;
+        assert_eq!(world.run(), End::Silent, "{direction:?}");
+        assert!(world.now <= at + PATIENCE + Time::from_ms(100));
+        assert!(!world.test.as_ref().unwrap().is_complete());
+    }
+}
+
+/// Each server has one setting of jumbo datagrams: the client takes it.
+#[test]
+fn a_refusal_for_jumbo_datagrams_is_answered_by_asking_without() {
+    let mut client = Client::new(Settings::default(), 7, CONTROL, false, CLOCK, Time::ZERO);
+    let ask = |client: &mut Client| {
+        client.wake(Time::ZERO);
+        let mut out = Vec::new();
+        client.poll_transmit(Time::ZERO, &mut out).unwrap();
+        match Message::parse(&out) {
+            Ok(Message::Setup(setup)) => setup,
+            other => panic!("{other:?}"),
+        }
+    };
+    let request = ask(&mut client);
+    assert!(request.jumbo);
+    let answer = |client: &mut Client, answer: SetupAnswer, version: u16| {
+        let (answer, port) = (Some(answer), 0);
+        let mut out = Vec::new();
+        let response = Setup {
+            version,
+            answer,
+            port,
+            ..request
+        };
+        Message::Setup(response).build(&mut out);
+        client.handle(Time::ZERO, CONTROL, &out);
+    };
+    answer(&mut client, SetupAnswer::BAD_JUMBO, 20);
+    assert!(!ask(&mut client).jumbo);
+    answer(&mut client, SetupAnswer::BAD_VERSION, 19);
+    let end = client.end().unwrap();
+    assert_eq!(end, End::Refused(SetupAnswer::BAD_VERSION, 19));
+    let told = "the server refuses: it speaks another version of the protocol, 19 and not 20";
+    assert_eq!(std::format!("{end}"), told);
+}
+
+#[test]
+fn a_server_refuses_what_it_cannot_do() {
+    let answer = |change: fn(&mut Setup), port: Option<u16>| {
+        let mut request = Setup {
+            version: 20,
+            connections: 1,
+            ..Setup::default()
+        };
+        change(&mut request);
+        let (mut bytes, mut out) = (Vec::new(), Vec::new());
+        Message::Setup(request).build(&mut bytes);
+        server::setup(&bytes, || port, &mut out).unwrap();
+        match Message::parse(&out) {
+            Ok(Message::Setup(setup)) => setup.answer.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let port = Some(TEST);
+    assert_eq!(answer(|_| {}, port), SetupAnswer::OK);
+    assert_eq!(answer(|_| {}, None), SetupAnswer::FULL);
+    let version = answer(|request| request.version = 11, port);
+    assert_eq!(version, SetupAnswer::BAD_VERSION);
+    let none = answer(|request| request.connections = 0, port);
+    assert_eq!(none, SetupAnswer::BAD_CONNECTIONS);
+    let keys = answer(|request| request.integrity.mode = 1, port);
+    assert_eq!(keys, SetupAnswer::NO_KEYS);
+    assert!(server::setup(&[0; 56], || None, &mut Vec::new()).is_err());
+}
+
+/// What a server tells is not believed blindly: bursts without bound would be sent.
+#[test]
+fn rates_that_cannot_be_sent_are_passed_over_and_counted() {
+    let mut world = World::new(short(Direction::Upstream), 50);
+    while world.client.intervals().is_empty() {
+        world.step();
+    }
+    let sound = Table::new(false, false).row(1);
+    for change in [
+        (|rate: &mut SendingRate| rate.burst1 = 1 << 30) as fn(&mut SendingRate),
+        |rate| rate.interval2 = 1,
+        |rate| rate.addon2 = 70_000,
+        |rate| *rate = SendingRate::default(),
+    ] {
+        let mut rate = sound;
+        (rate.burst1, rate.payload1, rate.interval1) = (1, 1222, 100);
+        change(&mut rate);
+        let mut bytes = Vec::new();
+        let status = packet::udpstp::Status {
+            sequence: 1_000,
+            rate,
+            ..Default::default()
+        };
+        Message::Status(status).build(&mut bytes);
+        let before = world.client.faults().bad_rates;
+        world.client.handle(world.now, TEST, &bytes);
+        assert_eq!(world.client.faults().bad_rates, before + 1, "{rate:?}");
+    }
+    assert_eq!(world.run(), End::Complete);
+}
+
+#[test]
+fn what_is_no_message_is_counted_and_changes_nothing() {
+    let mut world = World::new(short(Direction::Downstream), 50);
+    let mut random = Random::new(9);
+    while world.test.is_none() || world.client.intervals().len() < 2 {
+        world.step();
+        let now = world.now;
+        let noise: Vec<u8> = (0..random.below(300))
+            .map(|_| random.bits() as u8)
+            .collect();
+        world.client.handle(now, TEST, &noise);
+        if let Some(test) = &mut world.test {
+            test.handle(now, &noise);
+        }
+        // From another port than that of the test.
+        let mut load = Vec::new();
+        Message::Load(packet::udpstp::Load::default()).build(&mut load);
+        world.client.handle(now, 9, &load);
+    }
+    assert!(world.client.faults().unreadable.0 > 100);
+    assert!(world.client.faults().unexpected > 100);
+    assert!(world.test.as_ref().unwrap().faults().unreadable.0 > 100);
+    assert_eq!(world.run(), End::Complete);
+    assert!((49.0e6..50.1e6).contains(&world.best()), "{}", world.best());
+}

@@ -14,6 +14,7 @@ use crate::listen::Listener;
 use crate::output::Buffering;
 use crate::packets::{Consumer, Ended, Packets};
 use crate::profile::{self, Subjects};
+use crate::report;
 use crate::select::{Selection, Selector};
 use crate::sources::Sources;
 use crate::stream::{self, Stream};
@@ -70,7 +71,7 @@ pub struct Dump {
     /// The unit of timestamp words, such as 6.4ns
     #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
     pub tick: Tick,
-    /// Say at the end, on stderr, what the packets are like in time; see `wire profile`
+    /// Say at the end what the packets are like in time; see `wire profile`
     #[arg(long)]
     pub summary: bool,
     #[command(flatten)]
@@ -245,8 +246,10 @@ impl Dump {
         let summary = writer.summary.take();
         // What was taken before an error is a whole capture; without the error it takes its place.
         writer.end(result.is_ok())?;
-        if let Some(summary) = summary {
-            eprint!("{}", profile::text(summary.list()));
+        // Of packets that did not get where they should there is nothing to tell.
+        if let (Some(summary), true) = (summary, result.is_ok()) {
+            let output = self.output.display().to_string();
+            report::put(&profile::text(summary.list()), &[output])?;
         }
         writer.fixer.tell();
         writer.tell(&complaints);

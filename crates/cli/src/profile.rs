@@ -7,7 +7,7 @@ mod picture;
 mod reader;
 mod subject;
 
-pub use figures::text;
+pub use figures::{bits, text};
 pub use subject::Subjects;
 
 use crate::Verdict;

@@ -38,6 +38,7 @@ pub enum TimeForm {
 pub struct Times {
     form: Option<TimeForm>,
     zone: TimeZone,
+    second: Second,
     /// The zero of words, ps since 1970.
     epoch: i128,
     /// Of the first packet and of the one before, ps since 1970.
@@ -45,11 +46,22 @@ pub struct Times {
     last: Option<i128>,
 }
 
+/// A second of the calendar, as it is written. Packets follow each other within a second, and the calendar takes longer than all
+/// else of a line.
+#[derive(Debug, Default)]
+struct Second {
+    /// Since 1970; `None` before the first packet.
+    at: Option<i128>,
+    date: String,
+    /// Of its zone from UTC.
+    offset: String,
+}
+
 /// A time as it is written: nine digits behind the point, or twelve where picoseconds matter.
 pub struct Time<'a> {
-    /// Since 1970 where there is a zone.
+    /// Since 1970 where there is a second.
     ps: i128,
-    zone: Option<&'a TimeZone>,
+    second: Option<&'a Second>,
 }
 
 impl Times {
@@ -61,6 +73,7 @@ impl Times {
                 Some(TimeForm::Local) => TimeZone::system(),
                 _ => TimeZone::UTC,
             },
+            second: Second::default(),
             epoch: i128::from(live::clock::epoch_ns()) * 1_000,
             first: None,
             last: None,
@@ -81,7 +94,7 @@ impl Times {
         let last = self.last.replace(at).unwrap_or(at);
         let since = |zero| Time {
             ps: at - zero,
-            zone: None,
+            second: None,
         };
         Ok(match self.form.unwrap_or(usual) {
             TimeForm::Relative => since(first),
@@ -92,34 +105,50 @@ impl Times {
                     "a packet came {} s before this machine started; --time utc shows its date",
                     Time {
                         ps: self.epoch - at,
-                        zone: None
+                        second: None
                     }
                 );
                 since(self.epoch)
             }
             TimeForm::Utc | TimeForm::Local => {
-                timestamp(at)?;
+                self.second.set(at, &self.zone)?;
                 Time {
                     ps: at,
-                    zone: Some(&self.zone),
+                    second: Some(&self.second),
                 }
             }
         })
     }
 }
 
-/// The whole seconds of a time since 1970.
-fn timestamp(ps: i128) -> anyhow::Result<Timestamp> {
-    let seconds = i64::try_from(ps.div_euclid(PS_PER_SECOND as i128)).ok();
-    seconds
-        .and_then(|seconds| Timestamp::from_second(seconds).ok())
-        .context("a packet's date is behind the year 9999; --time relative shows it in seconds")
+impl Second {
+    /// Makes it that of a time, in ps since 1970.
+    fn set(&mut self, ps: i128, zone: &TimeZone) -> anyhow::Result<()> {
+        let at = ps.div_euclid(PS_PER_SECOND as i128);
+        if self.at == Some(at) {
+            return Ok(());
+        }
+        let timestamp = i64::try_from(at)
+            .ok()
+            .and_then(|at| Timestamp::from_second(at).ok())
+            .context(
+                "a packet's date is behind the year 9999; --time relative shows it in seconds",
+            )?;
+        let zoned = timestamp.to_zoned(zone.clone());
+        self.at = Some(at);
+        self.date = zoned.strftime("%Y-%m-%dT%H:%M:%S").to_string();
+        self.offset = match *zone == TimeZone::UTC {
+            true => "Z".into(),
+            false => zoned.strftime("%:z").to_string(),
+        };
+        Ok(())
+    }
 }
 
 impl Time<'_> {
     /// Whether it is a number of seconds, not a date.
     pub fn is_number(&self) -> bool {
-        self.zone.is_none()
+        self.second.is_none()
     }
 }
 
@@ -129,21 +158,14 @@ impl Display for Time<'_> {
             0 => write!(f, ".{:09}", ps / 1_000),
             _ => write!(f, ".{ps:012}"),
         };
-        let Some(zone) = self.zone else {
+        let Some(second) = self.second else {
             let (sign, ps) = (if self.ps < 0 { "-" } else { "" }, self.ps.unsigned_abs());
             write!(f, "{sign}{}", ps / PS_PER_SECOND)?;
             return part(f, ps % PS_PER_SECOND);
         };
-        // `next` has seen that there is such a time.
-        let at = timestamp(self.ps)
-            .map_err(|_| fmt::Error)?
-            .to_zoned(zone.clone());
-        write!(f, "{}", at.strftime("%Y-%m-%dT%H:%M:%S"))?;
+        f.write_str(&second.date)?;
         part(f, self.ps.rem_euclid(PS_PER_SECOND as i128) as u128)?;
-        match *zone == TimeZone::UTC {
-            true => f.write_str("Z"),
-            false => write!(f, "{}", at.strftime("%:z")),
-        }
+        f.write_str(&second.offset)
     }
 }
 

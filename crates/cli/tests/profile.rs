@@ -191,7 +191,11 @@ fn dump_tells_the_same_on_the_way() {
     let place = Place::new("profile-dump");
     let ended = place.run("wire gen --count 20 --gap 1us | wire dump --summary -o t.pcapng");
     assert_eq!(ended.code, Some(0));
+    assert!(ended.out.contains("20 packets in 19 us"));
+    assert_eq!(ended.err, "");
+    let ended = place.run("wire gen --count 20 --gap 1us | wire dump --summary -o - | wire cat -");
     assert!(ended.err.contains("20 packets in 19 us"), "{}", ended.err);
+    assert_eq!(ended.out.lines().count(), 20);
     place.run("test $(wire cat t.pcapng | wc -l) = 20").good();
 }
 

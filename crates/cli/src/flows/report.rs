@@ -1,6 +1,7 @@
 //! Flows as a table, or as JSON.
 
 use super::table::{Flow, Table};
+use crate::profile;
 use lab::table::{self, cells, number};
 use packet::ipv4::protocol;
 use serde_json::{Value, json};
@@ -112,7 +113,7 @@ pub fn text(all: &Table, flows: &[&Flow]) -> String {
             number(back.bytes),
             format!("{:.6} s", (flow.first - start) as f64 / PS_PER_SECOND),
             table::time(flow.duration() as f64),
-            rate(flow).map_or("-".into(), rate_text),
+            rate(flow).map_or("-".into(), profile::bits),
         ];
         if let Some(tcp) = &flow.tcp {
             let time = |time: Option<u128>| time.map_or("-".into(), |ps| table::time(ps as f64));
@@ -188,15 +189,6 @@ fn object(flow: &Flow) -> Value {
 fn rate(flow: &Flow) -> Option<f64> {
     let seconds = flow.duration() as f64 / PS_PER_SECOND;
     (seconds > 0.0).then(|| (flow.bytes() * 8) as f64 / seconds)
-}
-
-fn rate_text(bits: f64) -> String {
-    match bits {
-        _ if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
-        _ if bits >= 1e6 => format!("{:.2} Mbit/s", bits / 1e6),
-        _ if bits >= 1e3 => format!("{:.2} kbit/s", bits / 1e3),
-        _ => format!("{bits:.0} bit/s"),
-    }
 }
 
 fn count(n: usize, what: &str) -> String {

@@ -100,7 +100,7 @@ impl Capture {
             [one] => format!("all are of interface {one}"),
             all => format!("there are packets of {}", all.join(", ")),
         };
-        bail!("{}: no packet is of interface {wanted}; {there}", self.name)
+        bail!("no packet is of interface {wanted}; {there}")
     }
 
     /// Gives the next packet that is wanted; false at the end.

@@ -11,7 +11,7 @@ const COMMANDS: [(&str, &str); 15] = [
     ("nodes", "the nodes: kinds, ports, addresses"),
     (
         "links",
-        "the links: whether they are up, and what they have carried",
+        "the links: whether they are up, and what they have carried; also net",
     ),
     ("flows", "the conversations of hosts so far"),
     (
@@ -94,7 +94,7 @@ impl<'a> Command<'a> {
             [] => Command::Nothing,
             ["help" | "?"] => Command::Help,
             ["nodes"] => Command::Nodes,
-            ["links"] => Command::Links,
+            ["links" | "net"] => Command::Links,
             ["flows"] => Command::Flows,
             ["drops"] => Command::Drops,
             ["counters"] => Command::Counters(None),
@@ -291,6 +291,7 @@ mod tests {
             ("", Command::Nothing),
             ("  # a comment", Command::Nothing),
             ("links # all of them", Command::Links),
+            ("net", Command::Links),
             ("ping h1 h2", Command::Ping("h1", "h2")),
             ("h1 ping h2", Command::Ping("h1", "h2")),
             ("link s1 s2 down", Command::Link("s1", "s2", false)),

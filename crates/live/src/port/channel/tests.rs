@@ -203,19 +203,17 @@ fn who_does_not_read_holds_the_far_end_up() {
     }
 }
 
+/// An end that listens, and a connection to it.
+fn reached() -> (End, TcpStream) {
+    let far = End::open("ptcp:0:127.0.0.1", None);
+    let port = far.port.info.name.split(':').nth(1).unwrap();
+    let stream = TcpStream::connect(("127.0.0.1", port.parse::<u16>().unwrap())).unwrap();
+    (far, stream)
+}
+
 #[test]
 fn a_far_end_that_vanishes_in_the_middle_closes_with_the_reason() {
-    let mut far = End::open("ptcp:0:127.0.0.1", None);
-    let port: u16 = far
-        .port
-        .info
-        .name
-        .split(':')
-        .nth(1)
-        .unwrap()
-        .parse()
-        .unwrap();
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let (mut far, mut stream) = reached();
     let (kind, id, _, peer) = far.next();
     assert_eq!(kind, Kind::Open);
     assert_eq!(peer, stream.local_addr().unwrap().to_string().as_bytes());
@@ -234,17 +232,7 @@ fn a_far_end_that_vanishes_in_the_middle_closes_with_the_reason() {
 
 #[test]
 fn what_was_written_before_a_close_arrives() {
-    let mut far = End::open("ptcp:0:127.0.0.1", None);
-    let port: u16 = far
-        .port
-        .info
-        .name
-        .split(':')
-        .nth(1)
-        .unwrap()
-        .parse()
-        .unwrap();
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let (mut far, mut stream) = reached();
     let (_, id, ..) = far.next();
     far.send(Kind::Open, id, 0, b"");
     // Something unread would make the system reset the connection.

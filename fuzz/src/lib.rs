@@ -21,6 +21,7 @@ mod headers;
 mod hexdump;
 mod hook;
 mod host;
+mod huygens_probe;
 mod lab_file;
 mod layers;
 mod line;
@@ -70,6 +71,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("hexdump", hexdump::target),
     ("hook", hook::target),
     ("host", host::target),
+    ("huygens", huygens_probe::target),
     ("lab", lab_file::target),
     ("layers", layers::target),
     ("line", line::target),

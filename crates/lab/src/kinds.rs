@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `covert` |
+//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
@@ -81,6 +81,7 @@ pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
         "flops",
         "generator",
         "host",
+        "huygens",
         "meter",
         "mirror",
         "ntp",

@@ -4,7 +4,7 @@ use lab::Registry;
 use node::{Driver, Frame, Member, Port, Time, When};
 
 /// Keys for each kind; `None` for programs in processes of their own, which answer when they get round to it.
-const KINDS: [(&str, Option<&str>); 29] = [
+const KINDS: [(&str, Option<&str>); 30] = [
     ("switch", Some("ports = 3")),
     ("mirror", Some("copies = 1")),
     ("vlan", Some("vlan = 10\nothers = \"pass\"")),
@@ -12,6 +12,7 @@ const KINDS: [(&str, Option<&str>); 29] = [
     ("echo", Some("swap = \"ip\"")),
     ("ptp", Some("clock_type = \"transparent\"\nports = 3")),
     ("ntp", Some("ports = 2")),
+    ("huygens", Some("ports = 2")),
     ("ping", Some("source = \"10.0.0.1\"\ntarget = \"10.0.0.2\"")),
     ("covert", Some("role = \"decode\"")),
     ("capture", Some("")),

@@ -7,6 +7,7 @@ mod controllers;
 mod covert;
 mod examples;
 mod faults;
+mod huygens;
 mod levels;
 mod ntp;
 mod outputs;

@@ -10,7 +10,7 @@
 //! | [`switch`] | learning switch | n |
 //! | [`covert`] | bits in the gaps between frames: put in, taken out, detected | 2, or 1 |
 //! | [`delay`] | delay box | 2 |
-//! | [`clock`](mod@clock) | what the clocks of [`ptp`] and [`ntp`] are like | none |
+//! | [`clock`](mod@clock) | what the clocks of [`ptp`], [`ntp`] and [`huygens`] are like | none |
 //! | [`dtp`] | clocks that agree: below any of the others, on links of blocks | theirs |
 //! | [`generator`] | frames at exact times, made or replayed | 1 |
 //! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
@@ -23,6 +23,7 @@
 //! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
 //! | [`ptp`] | an ordinary, boundary or transparent clock of the Precision Time Protocol | 1, or n |
 //! | [`ntp`] | a client or server of the Network Time Protocol | 1, or 2 in line |
+//! | [`huygens`] | a client or server of coded probes | 1, or 2 in line |
 //! | [`ping`] | asks a host and measures the round trip | 1 |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
@@ -58,6 +59,7 @@ mod endpoint;
 pub mod filter;
 pub mod generator;
 pub mod host;
+pub mod huygens;
 pub mod meter;
 pub mod mirror;
 pub mod ntp;

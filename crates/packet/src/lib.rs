@@ -14,6 +14,7 @@
 //! | [`craft`] | packets from header words |
 //! | [`date`] | what stands before a packet: a date, or a word (FORMATS section 3) |
 //! | [`ntp`] | headers of the Network Time Protocol |
+//! | [`huygens`] | coded probes, for clocks |
 //! | [`ptp`] | messages of the Precision Time Protocol |
 //! | [`dns`], [`dhcp`], [`http`], [`tls`] | applications, as far as one packet shows them |
 //! | [`dissect`] | fields of all layers by name, as text |
@@ -82,6 +83,7 @@ pub mod flow;
 pub mod gre;
 pub mod hexdump;
 pub mod http;
+pub mod huygens;
 pub mod icmp;
 pub mod icmpv6;
 pub mod ip;

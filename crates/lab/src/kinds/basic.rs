@@ -2,7 +2,7 @@
 
 use crate::kind::{Kind, Planned};
 use node::Node;
-use nodes::{ConfigError, echo, mirror, ntp, ping, ptp, sink, switch, vlan};
+use nodes::{ConfigError, echo, huygens, mirror, ntp, ping, ptp, sink, switch, vlan};
 use serde::de::DeserializeOwned;
 
 /// The kinds.
@@ -37,6 +37,11 @@ pub(super) fn kinds() -> Vec<Kind> {
             "ntp",
             |config: &mut ntp::Config| &mut config.seed,
             ntp::Ntp::new,
+        ),
+        clock(
+            "huygens",
+            |config: &mut huygens::Config| &mut config.seed,
+            huygens::Huygens::new,
         ),
         Kind::of("covert", |config, context| {
             // Messages that it reads become notes of the report, each once.

@@ -1,0 +1,177 @@
+//! Clocks that coded probes set, in simulated time: what they believe, and what is true.
+
+use lab::{Options, World};
+use node::outcome::{ClockReport, NodeOutcome};
+
+/// A lab's nodes after its run.
+fn run(text: &str) -> Vec<NodeOutcome> {
+    let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
+    let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
+    report.outcome.nodes
+}
+
+fn node<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a NodeOutcome {
+    nodes.iter().find(|node| node.name == name).unwrap()
+}
+
+fn clock<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a ClockReport {
+    node(nodes, name).clock.as_ref().unwrap()
+}
+
+fn counter(nodes: &[NodeOutcome], name: &str, counter: &str) -> u64 {
+    let counters = &node(nodes, name).counters;
+    let found = counters.iter().find(|(known, _)| known == counter);
+    found.unwrap_or_else(|| panic!("{counter}")).1
+}
+
+/// A server, and a client that is 40 ppm fast and 3 s ahead, 5 us apart.
+const PAIR: &str = r#"
+[lab]
+duration = "3 s"
+
+[node.s]
+kind = "huygens"
+address = "10.0.0.1"
+mac = "02:00:00:00:00:01"
+
+[node.c]
+kind = "huygens"
+address = "10.0.0.2"
+mac = "02:00:00:00:00:02"
+server = "10.0.0.1"
+window = "200 ms"
+clock = { ppm = 40.0, start = "3 s" }
+settle = "1 s"
+
+[[link]]
+ends = ["s.0", "c.0"]
+rate = "10 Gb/s"
+delay = "5 us"
+"#;
+
+#[test]
+fn a_client_finds_the_time_of_its_server_and_keeps_it() {
+    let nodes = run(PAIR);
+    let client = clock(&nodes, "c");
+    assert_eq!(client.state, "client of 10.0.0.1, locked");
+    assert_eq!(clock(&nodes, "s").state, "server");
+    assert_eq!(counter(&nodes, "c", "steps"), 1);
+    // All pairs came as they left; the first line set the clock.
+    assert_eq!(counter(&nodes, "c", "pairs_dropped"), 0);
+    let (sent, heard) = ("pairs_sent", "pairs_heard");
+    assert!(counter(&nodes, "c", sent) > 5_000);
+    assert_eq!(counter(&nodes, "s", heard), counter(&nodes, "c", sent));
+    assert_eq!(counter(&nodes, "c", heard), counter(&nodes, "c", sent));
+    assert!(
+        (client.delay_ps.unwrap() - 5_000_000).abs() < 100_000,
+        "{client:?}"
+    );
+    let (offset, error) = (client.offset, client.error);
+    assert!(offset.count > 8, "{offset:?}");
+    assert!(offset.greatest().as_ps() < 100, "{offset:?}");
+    assert!(error.greatest().as_ps() < 100, "{error:?}");
+    assert!(
+        (client.steered_ppt + 40_000_000).abs() < 10_000,
+        "{client:?}"
+    );
+    assert!(client.bound_ps.unwrap() < 5_200_000, "{client:?}");
+}
+
+#[test]
+fn half_of_what_the_ways_differ_by_is_an_error_that_probes_do_not_see_but_bound() {
+    let uneven = PAIR.replace(
+        "delay = \"5 us\"",
+        "delay = \"5 us\"\nback = { delay = \"7 us\" }",
+    );
+    let nodes = run(&uneven);
+    let client = clock(&nodes, "c");
+    assert!(client.offset.greatest().as_ps() < 100, "{client:?}");
+    // The way to the server takes 7 us.
+    let off = client.error.last_ps.abs() - 1_000_000;
+    assert!(off.abs() < 100, "{client:?}");
+    assert!(client.bound_ps.unwrap() > 1_000_000, "{client:?}");
+}
+
+/// A client in line, whose link a load of so much shares; stamps are multiples of 8 ns.
+fn loaded(load: &str, more: &str) -> Vec<NodeOutcome> {
+    run(&format!(
+        "[lab]\nduration = '600 ms'\n[default.link]\nrate = '10 Gb/s'\ndelay = '50 ns'\n\
+         [node.s]\nkind = 'huygens'\nmac = '02:00:00:00:00:01'\naddress = '10.0.0.1'\nclock = {{ tick = '8 ns' }}\n\
+         [node.c]\nkind = 'huygens'\nports = 2\nmac = '02:00:00:00:00:02'\naddress = '10.0.0.2'\nserver = '10.0.0.1'\ninterval = '100 us'\nwindow = '50 ms'\n\
+         clock = {{ ppm = -20.0, tick = '8 ns' }}\nsettle = '200 ms'\n{more}\n\
+         [node.switch]\nkind = 'switch'\nports = 3\n\
+         [node.load]\nkind = 'generator'\nsource = '02:00:00:00:00:03'\ndestination = '02:00:00:00:00:04'\nsize = 1514\nrate = '{load}'\npattern = 'poisson'\n\
+         [node.taker]\nkind = 'sink'\n\
+         [[link]]\nends = ['s.0', 'switch.0']\n[[link]]\nends = ['c.0', 'switch.1']\n[[link]]\nends = ['load.0', 'switch.2']\n\
+         [[link]]\nends = ['c.1', 'taker.0']\n"
+    ))
+}
+
+#[test]
+fn pairs_that_waited_are_known_by_their_gap_and_do_not_move_the_clock() {
+    let [idle, busy] = ["1 kb/s", "6 Gb/s"].map(|load| loaded(load, ""));
+    assert_eq!(counter(&idle, "c", "pairs_dropped"), 0);
+    let dropped = counter(&busy, "c", "pairs_dropped");
+    assert!(dropped > counter(&busy, "c", "pairs_sent") / 4, "{dropped}");
+    assert!(counter(&busy, "taker", "packets") > 200_000);
+    for nodes in [&idle, &busy] {
+        let client = clock(nodes, "c");
+        assert!(client.error.greatest().as_ps() < 40_000, "{client:?}");
+        assert!(client.bound_ps.unwrap() > client.error.greatest().as_ps());
+        assert_eq!(counter(nodes, "c", "windows_overlapping"), 0);
+    }
+    // Without the code more is kept, and the line still finds those that did not wait.
+    let all = loaded("6 Gb/s", "epsilon = '10 us'");
+    assert!(counter(&all, "c", "pairs_dropped") < dropped / 10);
+}
+
+#[test]
+fn a_clock_that_only_measures_is_not_set_and_tells_how_far_it_is_off() {
+    let nodes = run(&PAIR.replace("settle", "free_running = true\nsettle"));
+    let client = clock(&nodes, "c");
+    assert_eq!(client.state, "client of 10.0.0.1, free running");
+    assert_eq!((counter(&nodes, "c", "steps"), client.steered_ppt), (0, 0));
+    let ahead = client.offset.last_ps;
+    assert!((3_000_000_000_000..3_000_200_000_000).contains(&ahead));
+    assert!((ahead - client.error.last_ps).abs() < 100, "{client:?}");
+}
+
+#[test]
+fn who_has_no_server_or_loses_it_says_so() {
+    let alone = run(&PAIR.replace("server = \"10.0.0.1\"", "server = \"10.0.0.9\""));
+    assert_eq!(clock(&alone, "c").state, "client of 10.0.0.9, not found");
+    assert_eq!(counter(&alone, "c", "pairs_sent"), 0);
+    let lost = run(&PAIR.replace(
+        "delay = \"5 us\"",
+        "delay = \"5 us\"\ndown = [[\"1 s\", \"9 s\"]]",
+    ));
+    let client = clock(&lost, "c");
+    assert_eq!(client.state, "client of 10.0.0.1, unreachable");
+    assert!(counter(&lost, "c", "windows_empty") > 5);
+    assert!(!client.reading.unwrap().follows);
+}
+
+#[test]
+fn what_is_no_probe_has_nowhere_to_go_in_a_clock_with_one_port() {
+    let nodes = run(
+        "[lab]\nduration = '1 s'\n[node.c]\nkind = 'huygens'\n[node.g]\nkind = 'generator'\ncount = 7\n\
+         [[link]]\nends = ['c.0', 'g.0']",
+    );
+    assert_eq!(node(&nodes, "c").drops, [("no coded probe".to_string(), 7)]);
+}
+
+#[test]
+fn what_no_clock_can_be_is_refused_at_its_key() {
+    let fault = |keys: &str| {
+        let text =
+            format!("[lab]\nduration = '1 s'\n[node.c]\nkind = 'huygens'\nports = 2\n{keys}");
+        lab::parse(&text).expect_err(keys).to_string()
+    };
+    assert!(fault("clock.ppm = 101.0").contains("at most 100 ppm"));
+    assert!(fault("gap = '2 ms'").contains("at most 1 ms"));
+    assert!(fault("epsilon = '11 us'").contains("longer than `gap`"));
+    assert!(fault("interval = '15 us'").contains("twice `gap`"));
+    assert!(fault("window = '4 ms'").contains("ten times"));
+    assert!(fault("server = '198.18.0.1'").contains("own server"));
+    assert!(fault("mac = '01:00:00:00:00:01'").contains("no group's"));
+}

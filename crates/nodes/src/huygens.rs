@@ -1,0 +1,551 @@
+//! Coded probes, after Huygens (Geng et al., NSDI 2018): a clock that is set by many probes, of which those count that did not wait.
+//!
+//! - **Ports:** `ports`: 1, or 2 in line: what is no probe for this clock goes from one to the other, as through the card of a host;
+//!   port 0 speaks.
+//! - **Parameters:** see [`Config`].
+//! - **Counters:** `pairs_sent`, `pairs_heard`: both probes came; `pairs_answered`, as a server; `pairs_kept`: of those whose stamps are known at both
+//!   ends, whose gap was the same at both, and `pairs_dropped`, by the code; `points_late`: told in another order than they left;
+//!   `windows`: that gave a line; `windows_empty`: too little was kept; `windows_overlapping`: no line has all points on their sides;
+//!   `steps`: times that the clock was set; `clients_forgotten`: more than a server remembers.
+//! - **Drops:** `no coded probe`; why a probe cannot be read; `for another type of clock`.
+//!
+//! Two probes leave a small gap apart. If it is still the same when they come, neither has waited in a queue, or both as long; else the pair is
+//! given up. The server answers each pair by one of its own. Every probe tells the stamps of earlier pairs, so that no third message
+//! disturbs the gap; departures are asked of the [world](node::event::What::Departed). Over a window, the line with the
+//! greatest margin between what the two directions say is how far the clock is ahead and by how much it is faster
+//! (`fit`). The first line sets the clock; others steer it, so that the offset is made up for within the next window.
+//!
+//! The paper's third idea, to hold the pairs of a whole network against each other around loops, is not here: a clock has one server.
+
+mod fit;
+mod talk;
+
+use crate::ConfigError;
+use crate::clock::measured::{Measured, in_64_bits};
+use crate::clock::{self, Clock, Local};
+use crate::endpoint::{Came, Endpoint, Peer};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::num::NonZeroU32;
+use fit::{Line, Window};
+use node::event::{Event, What};
+use node::outcome::{ClockReading, ClockReport};
+use node::random::Random;
+use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
+use packet::ethernet::Mac;
+use packet::huygens::{PORT, Probe, Role, Stamps};
+use talk::{Crossing, Talk};
+
+/// Between two questions for the MAC address of the server.
+const ASK_AGAIN: Time = Time::from_secs(1);
+/// Clients that a server remembers.
+const CLIENTS: usize = 256;
+/// Pairs that are kept in each direction before there is a line.
+const FEWEST: u64 = 4;
+/// The most that a clock is steered: a fraction, 1000 ppm.
+const MOST: f64 = 1e-3;
+/// Windows without an answer until the server is unreachable.
+const PATIENCE: u32 = 3;
+/// The network's side.
+const NETWORK: Port = Port(0);
+
+/// What a clock is made from.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// 1, or 2 in line.
+    pub ports: u16,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its MAC address.
+    pub mac: Mac,
+    /// Whose time it wants; `None`: it has the time, and answers.
+    pub server: Option<Ipv4Addr>,
+    /// The router that leads to the server, if it is no neighbour.
+    pub gateway: Option<Ipv4Addr>,
+    /// Between the two probes of a pair: 0 to 1 ms.
+    pub gap: Time,
+    /// A pair whose gap came out otherwise by more than this is given up: at most the gap. Stamps of both ends are in it.
+    pub epsilon: Time,
+    /// Between pairs in the mean, drawn by lot so that they do not keep step with something else: at least twice the gap.
+    pub interval: Time,
+    /// Over which a line is fitted: at least ten intervals.
+    pub window: Time,
+    /// When the first pair leaves.
+    pub first: Time,
+    /// Its own clock.
+    pub clock: clock::Config,
+    /// Whether it only measures, and is never set.
+    pub free_running: bool,
+    /// The clock is set again, not steered, by an offset beyond this; `None`: only by the first line.
+    pub step_threshold: Option<Time>,
+    /// Offsets before count for nothing but the trace.
+    pub settle: Time,
+    /// What is drawn by lot comes from this.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            ports: 1,
+            address: Ipv4Addr::new(198, 18, 0, 1),
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            server: None,
+            gateway: None,
+            gap: Time::from_us(10),
+            epsilon: Time::from_ns(25),
+            interval: Time::from_us(500),
+            window: Time::from_secs(2),
+            first: Time::from_us(1),
+            clock: clock::Config::default(),
+            free_running: false,
+            step_threshold: Some(Time::from_ms(1)),
+            settle: Time::ZERO,
+            seed: 0,
+        }
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        let fault = |key, reason: &str| Err(ConfigError::new(key, reason));
+        if !(1..=2).contains(&self.ports) {
+            return fault("ports", "1, or 2 in line");
+        }
+        if self.gap == Time::ZERO || self.gap > Time::from_ms(1) {
+            return fault("gap", "more than 0, and at most 1 ms");
+        }
+        if self.epsilon > self.gap {
+            return fault("epsilon", "it is longer than `gap`");
+        }
+        if self.interval < self.gap * 2 || self.interval > Time::from_secs(60) {
+            return fault("interval", "at least twice `gap`, and at most 60 s");
+        }
+        if self.window < self.interval * 10 || self.window > Time::from_secs(3600) {
+            return fault("window", "at least ten times `interval`, and at most 1 h");
+        }
+        if self.mac.is_group() {
+            return fault("mac", "a clock's own address is no group's");
+        }
+        if self.server == Some(self.address) {
+            return fault("server", "a clock is not its own server");
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    pairs_sent: u64,
+    pairs_heard: u64,
+    pairs_answered: u64,
+    pairs_kept: u64,
+    pairs_dropped: u64,
+    points_late: u64,
+    windows: u64,
+    windows_empty: u64,
+    windows_overlapping: u64,
+    steps: u64,
+    clients_forgotten: u64,
+}
+
+/// What the last line came to.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    at: Time,
+    /// Before its correction.
+    offset: Local,
+    /// What of it was left to be steered.
+    left: Local,
+    bound: f64,
+    delay: f64,
+}
+
+/// A clock.
+#[derive(Debug)]
+pub struct Huygens {
+    config: Config,
+    endpoint: Endpoint,
+    clock: Clock,
+    /// The last pair that it sent, to whomever: not 0.
+    number: u32,
+    talk: Talk,
+    window: Window,
+    window_ends: Time,
+    /// Windows since the last one in which the server was heard.
+    unheard: u32,
+    next: Option<Time>,
+    clients: Vec<(Peer, Talk)>,
+    locked: bool,
+    found: Option<Found>,
+    measured: Measured,
+    counters: Counters,
+    random: Random,
+}
+
+impl Huygens {
+    /// A clock that has not asked anybody.
+    ///
+    /// # Errors
+    /// When a value is out of its range.
+    pub fn new(config: Config) -> Result<Huygens, ConfigError> {
+        config.check()?;
+        Ok(Huygens {
+            endpoint: Endpoint::new(config.mac, config.address, PORT),
+            clock: config.clock.make()?,
+            number: 0,
+            talk: Talk::default(),
+            window: Window::default(),
+            window_ends: config.first + config.window,
+            unheard: 0,
+            next: config.server.map(|_| config.first),
+            clients: Vec::new(),
+            locked: false,
+            found: None,
+            measured: Measured::default(),
+            counters: Counters::default(),
+            random: Random::new(config.seed),
+            config,
+        })
+    }
+
+    fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
+        if port != NETWORK {
+            return out.send(NETWORK, frame);
+        }
+        match self.endpoint.look(port, &frame, out) {
+            Came::Datagram(peer, place) => match Probe::parse(&frame[place]) {
+                Ok(probe) => self.probe(now, peer, frame, &probe, out),
+                Err(error) => out.drop(frame, error.0),
+            },
+            Came::Resolved => {
+                // The server was waited for.
+                if self.counters.pairs_sent == 0 && self.next.is_some() {
+                    self.next = Some(now);
+                }
+                out.done(frame);
+            }
+            Came::Other if self.config.ports == 2 => out.send(Port(1), frame),
+            Came::Other => out.drop(frame, "no coded probe"),
+        }
+    }
+
+    fn probe(&mut self, now: Time, peer: Peer, frame: Frame, probe: &Probe, out: &mut Out) {
+        let at = self.clock.read(frame.arrived());
+        match probe.role {
+            Role::Client => {
+                out.done(frame);
+                let client = self.client(peer);
+                if self.clients[client].1.arrived(probe, at) {
+                    self.counters.pairs_heard += 1;
+                    self.counters.pairs_answered += 1;
+                    let pair = self.next_pair();
+                    let (peer, talk) = &mut self.clients[client];
+                    talk.begin(pair);
+                    send_pair(
+                        &mut self.endpoint,
+                        self.config.gap,
+                        now,
+                        *peer,
+                        talk,
+                        Role::Server,
+                        out,
+                    );
+                }
+            }
+            Role::Server if self.config.server == Some(peer.address) => {
+                out.done(frame);
+                self.unheard = 0;
+                let crossings = self.talk.crossings(probe);
+                self.counters.pairs_heard += u64::from(self.talk.arrived(probe, at));
+                self.take(crossings);
+            }
+            Role::Server => out.drop(frame, "for another type of clock"),
+        }
+    }
+
+    /// The place of a client among those that are known; the one that was heard first makes room.
+    fn client(&mut self, peer: Peer) -> usize {
+        let same = |known: &Peer| known.address == peer.address && known.port == peer.port;
+        let known = self.clients.iter().position(|(known, _)| same(known));
+        if let Some(known) = known {
+            self.clients[known].0 = peer;
+            return known;
+        }
+        if self.clients.len() == CLIENTS {
+            self.clients.remove(0);
+            self.counters.clients_forgotten += 1;
+        }
+        self.clients.push((peer, Talk::default()));
+        self.clients.len() - 1
+    }
+
+    fn next_pair(&mut self) -> u32 {
+        // Twice of it and one more is the name of a departure.
+        self.number = self.number % (i32::MAX as u32 - 1) + 1;
+        self.number
+    }
+
+    /// Pairs whose stamps are known at both ends now: one that went to the server, and one that came from there.
+    fn take(&mut self, [there, here]: [Option<Crossing>; 2]) {
+        let most = self.config.epsilon.as_ps();
+        for (crossing, own_left) in [(there, true), (here, false)] {
+            let Some(crossing) = crossing else { continue };
+            if u64::from(crossing.off()) > most {
+                self.counters.pairs_dropped += 1;
+                continue;
+            }
+            self.counters.pairs_kept += 1;
+            let Crossing { left, came } = crossing;
+            let second = |stamps: Stamps| stamps.first + Local::from(stamps.gap);
+            let probes = [(left.first, came.first), (second(left), second(came))];
+            for (left, came) in probes {
+                let taken = match own_left {
+                    true => self.window.at_least(left, left - came),
+                    false => self.window.at_most(came, came - left),
+                };
+                self.counters.points_late += u64::from(!taken);
+            }
+        }
+    }
+
+    /// Sends a pair to the server.
+    fn ask(&mut self, now: Time, server: Ipv4Addr, out: &mut Out) {
+        let hop = self.config.gateway.unwrap_or(server);
+        let Some(mac) = self.endpoint.resolve(NETWORK, hop, out) else {
+            self.next = Some(now + ASK_AGAIN);
+            return;
+        };
+        if self.counters.pairs_sent == 0 {
+            self.window_ends = now + self.config.window;
+        }
+        let pair = self.next_pair();
+        let peer = Peer {
+            address: server,
+            mac,
+            port: PORT,
+        };
+        self.talk.begin(pair);
+        send_pair(
+            &mut self.endpoint,
+            self.config.gap,
+            now,
+            peer,
+            &self.talk,
+            Role::Client,
+            out,
+        );
+        self.counters.pairs_sent += 1;
+        let interval = self.config.interval.as_ps();
+        let wait = interval / 2 + self.random.below(interval + 1);
+        let wait = Time::from_ps(wait).max(self.config.gap * 2);
+        self.next = Some(now + wait);
+    }
+
+    /// A window is over.
+    fn close(&mut self, now: Time) {
+        self.window_ends = now + self.config.window;
+        self.unheard = self.unheard.saturating_add(1);
+        let enough = self
+            .window
+            .points
+            .iter()
+            .all(|&points| points >= 2 * FEWEST);
+        let line = enough.then(|| self.window.line()).flatten();
+        let Some(line) = line else {
+            self.counters.windows_empty += 1;
+            self.window = Window::default();
+            return;
+        };
+        self.counters.windows += 1;
+        self.counters.windows_overlapping += u64::from(line.margin < 0.0);
+        self.correct(now, &line);
+    }
+
+    fn correct(&mut self, now: Time, line: &Line) {
+        self.clock.advance(now);
+        // The world's time at which the clock showed what the line is of; it ran at an even rate since.
+        let (_, shown, rate) = self.clock.reading();
+        let back = (shown - line.at).max(0);
+        let at = now - Time::from_ps((back as f64 / (1.0 + rate)) as u64).min(now);
+        let error = self.clock.error(at);
+        let settled = (self.locked || self.config.free_running) && at >= self.config.settle;
+        self.measured.add(at, line.offset, error, settled);
+        let offset = line.offset + libm::round(line.faster * back as f64) as Local;
+        let mut found = Found {
+            at,
+            offset: line.offset,
+            left: offset,
+            bound: line.bound.max(0.0) + self.config.clock.tick.as_ps() as f64,
+            delay: line.margin,
+        };
+        if !self.config.free_running {
+            let beyond = |most: Time| offset.abs() > Local::from(most.as_ps());
+            let far = self.config.step_threshold.is_some_and(beyond);
+            let evenly = self.clock.steered() - line.faster;
+            if !self.locked || far {
+                self.clock.steer(now, evenly.clamp(-MOST, MOST));
+                self.clock.step(-offset);
+                self.counters.steps += 1;
+                self.locked = true;
+                found.left = 0;
+            } else {
+                let slew = offset as f64 / self.config.window.as_ps() as f64;
+                self.clock.steer(now, (evenly - slew).clamp(-MOST, MOST));
+            }
+            // What was stamped before tells nothing of the clock as it runs now.
+            self.talk.forget();
+            self.clients.iter_mut().for_each(|(_, talk)| talk.forget());
+        }
+        self.window = Window::default();
+        self.found = Some(found);
+    }
+
+    /// The state of the clock as a whole, for reports.
+    fn state(&self) -> String {
+        let Some(server) = self.config.server else {
+            return String::from("server");
+        };
+        let word = match (self.config.free_running, self.locked) {
+            _ if self.counters.pairs_sent == 0 => "not found",
+            _ if self.unheard >= PATIENCE => "unreachable",
+            (true, _) => "free running",
+            (false, true) => "locked",
+            (false, false) => "unlocked",
+        };
+        format!("client of {server}, {word}")
+    }
+
+    fn bound(&self) -> Option<u64> {
+        if self.config.server.is_none() {
+            return Some(0);
+        }
+        let found = self.found?;
+        Some(libm::ceil(found.bound) as u64 + found.left.unsigned_abs() as u64)
+    }
+
+    fn reading(&self) -> ClockReading {
+        let (at, shown_ps, rate) = self.clock.reading();
+        ClockReading {
+            at,
+            shown_ps,
+            rate_ppt: libm::round(rate * 1e12) as i64,
+            follows: self.found.is_some() && self.unheard < PATIENCE,
+            offsets: self.counters.windows,
+            offset: self.found.map(|found| (found.at, in_64_bits(found.offset))),
+            bound_ps: self.bound(),
+            ahead_of_utc_s: 0,
+            steps: self.counters.steps,
+        }
+    }
+}
+
+/// Sends the pair that a conversation has begun.
+fn send_pair(
+    endpoint: &mut Endpoint,
+    gap: Time,
+    now: Time,
+    to: Peer,
+    talk: &Talk,
+    role: Role,
+    out: &mut Out,
+) {
+    for second in [false, true] {
+        let name = 2 * talk.leaving() + u32::from(second);
+        let id = StampId(NonZeroU32::new(name).expect("a pair's number is at least 1"));
+        let probe = talk.probe(role, second);
+        let frame = endpoint.datagram(to, Some(id), out, |out| probe.build(out));
+        match second {
+            false => out.send(NETWORK, frame),
+            true => out.send_at(NETWORK, now + gap, frame),
+        }
+    }
+}
+
+impl Node for Huygens {
+    fn properties(&self) -> Properties {
+        Properties {
+            may_lack_links: self.config.ports > 1,
+            ..Properties::of(self.config.ports.into())
+        }
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port, frame, out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.clock.advance(now);
+        let Some(server) = self.config.server else {
+            return;
+        };
+        if self.counters.pairs_sent > 0 && now >= self.window_ends {
+            self.close(now);
+        }
+        if self.next.is_some_and(|at| at <= now) {
+            self.ask(now, server, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let next = self.next?;
+        Some(match self.counters.pairs_sent {
+            0 => next,
+            _ => next.min(self.window_ends),
+        })
+    }
+
+    fn event(&mut self, _now: Time, event: &Event, _out: &mut Out) {
+        let What::Departed(id) = event.what else {
+            return;
+        };
+        let (pair, second) = (id.0.get() / 2, id.0.get() % 2 == 1);
+        let left = self.clock.read(event.at);
+        let clients = self.clients.iter_mut().map(|(_, talk)| talk);
+        let mut talks = core::iter::once(&mut self.talk).chain(clients);
+        if let Some(talk) = talks.find(|talk| talk.leaving() == pair) {
+            talk.departed(second, left);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let counters = &self.counters;
+        let mut counts = Statistics::from([
+            ("pairs_sent", counters.pairs_sent),
+            ("pairs_heard", counters.pairs_heard),
+            ("pairs_answered", counters.pairs_answered),
+            ("pairs_kept", counters.pairs_kept),
+            ("pairs_dropped", counters.pairs_dropped),
+            ("points_late", counters.points_late),
+            ("windows", counters.windows),
+            ("windows_empty", counters.windows_empty),
+            ("windows_overlapping", counters.windows_overlapping),
+            ("steps", counters.steps),
+            ("clients_forgotten", counters.clients_forgotten),
+        ]);
+        counts.clock = Some(Box::new(ClockReport {
+            protocol: "huygens",
+            state: self.state(),
+            offset: self.measured.offset(),
+            error: self.measured.error(),
+            bound_ps: self.config.server.and_then(|_| self.bound()),
+            delay_ps: self
+                .found
+                .map(|found| in_64_bits(libm::round(found.delay) as Local)),
+            steered_ppt: libm::round(self.clock.steered() * 1e12) as i64,
+            trace: self.measured.trace().into(),
+            reading: Some(self.reading()),
+        }));
+        counts
+    }
+}

@@ -1,9 +1,14 @@
 #!/bin/sh
-# PTP at an idle switch, in exact simulated time, as any user. The others take some seconds: `./run.sh all`.
+# Clocks in exact simulated time, as any user: PTP at an idle switch, and all four sources, idle and loaded. The others take some seconds: `./run.sh all`.
 set -e
 wire lab lab.toml
+echo
+wire lab four.toml
+echo
+wire lab four-loaded.toml
 if [ "$1" = all ]; then
     for load in load-4 load-9 load-9-transparent; do
+        echo
         wire lab $load.toml
     done
 fi

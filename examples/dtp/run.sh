@@ -2,4 +2,5 @@
 # Runs both labs in exact simulated time, as any user.
 set -e
 wire lab lab.toml
+echo
 wire lab faulty.toml

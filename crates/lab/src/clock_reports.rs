@@ -1,6 +1,7 @@
 //! What became of nodes' clocks: a table, a line, and JSON.
 
 use crate::flows::short;
+use crate::offsets::Offsets;
 use crate::table::{cells, number};
 use node::Time;
 use node::outcome::{ClockReport, Deviations, NodeOutcome, Spread};
@@ -49,6 +50,71 @@ pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
 /// Which columns are offsets from the master, and which ones from the world's time.
 pub(crate) fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
     vec![(3, 3, "from its master"), (6, 3, truth)]
+}
+
+/// What each protocol has come to, where there are several: the worst clock of each. With DTP any two devices are held against each
+/// other, as their counters have no true time.
+pub(crate) fn protocols(nodes: &[NodeOutcome], offsets: Option<&Offsets>) -> Vec<Vec<String>> {
+    let clocks = || nodes.iter().filter_map(|node| node.clock.as_deref());
+    let clocks = || clocks().filter(|clock| clock.error.count > 0);
+    let mut names: Vec<&str> = clocks().map(|clock| clock.protocol).collect();
+    names.sort_unstable();
+    names.dedup();
+    let dtp = offsets.and_then(Offsets::apart);
+    if names.len() + usize::from(dtp.is_some()) < 2 {
+        return Vec::new();
+    }
+    let mut lines = vec![cells(&[
+        "worst clock",
+        "clocks",
+        "median",
+        "99 %",
+        "max",
+        "median",
+        "99 %",
+        "max",
+        "bound",
+    ])];
+    let spread = |spread: &Spread| {
+        let shown = [spread.p50, spread.p99, spread.max];
+        shown.map(|time| length(time.as_ps()))
+    };
+    if let Some((clocks, apart, bound)) = dtp {
+        let mut line = vec!["dtp".to_string(), number(clocks)];
+        line.extend(["-", "-", "-"].map(String::from));
+        line.extend(spread(&apart));
+        line.push(bound.map_or("-".into(), length));
+        lines.push(line);
+    }
+    for name in names {
+        let of = || clocks().filter(|clock| clock.protocol == name);
+        let worst = |of: &mut dyn Iterator<Item = Spread>| {
+            of.reduce(|one, other| Spread {
+                p50: one.p50.max(other.p50),
+                p99: one.p99.max(other.p99),
+                p999: one.p999.max(other.p999),
+                max: one.max.max(other.max),
+            })
+        };
+        let mut line = vec![name.to_string(), number(of().count() as u64)];
+        let found = worst(&mut of().map(|clock| clock.offset.spread));
+        let truth = worst(&mut of().map(|clock| clock.error.spread));
+        line.extend(
+            [found, truth]
+                .into_iter()
+                .flatten()
+                .flat_map(|it| spread(&it)),
+        );
+        let bound = of().filter_map(|clock| clock.bound_ps).max();
+        line.push(bound.map_or("-".into(), length));
+        lines.push(line);
+    }
+    lines
+}
+
+/// Which columns of that are what the protocols have found, and which ones the truth.
+pub(crate) fn protocol_groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
+    vec![(2, 3, "as it has found"), (5, 3, truth)]
 }
 
 fn summary(deviations: &Deviations) -> [String; 3] {

@@ -4,7 +4,8 @@ use crate::lock::lock;
 use crate::plan::{Lab, OffsetsPlan};
 use crate::table::{Table, cells, number};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
-use node::{Level, NodeId, Sublayer, Time};
+use node::outcome::Spread;
+use node::{Histogram, Level, NodeId, Sublayer, Time};
 use nodes::dtp::{BITS, Device};
 use serde_json::{Value, json};
 use sim::ClockTap;
@@ -14,6 +15,8 @@ use std::sync::{Arc, Mutex};
 
 /// A tick, ns.
 const TICK: f64 = 6.4;
+/// The same, ps.
+const TICK_PS: u64 = 6_400;
 /// Paper 002 section 4.5.2: so many ticks for each hop.
 const BOUND: u64 = 4;
 /// With more nodes than this only neighbours are compared.
@@ -292,6 +295,22 @@ impl Offsets {
         let seen = self.at(Some(1)).filter(|pair| pair.looks() > 0);
         let greatest = seen.map(|pair| pair.greatest()).max()?;
         Some((greatest, self.pairs.iter().map(Pair::over).sum()))
+    }
+
+    /// How far any two clocks were apart, of how many, and the bound of those that are farthest from each other, picoseconds; `None` where nobody
+    /// looked.
+    pub(crate) fn apart(&self) -> Option<(u64, Spread, Option<u64>)> {
+        let mut sizes = Histogram::with_precision(5);
+        for pair in &self.pairs {
+            for (offset, &looks) in &pair.offsets {
+                let ticks = u64::try_from(offset.unsigned_abs()).unwrap_or(u64::MAX);
+                sizes.record_many(ticks.saturating_mul(TICK_PS), looks);
+            }
+        }
+        let bounds = self.pairs.iter().map(Pair::bound);
+        let bound = bounds.max().flatten().map(|ticks| ticks * TICK_PS);
+        let spread = sizes.spread(Time::from_ps(1));
+        (sizes.total() > 0).then_some((self.nodes.len() as u64, spread, bound))
     }
 
     /// For people: each two neighbours, then those further apart by their distance.

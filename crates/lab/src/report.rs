@@ -376,6 +376,16 @@ impl Report {
             });
             write!(f, "\n{table}")?;
         }
+        let offsets = self.offsets.as_ref();
+        let protocols = crate::clock_reports::protocols(&outcome.nodes, offsets);
+        if !protocols.is_empty() {
+            let mut table = Table::new(protocols);
+            table.groups = crate::clock_reports::protocol_groups(match self.world {
+                World::Sim => "in truth",
+                World::Live => "by this machine's counter",
+            });
+            write!(f, "\n{table}")?;
+        }
         if !flows.is_empty() || full || verbose {
             let (links, idle) = crate::flows::links(&self.links, &outcome.links, &self.busy);
             write!(f, "\n{}", Table::new(links))?;

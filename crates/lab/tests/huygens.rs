@@ -175,3 +175,35 @@ fn what_no_clock_can_be_is_refused_at_its_key() {
     assert!(fault("server = '198.18.0.1'").contains("own server"));
     assert!(fault("mac = '01:00:00:00:00:01'").contains("no group's"));
 }
+
+#[test]
+fn clocks_of_several_protocols_stand_in_one_table() {
+    let text = |text: &str| {
+        let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
+        let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
+        report.to_string()
+    };
+    assert!(!text(PAIR).contains("worst clock"), "there is but one");
+    let ptp = "[node.m]\nkind = 'ptp'\nrole = 'master'\nlog_sync_interval = -4\nlog_delay_interval = -4\n\
+               [node.p]\nkind = 'ptp'\nrole = 'slave'\nmac = '02:00:00:00:00:03'\nlog_delay_interval = -4\nsettle = '1 s'\n\
+               [[link]]\nends = ['m.0', 'p.0']\n";
+    let two = text(&format!("{PAIR}{ptp}"));
+    let table = &two[two.find("worst clock").expect("a table")..];
+    let lines: Vec<&str> = table.lines().skip(1).take(2).collect();
+    assert!(lines[0].starts_with("huygens"), "{table}");
+    assert!(lines[1].starts_with("ptp"), "{table}");
+    // DTP has a line when the devices' counters are looked at, and its bound is that of its hops.
+    let block = PAIR.replace("rate = \"10 Gb/s\"", "level = \"block\"");
+    let block = block.replace("mac =", "dtp = { beacon = 10000 }\nmac =");
+    let block = block.replace(
+        "3 s\"\n\n[node.s",
+        "1700 ms\"\n[offsets]\nevery = '1 ms'\n\n[node.s",
+    );
+    let below = text(&block);
+    let table = &below[below.find("worst clock").expect("a table")..];
+    let line = table.lines().nth(1).unwrap();
+    assert!(
+        line.starts_with("dtp") && line.ends_with("25.6 ns"),
+        "{table}"
+    );
+}

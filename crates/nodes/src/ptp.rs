@@ -16,6 +16,7 @@
 //! are taken to be the same both ways, as PTP does: half of what they differ by is an offset that it cannot see.
 
 mod best;
+mod due;
 mod message;
 mod port;
 mod transparent;
@@ -30,6 +31,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use best::{DataSet, TimeProperties};
 use core::net::Ipv4Addr;
+use due::Due;
 use message::Stamps;
 use node::event::{Event, What};
 use node::outcome::{ClockReading, ClockReport};
@@ -283,6 +285,7 @@ pub struct Ptp {
     clock: Clock,
     servo: Servo,
     sides: Vec<Side>,
+    due: Due,
     parent: Option<Parent>,
     switch: Option<Switch>,
     transparent: Option<Transparent>,
@@ -325,15 +328,17 @@ impl Ptp {
         };
         let side = Side::new(start, alone_from, config.delay_filter);
         let threshold = config.step_threshold.map(|time| Local::from(time.as_ps()));
-        Ok(Ptp {
+        let ports = config.speaking();
+        let mut ptp = Ptp {
             identity: ClockIdentity::of(config.mac),
             clock: config.clock.make()?,
             servo: Servo::new(config.proportional, config.integral, threshold),
-            sides: alloc::vec![side; config.speaking()],
+            sides: alloc::vec![side; ports],
+            due: Due::new(ports),
             parent: None,
             switch: own_switch,
             transparent: transparent.then(|| Transparent::new(config.ports)),
-            stamps: Stamps::default(),
+            stamps: Stamps::new(ports),
             measured: Measured::default(),
             found: None,
             offsets: 0,
@@ -342,7 +347,9 @@ impl Ptp {
             scratch: Vec::new(),
             lot: Vec::with_capacity(1),
             config,
-        })
+        };
+        (0..ports).for_each(|port| ptp.settle(port));
+        Ok(ptp)
     }
 
     /// What is no business of PTP.
@@ -530,6 +537,7 @@ impl Ptp {
             }
         }
         self.parent = parent;
+        (0..self.sides.len()).for_each(|port| self.settle(port));
     }
 
     /// A Sync from its master.

@@ -10,8 +10,8 @@ use core::num::NonZeroU32;
 use node::{Out, Port, StampId, Statistics, Time};
 use packet::ptp::{Announce, Body, Message, Over, PortIdentity, TWO_STEP, Timestamp};
 
-/// Departures that are waited for at once.
-const KEPT: usize = 4096;
+/// Departures that each port may wait for at once.
+const KEPT: usize = 64;
 /// A clock of its own is none of TAI, so that the seconds by which that is ahead of UTC since 2017 mean nothing here.
 const OWN_TIME: TimeProperties = TimeProperties {
     utc_offset: 37,
@@ -35,7 +35,7 @@ pub(super) enum Purpose {
 }
 
 /// What departures are waited for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Stamps {
     /// By number, as far as there is room: older ones are forgotten.
     asked: Vec<(u32, Option<Purpose>)>,
@@ -43,17 +43,23 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    fn ask(&mut self, purpose: Purpose) -> StampId {
-        if self.asked.is_empty() {
-            self.asked.resize(KEPT, (0, None));
+    pub fn new(ports: usize) -> Stamps {
+        Stamps {
+            asked: alloc::vec![(0, None); KEPT * ports.max(1)],
+            last: 0,
         }
+    }
+
+    fn ask(&mut self, purpose: Purpose) -> StampId {
         self.last = self.last % (i32::MAX as u32) + 1;
-        self.asked[self.last as usize % KEPT] = (self.last, Some(purpose));
+        let place = self.last as usize % self.asked.len();
+        self.asked[place] = (self.last, Some(purpose));
         StampId(NonZeroU32::new(self.last).expect("it is at least 1"))
     }
 
     fn take(&mut self, id: u32) -> Option<Purpose> {
-        let (number, purpose) = self.asked.get_mut(id as usize % KEPT)?;
+        let place = id as usize % self.asked.len();
+        let (number, purpose) = &mut self.asked[place];
         purpose.take_if(|_| *number == id)
     }
 }
@@ -86,20 +92,38 @@ impl Ptp {
 
     /// When something is to be said next, or decided.
     pub(super) fn next_message(&self) -> Option<Time> {
-        let peer = self.config.delay == Mechanism::Peer;
-        let sides = self.sides.iter().map(|side| {
-            let own = match side.state {
-                State::Master => side.next_announce.min(side.next_sync),
-                State::Slave if peer => Time::MAX,
-                State::Slave => side.next_ask,
-                State::Listening if self.transparent.is_some() => Time::MAX,
-                State::Listening | State::Passive => side.alone_from,
-            };
-            let own = if peer { own.min(side.next_ask) } else { own };
-            let expiry = side.foreigns.next_expiry().unwrap_or(Time::MAX);
-            own.min(expiry)
-        });
-        sides.min().filter(|&at| at < Time::MAX)
+        Some(self.due.first()).filter(|&at| at < Time::MAX)
+    }
+
+    /// What a port is about has changed: it may want to be woken at another time.
+    pub(super) fn settle(&mut self, port: usize) {
+        let (side, peer) = (&self.sides[port], self.config.delay == Mechanism::Peer);
+        let own = match side.state {
+            State::Master => side.next_announce.min(side.next_sync),
+            State::Slave if peer => Time::MAX,
+            State::Slave => side.next_ask,
+            State::Listening if self.transparent.is_some() => Time::MAX,
+            State::Listening | State::Passive => side.alone_from,
+        };
+        let own = if peer { own.min(side.next_ask) } else { own };
+        let expiry = side.foreigns.next_expiry().unwrap_or(Time::MAX);
+        self.due.set(port, own.min(expiry));
+    }
+
+    /// The first port from this one on that is due and of which something is so.
+    fn due_port(
+        &self,
+        mut from: usize,
+        now: Time,
+        so: impl Fn(&super::Side) -> bool,
+    ) -> Option<usize> {
+        loop {
+            let port = self.due.port(from, now)?;
+            if so(&self.sides[port]) {
+                return Some(port);
+            }
+            from = port + 1;
+        }
     }
 
     /// Says what is due.
@@ -109,14 +133,18 @@ impl Ptp {
             let alone = matches!(side.state, State::Listening | State::Passive);
             expiry.is_some_and(|at| at <= now) || alone && side.alone_from <= now
         };
-        if self.sides.iter().any(expired) {
+        if self.due_port(0, now, expired).is_some() {
             self.decide(now);
             let holds = self.announce_holds(self.config.log_announce_interval);
-            for side in self.sides.iter_mut().filter(|side| expired(side)) {
-                side.alone_from = now + holds;
+            let mut from = 0;
+            while let Some(port) = self.due_port(from, now, expired) {
+                self.sides[port].alone_from = now + holds;
+                self.settle(port);
+                from = port + 1;
             }
         }
-        for port in 0..self.sides.len() {
+        let mut from = 0;
+        while let Some(port) = self.due.port(from, now) {
             let side = &self.sides[port];
             let (state, peer) = (side.state, self.config.delay == Mechanism::Peer);
             let asks = peer || state == State::Slave && side.synced.is_some();
@@ -129,6 +157,8 @@ impl Ptp {
             if (peer || state == State::Slave) && self.sides[port].next_ask <= now {
                 self.ask(now, port, asks, out);
             }
+            self.settle(port);
+            from = port + 1;
         }
     }
 

@@ -13,6 +13,7 @@ use crate::listen::Listener;
 use crate::output::{Buffering, Output};
 use crate::select::{Selection, Selector};
 use crate::sources::Sources;
+use crate::time::TimeForm;
 use extract::Extract;
 use filter::Filter;
 use live::file::Next;
@@ -49,6 +50,14 @@ pub struct Cut {
     /// Run the filter a single time over all of the input, which has to fit in 1 GiB
     #[arg(long, requires = "command")]
     once: bool,
+    /// How the field `time` is written: utc, local, relative, delta or boot; else it is the date or word
+    #[arg(
+        long,
+        value_name = "FORM",
+        hide_possible_values = true,
+        conflicts_with = "command"
+    )]
+    time: Option<TimeForm>,
     #[command(flatten)]
     selection: Selection,
     /// One JSON object a packet
@@ -79,8 +88,17 @@ impl Cut {
         let fields = self.fields.as_deref().unwrap_or_default();
         let mut selection = match Columns::parse(fields)? {
             Some(_) if self.json => anyhow::bail!("--json needs named fields, not columns"),
+            Some(_) if self.time.is_some() => {
+                anyhow::bail!("--time needs named fields, not columns")
+            }
             Some(columns) => Cutting::Columns(columns),
-            None => Cutting::Fields(Extract::parse(fields, self.json)?),
+            None => {
+                let extract = Extract::parse(fields, self.json)?;
+                Cutting::Fields(match self.time {
+                    Some(form) => extract.with_times(form)?,
+                    None => extract,
+                })
+            }
         };
         let mut selector = self.selection.selector()?;
         live::signal::install();
@@ -146,7 +164,7 @@ fn extract(
             } else {
                 for (number, line) in block.lines() {
                     let out = stdout.buffer();
-                    if selection.append(line, out) {
+                    if selection.append(line, out)? {
                         out.push(b'\n');
                     } else {
                         complaints.bad(place(&path, number), NO_LINE)?;
@@ -177,7 +195,7 @@ fn choose(
                 Next::Stopped => break 'inputs,
             };
             for (number, line) in block.lines() {
-                let found = filter.add(line, |out| selection.append(line, out));
+                let found = filter.add(line, |out| selection.append(line, out))?;
                 if !found {
                     complaints.bad(place(&path, number), NO_LINE)?;
                 }
@@ -191,11 +209,14 @@ fn choose(
 impl Cutting {
     /// Appends what is selected of a line, without a newline; false, and nothing is appended, if
     /// it is no line.
-    fn append(&mut self, text: &[u8], out: &mut Vec<u8>) -> bool {
+    ///
+    /// # Errors
+    /// When the packet has no time in the form that is asked for.
+    fn append(&mut self, text: &[u8], out: &mut Vec<u8>) -> anyhow::Result<bool> {
         match self {
             Cutting::Columns(columns) => {
                 columns.cut_line(text, out);
-                true
+                Ok(true)
             }
             Cutting::Fields(extract) => extract.append(text, out),
         }

@@ -139,13 +139,11 @@ struct Writer<'a> {
     /// The files of a ring, the oldest first.
     ring: VecDeque<PathBuf>,
     files: Vec<Option<File>>,
-    /// Those that are read: one's departures, and when its last packet came.
-    read: Vec<(Departures, u128)>,
+    /// Those that are read: one's departures, and when its last packet came, if it had one.
+    read: Vec<(Departures, Option<u128>)>,
     /// Which file is being read.
     file: usize,
     losses: Losses,
-    /// Packets of captures without a time.
-    undated: u64,
     /// Of each capture, packets that are not in the order of time, and blocks that were left out.
     notes: Vec<(PathBuf, u64, u64)>,
     /// What the packets are like in time, if that is to be told.
@@ -202,16 +200,10 @@ impl Dump {
             ring: VecDeque::new(),
             files: Vec::new(),
             read: (0..=files.len())
-                .map(|_| {
-                    (
-                        Departures::new(self.tick),
-                        u128::from(form.epoch_ns) * 1_000,
-                    )
-                })
+                .map(|_| (Departures::new(self.tick), None))
                 .collect(),
             file: 0,
             losses: Losses::default(),
-            undated: 0,
             notes: Vec::new(),
             summary: self
                 .summary
@@ -357,11 +349,6 @@ impl Writer<'_> {
             bare,
             format_args!("{bare} packets have comments or flags, for which pcap has no room; without --pcap they are kept"),
         );
-        let undated = self.undated;
-        complaints.lost(
-            undated,
-            format_args!("{undated} packets of captures have no time; each got that of the packet before it in its file"),
-        );
         for (path, behind, unkept) in &self.notes {
             let name = stream::name(path);
             if *behind > 0 {
@@ -413,16 +400,18 @@ impl Consumer for Writer<'_> {
 
 impl MergeConsumer for Writer<'_> {
     fn date(&mut self, file: usize, item: &Item<'_>) -> u128 {
+        let epoch = u128::from(self.form.epoch_ns) * 1_000;
         let (departures, last) = &mut self.read[file];
-        *last = match (item.at_ps, item.word) {
-            (Some(at_ps), _) => at_ps,
-            (None, Some(word)) => u128::from(self.form.epoch_ns) * 1_000 + departures.ps(word),
-            (None, None) => {
-                self.undated += u64::from(item.captured.is_some());
-                *last
-            }
+        let at_ps = match (item.at_ps, item.word, *last) {
+            (Some(at_ps), ..) => at_ps,
+            (None, Some(word), _) => epoch + departures.ps(word),
+            (None, None, Some(last)) => last,
+            // This machine's clock has nothing to do with a capture.
+            (None, None, None) if item.captured.is_some() => 0,
+            (None, None, None) => epoch,
         };
-        *last
+        *last = Some(at_ps);
+        at_ps
     }
 
     fn take(&mut self, file: usize, item: &Item<'_>, at_ps: u128) -> anyhow::Result<bool> {

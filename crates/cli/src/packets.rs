@@ -54,6 +54,8 @@ pub struct Packets {
     whole: bool,
     /// Its user takes packets for as long as they were before the capture cut them short.
     lengths_known: bool,
+    /// Packets of a capture without a time (Simple Packet Blocks).
+    undated: u64,
 }
 
 impl Packets {
@@ -84,6 +86,7 @@ impl Packets {
             complaints,
             whole,
             lengths_known: false,
+            undated: 0,
         })
     }
 
@@ -166,6 +169,8 @@ impl Packets {
                 // By reference: moving an item just written, by wider words than it was written in,
                 // made the processor wait for a fifth of the time that short packets took.
                 Ok(Next::Item(ref item)) => {
+                    let undated = item.captured.is_some() && item.at_ps.is_none();
+                    self.undated += u64::from(undated);
                     if !consumer.packet(item)? {
                         return Ok(Some(self.end(Ended::Enough)));
                     }
@@ -190,7 +195,7 @@ impl Packets {
     }
 
     /// Says how many packets the capture had cut short.
-    fn end(&self, ended: Ended) -> Ended {
+    fn end(&mut self, ended: Ended) -> Ended {
         if ended == Ended::Stopped {
             self.complaints.stopped();
         }
@@ -200,6 +205,13 @@ impl Packets {
             inexact,
             format_args!(
                 "{name}: {inexact} packets have stamps finer than a picosecond, which were rounded down, or before 1970, which became 1970"
+            ),
+        );
+        let undated = std::mem::take(&mut self.undated);
+        self.complaints.lost(
+            undated,
+            format_args!(
+                "{name}: {undated} packets have no time; lines give them the word 0, captures the time of the packet before them in the file, or 1970"
             ),
         );
         let headed = self.source.counters().headed;

@@ -194,6 +194,9 @@ impl FromStr for Moment {
     /// Reads `+10s`, `1795298330.059649091`, `2026-11-22T10:00:00.5Z`, `2026-11-22 11:00+01:00`, and without a zone the time here.
     fn from_str(text: &str) -> Result<Moment, String> {
         if let Some(time) = text.strip_prefix('+') {
+            if let Some(ps) = seconds(time) {
+                return Ok(Moment::After(ps));
+            }
             let time: node::Time = time.parse().map_err(|error| format!("{error}"))?;
             return Ok(Moment::After(time.as_ps().into()));
         }

@@ -334,3 +334,64 @@ fn times_for_people_are_what_was_asked_for() {
         }
     }
 }
+
+#[test]
+fn a_packet_without_a_time_gets_none_of_this_machine_and_is_told() {
+    let place = Place::new("dates-none");
+    // A section, an interface of Ethernet, and a Simple Packet Block of 14 bytes.
+    let mut bytes = vec![
+        0x0A, 0x0D, 0x0D, 0x0A, 28, 0, 0, 0, 0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0,
+    ];
+    bytes.extend([0xFF; 8].iter().chain(&[28, 0, 0, 0]));
+    bytes.extend([1, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0]);
+    bytes.extend([3, 0, 0, 0, 32, 0, 0, 0, 14, 0, 0, 0]);
+    bytes.extend([
+        2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xB5, 0, 0, 32, 0, 0, 0,
+    ]);
+    place.write("simple.pcapng", bytes);
+    let dumped = place.run("wire dump simple.pcapng -o out.pcapng");
+    assert_eq!(dumped.code, Some(1), "{}", dumped.err);
+    assert!(
+        dumped.err.contains("1 packets have no time"),
+        "{}",
+        dumped.err
+    );
+    let dated = place.run("wire cat out.pcapng").good();
+    assert!(
+        dated.starts_with("00000000000000000000 020000000002 "),
+        "{dated}"
+    );
+    let cat = place.run("wire cat simple.pcapng");
+    assert_eq!(cat.code, Some(1));
+    assert!(cat.err.contains("word 0"), "{}", cat.err);
+}
+
+#[test]
+fn cut_writes_times_for_people_as_cat_does() {
+    let place = Place::new("dates-cut");
+    let file = testdata("nano.pcap");
+    for form in ["utc", "local", "relative", "delta"] {
+        let cut = place
+            .run(&format!("wire cut time --time {form} {file}"))
+            .good();
+        let cat = place
+            .run(&format!(
+                "wire cat --text --time {form} {file} | cut -d' ' -f1"
+            ))
+            .good();
+        assert_eq!(cut, cat, "{form}");
+    }
+    for (wrong, said) in [
+        ("ip.src --time utc", "not among the fields"),
+        ("1,2 --time utc", "needs named fields"),
+        ("time --time boot", "before this machine started"),
+    ] {
+        let output = place.run(&format!("wire cut {wrong} {file}"));
+        assert_eq!(output.code, Some(2), "{wrong}");
+        assert!(output.err.contains(said), "{wrong}: {}", output.err);
+    }
+    // A bare number behind the plus is seconds, as everywhere.
+    let bare = place.run(&format!("wire cat --since +1 {file}")).good();
+    let unit = place.run(&format!("wire cat --since +1s {file}")).good();
+    assert!(!bare.is_empty() && bare == unit);
+}

@@ -32,6 +32,8 @@ pub mod option {
     pub const SERVER: u8 = 54;
     /// What the client is.
     pub const VENDOR_CLASS: u8 = 60;
+    /// By what the server is to know the client.
+    pub const CLIENT_ID: u8 = 61;
 }
 
 /// A message whose fixed part is all there. No method panics.

@@ -2,7 +2,9 @@
 
 use crate::fields::{self, Field, Line};
 use crate::layout;
-use anyhow::bail;
+use crate::time::{TimeForm, Times};
+use anyhow::{bail, ensure};
+use packet::Tick;
 use packet::dissect::{self, Dissection};
 use packet::json::Head;
 use packet::line;
@@ -13,6 +15,8 @@ pub struct Extract {
     wanted: Vec<Wanted>,
     json: bool,
     dissection: Option<Dissection>,
+    /// What writes the times, where dates and words are not wanted as they are.
+    times: Option<Times>,
     /// The line with its blanks as they are written.
     tidy: Vec<u8>,
     frame: Vec<u8>,
@@ -62,29 +66,60 @@ impl Extract {
             wanted,
             json,
             dissection: (!inside.is_empty()).then(|| Dissection::new(inside)),
+            times: None,
             tidy: Vec::new(),
             frame: Vec::new(),
         })
     }
 
+    /// Writes `time` for people.
+    ///
+    /// # Errors
+    /// When `time` is not among the fields.
+    pub fn with_times(mut self, form: TimeForm) -> anyhow::Result<Extract> {
+        let is_time = |wanted: &Wanted| matches!(wanted.from, From::Line(Field::Time));
+        ensure!(
+            self.wanted.iter().any(is_time),
+            "--time says how the field `time` is written, which is not among the fields"
+        );
+        self.times = Some(Times::new(Some(form)));
+        Ok(self)
+    }
+
     /// Appends the fields of a line; false, and nothing is appended, if it is none.
-    pub fn append(&mut self, text: &[u8], out: &mut Vec<u8>) -> bool {
+    ///
+    /// # Errors
+    /// When the packet has no time in the form that is asked for.
+    pub fn append(&mut self, text: &[u8], out: &mut Vec<u8>) -> anyhow::Result<bool> {
         let mut line = match Line::new(text) {
             Some(line) => line,
             None => {
                 layout::tidy(text, &mut self.tidy);
                 match Line::new(&self.tidy) {
                     Some(line) => line,
-                    None => return false,
+                    None => return Ok(false),
                 }
             }
         };
         if let Some(dissection) = &mut self.dissection {
             match line::decode(text, &mut self.frame) {
                 Ok(Some(_)) => dissection.read(&self.frame),
-                Ok(None) | Err(_) => return false,
+                Ok(None) | Err(_) => return Ok(false),
             }
         }
+        let time = match &mut self.times {
+            None => None,
+            Some(times) => match line::decode(text, &mut self.frame) {
+                Ok(Some(head)) => {
+                    let time = times.next(head.stamp, Tick::EIGHT_NS)?;
+                    Some(match self.json && !time.is_number() {
+                        true => format!(r#""{time}""#),
+                        false => time.to_string(),
+                    })
+                }
+                Ok(None) | Err(_) => return Ok(false),
+            },
+        };
         if self.json {
             let (what, kind) = ("cut", "fields");
             // Writing to a Vec does not fail.
@@ -104,6 +139,9 @@ impl Extract {
                 (false, _) => out.push(b' '),
             }
             match wanted.from {
+                From::Line(Field::Time) if time.is_some() => {
+                    out.extend_from_slice(time.as_deref().unwrap_or_default().as_bytes());
+                }
                 // None of these needs an escape: they are digits, blanks, dots and colons.
                 From::Line(field) if self.json => {
                     out.push(b'"');
@@ -126,7 +164,7 @@ impl Extract {
         if self.json {
             out.push(b'}');
         }
-        true
+        Ok(true)
     }
 }
 
@@ -192,7 +230,7 @@ mod tests {
     fn cut(names: &str, json: bool) -> String {
         let mut out = Vec::new();
         let mut extract = Extract::parse(names, json).unwrap();
-        assert!(extract.append(QUERY.as_bytes(), &mut out));
+        assert!(extract.append(QUERY.as_bytes(), &mut out).unwrap());
         String::from_utf8(out).unwrap()
     }
 
@@ -202,6 +240,27 @@ mod tests {
             cut("sport,ip.ttl,dns.qry.name,dns.qtype,tcp.seq,sport", false),
             r#"4096 3 a\032" 28 - 4096"#
         );
+    }
+
+    #[test]
+    fn times_for_people_stand_in_the_field_time_and_need_it() {
+        let relative = |names, json| {
+            let extract = Extract::parse(names, json).unwrap();
+            let mut extract = extract.with_times(TimeForm::Relative)?;
+            let mut out = Vec::new();
+            let later = QUERY.replacen("10", "11", 1);
+            for line in [QUERY, &later] {
+                assert!(extract.append(line.as_bytes(), &mut out)?);
+                out.push(b'\n');
+            }
+            anyhow::Ok(String::from_utf8(out).unwrap())
+        };
+        let columns = relative("time,ip.ttl", false).unwrap();
+        assert_eq!(columns, "0.000000000 3\n0.000000008 3\n");
+        let objects = relative("time", true).unwrap();
+        assert!(objects.contains(r#""time":0.000000008"#), "{objects}");
+        let error = relative("ip.ttl", false).err().unwrap().to_string();
+        assert!(error.contains("not among the fields"), "{error}");
     }
 
     #[test]

@@ -35,15 +35,22 @@ impl Filter {
     }
 
     /// Adds a packet whose extract `select` appends; nothing if that returns false.
-    pub fn add(&mut self, whole: &[u8], select: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        if !select(&mut self.extract) {
-            return false;
+    ///
+    /// # Errors
+    /// Those of `select`.
+    pub fn add(
+        &mut self,
+        whole: &[u8],
+        select: impl FnOnce(&mut Vec<u8>) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<bool> {
+        if !select(&mut self.extract)? {
+            return Ok(false);
         }
         self.extract.push(b'\n');
         self.whole.extend_from_slice(whole);
         self.whole.push(b'\n');
         self.ends.push((self.whole.len(), self.extract.len()));
-        true
+        Ok(true)
     }
 
     /// The input pauses: judges what has come so far, unless that is for the end.

@@ -4,6 +4,7 @@ use super::headers::{hex16, hex32};
 use super::{Field, Layer, Values};
 use crate::dhcp::{DhcpView, option};
 use crate::dns::{Data, DnsView, Name, Record, Section, kind};
+use crate::ethernet::Mac;
 use crate::http::{First, HttpView};
 use crate::tls::{self, Hello};
 use core::fmt::{self, Display};
@@ -36,7 +37,13 @@ pub const FIELDS: &[Field] = &[
     field!("dns.txt", [], "DNS: text", |out| Layer::Dns(dns) => records(dns, |record| if let Data::Txt(strings) = record.data { strings.for_each(|string| out.text(string)); })),
     field!("dhcp.type", ["dhcp.op"], "DHCP: 1 from a client, 2 from a server", |out| Layer::Dhcp(dhcp) => out.put(dhcp.operation())),
     field!("dhcp.id", ["dhcp.xid"], "DHCP: what request and reply share", |out| Layer::Dhcp(dhcp) => hex32(out, dhcp.transaction())),
-    field!("dhcp.hw.mac_addr", ["dhcp.chaddr"], "DHCP: the client's MAC address", |out| Layer::Dhcp(dhcp) => out.put_if(dhcp.hardware())),
+    field!("dhcp.hw.mac_addr", ["dhcp.chaddr"], "DHCP: the client's MAC address, and that of its identifier", |out| Layer::Dhcp(dhcp) => {
+        out.put_if(dhcp.hardware());
+        for value in dhcp.option(option::CLIENT_ID) {
+            // Kind 1 of hardware is Ethernet.
+            if let [1, mac @ ..] = value && let Ok(mac) = mac.try_into() { out.put(Mac(mac)); }
+        }
+    }),
     field!("dhcp.ip.client", ["dhcp.ciaddr"], "DHCP: the address that the client has", |out| Layer::Dhcp(dhcp) => out.put(dhcp.client())),
     field!("dhcp.ip.your", ["dhcp.yiaddr"], "DHCP: the address that the client gets", |out| Layer::Dhcp(dhcp) => out.put(dhcp.yours())),
     field!("dhcp.ip.server", ["dhcp.siaddr"], "DHCP: the next server", |out| Layer::Dhcp(dhcp) => out.put(dhcp.server())),

@@ -148,8 +148,9 @@ impl Test {
 
     /// The network says that the client is not there any more.
     pub fn unreachable(&mut self) {
-        // Before it speaks here, that may be about an earlier message.
+        // Before it speaks here, that may be about an earlier message. Told to stop, it may go before its answer is here.
         if self.is_testing() {
+            self.complete = self.action == Action::Stop;
             self.over();
         }
     }

@@ -3,7 +3,7 @@
 
 use node::Time;
 use nodes::bandwidth::capacity::client::Client;
-use nodes::bandwidth::capacity::server::{Test, setup};
+use nodes::bandwidth::capacity::server::{Limits, Test, setup};
 use nodes::bandwidth::capacity::{Clock, Settings};
 use packet::udpstp::{Activation, Direction, LOAD, Message, Setup, SetupAnswer, VERSION};
 
@@ -70,7 +70,13 @@ fn client(direction: Direction, data: &[u8]) {
 }
 
 fn server(direction: Direction, data: &[u8]) {
-    let mut test = Test::new(Setup::default(), false, CLOCK, Time::ZERO);
+    let mut test = Test::new(
+        Setup::default(),
+        false,
+        Limits::default(),
+        CLOCK,
+        Time::ZERO,
+    );
     test.handle(Time::ZERO, data);
     test.handle(Time::ZERO, &activation(direction, None));
     for ms in [0, 60, 120] {

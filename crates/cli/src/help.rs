@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Measuring",
-        &["ping", "sync", "clock", "flows", "profile", "plot"],
+        &["ping", "probe", "sync", "clock", "flows", "profile", "plot"],
     ),
     ("Nodes and labs", &["run", "delay", "lab", "nodes", "ports"]),
     ("P4 and OpenFlow", &["p4", "of"]),
@@ -77,6 +77,16 @@ const SELDOM: &[&str] = &[
     "master_on",
     "udp",
     "within",
+    "start_rate",
+    "trial",
+    "low",
+    "high",
+    "losses",
+    "count_reordered",
+    "one_way",
+    "full_packets",
+    "max_duration",
+    "algorithm",
 ];
 /// Options that a screen has room for.
 const MANY: usize = 13;

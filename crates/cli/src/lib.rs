@@ -62,6 +62,7 @@ mod phy;
 mod ping;
 mod plot;
 mod ports;
+mod probe;
 mod profile;
 mod progress;
 mod relay;
@@ -110,6 +111,7 @@ enum Command {
     Tap(tap::Tap),
     Delay(delay::Delay),
     Ping(ping::Ping),
+    Probe(probe::Probe),
     Sync(sync::Sync),
     Clock(clock::Clock),
     Run(run::Run),
@@ -144,6 +146,7 @@ impl Command {
             Command::Tap(command) => command.run(),
             Command::Delay(command) => command.run(),
             Command::Ping(command) => command.run(),
+            Command::Probe(command) => command.run(),
             Command::Sync(command) => command.run(registry),
             Command::Clock(command) => command.run(),
             Command::Run(command) => command.run(registry),

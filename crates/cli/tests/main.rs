@@ -28,6 +28,7 @@ mod phy;
 mod ping;
 mod pipes;
 mod plot;
+mod probe;
 mod profile;
 mod ptp;
 mod relay;

@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod capability;
 pub mod clock;
+pub mod datagram;
 pub mod file;
 pub mod file_system;
 pub mod interface;

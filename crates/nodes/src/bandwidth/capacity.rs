@@ -63,8 +63,10 @@ pub struct Settings {
     pub one_way: bool,
     /// How rates follow.
     pub algorithm: Algorithm,
-    /// One rate from the table all the time, instead of a search.
+    /// One row of the table all the time, instead of a search.
     pub row: Option<u16>,
+    /// The row that the search begins with.
+    pub start: u16,
     /// Above 1 Gb/s datagrams may be longer than an Ethernet frame.
     pub jumbo: bool,
     /// Datagrams are those of an MTU of 1500, not 1250, bytes.
@@ -87,6 +89,7 @@ impl Default for Settings {
             one_way: false,
             algorithm: Algorithm::B,
             row: None,
+            start: 0,
             jumbo: true,
             traditional_mtu: false,
         }
@@ -103,7 +106,12 @@ impl Settings {
             upper_threshold: self.upper_threshold,
             trial_interval: self.trial_interval,
             test_time: self.test_time,
-            row: self.row.unwrap_or(udpstp::SEARCH),
+            row: match (self.row, self.start) {
+                (Some(row), _) => row,
+                (None, 0) => udpstp::SEARCH,
+                (None, start) => start,
+            },
+            row_is_start: self.row.is_none() && self.start > 0,
             one_way: self.one_way,
             fast_step: self.fast_step,
             slow_threshold: self.slow_threshold,
@@ -122,6 +130,12 @@ impl Settings {
             value if (least..=most).contains(&value) => value,
             _ => usual,
         };
+        let row = activation.row.min(rates::ROWS as u16 - 1);
+        let (row, start) = match (activation.row, activation.row_is_start) {
+            (udpstp::SEARCH, _) => (None, 0),
+            (_, true) => (None, row),
+            (_, false) => (Some(row), 0),
+        };
         let mut settings = Settings {
             direction: activation.direction,
             test_time: within(activation.test_time, 5, 3600, usual.test_time),
@@ -129,14 +143,17 @@ impl Settings {
             trial_interval: within(activation.trial_interval, 5, 250, usual.trial_interval),
             low_threshold: within(activation.low_threshold, 1, 10_000, usual.low_threshold),
             upper_threshold: within(activation.upper_threshold, 1, 10_000, usual.upper_threshold),
-            slow_threshold: activation.slow_threshold.max(1),
-            fast_step: activation.fast_step.max(1),
+            slow_threshold: within(activation.slow_threshold, 1, u16::MAX, usual.slow_threshold),
+            fast_step: match activation.fast_step {
+                0 => usual.fast_step,
+                step => step,
+            },
             error_threshold: activation.error_threshold,
             ignore_reordered: activation.ignore_reordered,
             one_way: activation.one_way,
             algorithm: activation.algorithm,
-            row: (activation.row != udpstp::SEARCH && !activation.row_is_start)
-                .then_some(activation.row.min(rates::ROWS as u16 - 1)),
+            row,
+            start,
             jumbo: setup.jumbo,
             traditional_mtu: setup.traditional_mtu,
         };
@@ -144,8 +161,9 @@ impl Settings {
             settings.low_threshold = usual.low_threshold;
             settings.upper_threshold = usual.upper_threshold;
         }
-        if settings.sub_interval / 1000 > settings.test_time {
+        if u32::from(settings.sub_interval) > 1000 * u32::from(settings.test_time) {
             settings.sub_interval = usual.sub_interval;
+            settings.test_time = usual.test_time;
         }
         settings
     }
@@ -237,6 +255,8 @@ pub struct Faults {
     pub missed: [u64; 2],
     /// Bursts that left so late that those between were left out.
     pub late_bursts: u64,
+    /// Load messages whose length is not the one that they say.
+    pub wrong_lengths: u64,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use node::Time;
+use node::{Histogram, Time};
 use packet::udpstp::{
     Action, Activation, Direction, Message, NO_VALUE, SendingRate, Setup, SetupAnswer, VERSION,
 };
@@ -38,6 +38,12 @@ pub enum End {
     /// The server goes on beyond its time.
     #[error("the server did not end the test")]
     Endless,
+    /// The server's machine says that nobody is there any more.
+    #[error("the server has gone")]
+    Gone,
+    /// It was stopped from here.
+    #[error("stopped")]
+    Stopped,
 }
 
 fn other_version(version: u16) -> String {
@@ -82,6 +88,10 @@ pub struct Client {
     sent: Traffic,
     received: Traffic,
     faults: Faults,
+    late: Histogram,
+    /// The settings of jumbo datagrams, and of the MTU, have been the other ones already.
+    changed: [bool; 2],
+    stopped: bool,
 }
 
 impl Client {
@@ -111,6 +121,32 @@ impl Client {
             sent: Traffic::default(),
             received: Traffic::default(),
             faults: Faults::default(),
+            late: Histogram::with_precision(5),
+            changed: [false; 2],
+            stopped: false,
+        }
+    }
+
+    /// Ends the test before its time, and tells the server.
+    pub fn stop(&mut self, now: Time) {
+        self.stopped = true;
+        match &mut self.state {
+            State::Setup | State::Activation => self.over(End::Stopped),
+            State::Sending(sender) => {
+                sender.stop();
+                sender.set_rate(PROMPT, now);
+            }
+            State::Receiving(_) => self.confirm(now, End::Stopped),
+            State::Over(_) => {}
+        }
+    }
+
+    /// The network says that nobody is there.
+    pub fn unreachable(&mut self) {
+        match self.state {
+            State::Setup => self.over(End::NoAnswer),
+            State::Activation | State::Sending(_) | State::Receiving(_) => self.over(End::Gone),
+            State::Over(_) => {}
         }
     }
 
@@ -159,6 +195,11 @@ impl Client {
         &self.faults
     }
 
+    /// By how many ns each burst of load was late when it left.
+    pub fn lateness(&self) -> &Histogram {
+        &self.late
+    }
+
     /// When it wants to be woken.
     pub fn next_wake(&self) -> Option<Time> {
         if self.ready.is_some() {
@@ -194,7 +235,7 @@ impl Client {
                     self.ready = Some(self.request());
                 }
             }
-            State::Sending(sender) => sender.wake(now, &mut self.faults),
+            State::Sending(sender) => sender.wake(now, &mut self.faults, &mut self.late),
             State::Receiving(receiver) => {
                 if receiver.is_due(now) {
                     let status = receiver.status(now, Action::Test, SendingRate::default());
@@ -269,15 +310,22 @@ impl Client {
             (State::Receiving(receiver), Message::Load(load)) => {
                 self.until = now + PATIENCE;
                 if load.action == Action::Test {
-                    return receiver.load(now, &load, &mut self.faults);
+                    return receiver.load(now, &load, bytes.len(), &mut self.faults);
                 }
-                // It confirms the end.
-                let status = receiver.status(now, Action::Stop, SendingRate::default());
-                self.over(End::Complete);
-                self.ready = Some(Message::Status(status));
+                self.confirm(now, End::Complete);
             }
             _ => self.faults.unexpected += 1,
         }
+    }
+
+    /// The end, to be told to who sends load.
+    fn confirm(&mut self, now: Time, end: End) {
+        let State::Receiving(receiver) = &mut self.state else {
+            return;
+        };
+        let status = receiver.status(now, Action::Stop, SendingRate::default());
+        self.over(end);
+        self.ready = Some(Message::Status(status));
     }
 
     fn setup(&mut self, now: Time, setup: &Setup) {
@@ -288,13 +336,13 @@ impl Client {
             }
             None | Some(SetupAnswer::OK) => self.faults.unexpected += 1,
             // Each server has one setting, and the client takes it.
-            Some(SetupAnswer::BAD_JUMBO) if self.settings.jumbo => {
-                self.settings.jumbo = false;
-                self.ask = Some(now);
+            Some(SetupAnswer::BAD_JUMBO) if !self.changed[0] => {
+                self.settings.jumbo = !self.settings.jumbo;
+                (self.changed[0], self.ask) = (true, Some(now));
             }
-            Some(SetupAnswer::BAD_MTU) if !self.settings.traditional_mtu => {
-                self.settings.traditional_mtu = true;
-                self.ask = Some(now);
+            Some(SetupAnswer::BAD_MTU) if !self.changed[1] => {
+                self.settings.traditional_mtu = !self.settings.traditional_mtu;
+                (self.changed[1], self.ask) = (true, Some(now));
             }
             Some(answer) => self.over(End::Refused(answer, setup.version)),
         }
@@ -349,7 +397,10 @@ impl Client {
         };
         let transmit = sender.poll_transmit(now, out)?;
         if sender.stops() > 0 {
-            self.over(End::Complete);
+            self.over(match self.stopped {
+                true => End::Stopped,
+                false => End::Complete,
+            });
         }
         Some(Transmit { port, ..transmit })
     }

@@ -55,6 +55,12 @@ impl Table {
         Table(rows)
     }
 
+    /// The last row that asks for no more than so many bits a second; the first if all do.
+    pub fn within(&self, bits_per_second: f64) -> usize {
+        let more = self.0.iter().rposition(|row| rate(row) <= bits_per_second);
+        more.unwrap_or(0)
+    }
+
     /// A row; behind the last it is the last.
     pub fn row(&self, row: usize) -> SendingRate {
         self.0[row.min(ROWS - 1)]
@@ -136,5 +142,8 @@ mod tests {
         let row = table.row(1062);
         assert_eq!((row.payload1, row.burst1), (8972, 10));
         assert_eq!(table.row(ROWS), table.row(ROWS - 1));
+        assert_eq!(table.within(50.5e6), 50);
+        assert_eq!(table.within(1e3), 0);
+        assert_eq!(table.within(1e12), ROWS - 1);
     }
 }

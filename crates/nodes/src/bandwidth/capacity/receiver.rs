@@ -135,10 +135,11 @@ impl Receiver {
         (self.trial.errors, variation)
     }
 
-    /// A load message has come.
-    pub fn load(&mut self, now: Time, load: &Load, faults: &mut Faults) {
+    /// A load message of so many bytes has come.
+    pub fn load(&mut self, now: Time, load: &Load, bytes: usize, faults: &mut Faults) {
         self.heard = now;
-        let bytes = usize::from(load.payload);
+        // What it says of itself is not believed: a rate is of bytes that came.
+        faults.wrong_lengths += u64::from(usize::from(load.payload) != bytes);
         self.received.add(bytes);
         self.trial.datagrams += 1;
         self.trial.bytes = self.trial.bytes.saturating_add(bytes as u32);

@@ -14,6 +14,7 @@ const RETRY: u32 = 5;
 pub struct Search {
     settings: Settings,
     row: usize,
+    most: usize,
     /// Trials with congestion.
     congested: u32,
     /// Algorithm C: whether this good trial doubles the row, which every second one does.
@@ -24,11 +25,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// From the first row, or with one that is given all the time.
-    pub fn new(settings: &Settings) -> Search {
+    /// From the row where it is to begin, or with one that is given all the time; never beyond `most`, the last row that may be.
+    pub fn new(settings: &Settings, most: usize) -> Search {
+        let row = usize::from(settings.row.unwrap_or(settings.start));
         Search {
             settings: *settings,
-            row: settings.row.map_or(0, usize::from),
+            row: row.min(most),
+            most,
             congested: 0,
             doubles: false,
             single: 0,
@@ -57,6 +60,7 @@ impl Search {
         let variation = variation.unwrap_or(u32::from(low));
         if !many && variation < u32::from(low) {
             self.good();
+            self.row = self.row.min(self.most);
         } else if many || variation > u32::from(upper) {
             self.bad();
         }
@@ -123,10 +127,11 @@ mod tests {
     const LOST: ([u32; 3], Option<u32>) = ([11, 0, 0], Some(0));
 
     fn rows(algorithm: Algorithm, trials: &[([u32; 3], Option<u32>)]) -> Vec<usize> {
-        let mut search = Search::new(&Settings {
+        let settings = Settings {
             algorithm,
             ..Settings::default()
-        });
+        };
+        let mut search = Search::new(&settings, ROWS - 1);
         let walk = trials.iter().map(|(errors, variation)| {
             search.trial(*errors, *variation);
             search.row()
@@ -163,10 +168,11 @@ mod tests {
 
     #[test]
     fn what_is_out_of_order_counts_only_where_it_is_asked_for() {
-        let mut search = Search::new(&Settings {
+        let settings = Settings {
             ignore_reordered: false,
             ..Settings::default()
-        });
+        };
+        let mut search = Search::new(&settings, ROWS - 1);
         search.trial(GOOD.0, GOOD.1);
         search.trial([0, 6, 5], Some(0));
         assert_eq!(search.row(), 9);
@@ -193,11 +199,28 @@ mod tests {
 
     #[test]
     fn a_row_that_is_given_stays() {
-        let mut search = Search::new(&Settings {
+        let settings = Settings {
             row: Some(200),
             ..Settings::default()
-        });
+        };
+        let mut search = Search::new(&settings, ROWS - 1);
         search.trial(LOST.0, LOST.1);
         assert_eq!(search.row(), 200);
+        assert_eq!(Search::new(&settings, 100).row(), 100);
+    }
+
+    #[test]
+    fn a_search_begins_where_it_is_told_and_ends_at_the_last_row_that_may_be() {
+        let settings = Settings {
+            start: 85,
+            ..Settings::default()
+        };
+        let mut search = Search::new(&settings, 100);
+        let mut walk = Vec::new();
+        for _ in 0..3 {
+            walk.push(search.row());
+            search.trial(GOOD.0, GOOD.1);
+        }
+        assert_eq!(walk, [85, 95, 100]);
     }
 }

@@ -4,8 +4,8 @@ use super::rates::{LONGEST_BURST, SHORTEST_INTERVAL};
 use super::{Clock, DEAF, Faults, Traffic, Transmit};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use node::Time;
 use node::random::Random;
+use node::{Histogram, Time};
 use packet::udpstp::{
     Action, IPV4_OVERHEAD, IPV6_MORE, LOAD, Load, RANDOM_SIZE, SHORTEST_LOAD, SendingRate, Stamp,
     Status,
@@ -112,8 +112,8 @@ impl Sender {
         }
     }
 
-    /// Makes bursts that are due.
-    pub fn wake(&mut self, now: Time, faults: &mut Faults) {
+    /// Makes bursts that are due, and tells by how many ns each is late.
+    pub fn wake(&mut self, now: Time, faults: &mut Faults, late: &mut Histogram) {
         for which in 0..2 {
             // What was not taken yet is not piled up.
             let Some(at) = self.due[which].filter(|at| *at <= now && self.ready.is_empty()) else {
@@ -121,6 +121,7 @@ impl Sender {
             };
             let interval = [self.rate.interval1, self.rate.interval2][which];
             let next = at + Time::from_us(u64::from(interval));
+            late.record((now - at).as_ns());
             let too_late = now > next + TOO_LATE;
             faults.late_bursts += u64::from(too_late);
             let again = now + Time::from_us(u64::from(interval));

@@ -10,7 +10,7 @@ use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use node::Time;
+use node::{Histogram, Time};
 use packet::BadHeader;
 use packet::udpstp::{
     Action, Activation, Direction, Message, NO_VALUE, Null, Setup, SetupAnswer, Status, VERSION,
@@ -20,6 +20,25 @@ use packet::udpstp::{
 const MOST_CONNECTIONS: u8 = 24;
 /// The test ends so long behind its time, so that the last sub-interval is whole.
 const GRACE: Time = Time::from_ms(500);
+
+/// What a server lets clients have at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Seconds of load.
+    pub test_time: u16,
+    /// Bits a second at the IP layer, over IPv4.
+    pub rate: f64,
+}
+
+impl Default for Limits {
+    /// A minute, and as fast as the table has it.
+    fn default() -> Limits {
+        Limits {
+            test_time: 60,
+            rate: f64::INFINITY,
+        }
+    }
+}
 
 /// Answers a datagram at the control port. `open` makes a port for a test, if there is room for one; then what comes back is what the
 /// [`Test`] there is made from.
@@ -77,6 +96,7 @@ pub struct Test {
     setup: Setup,
     clock: Clock,
     ipv6: bool,
+    limits: Limits,
     settings: Settings,
     state: State,
     table: Table,
@@ -92,11 +112,12 @@ pub struct Test {
     sent: Traffic,
     received: Traffic,
     faults: Faults,
+    late: Histogram,
 }
 
 impl Test {
     /// For the client whose setup was answered.
-    pub fn new(setup: Setup, ipv6: bool, clock: Clock, now: Time) -> Test {
+    pub fn new(setup: Setup, ipv6: bool, limits: Limits, clock: Clock, now: Time) -> Test {
         let null = Message::Null(Null {
             version: VERSION,
             ..Null::default()
@@ -107,7 +128,8 @@ impl Test {
             setup,
             clock,
             ipv6,
-            search: Search::new(&settings),
+            limits,
+            search: Search::new(&settings, 0),
             settings,
             state: State::Waiting,
             ready: [null].into(),
@@ -120,7 +142,27 @@ impl Test {
             sent: Traffic::default(),
             received: Traffic::default(),
             faults: Faults::default(),
+            late: Histogram::with_precision(5),
         }
+    }
+
+    /// The network says that the client is not there any more.
+    pub fn unreachable(&mut self) {
+        // Before it speaks here, that may be about an earlier message. Told to stop, it may go before its answer is here.
+        if self.is_testing() {
+            self.complete = self.action == Action::Stop;
+            self.over();
+        }
+    }
+
+    /// Whether load goes.
+    pub fn is_testing(&self) -> bool {
+        matches!(self.state, State::Sending(_) | State::Receiving(_))
+    }
+
+    /// By how many ns each burst of load was late when it left.
+    pub fn lateness(&self) -> &Histogram {
+        &self.late
     }
 
     /// Whether there is nothing more to do.
@@ -192,7 +234,7 @@ impl Test {
             }
         }
         match &mut self.state {
-            State::Sending(sender) => sender.wake(now, &mut self.faults),
+            State::Sending(sender) => sender.wake(now, &mut self.faults, &mut self.late),
             State::Receiving(receiver) => {
                 if receiver.is_due(now) {
                     let (errors, variation) = receiver.trial();
@@ -232,11 +274,17 @@ impl Test {
             (State::Waiting, Message::Activation(request)) if request.accepted.is_none() => {
                 self.activation(now, &request);
             }
+            // The answer was lost.
+            (State::Sending(_) | State::Receiving(_), Message::Activation(request))
+                if request.accepted.is_none() =>
+            {
+                self.answer();
+            }
             (State::Receiving(_), Message::Load(load)) if load.action == Action::Stop => {
                 self.confirmed();
             }
             (State::Receiving(receiver), Message::Load(load)) => {
-                receiver.load(now, &load, &mut self.faults);
+                receiver.load(now, &load, bytes.len(), &mut self.faults);
                 if self.action == Action::Test {
                     self.until = now + PATIENCE;
                 }
@@ -249,24 +297,35 @@ impl Test {
 
     fn activation(&mut self, now: Time, request: &Activation) {
         self.settings = Settings::of(request, &self.setup);
-        self.search = Search::new(&self.settings);
+        self.settings.test_time = self.settings.test_time.min(self.limits.test_time);
+        let most = self.table.within(self.limits.rate);
+        let row = |row: u16| row.min(most as u16);
+        self.settings.row = self.settings.row.map(row);
+        self.settings.start = row(self.settings.start);
+        self.search = Search::new(&self.settings, most);
         self.until = now + PATIENCE;
         self.end = now + Time::from_secs(u64::from(self.settings.test_time)) + GRACE;
-        let first = self.table.row(self.search.row());
-        let upstream = self.settings.direction == Direction::Upstream;
-        self.state = match upstream {
-            true => {
+        self.state = match self.settings.direction {
+            Direction::Upstream => {
                 let receiver = Receiver::new(self.clock, self.settings, self.ipv6, now);
                 State::Receiving(Box::new(receiver))
             }
-            false => State::Sending(Sender::new(self.clock, self.ipv6, first, now)),
+            // Whoever is at that address gets no more until a status message has come from there: requests may be forged.
+            Direction::Downstream => {
+                let first = self.table.row(0);
+                State::Sending(Sender::new(self.clock, self.ipv6, first, now))
+            }
         };
+        self.answer();
+    }
+
+    fn answer(&mut self) {
         let mut answer = Activation {
             accepted: Some(true),
             ..self.settings.activation()
         };
-        if upstream {
-            answer.rate = first;
+        if self.settings.direction == Direction::Upstream {
+            answer.rate = self.table.row(self.search.row());
         }
         self.ready.push_back(Message::Activation(answer));
     }

@@ -59,6 +59,7 @@ struct World {
     flying: BTreeMap<(Time, u64), (bool, u16, Vec<u8>)>,
     number: u64,
     server_is_there: bool,
+    limits: server::Limits,
 }
 
 impl World {
@@ -72,6 +73,7 @@ impl World {
             flying: BTreeMap::new(),
             number: 0,
             server_is_there: true,
+            limits: server::Limits::default(),
         }
     }
 
@@ -122,7 +124,7 @@ impl World {
         let clock = Clock {
             epoch_ns: CLOCK.epoch_ns - 3_000_000_000,
         };
-        self.test = setup.map(|setup| Test::new(setup, false, clock, self.now));
+        self.test = setup.map(|setup| Test::new(setup, false, self.limits, clock, self.now));
         let len = out.len();
         self.fly(false, CONTROL, &out, len);
     }
@@ -237,6 +239,100 @@ fn one_rate_is_sent_all_the_time_where_it_is_asked_for() {
         assert!((interval.rate - 20e6).abs() < 0.3e6, "{}", interval.rate);
         assert_eq!(interval.sums.errors, [0; 3]);
     }
+}
+
+#[test]
+fn a_server_has_limits_of_time_and_rate() {
+    let settings = Settings {
+        test_time: 30,
+        ..short(Direction::Downstream)
+    };
+    let mut world = World::new(settings, 50);
+    world.limits = server::Limits {
+        test_time: 5,
+        rate: 20e6,
+    };
+    assert_eq!(world.run(), End::Complete);
+    assert_eq!(world.client.settings().test_time, 5);
+    assert_eq!(world.client.intervals().len(), 5);
+    let best = world.best();
+    assert!((19.5e6..20.1e6).contains(&best), "{best}");
+}
+
+/// The address of a request may be forged: who is there has to speak before he gets more than a few datagrams.
+#[test]
+fn a_rate_that_is_asked_for_is_not_sent_before_the_client_has_told_of_load() {
+    let setup = Setup {
+        version: 20,
+        connections: 1,
+        ..Setup::default()
+    };
+    let limits = server::Limits::default();
+    let mut test = Test::new(setup, false, limits, CLOCK, Time::ZERO);
+    let settings = Settings {
+        row: Some(1000),
+        ..short(Direction::Downstream)
+    };
+    let mut bytes = Vec::new();
+    Message::Activation(settings.activation()).build(&mut bytes);
+    test.handle(Time::ZERO, &bytes);
+    let (mut now, mut out) = (Time::ZERO, Vec::new());
+    while !test.is_over() {
+        test.wake(now);
+        while test.poll_transmit(now, &mut out).is_some() {}
+        now = test.next_wake().map_or(now, |at| at.max(now));
+    }
+    assert_eq!(now, PATIENCE);
+    assert!(out.len() < 100_000, "{}", out.len());
+}
+
+#[test]
+fn an_answer_that_is_lost_is_given_again() {
+    let mut world = World::new(short(Direction::Downstream), 50);
+    while world.test.as_ref().is_none_or(|test| !test.is_testing()) {
+        world.step();
+    }
+    // The answer to the activation, and the first load, come to nobody.
+    world.send();
+    world.flying.clear();
+    assert_eq!(world.run(), End::Complete);
+    assert!(world.best() > 45e6, "{}", world.best());
+}
+
+#[test]
+fn a_client_that_is_stopped_tells_the_server() {
+    for direction in [Direction::Upstream, Direction::Downstream] {
+        let mut world = World::new(short(direction), 50);
+        while world.client.intervals().len() < 2 {
+            world.step();
+        }
+        world.client.stop(world.now);
+        let at = world.now;
+        assert_eq!(world.run(), End::Stopped, "{direction:?}");
+        assert!(world.test.as_ref().unwrap().is_complete());
+        assert!(world.now < at + Time::from_ms(500), "{direction:?}");
+        assert_eq!(world.client.intervals().len(), 2);
+    }
+}
+
+/// A rate is of what came, and not of what messages say of themselves.
+#[test]
+fn load_counts_as_long_as_it_is() {
+    let mut world = World::new(short(Direction::Downstream), 50);
+    while world.client.intervals().is_empty() {
+        world.step();
+    }
+    let before = world.client.traffic()[1].bytes;
+    let mut bytes = Vec::new();
+    let load = packet::udpstp::Load {
+        sequence: 1 << 20,
+        payload: 60_000,
+        ..Default::default()
+    };
+    Message::Load(load).build(&mut bytes);
+    world.client.handle(world.now, TEST, &bytes);
+    assert_eq!(world.client.traffic()[1].bytes, before + 32);
+    assert_eq!(world.client.faults().wrong_lengths, 1);
 }
 
 #[test]

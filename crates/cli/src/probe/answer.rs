@@ -1,0 +1,268 @@
+//! Who answers: a test for each client that asks, a thread each.
+
+use super::line::Line;
+use super::report::{of_server, served};
+use super::{Probe, address, word};
+use crate::Verdict;
+use crate::confine;
+use crate::output::{Buffering, Output};
+use crate::profile::bits;
+use anyhow::Context;
+use live::datagram::Datagrams;
+use live::port::PortSpec;
+use live::signal::stop_requested;
+use node::Time;
+use nodes::bandwidth::capacity::server::{Limits, Test, setup};
+use packet::udpstp::{Direction, PORT, Setup};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// How often the loop looks round at least.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A test that is over.
+struct Ended {
+    peer: SocketAddr,
+    test: Test,
+    dropped: u64,
+    error: Option<io::Error>,
+}
+
+/// Answers until somebody asks for the end, or enough tests were.
+pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
+    let mut control = control(command)?;
+    let at = control.local()?;
+    let spec = PortSpec::Udp {
+        host: at.ip().to_string(),
+        port: at.port(),
+        listen: true,
+    };
+    confine::ports([&spec], false)?;
+    let limits = Limits {
+        test_time: u16::try_from(command.max_duration.as_ns() / 1_000_000_000).unwrap_or(u16::MAX),
+        rate: command
+            .max_rate
+            .map_or(f64::INFINITY, |rate| rate.bits_per_second() as f64),
+    };
+    let mut stdout = Output::open(&Buffering::default())?;
+    match command.json {
+        true => {
+            let line = json_line!("probe", "answering", { "address": at.ip(), "port": at.port(), "at_once": command.at_once });
+            stdout.tell(&format!("{line}\n"))?;
+        }
+        false => stdout.tell(&format!(
+            "answering at {at}, {} tests at once, to anybody; until Ctrl-C\n",
+            command.at_once
+        ))?,
+    }
+    stdout.flush()?;
+    let running = Arc::new(AtomicUsize::new(0));
+    let (sender, ended) = channel();
+    let (mut over, mut refused, mut unreadable) = (0, 0u64, 0u64);
+    while !stop_requested() && command.count.is_none_or(|count| over < count) {
+        let mut requests = Vec::new();
+        // What is told of earlier answers, such as that nobody is there any more, is no reason to end.
+        if let Err(error) =
+            control.receive(&mut |from, bytes, _| requests.push((from, bytes.to_vec())))
+            && error.kind() != io::ErrorKind::ConnectionRefused
+        {
+            return Err(error).context("receiving");
+        }
+        for (from, bytes) in requests {
+            let mut answer = Vec::new();
+            let mut opened = None;
+            let open = || {
+                opened = open(from, at, &running, usize::from(command.at_once));
+                opened.as_ref().map(|(_, port)| *port)
+            };
+            match setup(&bytes, open, &mut answer) {
+                Err(_) => unreadable += 1,
+                Ok(accepted) => {
+                    // It is lost if there is no room, as on any way, and asked for again.
+                    let _ = control.send(&answer, answer.len(), Some(from));
+                    match (accepted, opened) {
+                        (Some(setup), Some((socket, _))) => {
+                            start(setup, socket, from, limits, &sender, &running)?;
+                        }
+                        _ => refused += 1,
+                    }
+                }
+            }
+        }
+        over += tell(command, &mut stdout, &ended)?;
+        control.wait(false, LOOK)?;
+    }
+    // Those that still run see the request to stop.
+    drop(sender);
+    while running.load(Ordering::SeqCst) > 0 {
+        std::thread::park_timeout(LOOK);
+    }
+    over += tell(command, &mut stdout, &ended)?;
+    match command.json {
+        true => {
+            let line = json_line!("probe", "answered", { "tests": over, "refused": refused, "unreadable": unreadable });
+            stdout.tell(&format!("{line}\n"))?;
+        }
+        false => stdout.tell(&format!(
+            "{over} tests, {refused} requests refused, {unreadable} datagrams that were no requests\n"
+        ))?,
+    }
+    stdout.finish()?;
+    Ok(Verdict::if_done(
+        command.count.is_none_or(|count| over >= count),
+    ))
+}
+
+fn control(command: &Probe) -> anyhow::Result<Datagrams> {
+    let told = |at: SocketAddr, error: io::Error| {
+        let mend = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another server has this port; choose one by --on ADDR:PORT"
+            }
+            io::ErrorKind::AddrNotAvailable => "no interface of this machine has that address",
+            _ => "choose another by --on ADDR:PORT",
+        };
+        anyhow::anyhow!("cannot answer at {at}: {error}; {mend}")
+    };
+    if let Some(text) = &command.on {
+        let at = address::own(text, PORT)?;
+        return Datagrams::bind(at).map_err(|error| told(at, error));
+    }
+    let any = (Ipv4Addr::UNSPECIFIED, PORT).into();
+    if !command.ipv4 {
+        let both = (Ipv6Addr::UNSPECIFIED, PORT).into();
+        match Datagrams::bind(both) {
+            Ok(socket) => return Ok(socket),
+            // There is no IPv6 here.
+            Err(error) if !command.ipv6 && error.kind() != io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(told(both, error)),
+        }
+    }
+    Datagrams::bind(any).map_err(|error| told(any, error))
+}
+
+/// A socket for a test, if there is room for one, and its port.
+fn open(
+    from: SocketAddr,
+    at: SocketAddr,
+    running: &AtomicUsize,
+    at_once: usize,
+) -> Option<(Datagrams, u16)> {
+    if running.load(Ordering::SeqCst) >= at_once {
+        return None;
+    }
+    // At the same address as the control port, if that has one.
+    let own = match (at.ip().is_unspecified(), from.is_ipv4()) {
+        (false, _) => at.ip(),
+        (true, true) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let mut socket = Datagrams::bind((own, 0).into()).ok()?;
+    // Only who asked is heard.
+    socket.connect(from).ok()?;
+    let port = socket.local().ok()?.port();
+    Some((socket, port))
+}
+
+fn start(
+    setup: Setup,
+    socket: Datagrams,
+    peer: SocketAddr,
+    limits: Limits,
+    sender: &Sender<Ended>,
+    running: &Arc<AtomicUsize>,
+) -> anyhow::Result<()> {
+    running.fetch_add(1, Ordering::SeqCst);
+    let (sender, running) = (sender.clone(), Arc::clone(running));
+    let body = move || {
+        let mut line = Line::new(socket, peer);
+        let mut test = Test::new(setup, peer.is_ipv6(), limits, line.clock(), line.now());
+        live::scheduling::exact_timers();
+        live::scheduling::high_priority();
+        let mut error = None;
+        while !stop_requested() {
+            match line.turn(&mut test, Time::from_ms(50)) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(failed) => {
+                    error = Some(failed);
+                    break;
+                }
+            }
+        }
+        let dropped = line.socket.lost();
+        let _ = sender.send(Ended {
+            peer,
+            test,
+            dropped,
+            error,
+        });
+        running.fetch_sub(1, Ordering::SeqCst);
+    };
+    live::thread::spawn("test", body)?;
+    Ok(())
+}
+
+/// Tells of tests that are over: how many.
+fn tell(command: &Probe, stdout: &mut Output, ended: &Receiver<Ended>) -> anyhow::Result<u64> {
+    let mut over = 0;
+    for Ended {
+        peer,
+        test,
+        dropped,
+        error,
+    } in ended.try_iter()
+    {
+        over += 1;
+        if command.quiet {
+            continue;
+        }
+        let direction = test.settings().direction;
+        let [sent, received] = test.traffic();
+        let load = match direction {
+            Direction::Upstream => received,
+            Direction::Downstream => sent,
+        };
+        let (best, _) = of_server(test.intervals());
+        if command.json {
+            let object = served(
+                &peer.to_string(),
+                direction,
+                test.intervals(),
+                test.is_complete(),
+                &load,
+                dropped,
+            );
+            stdout.tell(&format!("{object}\n"))?;
+            continue;
+        }
+        let how = match (&error, test.is_complete(), best) {
+            (Some(error), ..) => format!("ended by an error: {error}"),
+            (None, true, _) => "complete".into(),
+            (None, false, None) => "the client said no more".into(),
+            (None, false, Some(_)) => "not ended by the client".into(),
+        };
+        let rate = best.map_or("nothing".into(), bits);
+        stdout.tell(&format!(
+            "{peer} {}: {rate} at most, {:.1} MB, {how}\n",
+            word(direction),
+            load.bytes as f64 / 1e6
+        ))?;
+        let late = test.lateness();
+        let slow = late.total() > 0 && late.value_at(990, 1_000) > 1_000_000;
+        if dropped > 0 || slow || test.faults().late_bursts > 0 {
+            eprintln!(
+                "wire: warning: {peer}: {dropped} datagrams found no room here, {} bursts were left out, one burst in a hundred was {} us late or more: this \
+                 machine is slow for this rate",
+                test.faults().late_bursts,
+                late.value_at(990, 1_000) / 1_000
+            );
+        }
+    }
+    stdout.flush()?;
+    Ok(over)
+}

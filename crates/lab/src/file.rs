@@ -184,6 +184,9 @@ impl<'a> Reader<'a> {
         if let Some(section) = sections.value("offsets") {
             self.offsets(&mut lab, section);
         }
+        if let Some(section) = sections.value("bandwidth") {
+            self.bandwidth(&mut lab, section);
+        }
         clocks::settle(&mut lab, &mut self.faults);
         sections.finish(&mut self.faults);
         if lab.nodes.is_empty() && self.faults.is_empty() {
@@ -223,6 +226,7 @@ impl<'a> Reader<'a> {
             bits: Vec::new(),
             plots: Vec::new(),
             offsets: Default::default(),
+            bandwidth: Default::default(),
             views: Vec::new(),
             measures: false,
         };

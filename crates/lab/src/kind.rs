@@ -1,5 +1,6 @@
 //! A kind of node: how a node's section is read, checked, and made into a node.
 
+use crate::bandwidth::Estimates;
 use crate::fault::Fault;
 use crate::flops::Measured;
 use crate::replay::Notes;
@@ -20,6 +21,7 @@ pub struct Context<'a> {
     pub(crate) folder: Option<&'a Path>,
     pub(crate) notes: Notes,
     pub(crate) measured: Measured,
+    pub(crate) estimates: Estimates,
     pub(crate) live: bool,
     pub(crate) alone: bool,
     /// Who asks a host to ping others.

@@ -2,6 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
+//! | `bandwidth` | `prober`, `reflector` |
 //! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
@@ -15,6 +16,7 @@
 //! | `live_nodes` | `process`, `openvswitch`, `tap`, and ports of the machine |
 //! | `relay` | `through`, `compress`, `duplicate`, `early-discard`, `split`, `xor`, `paths` |
 
+mod bandwidth;
 mod basic;
 mod capture;
 mod command;
@@ -37,6 +39,7 @@ use crate::kind::{Kind, Planned};
 /// All of them.
 pub(crate) fn standard() -> Vec<Kind> {
     let all = [
+        bandwidth::kinds(),
         basic::kinds(),
         capture::kinds(),
         command::kinds(),
@@ -90,8 +93,10 @@ pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
         "p4",
         "paths",
         "ping",
+        "prober",
         "process",
         "ptp",
+        "reflector",
         "sink",
         "split",
         "switch",

@@ -30,6 +30,7 @@
 //! | [`single_node`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
 //! | [`flops`] | what OFLOPS measured |
+//! | `bandwidth` | what probers estimated, and what was true |
 //! | [`comparison`] | one lab in several worlds |
 //! | `programs` | what came of real programs |
 //! | `diagram` | a picture of the network |
@@ -58,6 +59,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bandwidth;
 mod block_capture;
 mod block_counters;
 mod capture_file;
@@ -108,6 +110,7 @@ mod views;
 mod watch;
 mod world;
 
+pub use bandwidth::{Estimated, Truth};
 pub use error::{LabError, ReadError};
 pub use fault::{Fault, Faults};
 pub use file::{LONGEST, MOST, parse};
@@ -121,7 +124,7 @@ pub use plot::write_figure;
 pub use realtime::Pace;
 pub use registry::Registry;
 pub use replay::{Notes, Replayed};
-pub use report::{Headline, Report, Row};
+pub use report::{Available, Headline, Report, Row};
 pub use run::{Ping, Session, SessionError, check_keys, check_outputs, read, run, worlds};
 pub use told::{Key, Told};
 pub use world::World;

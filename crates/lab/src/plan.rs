@@ -1,5 +1,6 @@
 //! What a lab file says, as data.
 
+use crate::bandwidth;
 use crate::kind::{Kind, Planned};
 use crate::tree::Value;
 use crate::world::World;
@@ -34,6 +35,8 @@ pub struct Lab {
     pub(crate) plots: Vec<PlotPlan>,
     /// How the clocks of nodes with DTP are to be compared.
     pub(crate) offsets: OffsetsPlan,
+    /// The pictures of what probers estimated.
+    pub(crate) bandwidth: bandwidth::Plan,
     pub(crate) views: Vec<View>,
     /// Whether the file says where to measure.
     pub(crate) measures: bool,

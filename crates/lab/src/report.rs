@@ -2,8 +2,9 @@
 
 mod headline;
 
-pub use headline::Headline;
+pub use headline::{Available, Headline};
 
+use crate::bandwidth::{self, Estimated};
 use crate::offsets::Offsets;
 use crate::realtime::Pace;
 use crate::table::{Table, cells, number, time};
@@ -66,6 +67,8 @@ pub struct Report {
     pub stopped: bool,
     /// What OFLOPS measured.
     pub flops: Vec<openflow::flops::Report>,
+    /// What probers estimated.
+    pub estimates: Vec<Estimated>,
     /// Captures and plots that were written.
     pub files: Vec<PathBuf>,
     /// Captures and plots that could not be written, or only in part, and why.
@@ -224,6 +227,7 @@ impl Report {
         lines.extend(self.offsets.iter().flat_map(Offsets::json));
         lines.extend(crate::programs::lines(&self.jobs));
         lines.extend(crate::flops::lines(&self.flops));
+        lines.extend(self.estimates.iter().map(bandwidth::json));
         for note in &self.notes {
             lines.push(json!({ "type": "note", "note": note }));
         }
@@ -357,6 +361,7 @@ impl Report {
         if let Some(offsets) = &self.offsets {
             offsets.write(f)?;
         }
+        self.write_estimates(f, verbose)?;
         self.write_losses(f)?;
         let flows = crate::flows::table(&outcome.nodes);
         let full = outcome
@@ -409,6 +414,21 @@ impl Report {
         }
         for file in &self.files {
             writeln!(f, "wrote {}", file.display())?;
+        }
+        Ok(())
+    }
+
+    fn write_estimates(&self, f: &mut String, verbose: bool) -> fmt::Result {
+        let summaries = bandwidth::summaries(&self.estimates);
+        let mut tables = vec![bandwidth::table(&summaries)];
+        if verbose {
+            tables.push(bandwidth::verbose(&self.estimates));
+        }
+        for table in tables.into_iter().filter(|table| !table.is_empty()) {
+            write!(f, "\n{}", Table::new(table))?;
+        }
+        for note in bandwidth::notes(&self.estimates, &summaries) {
+            writeln!(f, "{note}")?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod session;
 
 pub use session::{Ping, Session, SessionError};
 
+use crate::bandwidth::{self, Estimates};
 use crate::block_capture::BlockCapture;
 use crate::capture_file::{CaptureFile, TimeBase};
 use crate::error::{LabError, ReadError};
@@ -63,7 +64,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     };
     prepare(lab, world, options)?;
     let realtime = world == World::Sim && options.realtime;
-    let stage = Stage::new(lab, out, options.dry, time_base)?;
+    let stage = Stage::new(lab, world, out, options.dry, time_base)?;
     let mut gates = PortNodes::default();
     let graph = stage.graph(
         lab,
@@ -73,10 +74,10 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         realtime.then_some(&mut gates),
     )?;
     let taps = stage.taps(lab);
-    // The last test of OFLOPS ends the run: switch and instrument would keep their channel up for ever.
+    // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on for ever.
     let tests: usize = lab.tests();
-    let (measured, asked) = (stage.measured.clone(), options.stop);
-    let stop = move || tests > 0 && measured.count() >= tests || asked.is_some_and(|stop| stop());
+    let (done, asked) = (stage.tests_done(), options.stop);
+    let stop = move || tests > 0 && done() >= tests || asked.is_some_and(|stop| stop());
     let (mut jobs, mut pace) = (Vec::new(), None);
     let ran = match world {
         World::Sim => {
@@ -190,6 +191,13 @@ fn conclude(
         let figure = offsets.figure(lab, outcome.ended);
         written.push(plot::write_figure(&figure, &path).map(|()| path));
     }
+    if !options.dry {
+        let all = stage.estimates.all();
+        for (file, figure) in bandwidth::figures(&lab.bandwidth, &all, &lab.name) {
+            let path = out.join(file);
+            written.push(plot::write_figure(&figure, &path).map(|()| path));
+        }
+    }
     let report = report(lab, world, seed, (outcome, jobs), stage, written);
     Report { offsets, ..report }
 }
@@ -256,7 +264,7 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
     let captures = lab.captures.iter().map(|plan| &plan.file);
     let bits = lab.bits.iter().map(|plan| &plan.file);
     let plots = lab.plots.iter().map(|plan| &plan.file);
-    let plots = plots.chain(&lab.offsets.file);
+    let plots = plots.chain(&lab.offsets.file).chain(lab.bandwidth.files());
     let mut outputs: Vec<PathBuf> = captures
         .chain(bits)
         .chain(plots)
@@ -296,6 +304,7 @@ struct Stage {
     bits: Vec<Arc<Mutex<BlockCapture>>>,
     notes: Notes,
     measured: Measured,
+    estimates: Estimates,
     /// Who asks hosts to ping others, if anybody does.
     pings: Option<Pings>,
     /// Who looks at the clocks, if any are kept.
@@ -303,7 +312,13 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(lab: &Lab, out: &Path, dry: bool, time_base: TimeBase) -> Result<Stage, LabError> {
+    fn new(
+        lab: &Lab,
+        world: World,
+        out: &Path,
+        dry: bool,
+        time_base: TimeBase,
+    ) -> Result<Stage, LabError> {
         let mut watches: Vec<Watch> = lab.views.iter().map(|_| Watch::default()).collect();
         for (watch, view) in watches.iter_mut().zip(&lab.views) {
             if let Location::Node(node) = view.location {
@@ -339,6 +354,7 @@ impl Stage {
             offsets: Watched::of(lab),
             notes: Notes::default(),
             measured: Measured::default(),
+            estimates: Estimates::new(lab, world == World::Sim),
             pings: None,
         })
     }
@@ -377,6 +393,7 @@ impl Stage {
                 folder: Some(folder),
                 notes: self.notes.of(index),
                 measured: self.measured.clone(),
+                estimates: self.estimates.of(index, &plan.name),
                 live: world == World::Live,
                 alone: false,
                 questions: self.pings.as_ref().map(|pings| pings.of(index)),
@@ -408,7 +425,13 @@ impl Stage {
                 see,
             })
         });
-        taps.collect()
+        taps.chain(self.estimates.taps()).collect()
+    }
+
+    /// How many tests and estimates there are by now, of those that end the run.
+    fn tests_done(&self) -> impl Fn() -> usize + Send + use<> {
+        let (measured, estimates) = (self.measured.clone(), self.estimates.clone());
+        move || measured.count() + estimates.count()
     }
 
     /// Who looks at the queues of the links that are drawn.
@@ -535,6 +558,7 @@ fn report(
         offsets: None,
         jobs,
         flops: stage.measured.all(),
+        estimates: stage.estimates.all(),
         notes: lab
             .notes
             .iter()

@@ -6,7 +6,7 @@ use crate::plan::Lab;
 
 impl Lab {
     /// Why nothing bounds a run, node by node: what goes on for ever, and the key that would bound it. Empty where the lab has a
-    /// duration, where a test of OFLOPS ends it, or where every node comes to an end by itself.
+    /// duration, where a test of OFLOPS or a prober's last estimate ends it, or where every node comes to an end by itself.
     #[must_use]
     pub fn endless(&self) -> Vec<String> {
         if self.duration.is_some() || self.tests() > 0 {
@@ -23,7 +23,7 @@ impl Lab {
         reasons.collect()
     }
 
-    /// How many tests of OFLOPS its nodes run.
+    /// How many tests of OFLOPS its nodes run, and estimates its probers make.
     pub(crate) fn tests(&self) -> usize {
         self.nodes.iter().map(|plan| plan.planned.tests).sum()
     }

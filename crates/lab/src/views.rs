@@ -1,6 +1,7 @@
 //! The sections that say where to look: `[[measure]]`, `[[capture]]`, `[[plot]]`, and what recording
 //! nodes keep.
 
+use crate::bandwidth;
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore};
 use crate::file::{Reader, end_of};
@@ -228,6 +229,31 @@ impl Reader<'_> {
             file,
             published,
         };
+    }
+
+    /// The pictures of what probers estimated.
+    pub(crate) fn bandwidth(&mut self, lab: &mut Lab, section: &Value) {
+        match section.read::<bandwidth::Plan>() {
+            Ok(plan) => lab.bandwidth = plan,
+            Err(fault) => return self.faults.push(fault),
+        }
+        for key in ["figure", "points"] {
+            if let Some(value) = section.get(key) {
+                let file: String = value.read().unwrap_or_default();
+                self.file_name(&file, value, &["png", "svg"]);
+            }
+        }
+        let is_prober = |name: &String| {
+            let node = self.names.get(name);
+            node.is_some_and(|&node| lab.nodes[node].kind.name == "prober")
+        };
+        let unknown = lab.bandwidth.points_of.iter();
+        let unknown: Vec<&String> = unknown.filter(|name| !is_prober(name)).collect();
+        let faults = unknown.into_iter().map(|name| {
+            let message = format!("there is no prober called `{name}`");
+            Fault::new(section.span.clone(), message)
+        });
+        self.faults.extend(faults);
     }
 
     /// The index of a view, which is made if it is not there yet.

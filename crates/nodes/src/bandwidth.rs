@@ -8,9 +8,18 @@
 //! |---|---|
 //! | [`train`](crate::train) | [`Trains`](crate::train::Trains): (N, R, G, D), the one model of what is sent |
 //! | [`capacity`] | the method of RFC 9097: load, feedback and a search, by the protocol of RFC 9946 |
+//! | [`prober`] | who sends trains, and estimates: a node |
+//! | [`reflector`] | who stamps them at the far end, and tells: a node |
+//! | [`message`] | what they say to each other |
 //! | [`estimate`] | what follows from what came: an [`Estimator`](estimate::Estimator) for each method |
 //!
 //! All rates are bits a second on the wire, with preamble, FCS and least gap, as everywhere in Wireline.
 
 pub mod capacity;
 pub mod estimate;
+pub mod message;
+pub mod prober;
+pub mod reflector;
+
+/// The UDP port of probers and reflectors, if nobody says otherwise: the first behind that of generators' frames.
+pub const PORT: u16 = 49_153;

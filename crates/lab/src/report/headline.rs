@@ -1,6 +1,7 @@
 //! What came of a run in one line, and the figures that it is made of.
 
 use super::Report;
+use crate::bandwidth;
 use crate::flows::{rate, short};
 use crate::offsets::Offsets;
 use crate::table::{number, percent, time};
@@ -34,8 +35,77 @@ pub struct Headline {
     pub busiest: Option<Busiest>,
     /// Frames that nodes and links gave up.
     pub drops: u64,
+    /// What probers found.
+    pub available: Option<Available>,
     /// Where counters of DTP are looked at: the greatest offset of neighbours, ticks, and how many offsets were over the bound.
     pub clocks: Option<(u128, u64)>,
+}
+
+/// What probers found of available bandwidth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Available {
+    /// Samples without an answer, and of how many.
+    pub unanswered: [u64; 2],
+    /// Probers and methods with an answer; of each the mean of its answers.
+    pub count: u64,
+    /// The mean of those, bits a second.
+    pub mean: f64,
+    /// Where it is known: the mean of the truth, of by how much the means were off, and the most that one was.
+    pub truth: Option<f64>,
+    /// With its sign.
+    pub error: Option<f64>,
+    /// Without.
+    pub worst: Option<f64>,
+}
+
+impl Available {
+    fn of(report: &Report) -> Option<Available> {
+        let all = bandwidth::summaries(&report.estimates);
+        let samples: u64 = all.iter().map(|one| one.samples).sum();
+        let answers: u64 = all.iter().map(|one| one.answers).sum();
+        let answered = || all.iter().filter(|one| one.answers > 0);
+        let count = answered().count();
+        let mean = |values: Vec<f64>| {
+            let sum: f64 = values.iter().sum();
+            (!values.is_empty()).then(|| sum / values.len() as f64)
+        };
+        let errors = || answered().filter_map(bandwidth::Summary::error);
+        (samples > 0).then(|| Available {
+            unanswered: [samples - answers, samples],
+            count: count as u64,
+            mean: mean(answered().map(|one| one.mean).collect()).unwrap_or(0.0),
+            truth: mean(answered().filter_map(|one| one.truth).collect()),
+            error: mean(errors().collect()),
+            worst: errors().map(f64::abs).reduce(f64::max),
+        })
+    }
+
+    fn text(&self) -> String {
+        let [none, all] = self.unanswered.map(number);
+        let mut text = match (self.count, self.truth, self.worst) {
+            (0, ..) => return format!("no available bandwidth found in {all} samples"),
+            (1, Some(truth), _) => {
+                format!(
+                    "available bandwidth {}, true {}",
+                    rate(self.mean),
+                    rate(truth)
+                )
+            }
+            (1, ..) => format!("available bandwidth {}", rate(self.mean)),
+            (count, Some(_), Some(worst)) => {
+                format!(
+                    "{} available bandwidths, off by {} at most",
+                    number(count),
+                    rate(worst)
+                )
+            }
+            (count, ..) => format!("{} available bandwidths", number(count)),
+        };
+        if self.unanswered[0] > 0 {
+            text += &format!(", {none} of {all} samples without an answer");
+        }
+        text
+    }
 }
 
 /// A direction of a link that was busy.
@@ -67,6 +137,7 @@ impl Headline {
                 .filter(|(_, what, _)| !NO_DROPS.contains(&what.as_str()))
                 .map(|(.., count)| count)
                 .sum(),
+            available: Available::of(report),
             clocks: report.offsets.as_ref().and_then(Offsets::greatest),
             ..Headline::default()
         };
@@ -129,6 +200,7 @@ impl Headline {
     #[must_use]
     pub fn text(&self) -> String {
         let mut parts = Vec::new();
+        parts.extend(self.available.as_ref().map(Available::text));
         if let Some((greatest, over)) = self.clocks {
             let over = match over {
                 0 => "never over the bound".into(),
@@ -207,6 +279,10 @@ impl Headline {
             "flows": self.flows, "goodput": self.goodput, "fairness": self.fairness,
             "busiest": busiest.map(|link| json!({
                 "link": link.way, "busy": link.share, "bottleneck": link.is_bottleneck,
+            })),
+            "available": self.available.as_ref().map(|found| json!({
+                "mean": found.mean, "true": found.truth, "error": found.error, "worst_error": found.worst,
+                "unanswered": found.unanswered[0], "samples": found.unanswered[1],
             })),
             "drops": self.drops,
             "clocks_apart_ticks": self.clocks.map(|clocks| clocks.0 as u64), "clocks_over_bound": self.clocks.map(|clocks| clocks.1),

@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
         };
         let seed = options.seed.unwrap_or(lab.seed);
         let out = options.out.as_ref().unwrap_or(&options.folder);
-        let mut stage = Stage::new(lab, out, options.dry, time_base)?;
+        let mut stage = Stage::new(lab, World::Sim, out, options.dry, time_base)?;
         let pings = Pings::default();
         stage.pings = Some(pings.clone());
         let graph = stage.graph(lab, &options.folder, seed, World::Sim, None)?;
@@ -222,10 +222,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether somebody wants it to stop, or the last test of OFLOPS is done.
+    /// Whether somebody wants it to stop, or the last test of OFLOPS or estimate is done.
     fn is_over(&self) -> bool {
         let tests = self.lab.tests();
-        tests > 0 && self.stage.measured.count() >= tests
+        tests > 0 && self.stage.tests_done()() >= tests
             || self.options.stop.is_some_and(|stop| stop())
     }
 

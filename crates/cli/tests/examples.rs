@@ -59,7 +59,12 @@ fn every_example_in_the_help_runs() {
                 "relay bench",
             ];
             let is_other = others.iter().any(|other| example.contains(other));
-            if is_other || matches!(command.as_str(), "mount" | "lab" | "sync" | "clock") {
+            if is_other
+                || matches!(
+                    command.as_str(),
+                    "mount" | "lab" | "sync" | "clock" | "probe"
+                )
+            {
                 continue;
             }
             let needs_port = ["eth", "tap ", "tap:", "wire run", " any "]

@@ -22,7 +22,7 @@ fn beside_a_server(name: &str, options: &str, script: &str) -> (Ended, String) {
     let place = Place::new(name);
     let port = free_port();
     let script = format!(
-        "PORT={port}; wire probe --answer --on 127.0.0.1:$PORT {options} > server & until grep -q answering server; do sleep 0.05; done
+        "PORT={port}; wire probe --answer --on 127.0.0.1:$PORT {options} > server & until grep -qs answering server; do sleep 0.05; done
          {{ {script}
          }}; code=$?; kill -INT %1 2>/dev/null; wait; exit $code"
     );
@@ -53,11 +53,11 @@ fn the_rate_of_a_token_bucket_is_found_both_ways_and_over_both_versions_of_ip() 
         let (client, ended) = std::thread::scope(|scope| {
             let (place, b) = (&place, &b);
             let there = format!(
-                "ip addr add {other} dev w1; tc qdisc replace dev w1 root {BUCKETS}; wire probe --answer --count 2 --json > server"
+                "echo 0 > /proc/sys/net/ipv6/conf/w1/disable_ipv6; ip addr add {other} dev w1; tc qdisc replace dev w1 root {BUCKETS}; wire probe --answer --count 2 --json > server"
             );
             let ended = scope.spawn(move || place.run_by(b.command("timeout"), &there));
             let here = format!(
-                "ip addr add {own} dev w0; tc qdisc replace dev w0 root {BUCKETS}; until grep -q answering server; do sleep 0.05; done
+                "echo 0 > /proc/sys/net/ipv6/conf/w0/disable_ipv6; ip addr add {own} dev w0; tc qdisc replace dev w0 root {BUCKETS}; until grep -qs answering server; do sleep 0.05; done
                  wire probe {server} --duration 5s --json --plot rates.svg"
             );
             let client = place.run_by(a.command("timeout"), &here);
@@ -122,7 +122,7 @@ fn it_measures_with_udpst_as_its_server_and_as_its_client() {
             place.run_by(b.command("timeout"), &format!("tc qdisc replace dev w1 root {BUCKETS}; {there}"))
         });
         let here = format!(
-            "ip addr add 10.88.0.1/24 dev w0; tc qdisc replace dev w0 root {BUCKETS}; until grep -q answering server; do sleep 0.05; done
+            "ip addr add 10.88.0.1/24 dev w0; tc qdisc replace dev w0 root {BUCKETS}; until grep -qs answering server; do sleep 0.05; done
              wire probe 10.88.0.2 --duration 5s --json; code=$?
              for way in -d -u; do udpst -t 5 $way -p 9999 10.88.0.2 | grep Maximum; done; touch done; exit $code"
         );

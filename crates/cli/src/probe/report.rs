@@ -12,7 +12,7 @@ use nodes::bandwidth::capacity::client::{Client, End};
 use nodes::bandwidth::capacity::{Faults, Interval, Settings, Traffic};
 use packet::udpstp::{Direction, IPV4_OVERHEAD, IPV6_MORE, NO_VALUE};
 use plot::{Axis, Figure, Panel, Series};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -209,15 +209,15 @@ impl Outcome {
         };
         let (datagrams, bytes) = self.cost();
         let end = self.intervals.last().map_or(0.0, |last| last.end);
-        let (cost, other) = match self.settings.direction {
-            Direction::Upstream => ("sent", ""),
-            Direction::Downstream => ("received", ""),
+        let cost = match self.settings.direction {
+            Direction::Upstream => "sent",
+            Direction::Downstream => "received",
         };
         let trip = self
             .least_round_trip
             .map_or(String::new(), |ms| format!(", round trip {ms} ms at least"));
         format!(
-            "capacity {what}: {} at the IP layer in the best {} of {end:.0} s (loss {}, delay variation {}{trip}); cost {:.1} MB in {} packets {cost}{other}{early}",
+            "capacity {what}: {} at the IP layer in the best {} of {end:.0} s (loss {}, delay variation {}{trip}); cost {:.1} MB in {} packets {cost}{early}",
             bits(best.rate),
             self.length(),
             percent(loss(&[*best])),
@@ -455,6 +455,6 @@ pub fn served(
     json_line!("probe", "test", {
         "peer": peer, "direction": word(direction), "complete": complete, "capacity_bps": best, "loss_overall": loss,
         "datagrams": sent.datagrams, "bytes": sent.bytes, "dropped_here": dropped,
-        "settings": json!({ "intervals": intervals.len() }),
+        "intervals": intervals.len(),
     })
 }

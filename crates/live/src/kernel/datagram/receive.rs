@@ -165,7 +165,7 @@ fn read_beside(control: &[u8]) -> Beside {
         // SAFETY: there are enough bytes for a header, which is plain data.
         let message: libc::cmsghdr =
             unsafe { rest.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
-        let len = message.cmsg_len as usize;
+        let len = message.cmsg_len;
         if len < head || len > rest.len() {
             break;
         }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bandwidth_messages;
 mod bpf;
 mod capture;
 mod channel;
@@ -56,6 +57,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("bandwidth", bandwidth_messages::target),
     ("bpf", bpf::target),
     ("capture", capture::target),
     ("channel", channel::target),

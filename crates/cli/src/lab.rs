@@ -86,7 +86,7 @@ pub struct Lab {
     #[arg(long, value_name = "N", help_heading = "Many runs", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with_all = ["attach", "run", "shell", "realtime"])]
     seeds: Option<u32>,
     /// Of each run: throughput, goodput, delay, delay-p99, round-trip, loss, drops, queue,
-    /// busy, fairness, duration
+    /// busy, fairness, duration, available, available-error
     #[arg(
         long,
         value_name = "WHAT",

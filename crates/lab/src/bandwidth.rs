@@ -1,7 +1,8 @@
 //! What probers estimated, and in simulated time what was true.
 //!
-//! True is what the tight link had to spare between the first and the last probe of a sample that passed it: its rate less what others carried on it,
-//! preambles, check sequences and gaps among it. The links of a path are those on which the probes were seen.
+//! True is what the tight link had to spare from the first probe of a sample that passed it to when it was first idle behind the last: its rate less what
+//! others carried on it, preambles, check sequences and gaps among it. Probes above the available bandwidth hold others up, so that what is counted up to the last probe alone would be
+//! too little. The links of a path are those on which the probes were seen.
 
 mod figure;
 mod told;
@@ -17,6 +18,7 @@ use nodes::bandwidth::message::Message;
 use nodes::bandwidth::prober::{Estimate, Tell};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// An estimate, and the truth beside it.
@@ -50,9 +52,9 @@ pub struct Truth {
     pub link: String,
     /// Its rate less what others carried, bits a second.
     pub available: f64,
-    /// Between which probes, by when they came to the link's far end.
+    /// When the first probe came to the link's far end.
     pub from: Time,
-    /// The last one.
+    /// When the link was first idle behind the last one.
     pub to: Time,
 }
 
@@ -80,6 +82,8 @@ impl Plan {
 #[derive(Clone, Default)]
 pub(crate) struct Estimates {
     lanes: Arc<Vec<Mutex<Lane>>>,
+    /// Up to when links were looked at, picoseconds.
+    now: Arc<AtomicU64>,
     all: Arc<Mutex<BTreeMap<usize, Vec<Estimated>>>>,
     /// Which node's, and its name.
     of: (usize, String),
@@ -100,7 +104,8 @@ impl Estimates {
                     rate: channel.rate?,
                     around: PREAMBLE + FCS + channel.gap as usize,
                     carried: 0,
-                    marks: BTreeMap::new(),
+                    busy_until: Time::ZERO,
+                    seen: BTreeMap::new(),
                 }))
             });
             lanes.collect::<Vec<_>>()
@@ -130,9 +135,13 @@ impl Estimates {
                 node: name.clone(),
                 path: path.clone(),
                 published,
-                truth: store.truth(&estimate),
+                truth: None,
                 estimate,
             };
+            store
+                .lanes
+                .iter()
+                .for_each(|lane| lock(lane).keep(&estimated.estimate));
             lock(&store.all).entry(node).or_default().push(estimated);
         })
     }
@@ -142,7 +151,7 @@ impl Estimates {
         // Links that saw few of the probes are beside the path: a switch floods what it does not know.
         let least = ((estimate.packets - estimate.lost) / 2).max(2);
         let passed = self.lanes.iter();
-        let passed = passed.filter_map(|lane| lock(lane).passed(estimate, least));
+        let passed = passed.filter_map(|lane| lock(lane).spared(estimate, least));
         passed.min_by(|one, other| one.available.total_cmp(&other.available))
     }
 
@@ -151,7 +160,11 @@ impl Estimates {
         (0..self.lanes.len()).map(|index| {
             let lanes = self.lanes.clone();
             let (link, direction) = lock(&lanes[index]).place;
-            let see = Box::new(move |_: Time, frame: &Frame| lock(&lanes[index]).see(frame));
+            let latest = self.now.clone();
+            let see = Box::new(move |now: Time, frame: &Frame| {
+                latest.fetch_max(now.as_ps(), Ordering::Relaxed);
+                lock(&lanes[index]).see(frame);
+            });
             Tap {
                 link,
                 direction,
@@ -165,9 +178,26 @@ impl Estimates {
         lock(&self.all).values().map(Vec::len).sum()
     }
 
+    /// Whether the truth is known of all so far: the links have been idle since, or are not about to be.
+    pub fn settled(&self) -> bool {
+        let now = Time::from_ps(self.now.load(Ordering::Relaxed));
+        let all = lock(&self.all);
+        let mut last = all.values().filter_map(|own| own.last());
+        last.all(|one| {
+            let mut lanes = self.lanes.iter();
+            lanes.all(|lane| lock(lane).settled(&one.estimate, now))
+        })
+    }
+
     /// Those so far, node by node.
     pub fn all(&self) -> Vec<Estimated> {
-        lock(&self.all).values().flatten().cloned().collect()
+        let all = lock(&self.all);
+        let all = all.values().flatten().cloned();
+        all.map(|one| Estimated {
+            truth: self.truth(&one.estimate),
+            ..one
+        })
+        .collect()
     }
 }
 
@@ -180,54 +210,116 @@ struct Lane {
     around: usize,
     /// Bits on the wire so far.
     carried: u64,
-    /// Probes by session: sequence, when it came, what had been carried before it, and its own bits.
-    marks: BTreeMap<u16, Vec<Mark>>,
+    /// When what came last is over, and the next frame could begin.
+    busy_until: Time,
+    /// What was seen of each session.
+    seen: BTreeMap<u16, Seen>,
 }
 
+/// What was seen of a prober's probes.
+#[derive(Default)]
+struct Seen {
+    /// Bits on the wire that they took.
+    own: u64,
+    marks: Vec<Mark>,
+}
+
+/// A probe that passed.
 #[derive(Clone, Copy)]
 struct Mark {
     sequence: u32,
     at: Time,
-    before: u64,
-    bits: u64,
+    /// Bits of others before it.
+    others: u64,
+    /// When the link was first idle behind it, and the bits of others until then, if no other probe of the session came before.
+    idle: Option<(Time, u64)>,
+    /// How many probes of the sample there were, at the first of those that are kept.
+    count: u64,
 }
 
 impl Lane {
     fn see(&mut self, frame: &Frame) {
         let bits = 8 * (frame.len().max(SHORTEST) + self.around) as u64;
+        let at = frame.arrived();
+        // Less than a byte is what times are rounded to.
+        if at > self.busy_until + self.rate.time_of(8, 0).0 {
+            for seen in self.seen.values_mut() {
+                let others = self.carried - seen.own;
+                let last = seen.marks.last_mut();
+                if let Some(mark) = last.filter(|mark| mark.idle.is_none()) {
+                    mark.idle = Some((self.busy_until, others));
+                }
+            }
+        }
         if let Some(probe) = Message::of_frame(frame).filter(|probe| probe.came.is_none()) {
-            self.marks.entry(probe.session).or_default().push(Mark {
+            let seen = self.seen.entry(probe.session).or_default();
+            seen.marks.push(Mark {
                 sequence: probe.sequence,
-                at: frame.arrived(),
-                before: self.carried,
-                bits,
+                at,
+                others: self.carried - seen.own,
+                idle: None,
+                count: 1,
             });
+            seen.own += bits;
         }
         self.carried += bits;
+        self.busy_until = at + self.rate.time_of(bits, 0).0;
     }
 
-    /// What it had to spare while a sample passed, if enough of its probes did; its marks are no longer needed.
-    fn passed(&mut self, estimate: &Estimate, least: u64) -> Option<Truth> {
-        let marks = self.marks.get_mut(&estimate.session)?;
-        let is_own = |mark: &Mark| {
-            u64::from(mark.sequence.wrapping_sub(estimate.first as u32)) < estimate.packets
+    /// Keeps of a sample's marks the first and the last.
+    fn keep(&mut self, estimate: &Estimate) {
+        let Some(seen) = self.seen.get_mut(&estimate.session) else {
+            return;
         };
-        let own: Vec<Mark> = marks.iter().copied().filter(is_own).collect();
-        marks.retain(|mark| !is_own(mark));
-        let (first, last) = (own.first()?, own.last()?);
-        if (own.len() as u64) < least || last.at <= first.at {
+        let own = |mark: &Mark| is_own(estimate, mark);
+        let count = seen.marks.iter().filter(|mark| own(mark)).count() as u64;
+        let mut passed = 0;
+        seen.marks.retain_mut(|mark| {
+            let is_own = own(mark);
+            passed += u64::from(is_own);
+            mark.count = if is_own { count } else { mark.count };
+            !is_own || passed == 1 || passed == count
+        });
+    }
+
+    /// Whether it has been idle since a sample, or was given as much time again.
+    fn settled(&self, estimate: &Estimate, now: Time) -> bool {
+        let Some(seen) = self.seen.get(&estimate.session) else {
+            return true;
+        };
+        let mut own = seen.marks.iter().filter(|mark| is_own(estimate, mark));
+        let (Some(first), Some(last)) = (own.next(), own.next_back()) else {
+            return true;
+        };
+        let patience = last.at + (last.at - first.at);
+        last.idle.is_some() || now > self.busy_until || now > patience
+    }
+
+    /// What it had to spare while a sample passed, if enough of its probes did.
+    fn spared(&self, estimate: &Estimate, least: u64) -> Option<Truth> {
+        let seen = self.seen.get(&estimate.session)?;
+        let mut own = seen.marks.iter().filter(|mark| is_own(estimate, mark));
+        let first = own.next()?;
+        let last = own.next_back()?;
+        // Nothing came since, or the run ended before the link was idle again.
+        let (to, until) = last
+            .idle
+            .unwrap_or((self.busy_until, self.carried - seen.own));
+        if first.count < least || to <= first.at {
             return None;
         }
-        let probes: u64 = own[..own.len() - 1].iter().map(|mark| mark.bits).sum();
-        let others = (last.before - first.before).saturating_sub(probes);
-        let seconds = (last.at - first.at).as_secs_f64();
+        let seconds = (to - first.at).as_secs_f64();
         Some(Truth {
             link: self.name.clone(),
-            available: self.rate.bits_per_second() as f64 - others as f64 / seconds,
+            available: self.rate.bits_per_second() as f64 - (until - first.others) as f64 / seconds,
             from: first.at,
-            to: last.at,
+            to,
         })
     }
+}
+
+fn is_own(estimate: &Estimate, mark: &Mark) -> bool {
+    u64::from(mark.sequence.wrapping_sub(estimate.first as u32)) < estimate.packets
 }
 
 /// The pictures that a plan asks for, each with its file.

@@ -76,8 +76,8 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let taps = stage.taps(lab);
     // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on for ever.
     let tests: usize = lab.tests();
-    let (done, asked) = (stage.tests_done(), options.stop);
-    let stop = move || tests > 0 && done() >= tests || asked.is_some_and(|stop| stop());
+    let (done, asked) = (stage.tests_done(tests), options.stop);
+    let stop = move || tests > 0 && done() || asked.is_some_and(|stop| stop());
     let (mut jobs, mut pace) = (Vec::new(), None);
     let ran = match world {
         World::Sim => {
@@ -428,10 +428,10 @@ impl Stage {
         taps.chain(self.estimates.taps()).collect()
     }
 
-    /// How many tests and estimates there are by now, of those that end the run.
-    fn tests_done(&self) -> impl Fn() -> usize + Send + use<> {
+    /// Whether there are as many tests and estimates by now as end the run.
+    fn tests_done(&self, tests: usize) -> impl Fn() -> bool + Send + use<> {
         let (measured, estimates) = (self.measured.clone(), self.estimates.clone());
-        move || measured.count() + estimates.count()
+        move || measured.count() + estimates.count() >= tests && estimates.settled()
     }
 
     /// Who looks at the queues of the links that are drawn.

@@ -1,5 +1,6 @@
 //! Labs in each world.
 
+mod bandwidth;
 mod commands;
 mod conformance;
 mod contract;

@@ -43,8 +43,8 @@ fn every_lab_on_the_pages_for_users_of_other_tools_is_good() {
     }
 }
 
-/// Keys that the lab reads, not the node: a replayed file, a host's programs, a capture's file, and those of a channel's TLS.
-const OF_THE_LAB: [&str; 7] = [
+/// Keys that the lab reads, not the node: a replayed file, a host's programs, a capture's file, those of a channel's TLS, and what a path is called.
+const OF_THE_LAB: [&str; 9] = [
     "replay",
     "program",
     "file",
@@ -52,6 +52,8 @@ const OF_THE_LAB: [&str; 7] = [
     "private_key",
     "certificate",
     "ca_cert",
+    "path",
+    "published",
 ];
 
 #[test]

@@ -72,7 +72,7 @@ pub(crate) fn summaries(all: &[Estimated]) -> Vec<Summary> {
             truth: self::mean(&truths),
             link: samples()
                 .filter_map(|one| Some(one.truth.as_ref()?.link.clone()))
-                .last(),
+                .next_back(),
             published: samples().find_map(|one| one.published),
             probes: sum(|one| one.estimate.packets),
             lost: sum(|one| one.estimate.lost),

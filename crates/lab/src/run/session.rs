@@ -225,8 +225,7 @@ impl<'a> Session<'a> {
     /// Whether somebody wants it to stop, or the last test of OFLOPS or estimate is done.
     fn is_over(&self) -> bool {
         let tests = self.lab.tests();
-        tests > 0 && self.stage.tests_done()() >= tests
-            || self.options.stop.is_some_and(|stop| stop())
+        tests > 0 && self.stage.tests_done(tests)() || self.options.stop.is_some_and(|stop| stop())
     }
 
     /// Pings one host from another: a question at this time, and what happens until its answer, or for a second.

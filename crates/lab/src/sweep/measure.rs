@@ -29,6 +29,10 @@ pub enum Measure {
     Fairness,
     /// How long the run took in its own time.
     Duration,
+    /// What probers found available, the mean of all.
+    Available,
+    /// By how much that is above what truly was.
+    AvailableError,
 }
 
 /// What a figure counts.
@@ -48,7 +52,7 @@ pub enum Counted {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Measure; 11] = [
+    pub const ALL: [Measure; 13] = [
         Measure::Throughput,
         Measure::Goodput,
         Measure::Delay,
@@ -60,10 +64,12 @@ impl Measure {
         Measure::Busy,
         Measure::Fairness,
         Measure::Duration,
+        Measure::Available,
+        Measure::AvailableError,
     ];
 
     /// Those that are told where nobody says which, as far as a lab has them.
-    pub const USUAL: [Measure; 7] = [
+    pub const USUAL: [Measure; 9] = [
         Measure::Throughput,
         Measure::Goodput,
         Measure::Delay,
@@ -71,6 +77,8 @@ impl Measure {
         Measure::RoundTrip,
         Measure::Loss,
         Measure::Queue,
+        Measure::Available,
+        Measure::AvailableError,
     ];
 
     /// Its name on the command line and in JSON.
@@ -87,13 +95,18 @@ impl Measure {
             Measure::Busy => "busy",
             Measure::Fairness => "fairness",
             Measure::Duration => "duration",
+            Measure::Available => "available",
+            Measure::AvailableError => "available-error",
         }
     }
 
     /// What it counts.
     pub fn counted(self) -> Counted {
         match self {
-            Measure::Throughput | Measure::Goodput => Counted::Rate,
+            Measure::Throughput
+            | Measure::Goodput
+            | Measure::Available
+            | Measure::AvailableError => Counted::Rate,
             Measure::Delay | Measure::DelayP99 | Measure::RoundTrip | Measure::Duration => {
                 Counted::Time
             }
@@ -156,6 +169,11 @@ impl Measure {
                 .reduce(f64::max),
             Measure::Fairness => headline.fairness,
             Measure::Duration => Some(report.outcome.ended.as_ps() as f64),
+            Measure::Available => {
+                let found = headline.available.as_ref()?;
+                (found.count > 0).then_some(found.mean)
+            }
+            Measure::AvailableError => headline.available.as_ref()?.error,
         }
     }
 }

@@ -84,7 +84,7 @@ impl Outcome {
             .points
             .iter()
             .filter_map(|point| point.estimate(measure));
-        let most = means.fold(0.0, |most: f64, estimate| most.max(estimate.mean));
+        let most = means.fold(0.0, |most: f64, estimate| most.max(estimate.mean.abs()));
         scale(measure.counted(), most)
     }
 

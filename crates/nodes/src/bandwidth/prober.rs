@@ -8,9 +8,8 @@
 //!   UDP port at both ends; `session`, 0: by which several probers' probes are told apart; `start`, 1 us: when it asks for the next hop's address, behind which the first
 //!   sample follows; `timeout`, 100 ms: a probe whose reply takes longer, counted from the end of its
 //!   train, is lost; `seed`, 0: for gaps that are drawn.
-//! - **Counters:** `sent`, `replies`, `lost`, `duplicates`, `stray`: replies to no probe that is waited for; `answers`, and `no_answers`; `available_bps`, the mean
+//! - **Counters:** `sent`, `replies`, `lost`, `duplicates`, `stray`: replies to no probe that is waited for; `others`: frames that are no replies; `answers`, and `no_answers`; `available_bps`, the mean
 //!   of the answers; `resolved`, 1 when the next hop's MAC address is known.
-//! - **Drops:** `no reply`.
 //! - **Paper:** 002 section 4.4.
 //!
 //! Probes are at their departures to the picosecond where the world is exact. Each train is judged when all its replies are there, or the timeout is over. A method whose
@@ -23,13 +22,12 @@ use super::message::Message;
 use crate::ConfigError;
 use crate::endpoint::{Came, Endpoint};
 use crate::train::{Rates, Trains, wire_bits};
-use crate::wire::u16_at;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time, link};
-use packet::ethernet::{Mac, ethertype};
+use packet::ethernet::Mac;
 use sending::Sending;
 
 /// Bytes of a probe's headers: Ethernet, IPv4, UDP.
@@ -262,6 +260,7 @@ struct Counters {
     lost: u64,
     duplicates: u64,
     stray: u64,
+    others: u64,
     answers: u64,
     no_answers: u64,
     sum: f64,
@@ -429,8 +428,10 @@ impl Node for Prober {
                     out.done(frame);
                     self.reply(now, message);
                 }
-                None if u16_at(&frame, 12) == Some(ethertype::ARP) => out.done(frame),
-                None => out.drop(frame, "no reply"),
+                None => {
+                    self.counters.others += 1;
+                    out.done(frame);
+                }
             }
         }
     }
@@ -463,6 +464,7 @@ impl Node for Prober {
         statistics.counter("lost", counters.lost);
         statistics.counter("duplicates", counters.duplicates);
         statistics.counter("stray", counters.stray);
+        statistics.counter("others", counters.others);
         statistics.counter("answers", counters.answers);
         statistics.counter("no_answers", counters.no_answers);
         let mean = counters.sum / counters.answers.max(1) as f64;

@@ -1,0 +1,4 @@
+#!/bin/sh
+# Runs the lab in exact simulated time, as any user.
+set -e
+wire lab lab.toml

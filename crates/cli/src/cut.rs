@@ -75,7 +75,7 @@ pub struct Cut {
 /// What is cut out of a line.
 enum Cutting {
     Columns(Columns),
-    Fields(Extract),
+    Fields(Box<Extract>),
 }
 
 impl Cut {
@@ -94,10 +94,10 @@ impl Cut {
             Some(columns) => Cutting::Columns(columns),
             None => {
                 let extract = Extract::parse(fields, self.json)?;
-                Cutting::Fields(match self.time {
+                Cutting::Fields(Box::new(match self.time {
                     Some(form) => extract.with_times(form)?,
                     None => extract,
-                })
+                }))
             }
         };
         let mut selector = self.selection.selector()?;

@@ -10,10 +10,9 @@ mod told;
 pub(crate) use told::{Summary, json, notes, summaries, table, verbose};
 
 use crate::lock::lock;
-use crate::plan::Lab;
 use node::link::{FCS, PREAMBLE, SHORTEST};
 use node::outcome::{Direction, Tap};
-use node::{Frame, Rate, Time};
+use node::{Channel, Frame, Rate, Time};
 use nodes::bandwidth::message::Message;
 use nodes::bandwidth::prober::{Estimate, Tell};
 use serde::Deserialize;
@@ -90,21 +89,20 @@ pub(crate) struct Estimates {
 }
 
 impl Estimates {
-    /// Of a lab: in simulated time with a look at each direction of its links.
-    pub fn new(lab: &Lab, looks: bool) -> Estimates {
-        let probes = lab.nodes.iter().any(|plan| plan.kind.name == "prober");
-        let links = lab.links.iter().enumerate().filter(|_| probes && looks);
-        let lanes = links.flat_map(|(link, plan)| {
+    /// With a look at each direction of these links, of which the ends' names are given.
+    pub fn new<'a>(links: impl Iterator<Item = (&'a [String; 2], &'a [Channel; 2])>) -> Estimates {
+        let lanes = links.enumerate().flat_map(|(link, (names, channels))| {
             let lanes = Direction::BOTH.into_iter().filter_map(move |direction| {
-                let channel = &plan.link.channels[direction.index()];
+                let channel = &channels[direction.index()];
                 let [from, to] = [direction.index(), 1 - direction.index()];
                 Some(Mutex::new(Lane {
                     place: (link, direction),
-                    name: format!("{} -> {}", plan.names[from], plan.names[to]),
+                    name: format!("{} -> {}", names[from], names[to]),
                     rate: channel.rate?,
                     around: PREAMBLE + FCS + channel.gap as usize,
                     carried: 0,
                     busy_until: Time::ZERO,
+                    longest: 0,
                     seen: BTreeMap::new(),
                 }))
             });
@@ -212,6 +210,8 @@ struct Lane {
     carried: u64,
     /// When what came last is over, and the next frame could begin.
     busy_until: Time,
+    /// The most bits on the wire of a frame: one may be on its way that is told when it is in.
+    longest: u64,
     /// What was seen of each session.
     seen: BTreeMap<u16, Seen>,
 }
@@ -263,6 +263,7 @@ impl Lane {
             seen.own += bits;
         }
         self.carried += bits;
+        self.longest = self.longest.max(bits);
         self.busy_until = at + self.rate.time_of(bits, 0).0;
     }
 
@@ -292,7 +293,8 @@ impl Lane {
             return true;
         };
         let patience = last.at + (last.at - first.at);
-        last.idle.is_some() || now > self.busy_until || now > patience
+        let silence = self.busy_until + self.rate.time_of(self.longest, 0).0;
+        last.idle.is_some() || now > silence || now > patience
     }
 
     /// What it had to spare while a sample passed, if enough of its probes did.

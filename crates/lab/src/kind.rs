@@ -94,6 +94,8 @@ pub(crate) struct Kind {
     pub speaks_tls: bool,
     /// Whether it measures what other nodes do to its frames.
     pub measures: bool,
+    /// Whether it estimates what links have to spare, so that simulated time tells what was true.
+    pub estimates: bool,
     /// Keys whose values are names of hosts or addresses, with a dot before a key of a table within.
     pub hosts: &'static [&'static str],
     /// Whether it is something real, which only the world `live` has.
@@ -115,6 +117,7 @@ impl Kind {
             runs_programs: false,
             speaks_tls: false,
             measures: false,
+            estimates: false,
             hosts: &[],
             real: None,
             read: Arc::new(read),

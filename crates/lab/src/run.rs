@@ -346,6 +346,9 @@ impl Stage {
                 keeps.push(keep);
             }
         }
+        let estimates = world == World::Sim && lab.nodes.iter().any(|plan| plan.kind.estimates);
+        let links = lab.links.iter().filter(|_| estimates);
+        let links = links.map(|plan| (&plan.names, &plan.link.channels));
         let share = |watch| Shared(Arc::new(Mutex::new(watch)));
         Ok(Stage {
             watches: watches.into_iter().map(share).collect(),
@@ -354,7 +357,7 @@ impl Stage {
             offsets: Watched::of(lab),
             notes: Notes::default(),
             measured: Measured::default(),
-            estimates: Estimates::new(lab, world == World::Sim),
+            estimates: Estimates::new(links),
             pings: None,
         })
     }

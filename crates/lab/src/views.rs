@@ -245,7 +245,7 @@ impl Reader<'_> {
         }
         let is_prober = |name: &String| {
             let node = self.names.get(name);
-            node.is_some_and(|&node| lab.nodes[node].kind.name == "prober")
+            node.is_some_and(|&node| lab.nodes[node].kind.estimates)
         };
         let unknown = lab.bandwidth.points_of.iter();
         let unknown: Vec<&String> = unknown.filter(|name| !is_prober(name)).collect();

@@ -125,7 +125,7 @@ fn what_is_wrong_with_a_prober_is_told_at_its_key() {
             "chooses its rates itself",
         ),
         ("size = 10", "64 to 9018"),
-        ("published = \"much\"", "rate"),
+        ("published = \"much\"", "10 Gb/s"),
     ] {
         let text = format!("[node]\np = {{ kind = \"prober\", {keys} }}\n");
         let faults = lab::parse(&text).unwrap_err().to_string();

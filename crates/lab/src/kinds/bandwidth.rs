@@ -9,14 +9,17 @@ use nodes::bandwidth::reflector::Reflector;
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
-        Kind::new("prober", |config, folder| {
-            let (_, read) = read(config)?;
-            Ok(Planned {
-                // Its last estimate ends the run, if all others have theirs.
-                tests: read.method.0.len().saturating_mul(read.samples as usize),
-                ..Planned::by(config, folder, make)?
+        Kind {
+            estimates: true,
+            ..Kind::new("prober", |config, folder| {
+                let (_, read) = read(config)?;
+                Ok(Planned {
+                    // Its last estimate ends the run, if all others have theirs.
+                    tests: read.method.0.len().saturating_mul(read.samples as usize),
+                    ..Planned::by(config, folder, make)?
+                })
             })
-        }),
+        },
         Kind::of("reflector", |config, _| Ok(Reflector::new(&config))),
     ]
 }

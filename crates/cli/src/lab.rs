@@ -85,8 +85,8 @@ pub struct Lab {
     /// Run it with so many seeds, and report means with 95 % confidence intervals
     #[arg(long, value_name = "N", help_heading = "Many runs", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with_all = ["attach", "run", "shell", "realtime"])]
     seeds: Option<u32>,
-    /// Of each run: throughput, goodput, delay, delay-p99, round-trip, loss, drops, queue,
-    /// busy, fairness, duration, available, available-error
+    /// Of each: throughput, goodput, delay(-p99), round-trip, loss, drops, queue, busy,
+    /// fairness, duration, available(-error)
     #[arg(
         long,
         value_name = "WHAT",

@@ -351,6 +351,8 @@ mod tests {
             assert_eq!(text.parse(), Ok(Moment::At(at)), "{text}");
         }
         assert_eq!("+1.5s".parse(), Ok(Moment::After(1_500_000_000_000)));
+        // A bare number is seconds.
+        assert_eq!("+10".parse(), Ok(Moment::After(10_000_000_000_000)));
         assert_eq!("0".parse(), Ok(Moment::At(0)));
         for text in [
             "",
@@ -359,7 +361,7 @@ mod tests {
             "1.0000000000001",
             "1969-12-31T23:59:59Z",
             "1795298330059649091",
-            "+10",
+            "+ten",
         ] {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }

@@ -4,7 +4,7 @@ use lab::Registry;
 use node::{Driver, Frame, Member, Port, Time, When};
 
 /// Keys for each kind; `None` for programs in processes of their own, which answer when they get round to it.
-const KINDS: [(&str, Option<&str>); 30] = [
+const KINDS: [(&str, Option<&str>); 32] = [
     ("switch", Some("ports = 3")),
     ("mirror", Some("copies = 1")),
     ("vlan", Some("vlan = 10\nothers = \"pass\"")),
@@ -30,6 +30,14 @@ const KINDS: [(&str, Option<&str>); 30] = [
     (
         "p4",
         Some("program = \"../../examples/p4-firewall/firewall.p4\""),
+    ),
+    (
+        "prober",
+        Some("address = \"10.0.0.1\"\ntarget = \"10.0.0.2\"\nport = 53\nsession = 1"),
+    ),
+    (
+        "reflector",
+        Some("mac = \"02:00:00:00:00:02\"\naddress = \"10.0.0.2\"\nport = 53"),
     ),
     ("through", Some("")),
     ("compress", Some("keepalive = \"0 s\"")),

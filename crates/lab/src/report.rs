@@ -45,6 +45,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// Frames that generators sent, where all places at which frames end are among the rows.
     pub sent: Option<u64>,
+    /// Probes that were on their way, or waited to leave, when the run ended; `None` in a world that does not see them.
+    pub probes_in_flight: Option<u64>,
     /// Whether inter-packet delays are what the lab is about: it says where to measure, or sends at exact times.
     pub gaps: bool,
     /// The ends of each link.

@@ -26,6 +26,7 @@ use crate::{file, output_paths, plot};
 use live::clock;
 use live::file::Bytes;
 use live::world::process::JobReport;
+use measure::probe;
 use measure::statistics::Statistics;
 use node::link::{FCS, LinkCounters, PREAMBLE};
 use node::outcome::Tap;
@@ -78,7 +79,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let tests: usize = lab.tests();
     let (done, asked) = (stage.tests_done(tests), options.stop);
     let stop = move || tests > 0 && done() || asked.is_some_and(|stop| stop());
-    let (mut jobs, mut pace) = (Vec::new(), None);
+    let mut pace = None;
     let ran = match world {
         World::Sim => {
             let options = sim::Options {
@@ -94,14 +95,13 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 ..sim::Options::default()
             };
             match realtime {
-                true => in_real_time(graph, options, gates, &stop).map(|(outcome, kept)| {
+                true => in_real_time(graph, options, gates, &stop).map(|(ran, kept)| {
                     pace = Some(kept);
-                    outcome
+                    ran
                 }),
                 false => {
                     let stop = Some(Box::new(stop) as Box<dyn Fn() -> bool + Send>);
-                    let options = sim::Options { stop, ..options };
-                    sim::run(graph, options).map_err(LabError::from)
+                    in_simulated_time(graph, sim::Options { stop, ..options })
                 }
             }
         }
@@ -115,19 +115,42 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 real: plan.real,
             };
             let ran = live::world::run_with(graph, options, plan.staff);
-            ran.map_err(LabError::from).map(|ran| {
-                jobs = ran.jobs;
-                ran.outcome
+            ran.map_err(LabError::from).map(|ran| Ran {
+                outcome: ran.outcome,
+                jobs: ran.jobs,
+                probes_in_flight: None,
             })
         }
     };
-    let outcome = match ran {
-        Ok(outcome) => outcome,
+    let ran = match ran {
+        Ok(ran) => ran,
         Err(error) => return Err(stage.give_up(error)),
     };
-    let mut report = conclude(lab, world, seed, (outcome, jobs), &stage, options);
+    let mut report = conclude(lab, world, seed, ran, &stage, options);
     report.pace = pace;
     Ok(report)
+}
+
+/// What a world has done.
+struct Ran {
+    outcome: Outcome,
+    /// What came of the programs, where there are real ones.
+    jobs: Vec<JobReport>,
+    /// Probes that were on their way at the end, in a world that sees them.
+    probes_in_flight: Option<u64>,
+}
+
+impl From<&sim::Sim> for Ran {
+    fn from(sim: &sim::Sim) -> Ran {
+        let probes = sim
+            .in_flight()
+            .filter(|frame| probe::parse(frame).is_some());
+        Ran {
+            outcome: sim.outcome(),
+            jobs: Vec::new(),
+            probes_in_flight: Some(probes.count() as u64),
+        }
+    }
 }
 
 /// Sees to it that a lab may run in a world, and may write where it wants to.
@@ -173,16 +196,17 @@ fn conclude(
     lab: &Lab,
     world: World,
     seed: u64,
-    (outcome, jobs): (Outcome, Vec<JobReport>),
+    ran: Ran,
     stage: &Stage,
     options: &Options,
 ) -> Report {
+    let outcome = &ran.outcome;
     let out = options.out.as_ref().unwrap_or(&options.folder);
     let mut written = stage.finish(outcome.ended);
     if !options.dry {
         for plan in &lab.plots {
             let path = out.join(&plan.file);
-            written.push(plot::draw(lab, plan, &stage.watches, &outcome, &path).map(|()| path));
+            written.push(plot::draw(lab, plan, &stage.watches, outcome, &path).map(|()| path));
         }
     }
     let offsets = stage.offsets.as_ref().map(Watched::offsets);
@@ -198,7 +222,7 @@ fn conclude(
             written.push(plot::write_figure(&figure, &path).map(|()| path));
         }
     }
-    let report = report(lab, world, seed, (outcome, jobs), stage, written);
+    let report = report(lab, world, seed, ran, stage, written);
     Report { offsets, ..report }
 }
 
@@ -215,17 +239,24 @@ fn threads(lab: &Lab, options: &Options, realtime: bool) -> usize {
     }
 }
 
+/// Runs a graph in simulated time to its end.
+fn in_simulated_time(graph: Graph, options: sim::Options) -> Result<Ran, LabError> {
+    let mut sim = sim::Sim::new(graph, options)?;
+    sim.advance()?;
+    Ok(Ran::from(&sim))
+}
+
 /// Runs a graph in simulated time at the pace of the machine's clock.
 fn in_real_time(
     graph: Graph,
     options: sim::Options,
     gates: PortNodes,
     stop: &dyn Fn() -> bool,
-) -> Result<(Outcome, Pace), LabError> {
+) -> Result<(Ran, Pace), LabError> {
     let until = options.until;
     let mut sim = sim::Sim::new(graph, options)?;
     let pace = realtime::run(&mut sim, gates.open()?, until, stop)?;
-    Ok((sim.outcome(), pace))
+    Ok((Ran::from(&sim), pace))
 }
 
 /// Sees to it that a lab in simulated time runs no programs, if [`Options::allow_commands`] does not allow that.
@@ -517,10 +548,15 @@ fn report(
     lab: &Lab,
     world: World,
     seed: u64,
-    (outcome, jobs): (Outcome, Vec<JobReport>),
+    ran: Ran,
     stage: &Stage,
     written: Vec<Result<PathBuf, LabError>>,
 ) -> Report {
+    let Ran {
+        outcome,
+        jobs,
+        probes_in_flight,
+    } = ran;
     let ends = lab.ends();
     let rows = lab
         .views
@@ -548,6 +584,7 @@ fn report(
         seed,
         rows: rows.collect(),
         sent: lab.sent(&outcome, &ends),
+        probes_in_flight,
         gaps: lab.measures || lab.generators().next().is_some(),
         links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
         busy: lab

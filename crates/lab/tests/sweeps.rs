@@ -91,6 +91,30 @@ fn a_sweep_is_a_loop_over_single_runs() {
 }
 
 #[test]
+fn what_is_on_its_way_at_the_end_is_not_lost() {
+    // Half of what was sent has not had the time to come.
+    let far = "rate = '1 Gb/s'\ndelay = '250 us'";
+    let text = LOSSY.replace("rate = '1 Gb/s'", far);
+    let text = text.replace("seed = 3", "seed = 3\nduration = '500 us'");
+    let options = Options::default();
+    for (loss, text) in [(0, text.replace("loss = 0.1", "loss = 0")), (1, text)] {
+        let report = lab::run(&lab::parse(&text).unwrap(), World::Sim, &options).unwrap();
+        let headline = report.headline();
+        let [link, _] = report.outcome.links[0];
+        let arrived = headline.arrived.unwrap();
+        assert!((200..=250).contains(&arrived), "{arrived}");
+        assert!((220..=251).contains(&headline.in_flight), "{headline:?}");
+        let lost = headline.sent.unwrap() - arrived - headline.in_flight;
+        assert_eq!((lost, lost > 0), (link.lost, loss > 0));
+        let share = Measure::Loss.of(&report, &headline).unwrap();
+        let wanted = lost as f64 / (lost + arrived) as f64;
+        assert!((share - wanted).abs() < 1e-12, "{share} {wanted}");
+        let told = format!("probes arrived, {} still on their way", headline.in_flight);
+        assert!(report.to_string().contains(&told), "{report}");
+    }
+}
+
+#[test]
 fn the_outcome_is_the_same_to_the_last_byte_on_any_number_of_threads() {
     let path = file("threads", LOSSY);
     let axes = ["link.0.rate=1..10Gb/s:4"];

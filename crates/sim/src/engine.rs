@@ -10,7 +10,7 @@ use crate::{Options, SimError};
 use node::clock::Ticks;
 use node::link::{LinkCounters, seed_of};
 use node::outcome::{Finish, Table};
-use node::{Driver, Graph, Level, NodeId, Oscillator, Outcome, Tap, Time, Transmitter};
+use node::{Driver, Frame, Graph, Level, NodeId, Oscillator, Outcome, Tap, Time, Transmitter};
 use std::collections::BTreeMap;
 
 /// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
@@ -275,6 +275,16 @@ impl Sim {
                 sender.settle(now);
             }
         }
+    }
+
+    /// The frames that are on their way, or wait to leave: those that [`in_flight`](LinkCounters::in_flight) counts, in no order.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Frame> {
+        let networks = self.parts.iter().map(|part| &part.network);
+        networks.flat_map(|network| {
+            let in_order = network.receivers.iter().flat_map(|end| &end.flying);
+            let others = network.out_of_order.iter().map(|frame| &frame.arrival);
+            in_order.chain(others).map(|arrival| &arrival.frame)
+        })
     }
 
     /// What has come of it so far.

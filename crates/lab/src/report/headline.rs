@@ -19,6 +19,8 @@ pub struct Headline {
     pub arrived: Option<u64>,
     /// Of how many.
     pub sent: Option<u64>,
+    /// Probes that were on their way at the end: they have not come, and are not lost.
+    pub in_flight: u64,
     /// The least and the greatest mean delay of probes at a place where frames end, picoseconds.
     pub delay_ps: Option<[f64; 2]>,
     /// Pings that were answered, and of how many.
@@ -177,6 +179,8 @@ impl Headline {
             Some(sent) => Some(sent),
             None => Some(arrived + lost),
         };
+        let missing = self.sent.map_or(0, |sent| sent - arrived);
+        self.in_flight = report.probes_in_flight.unwrap_or(0).min(missing);
         let means = ends.iter().map(|row| row.statistics.delays());
         let means = means
             .filter(|delays| delays.count > 0)
@@ -218,6 +222,9 @@ impl Headline {
                     number(arrived),
                     number(sent)
                 ));
+                if self.in_flight > 0 {
+                    parts.push(format!("{} still on their way", number(self.in_flight)));
+                }
             }
             (Some(arrived), None) => parts.push(format!("{} probes arrived", number(arrived))),
             (None, _) => {}
@@ -272,7 +279,7 @@ impl Headline {
     pub(crate) fn json(&self) -> Value {
         let busiest = self.busiest.as_ref();
         json!({
-            "arrived": self.arrived, "sent": self.sent,
+            "arrived": self.arrived, "sent": self.sent, "in_flight": self.in_flight,
             "delay_min_mean_ps": self.delay_ps.map(|ps| ps[0]),
             "delay_max_mean_ps": self.delay_ps.map(|ps| ps[1]),
             "pings_answered": self.pings.map(|pings| pings[0]), "pings": self.pings.map(|pings| pings[1]),

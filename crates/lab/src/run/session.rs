@@ -1,6 +1,6 @@
 //! A lab in simulated time that goes on when it is told to, and stands still in between.
 
-use super::{Stage, busy, conclude, prepare, report};
+use super::{Ran, Stage, busy, conclude, prepare, report};
 use crate::capture_file::TimeBase;
 use crate::error::LabError;
 use crate::fault::nearest;
@@ -381,12 +381,11 @@ impl<'a> Session<'a> {
 
     /// All that was measured so far.
     pub fn report(&self) -> Report {
-        let outcome = (self.sim.outcome(), Vec::new());
         report(
             self.lab,
             World::Sim,
             self.seed,
-            outcome,
+            Ran::from(&self.sim),
             &self.stage,
             Vec::new(),
         )
@@ -400,12 +399,11 @@ impl<'a> Session<'a> {
             Some(_) => Finish::Stopped,
         };
         self.sim.end(finish);
-        let outcome = (self.sim.outcome(), Vec::new());
         conclude(
             self.lab,
             World::Sim,
             self.seed,
-            outcome,
+            Ran::from(&self.sim),
             &self.stage,
             &self.options,
         )

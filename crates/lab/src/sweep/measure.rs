@@ -17,7 +17,8 @@ pub enum Measure {
     DelayP99,
     /// The mean round trip of pings, or of segments.
     RoundTrip,
-    /// The share of probes that did not come; without probes, of frames that links did not carry.
+    /// The share of probes that did not come, of those that are not on their way at the end; without probes, of frames that
+    /// links did not carry.
     Loss,
     /// Frames that nodes and links gave up.
     Drops,
@@ -179,14 +180,15 @@ impl Measure {
 }
 
 fn loss(report: &Report, headline: &Headline) -> Option<f64> {
-    if let (Some(arrived), Some(sent)) = (headline.arrived, headline.sent.filter(|sent| *sent > 0))
-    {
-        return Some(1.0 - arrived as f64 / sent as f64);
+    if let (Some(arrived), Some(sent)) = (headline.arrived, headline.sent) {
+        let due = sent - headline.in_flight;
+        return (due > 0).then(|| 1.0 - arrived as f64 / due as f64);
     }
     let links = report.outcome.links.iter().flatten();
     let (lost, offered) = links.fold((0, 0), |(lost, offered), link| {
         let gone = link.queue_full + link.lost + link.bit_errors;
-        (lost + gone, offered + link.sent + link.queue_full)
+        let due = link.sent - link.in_flight.unwrap_or(0).min(link.sent);
+        (lost + gone, offered + due + link.queue_full)
     });
     (offered > 0).then(|| lost as f64 / offered as f64)
 }

@@ -7,6 +7,8 @@ use core::net::Ipv4Addr;
 
 /// The ports of servers and relays, and of clients.
 pub const PORTS: [u16; 2] = [67, 68];
+/// Where the options begin.
+const OPTIONS: usize = 236;
 /// What stands before the options.
 const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
 
@@ -36,23 +38,24 @@ pub mod option {
     pub const CLIENT_ID: u8 = 61;
 }
 
-/// A message whose fixed part is all there. No method panics.
+/// A message that is there at least up to the client's hardware address. No method panics.
 #[derive(Clone, Copy, Debug)]
 pub struct DhcpView<'a> {
-    header: &'a [u8; 236],
+    header: &'a [u8; 34],
     options: &'a [u8],
 }
 
 impl<'a> DhcpView<'a> {
-    /// Looks at a message; one of BOOTP has no options.
+    /// Looks at a message; one of BOOTP, and one that is cut short, has no options.
     ///
     /// # Errors
-    /// When its fixed part is cut off.
+    /// When it is cut off before the end of the client's hardware address.
     pub fn new(message: &'a [u8]) -> Result<DhcpView<'a>, BadHeader> {
-        let (header, rest) = field::split::<236>(message, "DHCP header cut off")?;
+        let (header, _) = field::split::<34>(message, "DHCP header cut off")?;
+        let options = message.get(OPTIONS..).unwrap_or_default();
         Ok(DhcpView {
             header,
-            options: rest.strip_prefix(&COOKIE).unwrap_or_default(),
+            options: options.strip_prefix(&COOKIE).unwrap_or_default(),
         })
     }
 
@@ -63,33 +66,33 @@ impl<'a> DhcpView<'a> {
 
     /// What request and reply share.
     pub fn transaction(&self) -> u32 {
-        field::u32::<4, 236>(self.header)
+        field::u32::<4, 34>(self.header)
     }
 
     /// The address that the client has.
     pub fn client(&self) -> Ipv4Addr {
-        field::bytes::<12, 4, 236>(self.header).into()
+        field::bytes::<12, 4, 34>(self.header).into()
     }
 
     /// The address that the client gets.
     pub fn yours(&self) -> Ipv4Addr {
-        field::bytes::<16, 4, 236>(self.header).into()
+        field::bytes::<16, 4, 34>(self.header).into()
     }
 
     /// The next server.
     pub fn server(&self) -> Ipv4Addr {
-        field::bytes::<20, 4, 236>(self.header).into()
+        field::bytes::<20, 4, 34>(self.header).into()
     }
 
     /// The relay.
     pub fn relay(&self) -> Ipv4Addr {
-        field::bytes::<24, 4, 236>(self.header).into()
+        field::bytes::<24, 4, 34>(self.header).into()
     }
 
     /// The client's MAC address, if it is on an Ethernet.
     pub fn hardware(&self) -> Option<Mac> {
         (self.header[1] == 1 && self.header[2] == 6)
-            .then(|| Mac(field::bytes::<28, 6, 236>(self.header)))
+            .then(|| Mac(field::bytes::<28, 6, 34>(self.header)))
     }
 
     /// The values of the option of this number that are there.
@@ -159,7 +162,12 @@ mod tests {
         let view = DhcpView::new(&message[..249]).unwrap();
         assert_eq!(view.option(option::HOST_NAME).count(), 1);
         assert_eq!(view.option(option::SERVER).count(), 0);
-        assert!(DhcpView::new(&message[..235]).is_err());
+        let cut = DhcpView::new(&message[..235]).unwrap();
+        assert_eq!(
+            (cut.hardware(), cut.option(53).count()),
+            (view.hardware(), 0)
+        );
+        assert!(DhcpView::new(&message[..33]).is_err());
         // Without the cookie they are BOOTP's, which mean something else.
         let mut bootp = message;
         bootp[236] = 0;

@@ -114,6 +114,8 @@ enum Layer<'a> {
     Frame(&'a [u8]),
     /// A header, and what follows it.
     Of(Header<'a>, Next),
+    /// How many bytes of payload a TCP segment has by its IP header, or as many as are there if these are more.
+    Segment(usize),
     Dns(DnsView<'a>),
     Dhcp(DhcpView<'a>),
     Http(HttpView<'a>),
@@ -130,6 +132,9 @@ fn walk(frame: &[u8], see: &mut dyn FnMut(&Layer<'_>)) {
         last = Some(layer.header);
     }
     let payload = walk.rest();
+    if let Some(Header::Tcp(_)) = last {
+        see(&Layer::Segment(payload.len() + walk.beyond()));
+    }
     let application = match last {
         Some(Header::Udp(udp)) => datagram([udp.source_port(), udp.destination_port()], payload),
         Some(Header::Tcp(tcp)) => stream([tcp.source_port(), tcp.destination_port()], payload),

@@ -82,14 +82,17 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// As [`new`](Ipv4View::new), for captures that keep only the beginning of a packet: the
-    /// payload may end early.
+    /// payload may end early. That of a packet [without a length](Ipv4View::stated_length) goes to the end of `bytes`.
     ///
     /// # Errors
     /// When the header is cut off, or its version or lengths make no sense.
     #[inline]
     pub fn new_cut(bytes: &'a [u8]) -> Result<Ipv4View<'a>, BadHeader> {
         let view = Ipv4View::new_any_length(bytes)?;
-        let length = usize::from(view.total_length())
+        let Some(length) = view.stated_length() else {
+            return Ok(view);
+        };
+        let length = length
             .checked_sub(view.header_length())
             .ok_or(BadHeader("IPv4 total length below the header's"))?;
         let payload = view.payload.get(..length).unwrap_or(view.payload);
@@ -132,6 +135,13 @@ impl<'a> Ipv4View<'a> {
     /// The packet's length in bytes, header included, as it says itself.
     pub fn total_length(&self) -> u16 {
         field::u16::<2, 20>(self.header)
+    }
+
+    /// The packet's length, header included; `None` of a TCP segment with a total length of 0. Such a one was captured before
+    /// the network card cut it, or is longer than 65,535 bytes (Linux' BIG TCP).
+    pub fn stated_length(&self) -> Option<usize> {
+        let length = usize::from(self.total_length());
+        (length > 0 || self.protocol() != protocol::TCP).then_some(length)
     }
 
     /// What fragments of one packet share.

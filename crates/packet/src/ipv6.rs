@@ -29,15 +29,18 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// As [`new`](Ipv6View::new), for captures that keep only the beginning of a packet: the
-    /// payload may end early.
+    /// payload may end early. That of a packet [without a length](Ipv6View::stated_length) goes to the end of `bytes`.
     ///
     /// # Errors
     /// When the header is cut off, or of another version.
     #[inline]
     pub fn new_cut(bytes: &'a [u8]) -> Result<Ipv6View<'a>, BadHeader> {
         let view = Ipv6View::new_any_length(bytes)?;
-        let length = view.payload_length().into();
-        let payload = view.payload.get(..length).unwrap_or(view.payload);
+        let length = view
+            .stated_length()
+            .map(|length| length - view.header.len());
+        let payload = length.and_then(|length| view.payload.get(..length));
+        let payload = payload.unwrap_or(view.payload);
         Ok(Ipv6View { payload, ..view })
     }
 
@@ -67,6 +70,14 @@ impl<'a> Ipv6View<'a> {
     /// The length in bytes of what is behind the header, as it says itself.
     pub fn payload_length(&self) -> u16 {
         field::u16::<4, 40>(self.header)
+    }
+
+    /// The packet's length, header included; `None` of one with a payload length of 0 that goes on with TCP, which was captured
+    /// before the network card cut it, or with hop-by-hop options, which have the length of a jumbogram (RFC 2675 section 3).
+    pub fn stated_length(&self) -> Option<usize> {
+        let length = usize::from(self.payload_length());
+        let goes_on = matches!(self.next_header(), protocol::TCP | protocol::HOP_BY_HOP);
+        (length > 0 || !goes_on).then_some(self.header.len() + length)
     }
 
     /// What comes behind the header: an extension header or the upper layer.

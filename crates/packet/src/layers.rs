@@ -117,6 +117,8 @@ pub struct Layers<'a> {
     fragment: bool,
     bad: Option<BadHeader>,
     cut: Option<BadHeader>,
+    /// What the innermost IP packet claims behind the end of `rest`.
+    beyond: usize,
 }
 
 impl<'a> Layers<'a> {
@@ -130,6 +132,7 @@ impl<'a> Layers<'a> {
             fragment: false,
             bad: None,
             cut: None,
+            beyond: 0,
         }
     }
 
@@ -156,6 +159,11 @@ impl<'a> Layers<'a> {
     /// The outermost packet whose own length claims more bytes than there are.
     pub fn cut(&self) -> Option<BadHeader> {
         self.cut
+    }
+
+    /// How many bytes the innermost IP packet claims behind [`rest`](Layers::rest).
+    pub fn beyond(&self) -> usize {
+        self.beyond
     }
 
     /// Reads the next header.
@@ -208,10 +216,19 @@ impl<'a> Layers<'a> {
         Ok(Some(step))
     }
 
+    /// Compares the length that an IP packet states with what is there.
+    fn claim(&mut self, stated: Option<usize>, cut: &'static str) {
+        let stated = stated.unwrap_or(0);
+        self.beyond = stated.saturating_sub(self.rest.len());
+        if self.beyond > 0 {
+            self.cut = self.cut.or(Some(BadHeader(cut)));
+        }
+    }
+
     fn ipv4(&mut self) -> Result<Step<'a>, BadHeader> {
         let view = Ipv4View::new_cut(self.rest)?;
         (self.six, self.fragment) = (false, view.is_fragment());
-        self.cut = self.cut.or(Ipv4View::new(self.rest).err());
+        self.claim(view.stated_length(), "IPv4 packet cut off");
         let next = match view.fragment_offset() {
             0 => Next::Protocol(view.protocol()),
             _ => Next::LaterFragment(view.protocol()),
@@ -223,7 +240,7 @@ impl<'a> Layers<'a> {
     fn ipv6(&mut self) -> Result<Step<'a>, BadHeader> {
         let view = Ipv6View::new_cut(self.rest)?;
         (self.six, self.fragment) = (true, false);
-        self.cut = self.cut.or(Ipv6View::new(self.rest).err());
+        self.claim(view.stated_length(), "IPv6 packet cut off");
         let next = Next::Protocol(view.next_header());
         Ok(Step::new(Header::Ipv6(view), 40, next, view.payload()))
     }

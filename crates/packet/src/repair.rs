@@ -30,7 +30,7 @@ pub struct Counts {
     pub lengths: u64,
     /// Fragments, whose checksum is that of a packet that is not here: left.
     pub fragments: u64,
-    /// Packets that say that they are longer than they are: left.
+    /// Packets that say that they are longer than they are, or not how long: left.
     pub truncated: u64,
 }
 
@@ -138,7 +138,7 @@ impl Repair {
             let at = layer.at;
             let (kind, place) = match layer.header {
                 Header::Ipv4(ip) => {
-                    let told = at + usize::from(ip.total_length());
+                    let told = ip.stated_length().map_or(usize::MAX, |length| at + length);
                     self.sums.push(Covered {
                         kind: Kind::Ipv4,
                         at: at + 10,
@@ -152,7 +152,7 @@ impl Repair {
                     continue;
                 }
                 Header::Ipv6(ip) => {
-                    let told = at + 40 + usize::from(ip.payload_length());
+                    let told = ip.stated_length().map_or(usize::MAX, |length| at + length);
                     let mut walk = ip.extensions();
                     let fragment = walk.by_ref().filter_map(|extension| extension.fragment());
                     let fragment =
@@ -305,6 +305,11 @@ mod tests {
         assert_eq!((counts.truncated, counts.tcp), (1, 0));
         let counts = repaired(true, &mut whole[..length]);
         assert_eq!((counts.truncated, counts.lengths, counts.tcp), (0, 1, 1));
+        // How long it is, nobody knows: the network card would have cut it.
+        let mut long = frame("ip/tcp/\"abcdef\"");
+        long[16..18].fill(0);
+        let counts = repaired(true, &mut long);
+        assert_eq!((counts.truncated, counts.lengths, counts.tcp), (1, 0, 0));
         // No checksum is none that is wrong.
         let counts = repaired(true, &mut frame("ip/udp(chksum=0)/\"abc\""));
         assert_eq!(counts, Counts::default());

@@ -153,7 +153,7 @@ impl Table {
         let way = usize::from(flow.ends[0] != source);
         count(&mut flow.directions[way]);
         if let (Some(connection), Some(tcp)) = (&mut flow.tcp, tcp) {
-            connection.segment(way, &tcp, payload_length(frame, &tcp), at);
+            connection.segment(way, &tcp, payload_length(frame), at);
         }
     }
 
@@ -183,21 +183,8 @@ impl Table {
 }
 
 /// The bytes of a segment's payload by its IP header, as the capture may have cut it short.
-fn payload_length(frame: &[u8], tcp: &TcpView<'_>) -> u32 {
-    let mut length = tcp.payload().len();
-    let mut end = 0;
-    for layer in layers(frame) {
-        match layer.header {
-            Header::Ipv4(ip) => end = layer.at + usize::from(ip.total_length()),
-            Header::Ipv6(ip) => end = layer.at + 40 + usize::from(ip.payload_length()),
-            Header::Tcp(_) => {
-                let header = layer.at + 20 + tcp.option_bytes().len();
-                // A chain of segments longer than IP can say has no length of its own.
-                length = end.saturating_sub(header).max(length);
-                break;
-            }
-            _ => {}
-        }
-    }
-    length as u32
+fn payload_length(frame: &[u8]) -> u32 {
+    let mut walk = layers(frame);
+    walk.by_ref().for_each(drop);
+    (walk.rest().len() + walk.beyond()) as u32
 }

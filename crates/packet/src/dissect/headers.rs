@@ -1,6 +1,6 @@
 //! The fields of headers up to TCP and UDP.
 
-use super::Layer::{Frame, Of};
+use super::Layer::{Frame, Of, Segment};
 use super::{Field, Values};
 use crate::arp::Operation;
 use crate::ethernet::ethertype;
@@ -93,7 +93,7 @@ pub const FIELDS: &[Field] = &[
     field!("tcp.dstport", [], "TCP destination port", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.destination_port())),
     field!("tcp.seq_raw", ["tcp.seq", "seq"], "TCP sequence number as it stands", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.sequence())),
     field!("tcp.ack_raw", ["tcp.ack", "ack"], "TCP acknowledgement number as it stands", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.acknowledgement())),
-    field!("tcp.len", [], "Bytes of TCP payload that are there", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.payload().len())),
+    field!("tcp.len", [], "Bytes of TCP payload, also of a segment that is cut short", |out| Segment(length) => out.put(length)),
     field!("tcp.hdr_len", [], "TCP header length, options included", |out| Of(Header::Tcp(tcp), _) => out.put(20 + tcp.option_bytes().len())),
     field!("flags", [], "TCP flags in tcpdump's letters: S, S., P., F., R", |out| Of(Header::Tcp(tcp), _) => letters(out, tcp)),
     field!("tcp.flags", [], "TCP flags and the bits before them", |out| Of(Header::Tcp(tcp), _) => hex16(out, u16::from(tcp.reserved()) << 8 | u16::from(tcp.flags()))),

@@ -130,3 +130,39 @@ fn no_name_is_that_of_two_fields() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     assert!(field("dns").is_none());
 }
+
+#[test]
+fn segments_without_a_length_and_segments_cut_short_have_all_their_fields() {
+    use crate::craft::{Defaults, Template};
+    let frame = |text: &str| {
+        let mut frame = Vec::new();
+        let template = Template::parse(text).unwrap();
+        template.build(0, &Defaults::default(), &mut frame).unwrap();
+        frame
+    };
+    let names = ["tcp.dstport", "tcp.len"];
+    // Behind the Ethernet header: the total length, the payload length.
+    for (text, at) in [
+        ("ip/tcp(dport=80)/\"abcd\"", 16),
+        ("ipv6/tcp(dport=80)/\"abcd\"", 18),
+    ] {
+        let mut frame = frame(text);
+        assert_eq!(values(&names, &frame), ["80", "4"], "{text}");
+        assert_eq!(
+            values(&names, &frame[..frame.len() - 3]),
+            ["80", "4"],
+            "{text}"
+        );
+        frame[at..at + 2].fill(0);
+        assert_eq!(values(&names, &frame), ["80", "4"], "{text}");
+        assert_eq!(
+            values(&names, &frame[..frame.len() - 3]),
+            ["80", "1"],
+            "{text}"
+        );
+    }
+    // Only TCP is left to network cards in this way.
+    let mut datagram = frame("ip/udp(dport=80)/\"abcd\"");
+    datagram[16..18].fill(0);
+    assert_eq!(values(&["ip.proto", "udp.dstport"], &datagram), ["", ""]);
+}

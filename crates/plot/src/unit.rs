@@ -25,7 +25,7 @@ impl TimeUnit {
 
     /// The same with as many digits as tell it from one that is so far from it.
     pub fn told_apart(self, ps: f64, apart: f64) -> String {
-        let unit = match ps.abs() < self.ps / 1e3 {
+        let unit = match ps.abs() < self.ps / 10.0 {
             true => TimeUnit::of(ps.abs()),
             false => self,
         };

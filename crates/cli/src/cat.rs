@@ -8,7 +8,7 @@ use crate::epoch::{Words, in_words};
 use crate::fix::{Fix, Fixer};
 use crate::form::{Form, FormOptions, Way};
 use crate::import;
-use crate::listen::Listener;
+use crate::listen::{Directions, Listener};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::select::{Selection, Selector};
@@ -36,6 +36,8 @@ pub struct Cat {
     sources: Vec<OsString>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    directions: Directions,
     /// Dates in place of timestamp words, by this machine's epoch
     #[arg(long, conflicts_with = "no_time")]
     dates: bool,
@@ -69,6 +71,7 @@ impl Cat {
                 output,
                 written: self.written,
                 selection: self.selection,
+                directions: self.directions,
                 from: self.from,
                 fix: self.fix,
                 tick: self.tick.unwrap_or(Tick::EIGHT_NS),
@@ -95,7 +98,7 @@ impl Cat {
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
         let tick = self.tick.unwrap_or(Tick::EIGHT_NS);
-        let mut listener = Listener::open(&sources.ports, tick)?;
+        let mut listener = Listener::open(&sources.ports, tick, self.directions)?;
         sources.confine(Permissions::default())?;
         let mut copy = || -> anyhow::Result<()> {
             for path in &sources.files {

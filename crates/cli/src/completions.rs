@@ -54,7 +54,9 @@ fn script(shell: Shell, registry: &Registry) -> String {
     }
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, "wire", &mut text);
-    let mut text = with_interfaces(shell, &String::from_utf8_lossy(&text));
+    let mut ports = Vec::new();
+    with_ports(&command, "wire", &mut ports);
+    let mut text = with_interfaces(shell, &String::from_utf8_lossy(&text), &ports);
     if shell == Shell::Fish {
         // Its generator leaves out the values of arguments that are no options.
         let kinds: Vec<&str> = registry.tell().map(|(name, _)| name).collect();
@@ -72,11 +74,27 @@ fn script(shell: Shell, registry: &Registry) -> String {
     text
 }
 
-/// The script with this machine's interfaces, as they are when it runs, where ports are wanted.
-fn with_interfaces(shell: Shell, script: &str) -> String {
-    const LIST: &str = "command ls /sys/class/net 2>/dev/null";
+/// What lists this machine's interfaces, as they are when the script runs.
+const LIST: &str = "command ls /sys/class/net 2>/dev/null";
+
+/// The commands below one whose arguments are ports, each with its path, and those arguments.
+fn with_ports<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &'a str)>) {
+    for below in command.get_subcommands() {
+        let path = format!("{path}__subcmd__{}", below.get_name().replace('-', "__"));
+        for argument in below.get_positionals() {
+            let names = argument.get_value_names().unwrap_or_default();
+            if names.iter().any(|name| name.contains("PORT")) {
+                found.push((path.clone(), argument.get_id().as_str()));
+            }
+        }
+        with_ports(below, &path, found);
+    }
+}
+
+/// The script with interfaces where ports are wanted: as arguments of commands, and of options such as `--on`.
+fn with_interfaces(shell: Shell, script: &str, ports: &[(String, &str)]) -> String {
     let mut text = String::new();
-    let mut on = false;
+    let (mut on, mut within) = (false, false);
     for line in script.lines() {
         let trimmed = line.trim();
         let line = match shell {
@@ -89,15 +107,52 @@ fn with_interfaces(shell: Shell, script: &str) -> String {
                 let indent = &line[..line.len() - line.trim_start().len()];
                 format!("{indent}COMPREPLY=($(compgen -W \"$({LIST})\" -f -- \"${{cur}}\"))")
             }
+            Shell::Bash if trimmed.starts_with("wire__subcmd__") => {
+                let command = trimmed.trim_end_matches(')');
+                within = ports.iter().any(|(path, _)| path == command);
+                line.to_owned()
+            }
+            Shell::Bash if within && trimmed.starts_with("opts=") => {
+                within = false;
+                format!("{} $({LIST})\"", line.trim_end_matches('"'))
+            }
             Shell::Fish if trimmed.contains(" -l on ") => format!("{line} -a \"({LIST})\""),
             Shell::Zsh => {
-                let line = line.replace(":PORT:_default", ":PORT:_net_interfaces");
-                line.replace(":IFACE:_default", ":IFACE:_net_interfaces")
+                let of_port = |(_, argument): &(String, &str)| {
+                    let named = trimmed.split_once(" -- ").map_or("", |(named, _)| named);
+                    named.trim_start_matches(['\'', '*', ':']) == *argument
+                };
+                let ports = ports.iter().any(of_port);
+                let action = if ports {
+                    ":{_net_interfaces; _files}"
+                } else {
+                    ":_default"
+                };
+                let line = line.replace(":_default", action);
+                match line.contains("UDP") {
+                    true => line,
+                    false => line.replace(":PORT:_default", ":PORT:_net_interfaces"),
+                }
             }
             _ => line.to_owned(),
         };
         text.push_str(&line);
         text.push('\n');
+    }
+    if shell == Shell::Fish {
+        for (path, _) in ports {
+            let mut words = path.split("__subcmd__").skip(1);
+            let mut condition = format!(
+                "__fish_wire_using_subcommand {}",
+                words.next().unwrap_or("")
+            );
+            for below in words {
+                condition.push_str(&format!("; and __fish_seen_subcommand_from {below}"));
+            }
+            text.push_str(&format!(
+                "complete -c wire -n \"{condition}\" -a \"({LIST})\"\n"
+            ));
+        }
     }
     text
 }
@@ -126,6 +181,13 @@ mod tests {
                 _ => "/sys/class/net",
             };
             assert!(script.contains(list), "{shell}");
+            // As an argument of `wire cat`.
+            let argument = match shell {
+                Shell::Bash => "--help $(command ls /sys/class/net",
+                Shell::Zsh => "{_net_interfaces; _files}",
+                _ => "using_subcommand cat\" -a \"(command ls /sys/class/net",
+            };
+            assert!(script.contains(argument), "{shell}: {script}");
         }
     }
 }

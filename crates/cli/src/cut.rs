@@ -9,7 +9,7 @@ use crate::columns::Columns;
 use crate::complaints::{Complaints, Strictness};
 use crate::confine::Permissions;
 use crate::input::{self, Input, NO_LINE, place};
-use crate::listen::Listener;
+use crate::listen::{Directions, Listener};
 use crate::output::{Buffering, Output};
 use crate::select::{Selection, Selector};
 use crate::sources::Sources;
@@ -60,6 +60,8 @@ pub struct Cut {
     time: Option<TimeForm>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    directions: Directions,
     /// One JSON object a packet
     #[arg(long, conflicts_with = "command")]
     json: bool,
@@ -105,7 +107,7 @@ impl Cut {
         let sources = Sources::of(&self.sources)?;
         let mut stdout = Output::reading(&sources.files, &self.buffering)?;
         let complaints = self.strictness.complaints();
-        let listener = Listener::open(&sources.ports, Tick::EIGHT_NS)?;
+        let listener = Listener::open(&sources.ports, Tick::EIGHT_NS, self.directions)?;
         if self.command.is_none() {
             sources.confine(Permissions::default())?;
         }

@@ -10,7 +10,7 @@ use crate::confine::Permissions;
 use crate::departures::Departures;
 use crate::fix::{Fix, Fixer};
 use crate::import;
-use crate::listen::Listener;
+use crate::listen::{Directions, Listener};
 use crate::output::Buffering;
 use crate::packets::{Consumer, Ended, Packets};
 use crate::profile::{self, Subjects};
@@ -54,6 +54,8 @@ pub struct Dump {
     pub written: Written,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub directions: Directions,
     /// Take the packets of all files by their times, not file by file
     #[arg(long)]
     pub merge: bool,
@@ -211,7 +213,7 @@ impl Dump {
         };
         // Inputs that are not there are found before an output is touched.
         live::output::apart(&self.output, files.iter().map(PathBuf::as_path))?;
-        let mut listener = Listener::open(ports, self.tick)?.verbatim();
+        let mut listener = Listener::open(ports, self.tick, self.directions)?.verbatim();
         if writer.splitter.is_none() {
             let file = writer.create(&self.output)?;
             if file.is_terminal() {

@@ -8,7 +8,7 @@ use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::confine::Permissions;
 use crate::departures::Departures;
-use crate::listen::Listener;
+use crate::listen::{Directions, Listener};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::select::{Selection, Selector};
@@ -35,6 +35,8 @@ pub struct Flows {
     sources: Vec<OsString>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    directions: Directions,
     /// What makes a flow: five-tuple, ip or mac
     #[arg(
         long,
@@ -109,7 +111,7 @@ impl Flows {
             epoch_ps: u128::from(clock::epoch_ns()) * 1_000,
         };
         let complaints = self.strictness.complaints();
-        let mut listener = Listener::open(&sources.ports, self.tick)?;
+        let mut listener = Listener::open(&sources.ports, self.tick, self.directions.or_both())?;
         sources.confine(Permissions::default())?;
         listener.tell_life(&self.selection);
         let mut copy = || -> anyhow::Result<()> {

@@ -42,23 +42,64 @@ struct Source {
     up: bool,
 }
 
+/// Which packets of an interface are heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Direction {
+    /// What it receives.
+    In,
+    /// What it sends.
+    Out,
+    /// Both.
+    Inout,
+}
+
+/// The choice of it on the command line.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct Directions {
+    /// What is heard of an interface: what it receives (in), sends (out), or both (inout)
+    #[arg(
+        long,
+        short = 'Q',
+        value_name = "DIRECTION",
+        hide_possible_values = true
+    )]
+    direction: Option<Direction>,
+    #[arg(skip)]
+    both: bool,
+}
+
+impl Directions {
+    /// Both directions, if nobody says otherwise.
+    #[must_use]
+    pub fn or_both(self) -> Directions {
+        Directions { both: true, ..self }
+    }
+}
+
 enum Kind {
     /// A port, and its number among the interfaces.
     Port(Port, u32),
-    /// All interfaces, and the number of each; `cooked` is for a packet with its header.
+    /// One interface or all, and the number of each; `cooked` is for a packet with its header.
     Any {
         any: Any,
+        name: String,
+        direction: Direction,
         numbers: Vec<Option<u32>>,
         cooked: Vec<u8>,
     },
 }
 
 impl Listener {
-    /// Opens the ports, whose words count `tick`.
+    /// Opens the ports, whose words count `tick`. Of an interface is heard what it receives, of all together what they send too,
+    /// unless `directions` says otherwise.
     ///
     /// # Errors
-    /// When one of them cannot be opened.
-    pub fn open(specs: &[PortSpec], tick: Tick) -> Result<Listener, PortError> {
+    /// When one of them cannot be opened, or has no such direction.
+    pub fn open(
+        specs: &[PortSpec],
+        tick: Tick,
+        directions: Directions,
+    ) -> Result<Listener, PortError> {
         let options = Options {
             tick,
             ..Options::default()
@@ -66,12 +107,31 @@ impl Listener {
         let mut captured = Captured::here();
         let mut sources = Vec::new();
         for spec in specs {
-            let kind = match spec {
-                PortSpec::Any => Kind::Any {
-                    any: Any::open(&options)?,
+            let direction = directions.direction.unwrap_or(match spec {
+                PortSpec::Interface(_) if !directions.both => Direction::In,
+                _ => Direction::Inout,
+            });
+            let one_way = directions
+                .direction
+                .is_none_or(|asked| asked == Direction::In);
+            let any = |interface| -> Result<Kind, PortError> {
+                Ok(Kind::Any {
+                    any: Any::open(interface, &options)?,
+                    name: spec.to_string(),
+                    direction,
                     numbers: Vec::new(),
                     cooked: Vec::new(),
-                },
+                })
+            };
+            let kind = match spec {
+                PortSpec::Any => any(None)?,
+                PortSpec::Interface(name) if direction != Direction::In => any(Some(name))?,
+                spec if !matches!(spec, PortSpec::Interface(_)) && !one_way => {
+                    return Err(PortError::Unsupported {
+                        name: spec.to_string(),
+                        why: "what is sent can be heard of interfaces alone; leave `--direction` out",
+                    });
+                }
                 spec => {
                     let port = port::open(spec, &options)?;
                     let number = captured.add(described(&port.info));
@@ -121,7 +181,7 @@ impl Listener {
     /// Says on stderr what is listened to, if anything is.
     pub fn tell_life(&self, selection: &Selection) {
         if !self.sources.is_empty() {
-            let names: Vec<String> = self.sources.iter().map(|it| it.name().into()).collect();
+            let names: Vec<String> = self.sources.iter().map(Source::heard).collect();
             report::begin("listening", &names, selection.duration());
         }
     }
@@ -250,9 +310,16 @@ impl Kind {
             }),
             Kind::Any {
                 any,
+                direction,
                 numbers,
                 cooked,
+                ..
             } => any.receive(wait, &mut |place: Place<'_>, frame| {
+                let options = place.flags.options();
+                let sent = options.direction() == Some(capture::Direction::Out);
+                if *direction == if sent { Direction::In } else { Direction::Out } {
+                    return;
+                }
                 if numbers.len() <= place.interface {
                     numbers.resize(place.interface + 1, None);
                 }
@@ -273,7 +340,7 @@ impl Kind {
                     None => frame.bytes,
                 };
                 sink(&Item {
-                    options: place.flags.options(),
+                    options,
                     ..item(bytes, at_ps, number, captured)
                 });
             }),
@@ -285,7 +352,25 @@ impl Source {
     fn name(&self) -> &str {
         match &self.kind {
             Kind::Port(port, _) => &port.info.name,
-            Kind::Any { .. } => "any",
+            Kind::Any { name, .. } => name,
+        }
+    }
+
+    /// What is listened to.
+    fn heard(&self) -> String {
+        match &self.kind {
+            Kind::Any {
+                name,
+                direction: Direction::Inout,
+                ..
+            } => name.clone(),
+            Kind::Any {
+                name,
+                direction: Direction::Out,
+                ..
+            } => format!("what {name} sends"),
+            Kind::Any { name, .. } => format!("what {name} receives"),
+            Kind::Port(port, _) => format!("what {} receives", port.info.name),
         }
     }
 

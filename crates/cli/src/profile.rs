@@ -13,7 +13,7 @@ pub use subject::Subjects;
 use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::confine::Permissions;
-use crate::listen::Listener;
+use crate::listen::{Directions, Listener};
 use crate::output::{self, Buffering, Output};
 use crate::packets::Ended;
 use crate::select::Selection;
@@ -65,6 +65,8 @@ pub struct ProfileCommand {
     window: Option<Time>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    directions: Directions,
     /// Draw a picture, .png or .svg: distribution, histogram, delays and rate over time
     #[arg(long, value_name = "FILE")]
     plot: Vec<PathBuf>,
@@ -117,7 +119,7 @@ impl ProfileCommand {
         let sources = Sources::of(&self.sources)?;
         let complaints = self.strictness.complaints();
         // Ports are opened first, so that nothing they receive meanwhile is lost.
-        let listener = Listener::open(&sources.ports, self.tick)?;
+        let listener = Listener::open(&sources.ports, self.tick, self.directions)?;
         sources.confine(Permissions {
             writes: !self.plot.is_empty(),
             ..Permissions::default()

@@ -166,11 +166,13 @@ fn text(report: &PaceReport) -> String {
     }
     if report.pauses > 0 {
         let longest = Time::from_ns(report.longest_pause_ns);
-        let _ = write!(
-            text,
-            "; {} pauses of the machine, the longest {longest}",
-            report.pauses
-        );
+        let _ = match report.pauses {
+            1 => write!(text, "; a pause of the machine, {longest}"),
+            pauses => write!(
+                text,
+                "; {pauses} pauses of the machine, the longest {longest}"
+            ),
+        };
     }
     text
 }

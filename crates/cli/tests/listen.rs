@@ -220,6 +220,46 @@ fn fields_flows_and_profiles_of_ports_are_those_of_a_capture_of_the_same() {
 }
 
 #[test]
+fn an_interface_is_heard_in_the_directions_that_are_asked_for() {
+    let script = r#"
+        wire cut ip.src v1 --filter icmp -c 2 >in 2>in.err & a=$!
+        wire cut ip.src v1 -Q out --filter icmp -c 2 >out 2>out.err & b=$!
+        wire cut ip.src v1 --direction inout --filter icmp -c 4 >both 2>both.err & c=$!
+        wire dump v1 -Q inout --filter icmp -c 4 -o both.pcapng 2>dump.err & d=$!
+        wire flows v1 --filter icmp -c 4 --json >flows 2>flows.err & e=$!
+        listening 6
+        ping -c 2 -i 0.2 10.9.1.2 >/dev/null
+        wait $a $b $c $d $e"#;
+    let test = "directions of a port";
+    let Some(place) = machine("ports-directions", test, &["ss"], script) else {
+        return;
+    };
+    let read = |name: &str| String::from_utf8(place.read(name)).unwrap();
+    assert_eq!(read("in"), "10.9.1.2\n".repeat(2), "{}", read("in.err"));
+    assert_eq!(read("out"), "10.9.1.1\n".repeat(2), "{}", read("out.err"));
+    assert_eq!(read("both"), "10.9.1.1\n10.9.1.2\n".repeat(2));
+    let life = read("dump.err");
+    assert!(life.starts_with("wire: listening on v1, "), "{life}");
+    let told = place.run("wire cat both.pcapng --json").good();
+    assert_eq!(told.matches("\"direction\":\"out\"").count(), 2, "{told}");
+    let flow: serde_json::Value =
+        serde_json::from_str(read("flows").lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&flow["there"]["packets"], &flow["back"]["packets"]),
+        (&2.into(), &2.into()),
+        "{flow}"
+    );
+    // Other ports have one direction.
+    let refused = place.run("wire cat dummy -Q out -c 1");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.err.contains("leave `--direction` out"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
 fn all_interfaces_only_receive() {
     let place = Place::new("any-receives");
     for script in [

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use anyhow::ensure;
+use measure::profile::Profile;
 use node::Histogram;
 use plot::unit::rate_unit;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
@@ -90,17 +91,17 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
     );
     let mut counts = Panel::new(scaled.axis(name), Axis::new("packets").log());
     let mut over_time = Panel::new(since(), scaled.axis(name));
-    let fastest = |subject: &Subject| {
-        let (width, windows) = subject.profile.windows();
-        let bytes = windows.iter().map(|window| window.bytes).max().unwrap_or(0);
-        8e12 * bytes as f64 / width as f64
-    };
-    let fastest = subjects.iter().map(fastest).fold(0.0, f64::max);
+    let rates: Vec<_> = subjects
+        .iter()
+        .map(|subject| rates(&subject.profile))
+        .collect();
+    let all = rates.iter().flatten();
+    let fastest = all.map(|(_, rate)| *rate).fold(0.0, f64::max);
     let (unit, bits) = rate_unit(fastest);
     let axis = Axis::new(format!("rate with FCS [{unit}]"));
     let axis = axis.range(0.0, 1.05 * fastest.max(1.0) / bits);
     let mut rate = Panel::new(since(), axis);
-    for subject in subjects {
+    for (subject, rates) in subjects.iter().zip(&rates) {
         let profile = &subject.profile;
         // A single one has its name above all.
         let label = match subjects.len() > 1 {
@@ -126,17 +127,9 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
             [window.shortest_ps, window.longest_ps].map(|ps| (middle, scaled.unit.of_ps(ps)))
         });
         over_time = over_time.series(Series::points(label, samples.chain(far)));
-        let together = (profile.rates().width_ps / width).max(1) as usize;
-        let whole = windows.len().saturating_sub(1) / together;
-        let (chunks, wide) = (
-            windows.chunks_exact(together),
-            width as f64 * together as f64,
-        );
-        let points = chunks.take(whole).enumerate().map(|(index, windows)| {
-            let bytes: u64 = windows.iter().map(|window| window.bytes).sum();
-            let middle = (index as f64 + 0.5) * wide;
-            (middle / time.ps, 8e12 * bytes as f64 / wide / bits)
-        });
+        let points = rates
+            .iter()
+            .map(|(middle, rate)| (middle / time.ps, rate / bits));
         rate = rate.series(Series::line(label, points));
     }
     let title = title.map_or_else(|| titled(subjects), String::from);
@@ -148,6 +141,20 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
         figure = figure.panel(rate);
     }
     figure
+}
+
+/// The rate over time: the middle of each window, ps, and bits a second in it. The last window, which is not whole, is left out.
+fn rates(profile: &Profile) -> Vec<(f64, f64)> {
+    let (width, windows) = profile.windows();
+    let together = (profile.rates().width_ps / width).max(1) as usize;
+    let wide = width as f64 * together as f64;
+    let whole = windows.len().saturating_sub(1) / together;
+    let chunks = windows.chunks_exact(together).take(whole);
+    let points = chunks.enumerate().map(|(index, windows)| {
+        let bytes: u64 = windows.iter().map(|window| window.bytes).sum();
+        ((index as f64 + 0.5) * wide, 8e12 * bytes as f64 / wide)
+    });
+    points.collect()
 }
 
 fn titled(subjects: &[Subject]) -> String {

@@ -130,7 +130,11 @@ impl Subjects {
                 let unit = item
                     .described()
                     .map(|described| described.resolution.to_ps(1, 0));
-                let unit = unit.unwrap_or(self.tick.as_ps().into());
+                // A date is to the picosecond.
+                let unit = unit.unwrap_or(match item.at_ps {
+                    Some(_) => 1,
+                    None => self.tick.as_ps().into(),
+                });
                 let config = Config {
                     rate: self.config.rate.or(Rate::from_bits_per_second(speed)),
                     ..self.config

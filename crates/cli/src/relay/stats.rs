@@ -47,10 +47,14 @@ impl Stats {
         confine::ports(std::iter::empty::<&live::port::PortSpec>(), true)?;
         let clears = std::io::stdout().is_terminal() && !self.json && !self.once;
         let mut before: BTreeMap<PathBuf, Value> = BTreeMap::new();
+        let mut first = true;
         loop {
             let relays = all(&folders());
             let mut text = String::new();
-            if relays.is_empty() && !self.json {
+            // Once in a file that goes on.
+            let news = first || clears || !before.is_empty();
+            first = false;
+            if relays.is_empty() && !self.json && news {
                 text.push_str("no relay is running (wire relay run)\n");
             }
             let rows: Vec<(&Value, Row)> = relays

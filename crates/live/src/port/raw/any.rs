@@ -1,4 +1,4 @@
-//! All interfaces of a namespace at once, those that come later too: what tcpdump calls `any`.
+//! All interfaces of a namespace at once, those that come later too: what tcpdump calls `any`; or one, in both directions.
 //!
 //! One socket that is bound to no interface hears what each of them receives and sends. Nothing can be sent by it: a packet
 //! leaves by an interface.
@@ -56,16 +56,23 @@ pub struct Place<'a> {
 }
 
 impl Any {
-    /// Hears of all interfaces of this thread's network namespace.
+    /// Hears of all interfaces of this thread's network namespace, or of one, of which frames for others are heard too, if they
+    /// are wanted.
     ///
     /// # Errors
-    /// When the process lacks CAP_NET_RAW.
-    pub fn open(options: &Options) -> Result<Any, PortError> {
-        let mut socket = Socket::of_all()?;
+    /// When there is no such interface, or when the process lacks CAP_NET_RAW.
+    pub fn open(interface: Option<&str>, options: &Options) -> Result<Any, PortError> {
+        let mut socket = match interface {
+            Some(name) => Socket::new(&super::usable(name)?)?,
+            None => Socket::of_all()?,
+        };
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.buffer);
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
         socket.set(level, option, 1i32, "asking for tags")?;
         socket.ask_for_both_ways()?;
+        if interface.is_some() {
+            socket.hear_others(options)?;
+        }
         socket.bind(libc::ETH_P_ALL as u16)?;
         Ok(Any {
             socket,

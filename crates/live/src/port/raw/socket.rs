@@ -123,6 +123,11 @@ impl Socket {
         let leave_out = "leaving out what this machine sends (Linux 4.20 or later)";
         let ignore = libc::PACKET_IGNORE_OUTGOING;
         self.set(libc::SOL_PACKET, ignore, 1i32, leave_out)?;
+        self.hear_others(options)
+    }
+
+    /// Asks for frames for others, if they are wanted.
+    pub fn hear_others(&mut self, options: &Options) -> Result<(), PortError> {
         self.promiscuous = options.promiscuous;
         match options.promiscuous {
             true => self.promiscuous(),

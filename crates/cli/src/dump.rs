@@ -56,7 +56,7 @@ pub struct Dump {
     pub selection: Selection,
     #[command(flatten)]
     pub directions: Directions,
-    /// Take the packets of all files by their times, not file by file
+    /// Take the packets of all files in the order of their times
     #[arg(long)]
     pub merge: bool,
     /// Move all packets in time, by seconds such as -3600.5, or a time such as 10ns

@@ -27,7 +27,7 @@ pub struct FormOptions {
     /// One JSON object a packet
     #[arg(long)]
     json: bool,
-    /// Times of --text and --json: utc, local, relative, delta or boot
+    /// Of --text and --json: utc, local, relative, delta or boot
     #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["raw", "no_time", "hash"])]
     time: Option<TimeForm>,
 }

@@ -56,13 +56,8 @@ pub enum Direction {
 /// The choice of it on the command line.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct Directions {
-    /// What is heard of an interface: what it receives (in), sends (out), or both (inout)
-    #[arg(
-        long,
-        short = 'Q',
-        value_name = "DIRECTION",
-        hide_possible_values = true
-    )]
+    /// Of an interface: what it receives (in), sends (out), or inout
+    #[arg(long, short = 'Q', value_name = "DIR", hide_possible_values = true)]
     direction: Option<Direction>,
     #[arg(skip)]
     both: bool,

@@ -3,7 +3,9 @@
 mod address;
 mod answer;
 mod ask;
+mod intervals;
 mod line;
+mod outcome;
 mod report;
 
 use crate::Verdict;

@@ -2,8 +2,11 @@
 
 use crate::live::pair;
 use crate::shell::{Ended, Place, has};
+use nodes::bandwidth::capacity::rates::{ROWS, Table};
+use packet::udpstp::{RANDOM_SIZE, SHORTEST_LOAD};
 use serde_json::Value;
 use std::net::UdpSocket;
+use std::process::Command;
 
 /// A port of this machine that nobody has.
 fn free_port() -> u16 {
@@ -88,6 +91,7 @@ fn the_rate_of_a_token_bucket_is_found_both_ways_and_over_both_versions_of_ip() 
             // The bucket's depth comes on top in one second; a busy machine may be slower, and never faster.
             assert!((0.5 * truth..1.02 * truth).contains(&capacity), "{probe}");
             assert_eq!(probe["complete"], true, "{probe}");
+            assert_eq!(probe["lower_bound"], false, "{probe}");
             assert!(probe["cost_bytes"].as_u64().unwrap() > 5_000_000, "{probe}");
         }
         let served = objects(&String::from_utf8_lossy(&place.read("server")));
@@ -145,6 +149,50 @@ fn it_measures_with_udpst_as_its_server_and_as_its_client() {
             "{ended:?}"
         );
     });
+}
+
+/// Row by row: what a server tells another's client has to be what that would have chosen.
+#[test]
+fn the_table_of_sending_rates_is_that_of_udpst() {
+    if !has("udpst", "the table of udpst") {
+        return;
+    }
+    for (jumbo, traditional) in [(true, false), (false, false), (true, true), (false, true)] {
+        let mut command = Command::new("udpst");
+        command.arg("-S");
+        command.args((!jumbo).then_some("-j"));
+        command.args(traditional.then_some("-T"));
+        let told = command.output().unwrap().stdout;
+        let told = String::from_utf8_lossy(&told);
+        let table = Table::new(jumbo, traditional);
+        let mut rows = 0;
+        for line in told.lines() {
+            let Some((index, rest)) = line.split_once(')') else {
+                continue;
+            };
+            let Ok(index) = index.trim().parse() else {
+                continue;
+            };
+            let row = table.row(index);
+            let length = |bytes: u32| match bytes & RANDOM_SIZE {
+                0 => bytes.to_string(),
+                _ => format!("{SHORTEST_LOAD}-{}", bytes & !RANDOM_SIZE),
+            };
+            let own = [
+                row.interval1.to_string(),
+                length(row.payload1),
+                row.burst1.to_string(),
+                row.interval2.to_string(),
+                length(row.payload2),
+                row.burst2.to_string(),
+                length(row.addon2),
+            ];
+            let its = rest.split_whitespace().filter(|word| *word != "+").take(7);
+            assert!(its.eq(own.iter()), "{line}: {own:?}");
+            rows += 1;
+        }
+        assert_eq!(rows, ROWS, "{told}");
+    }
 }
 
 #[test]
@@ -209,7 +257,30 @@ fn a_server_has_limits_and_a_client_says_that_they_hold() {
         "{ended:?}"
     );
     assert!(ended.out.contains("in the best second of 5 s"), "{ended:?}");
+    // Nothing was congested, so that it says no more than that.
+    assert!(ended.out.contains("capacity down: at least"), "{ended:?}");
+    assert!(
+        ended.err.contains("the path showed no congestion down"),
+        "{ended:?}"
+    );
     assert!(ended.out.contains("that is below 10 Mb/s"), "{ended:?}");
+}
+
+/// All of 127.0.0.0/8 is this machine's: a server at all addresses answers from the one that was asked, which is all that the client hears.
+#[test]
+fn a_server_answers_from_the_address_that_was_asked_and_one_rate_is_a_lower_bound() {
+    let place = Place::new("probe-addresses");
+    let port = free_port();
+    let ended = place.run(&format!(
+        "wire probe --answer --on 0.0.0.0:{port} --count 1 > server & until grep -qs answering server; do sleep 0.05; done
+         wire probe 127.0.0.9:{port} --down --rate 2Mb/s --duration 5s --json; code=$?; kill -INT %1 2>/dev/null; wait; exit $code"
+    ));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let told = objects(&ended.out);
+    let probe = told.iter().find(|line| line["type"] == "probe").unwrap();
+    assert_eq!(probe["lower_bound"], true, "{probe}");
+    let warnings = probe["warnings"].to_string();
+    assert!(warnings.contains("at the rate of --rate"), "{warnings}");
 }
 
 #[test]

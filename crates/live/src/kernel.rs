@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod capability;
 pub mod clock;
+pub mod control;
 pub mod datagram;
 pub mod file;
 pub mod file_system;

@@ -1,7 +1,7 @@
 //! Who answers: a test for each client that asks, a thread each.
 
+use super::intervals::{of_server, served};
 use super::line::Line;
-use super::report::{of_server, served};
 use super::{Probe, address, word};
 use crate::Verdict;
 use crate::confine;
@@ -36,6 +36,9 @@ struct Ended {
 pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
     let mut control = control(command)?;
     let at = control.local()?;
+    if at.ip().is_unspecified() {
+        control.tell_destinations()?;
+    }
     let spec = PortSpec::Udp {
         host: at.ip().to_string(),
         port: at.port(),
@@ -67,23 +70,28 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
         let mut requests = Vec::new();
         // What is told of earlier answers, such as that nobody is there any more, is no reason to end.
         if let Err(error) =
-            control.receive(&mut |from, bytes, _| requests.push((from, bytes.to_vec())))
+            control.receive(&mut |it| requests.push((it.from, it.to, it.bytes.to_vec())))
             && error.kind() != io::ErrorKind::ConnectionRefused
         {
             return Err(error).context("receiving");
         }
-        for (from, bytes) in requests {
+        for (from, to, bytes) in requests {
+            // All that a client hears comes from the address that it asked.
+            let own = to.unwrap_or(at.ip());
             let mut answer = Vec::new();
             let mut opened = None;
             let open = || {
-                opened = open(from, at, &running, usize::from(command.at_once));
+                opened = open(from, own, &running, usize::from(command.at_once));
                 opened.as_ref().map(|(_, port)| *port)
             };
             match setup(&bytes, open, &mut answer) {
                 Err(_) => unreadable += 1,
                 Ok(accepted) => {
                     // It is lost if there is no room, as on any way, and asked for again.
-                    let _ = control.send(&answer, answer.len(), Some(from));
+                    let _ = match own.is_unspecified() {
+                        true => control.send(&answer, answer.len(), Some(from)),
+                        false => control.send_from(own, from, &answer),
+                    };
                     match (accepted, opened) {
                         (Some(setup), Some((socket, _))) => {
                             start(setup, socket, from, limits, &sender, &running)?;
@@ -148,20 +156,19 @@ fn control(command: &Probe) -> anyhow::Result<Datagrams> {
 /// A socket for a test, if there is room for one, and its port.
 fn open(
     from: SocketAddr,
-    at: SocketAddr,
+    own: IpAddr,
     running: &AtomicUsize,
     at_once: usize,
 ) -> Option<(Datagrams, u16)> {
     if running.load(Ordering::SeqCst) >= at_once {
         return None;
     }
-    // At the same address as the control port, if that has one.
-    let own = match (at.ip().is_unspecified(), from.is_ipv4()) {
-        (false, _) => at.ip(),
-        (true, true) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    let mut socket = Datagrams::bind((own, 0).into()).ok()?;
+    let mut at = SocketAddr::new(own, 0);
+    if let (SocketAddr::V6(at), SocketAddr::V6(from)) = (&mut at, from) {
+        // A link-local address is one of an interface.
+        at.set_scope_id(from.scope_id());
+    }
+    let mut socket = Datagrams::bind(at).ok()?;
     // Only who asked is heard.
     socket.connect(from).ok()?;
     let port = socket.local().ok()?.port();

@@ -1,7 +1,9 @@
 //! Who asks: a test each way, and what came of it.
 
+use super::intervals::Teller;
 use super::line::Line;
-use super::report::{Outcome, Teller, tell};
+use super::outcome::Outcome;
+use super::report::tell;
 use super::{Probe, word};
 use crate::Verdict;
 use crate::confine;

@@ -94,9 +94,9 @@ impl Line {
     /// What the system says, but for that nobody is there: that the end hears.
     pub fn turn(&mut self, end: &mut impl End, most: Time) -> io::Result<bool> {
         let start_ns = self.start_ns;
-        let received = self.socket.receive(&mut |from, bytes, at_ns| {
-            let at = Time::from_ns(at_ns.saturating_sub(start_ns));
-            end.handle(at, from.port(), bytes);
+        let received = self.socket.receive(&mut |it| {
+            let at = Time::from_ns(it.at_ns.saturating_sub(start_ns));
+            end.handle(at, it.from.port(), it.bytes);
         });
         heard(received, end)?;
         let now = self.now();

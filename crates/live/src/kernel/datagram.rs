@@ -5,8 +5,10 @@ mod receive;
 use super::clock::Converter;
 use super::wait;
 use receive::Buffers;
+pub use receive::Datagram;
+use socket2::SockAddr;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
@@ -15,6 +17,8 @@ pub const SEGMENTS: usize = 64;
 /// Bytes that are asked for in front of the socket, each way. The system gives no more than net.core.rmem_max and wmem_max, but to
 /// who has CAP_NET_ADMIN.
 const ROOM: i32 = 4 << 20;
+/// Room for a control message of the longest that is sent, in6_pktinfo.
+const CONTROL: usize = 40;
 /// Bytes of IPv6 and UDP headers, in front of a datagram.
 const HEADERS: usize = 48;
 
@@ -161,39 +165,93 @@ impl Datagrams {
     fn send_cut(&self, bytes: &[u8], segment: usize) -> io::Result<usize> {
         let segment =
             u16::try_from(segment).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let option = (libc::SOL_UDP, libc::UDP_SEGMENT);
+        self.send_beside(bytes, None, option, &segment.to_ne_bytes())
+    }
+
+    /// Sends a datagram from this address of the machine, where it has several.
+    ///
+    /// # Errors
+    /// What the system says: that no interface has the address, or no way.
+    pub fn send_from(&self, from: IpAddr, to: SocketAddr, bytes: &[u8]) -> io::Result<usize> {
+        // in6_pktinfo and in_pktinfo: the address that it leaves from, any interface.
+        let mut data = [0; 20];
+        let (option, len) = match (self.ipv6, from) {
+            (true, from) => {
+                let from = match from {
+                    IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+                    IpAddr::V6(v6) => v6,
+                };
+                data[..16].copy_from_slice(&from.octets());
+                ((libc::IPPROTO_IPV6, libc::IPV6_PKTINFO), 20)
+            }
+            (false, IpAddr::V4(v4)) => {
+                data[4..8].copy_from_slice(&v4.octets());
+                ((libc::IPPROTO_IP, libc::IP_PKTINFO), 12)
+            }
+            (false, IpAddr::V6(_)) => {
+                return Err(io::Error::from_raw_os_error(libc::EAFNOSUPPORT));
+            }
+        };
+        let to = SockAddr::from(self.form(to));
+        taken(self.send_beside(bytes, Some(&to), option, &data[..len]))
+    }
+
+    /// Sends with a control message.
+    fn send_beside(
+        &self,
+        bytes: &[u8],
+        to: Option<&SockAddr>,
+        (level, kind): (i32, i32),
+        data: &[u8],
+    ) -> io::Result<usize> {
         /// Control messages are made of size_t.
         #[repr(C, align(8))]
-        struct Control([u8; 32]);
-        let mut control = Control([0; 32]);
+        struct Control([u8; CONTROL]);
+        let mut control = Control([0; CONTROL]);
+        let len = data.len().min(CONTROL - size_of::<libc::cmsghdr>()) as u32;
         let mut vector = libc::iovec {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
         };
-        // SAFETY: an all-zero msghdr is a valid one; the vector and the control message are of the lengths that are given, the latter with room
-        // for one of two bytes, and live until the call is over, which writes to neither.
+        // SAFETY: an all-zero msghdr is a valid one; address, vector and control message are of the lengths that are given, the latter with room
+        // for one of `len` bytes, and live until the call is over, which writes to none.
         let sent = unsafe {
             let mut header: libc::msghdr = std::mem::zeroed();
             header.msg_iov = &raw mut vector;
             header.msg_iovlen = 1;
+            if let Some(to) = to {
+                header.msg_name = to.as_ptr().cast_mut().cast();
+                header.msg_namelen = to.len();
+            }
             header.msg_control = (&raw mut control.0).cast();
-            header.msg_controllen = libc::CMSG_SPACE(2) as _;
+            header.msg_controllen = libc::CMSG_SPACE(len) as _;
             let message = libc::CMSG_FIRSTHDR(&header);
-            (*message).cmsg_level = libc::SOL_UDP;
-            (*message).cmsg_type = libc::UDP_SEGMENT;
-            (*message).cmsg_len = libc::CMSG_LEN(2) as _;
-            libc::CMSG_DATA(message)
-                .cast::<u16>()
-                .write_unaligned(segment);
+            (*message).cmsg_level = level;
+            (*message).cmsg_type = kind;
+            (*message).cmsg_len = libc::CMSG_LEN(len) as _;
+            std::ptr::copy_nonoverlapping(data.as_ptr(), libc::CMSG_DATA(message), len as usize);
             libc::sendmsg(self.raw(), &header, 0)
         };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Gives all datagrams that are there now, each with where it came from and when, ns on the machine's counter. Says how many.
+    /// From now on each datagram tells to which address of this machine it came.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn tell_destinations(&self) -> io::Result<()> {
+        match self.ipv6 {
+            true => self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+            false => self.set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        }
+    }
+
+    /// Gives all datagrams that are there now, each with where it came from and when. Says how many.
     ///
     /// # Errors
     /// What the system says: that nobody is there, or no way, to where something was sent.
-    pub fn receive(&mut self, sink: &mut dyn FnMut(SocketAddr, &[u8], u64)) -> io::Result<usize> {
+    pub fn receive(&mut self, sink: &mut dyn FnMut(Datagram<'_>)) -> io::Result<usize> {
         let fd = self.raw();
         self.clock.refresh();
         self.buffers.take(fd, &mut self.clock, sink)

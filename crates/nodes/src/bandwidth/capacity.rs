@@ -25,6 +25,7 @@ pub mod receiver;
 pub mod search;
 pub mod sender;
 pub mod server;
+mod side;
 
 use node::Time;
 use packet::udpstp::{
@@ -223,6 +224,46 @@ impl Interval {
             rate: 8e6 * bytes as f64 / f64::from(sums.time.max(1)),
             sums: *sums,
         }
+    }
+}
+
+/// What load was held back by when the test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The path: it showed congestion, so that the most that came is its capacity.
+    Path,
+    /// The search: the rate still rose.
+    Search,
+    /// The one rate that was asked for, the limit of the server, or the end of the table.
+    Rate,
+}
+
+/// What held the load back. But for the path, the most that came is no more than a lower bound of the capacity.
+///
+/// A sub-interval shows congestion when more was lost in it than a trial may lose, or when delay varied by the lower threshold: the search went no
+/// faster then. The best one, and what came behind it, decide: what the search was held by earlier, and slower, it has left behind.
+pub fn held_by(settings: &Settings, intervals: &[Interval]) -> Held {
+    let rate = |it: &Interval| it.rate;
+    let best = intervals.iter().map(rate).fold(0.0, f64::max);
+    // Within a hundredth it is the same rate: datagrams are whole ones.
+    let first = intervals.iter().position(|it| it.rate >= 0.99 * best);
+    let Some(first) = first else {
+        return Held::Path;
+    };
+    let congested = |it: &Interval| {
+        let [least, most, ..] = match settings.one_way {
+            true => it.sums.variation,
+            false => [it.sums.round_trip[0], it.sums.round_trip[1], 0, 0],
+        };
+        let varied = least != udpstp::NO_VALUE && most >= u32::from(settings.low_threshold);
+        it.sums.errors[0] > u32::from(settings.error_threshold) || varied
+    };
+    if intervals[first..].iter().any(congested) {
+        return Held::Path;
+    }
+    match settings.row {
+        None if first + 1 == intervals.len() => Held::Search,
+        _ => Held::Rate,
     }
 }
 

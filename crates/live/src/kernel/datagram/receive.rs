@@ -1,9 +1,10 @@
 //! Receiving by recvmmsg, of datagrams that the kernel may have put together.
 
 use crate::kernel::clock::{Converter, now_ns};
+use crate::kernel::control::ControlMessages;
 use socket2::{SockAddr, SockAddrStorage};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 
 /// Buffers a call, each for one datagram or for those that were put together.
@@ -35,6 +36,20 @@ struct Beside {
     wall_ns: Option<u64>,
     lost: Option<u32>,
     segment: Option<usize>,
+    to: Option<IpAddr>,
+}
+
+/// A datagram that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Where from.
+    pub from: SocketAddr,
+    /// To which address of this machine, if the socket [tells](super::Datagrams::tell_destinations).
+    pub to: Option<IpAddr>,
+    /// What is in it.
+    pub bytes: &'a [u8],
+    /// When, ns on the machine's counter.
+    pub at_ns: u64,
 }
 
 impl Buffers {
@@ -56,7 +71,7 @@ impl Buffers {
         &mut self,
         fd: RawFd,
         clock: &mut Converter,
-        sink: &mut dyn FnMut(SocketAddr, &[u8], u64),
+        sink: &mut dyn FnMut(Datagram<'_>),
     ) -> io::Result<usize> {
         let mut given = 0;
         for _ in 0..CALLS {
@@ -80,7 +95,7 @@ impl Buffers {
         &mut self,
         fd: RawFd,
         clock: &mut Converter,
-        sink: &mut dyn FnMut(SocketAddr, &[u8], u64),
+        sink: &mut dyn FnMut(Datagram<'_>),
     ) -> io::Result<(usize, usize)> {
         let mut addresses: [_; BATCH] = std::array::from_fn(|_| SockAddrStorage::zeroed());
         // SAFETY: all-zero is valid for these plain structures.
@@ -136,21 +151,29 @@ impl Buffers {
                 continue;
             };
             // IPv4 as such, though it came to a socket of both.
-            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-            let at = beside
+            let from = match from.ip().to_canonical() {
+                IpAddr::V4(v4) => (v4, from.port()).into(),
+                // With its scope, which link-local addresses need.
+                IpAddr::V6(_) => from,
+            };
+            let at_ns = beside
                 .wall_ns
                 .map_or_else(now_ns, |wall| clock.convert(wall));
             let bytes = &self.places[index * PLACE..][..(header.msg_len as usize).min(PLACE)];
             let segment = beside.segment.unwrap_or(bytes.len()).max(1);
+            let to = beside.to.map(|to| to.to_canonical());
+            let mut give = |bytes| {
+                datagrams += 1;
+                sink(Datagram {
+                    from,
+                    to,
+                    bytes,
+                    at_ns,
+                });
+            };
             match bytes {
-                [] => {
-                    datagrams += 1;
-                    sink(from, bytes, at);
-                }
-                _ => bytes.chunks(segment).for_each(|datagram| {
-                    datagrams += 1;
-                    sink(from, datagram, at);
-                }),
+                [] => give(bytes),
+                _ => bytes.chunks(segment).for_each(give),
             }
         }
         Ok((got, datagrams))
@@ -159,34 +182,26 @@ impl Buffers {
 
 fn read_beside(control: &[u8]) -> Beside {
     let mut beside = Beside::default();
-    let mut rest = control;
-    let head = size_of::<libc::cmsghdr>();
-    while rest.len() >= head {
-        // SAFETY: there are enough bytes for a header, which is plain data.
-        let message: libc::cmsghdr =
-            unsafe { rest.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
-        let len = message.cmsg_len;
-        if len < head || len > rest.len() {
-            break;
+    for message in ControlMessages::new(control) {
+        if let Some(wall_ns) = message.wall_ns() {
+            beside.wall_ns = Some(wall_ns);
         }
-        let data = &rest[head..len];
-        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| data[at + i]));
-        let half = || u32::from_ne_bytes([data[0], data[1], data[2], data[3]]);
-        match (message.cmsg_level, message.cmsg_type) {
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if data.len() >= 16 => {
-                beside.wall_ns = Some(word(0) * 1_000_000_000 + word(8));
+        match (message.level, message.kind) {
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => beside.lost = message.word(),
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                beside.segment = message.word().map(|bytes| bytes as usize);
             }
-            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) if data.len() >= 4 => {
-                beside.lost = Some(half());
+            // in_pktinfo: the interface, the address that answers, the address in the header.
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                let address = message.data.get(8..).and_then(|rest| rest.first_chunk());
+                beside.to = address.map(|address: &[u8; 4]| (*address).into());
             }
-            (libc::SOL_UDP, libc::UDP_GRO) if data.len() >= 4 => {
-                beside.segment = Some(half() as usize);
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                let address = message.data.first_chunk();
+                beside.to = address.map(|address: &[u8; 16]| (*address).into());
             }
             _ => {}
         }
-        rest = rest
-            .get(len.next_multiple_of(size_of::<usize>())..)
-            .unwrap_or(&[]);
     }
     beside
 }

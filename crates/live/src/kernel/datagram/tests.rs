@@ -14,7 +14,7 @@ fn all(socket: &mut Datagrams, count: usize) -> Vec<Vec<u8>> {
     while got.len() < count {
         socket.wait(false, Duration::from_secs(10)).unwrap();
         socket
-            .receive(&mut |_, bytes, _| got.push(bytes.to_vec()))
+            .receive(&mut |it| got.push(it.bytes.to_vec()))
             .unwrap();
     }
     got
@@ -46,7 +46,7 @@ fn who_sends_and_when_is_told_and_an_empty_datagram_is_one() {
     let mut got = Vec::new();
     while got.len() < 2 {
         here.wait(false, Duration::from_secs(10)).unwrap();
-        here.receive(&mut |from, bytes, at| got.push((from, bytes.len(), at)))
+        here.receive(&mut |it| got.push((it.from, it.bytes.len(), it.at_ns)))
             .unwrap();
     }
     let lengths: Vec<usize> = got.iter().map(|(_, len, _)| *len).collect();
@@ -87,7 +87,7 @@ fn where_nobody_is_the_system_says_so() {
     assert!(socket.mtu().is_some_and(|mtu| mtu > 1_000));
     socket.send(&[1; 10], 10, None).unwrap();
     socket.wait(false, Duration::from_secs(10)).unwrap();
-    let error = socket.receive(&mut |_, _, _| {}).unwrap_err();
+    let error = socket.receive(&mut |_| {}).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
 }
 
@@ -102,11 +102,38 @@ fn a_socket_of_both_versions_of_ip_shows_ipv4_as_such() {
     there.send(&[1; 50], 50, Some(to)).unwrap();
     here.wait(false, Duration::from_secs(10)).unwrap();
     let mut from = None;
-    here.receive(&mut |address, _, _| from = Some(address))
-        .unwrap();
+    here.receive(&mut |it| from = Some(it.from)).unwrap();
     assert!(from.is_some_and(|from| from.is_ipv4()), "{from:?}");
     // And it answers there.
     let to = there.local().unwrap();
     here.send(&[2; 50], 50, Some(to)).unwrap();
     assert_eq!(all(&mut there, 1), [[2; 50]]);
+}
+
+/// Loopback has all of 127.0.0.0/8, so that a machine with several addresses is at hand.
+#[test]
+fn an_answer_leaves_from_the_address_that_was_asked() {
+    for any in ["0.0.0.0:0", "[::]:0"] {
+        let mut server = Datagrams::bind(any.parse().unwrap()).unwrap();
+        server.tell_destinations().unwrap();
+        let port = server.local().unwrap().port();
+        let mut client = Datagrams::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        client.connect(([127, 0, 0, 9], port).into()).unwrap();
+        client.send(&[1; 10], 10, None).unwrap();
+        let mut asked = None;
+        while asked.is_none() {
+            server.wait(false, Duration::from_secs(10)).unwrap();
+            server
+                .receive(&mut |it| asked = Some((it.from, it.to)))
+                .unwrap();
+        }
+        let (from, to) = asked.unwrap();
+        let to = to.expect("told");
+        assert_eq!(to, IpAddr::from([127, 0, 0, 9]), "{any}");
+        // The client hears 127.0.0.9 alone.
+        assert_eq!(server.send_from(to, from, &[2; 12]).unwrap(), 12);
+        assert_eq!(all(&mut client, 1), [vec![2; 12]]);
+        let nobodys = [192, 0, 2, 1].into();
+        assert!(server.send_from(nobodys, from, &[2; 12]).is_err());
+    }
 }

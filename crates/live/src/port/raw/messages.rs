@@ -5,6 +5,7 @@ use super::offload::{OFFLOAD, Offload, TAG};
 use super::socket::{Socket, says_gone};
 use super::watched::Watched;
 use crate::kernel::clock::Converter;
+use crate::kernel::control::ControlMessages;
 use crate::kernel::interface::Interface;
 use crate::port::{Link, Options, PortError, Receive, Received, RxCounters};
 use std::io;
@@ -281,33 +282,18 @@ impl Receive for Receiver {
 
 fn read_beside(header: &libc::msghdr, control: &Control) -> Beside {
     let mut beside = Beside::default();
-    let mut rest = &control.0[..header.msg_controllen.min(CONTROL)];
-    let head = size_of::<libc::cmsghdr>();
-    while rest.len() >= head {
-        // SAFETY: there are enough bytes for a header, which is plain data.
-        let message: libc::cmsghdr =
-            unsafe { rest.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
-        let len = message.cmsg_len;
-        if len < head || len > rest.len() {
-            break;
+    for message in ControlMessages::new(&control.0[..header.msg_controllen.min(CONTROL)]) {
+        let data = message.data;
+        if let Some(wall_ns) = message.wall_ns() {
+            beside.wall_ns = Some(wall_ns);
+        } else if (message.level, message.kind) == (libc::SOL_PACKET, libc::PACKET_AUXDATA)
+            && data.len() >= 20
+        {
+            let half = |at| u16::from_ne_bytes([data[at], data[at + 1]]);
+            let status = message.word().unwrap_or(0);
+            beside.tag = tag(status, half(16), half(18));
+            beside.header = half(14);
         }
-        let data = &rest[head..len];
-        match (message.cmsg_level, message.cmsg_type) {
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if data.len() >= 16 => {
-                let word = |at| u64::from_ne_bytes(std::array::from_fn(|i| data[at + i]));
-                beside.wall_ns = Some(word(0) * 1_000_000_000 + word(8));
-            }
-            (libc::SOL_PACKET, libc::PACKET_AUXDATA) if data.len() >= 20 => {
-                let half = |at| u16::from_ne_bytes([data[at], data[at + 1]]);
-                let status = u32::from_ne_bytes([data[0], data[1], data[2], data[3]]);
-                beside.tag = tag(status, half(16), half(18));
-                beside.header = half(14);
-            }
-            _ => {}
-        }
-        rest = rest
-            .get(len.next_multiple_of(size_of::<usize>())..)
-            .unwrap_or(&[]);
     }
     beside
 }

@@ -1,15 +1,15 @@
 //! Who asks a server for a test, and has its answer in the end.
 
-use super::receiver::Receiver;
-use super::sender::{Sender, is_sendable};
+use super::sender::is_sendable;
+use super::side::{Flow, Side};
 use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use node::{Histogram, Time};
 use packet::udpstp::{
-    Action, Activation, Direction, Message, NO_VALUE, SendingRate, Setup, SetupAnswer, VERSION,
+    Action, Activation, Direction, Load, Message, NO_VALUE, SendingRate, Setup, SetupAnswer,
+    Status, VERSION,
 };
 
 /// Between requests that nobody answers.
@@ -53,14 +53,14 @@ fn other_version(version: u16) -> String {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum State {
     /// Asking at the control port.
     Setup,
     /// Asking at the port of the test.
     Activation,
-    Sending(Sender),
-    Receiving(Box<Receiver>),
+    /// Load goes.
+    Testing,
     Over(End),
 }
 
@@ -68,8 +68,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Client {
     settings: Settings,
-    clock: Clock,
-    ipv6: bool,
+    side: Side,
     identifier: u16,
     /// The server's port: for control, and then of the test.
     port: u16,
@@ -81,14 +80,7 @@ pub struct Client {
     latest: Time,
     /// A request, or what confirms the end.
     ready: Option<Message>,
-    intervals: Vec<Interval>,
-    sub_interval: u32,
     least_round_trip: Option<u32>,
-    /// Load messages sent, and received.
-    sent: Traffic,
-    received: Traffic,
-    faults: Faults,
-    late: Histogram,
     /// The settings of jumbo datagrams, and of the MTU, have been the other ones already.
     changed: [bool; 2],
     stopped: bool,
@@ -106,8 +98,7 @@ impl Client {
     ) -> Client {
         Client {
             settings,
-            clock,
-            ipv6,
+            side: Side::new(clock, ipv6),
             identifier,
             port: control,
             state: State::Setup,
@@ -115,13 +106,7 @@ impl Client {
             until: now + PATIENCE,
             latest: Time::MAX,
             ready: None,
-            intervals: Vec::new(),
-            sub_interval: 0,
             least_round_trip: None,
-            sent: Traffic::default(),
-            received: Traffic::default(),
-            faults: Faults::default(),
-            late: Histogram::with_precision(5),
             changed: [false; 2],
             stopped: false,
         }
@@ -130,14 +115,14 @@ impl Client {
     /// Ends the test before its time, and tells the server.
     pub fn stop(&mut self, now: Time) {
         self.stopped = true;
-        match &mut self.state {
-            State::Setup | State::Activation => self.over(End::Stopped),
-            State::Sending(sender) => {
+        match (self.state, &mut self.side.flow) {
+            (State::Over(_), _) => {}
+            (_, Flow::None) => self.over(End::Stopped),
+            (_, Flow::Sending(sender)) => {
                 sender.stop();
                 sender.set_rate(PROMPT, now);
             }
-            State::Receiving(_) => self.confirm(now, End::Stopped),
-            State::Over(_) => {}
+            (_, Flow::Receiving(_)) => self.confirm(now, End::Stopped),
         }
     }
 
@@ -145,7 +130,7 @@ impl Client {
     pub fn unreachable(&mut self) {
         match self.state {
             State::Setup => self.over(End::NoAnswer),
-            State::Activation | State::Sending(_) | State::Receiving(_) => self.over(End::Gone),
+            State::Activation | State::Testing => self.over(End::Gone),
             State::Over(_) => {}
         }
     }
@@ -165,15 +150,12 @@ impl Client {
 
     /// Whether load goes.
     pub fn is_testing(&self) -> bool {
-        matches!(self.state, State::Sending(..) | State::Receiving(..))
+        self.side.is_testing()
     }
 
     /// The sub-intervals that are over, as the receiver of load saw them.
     pub fn intervals(&self) -> &[Interval] {
-        match &self.state {
-            State::Receiving(receiver) => &receiver.intervals,
-            _ => &self.intervals,
-        }
+        self.side.intervals()
     }
 
     /// The least round trip, in whole milliseconds.
@@ -183,21 +165,17 @@ impl Client {
 
     /// Load sent, and received.
     pub fn traffic(&self) -> [Traffic; 2] {
-        match &self.state {
-            State::Sending(sender) => [sender.sent, self.received],
-            State::Receiving(receiver) => [self.sent, receiver.received],
-            _ => [self.sent, self.received],
-        }
+        self.side.traffic()
     }
 
     /// What was not as it should be.
     pub fn faults(&self) -> &Faults {
-        &self.faults
+        &self.side.faults
     }
 
     /// By how many ns each burst of load was late when it left.
     pub fn lateness(&self) -> &Histogram {
-        &self.late
+        &self.side.late
     }
 
     /// When it wants to be woken.
@@ -205,15 +183,12 @@ impl Client {
         if self.ready.is_some() {
             return Some(Time::ZERO);
         }
-        Some(match &self.state {
+        let due = match self.state {
             State::Over(_) => return None,
-            State::Setup | State::Activation => self.ask.unwrap_or(Time::MAX).min(self.until),
-            State::Sending(sender) => {
-                let due = sender.next_wake().unwrap_or(Time::MAX);
-                due.min(self.until).min(self.latest)
-            }
-            State::Receiving(receiver) => receiver.next_status().min(self.until).min(self.latest),
-        })
+            State::Setup | State::Activation => self.ask.unwrap_or(Time::MAX),
+            State::Testing => self.side.next_wake(),
+        };
+        Some(due.min(self.until).min(self.latest))
     }
 
     /// It is this late.
@@ -228,17 +203,19 @@ impl Client {
         if now >= self.latest {
             return self.over(End::Endless);
         }
-        match &mut self.state {
+        match self.state {
             State::Setup | State::Activation => {
                 if self.ask.is_some_and(|at| at <= now) {
                     self.ask = Some(now + AGAIN);
                     self.ready = Some(self.request());
                 }
             }
-            State::Sending(sender) => sender.wake(now, &mut self.faults, &mut self.late),
-            State::Receiving(receiver) => {
-                if receiver.is_due(now) {
-                    let status = receiver.status(now, Action::Test, SendingRate::default());
+            State::Testing => {
+                let status = self
+                    .side
+                    .wake(now)
+                    .map(|receiver| receiver.status(now, Action::Test, SendingRate::default()));
+                if let Some(status) = status {
                     self.note_round_trip(status.least_round_trip);
                     self.ready = Some(Message::Status(status));
                 }
@@ -262,8 +239,7 @@ impl Client {
     }
 
     fn over(&mut self, end: End) {
-        self.intervals = self.intervals().to_vec();
-        [self.sent, self.received] = self.traffic();
+        self.side.end();
         self.state = State::Over(end);
     }
 
@@ -275,52 +251,52 @@ impl Client {
 
     /// A datagram has come from the server, from this port of it.
     pub fn handle(&mut self, now: Time, port: u16, bytes: &[u8]) {
-        let message = match Message::parse(bytes) {
-            Ok(message) => message,
-            Err(error) => {
-                self.faults.unreadable.0 += 1;
-                self.faults.unreadable.1 = error.0;
-                return;
-            }
+        let Some(message) = self.side.parse(bytes) else {
+            return;
         };
-        match (&mut self.state, message) {
+        match (self.state, message) {
             // For firewalls on the way; and a server that is asked twice answers twice.
             (_, Message::Null(_)) | (State::Over(_), _) => {}
             (State::Activation, Message::Setup(_)) => {}
-            _ if port != self.port => self.faults.unexpected += 1,
+            _ if port != self.port => self.side.faults.unexpected += 1,
             (State::Setup, Message::Setup(setup)) => self.setup(now, &setup),
             (State::Activation, Message::Activation(answer)) => self.activation(now, &answer),
-            (State::Sending(sender), Message::Status(status)) => {
-                sender.status(now, &status, &mut self.faults);
-                if status.action == Action::Stop {
-                    sender.stop();
-                    sender.set_rate(PROMPT, now);
-                } else if is_sendable(&status.rate) {
-                    sender.set_rate(status.rate, now);
-                } else {
-                    self.faults.bad_rates += 1;
-                }
-                self.until = now + PATIENCE;
-                self.note_round_trip(status.least_round_trip);
-                if status.sub_interval != self.sub_interval {
-                    self.sub_interval = status.sub_interval;
-                    self.intervals.push(Interval::new(&status.last, self.ipv6));
-                }
-            }
-            (State::Receiving(receiver), Message::Load(load)) => {
-                self.until = now + PATIENCE;
-                if load.action == Action::Test {
-                    return receiver.load(now, &load, bytes.len(), &mut self.faults);
-                }
-                self.confirm(now, End::Complete);
-            }
-            _ => self.faults.unexpected += 1,
+            (State::Testing, Message::Status(status)) => self.status(now, &status),
+            (State::Testing, Message::Load(load)) => self.load(now, &load, bytes.len()),
+            _ => self.side.faults.unexpected += 1,
+        }
+    }
+
+    fn status(&mut self, now: Time, status: &Status) {
+        let Some(sender) = self.side.status(now, status) else {
+            return self.side.faults.unexpected += 1;
+        };
+        if status.action == Action::Stop {
+            sender.stop();
+            sender.set_rate(PROMPT, now);
+        } else if is_sendable(&status.rate) {
+            sender.set_rate(status.rate, now);
+        } else {
+            self.side.faults.bad_rates += 1;
+        }
+        self.until = now + PATIENCE;
+        self.note_round_trip(status.least_round_trip);
+    }
+
+    fn load(&mut self, now: Time, load: &Load, len: usize) {
+        let Flow::Receiving(receiver) = &mut self.side.flow else {
+            return self.side.faults.unexpected += 1;
+        };
+        self.until = now + PATIENCE;
+        match load.action {
+            Action::Test => receiver.load(now, load, len, &mut self.side.faults),
+            Action::Stop => self.confirm(now, End::Complete),
         }
     }
 
     /// The end, to be told to who sends load.
     fn confirm(&mut self, now: Time, end: End) {
-        let State::Receiving(receiver) = &mut self.state else {
+        let Flow::Receiving(receiver) = &mut self.side.flow else {
             return;
         };
         let status = receiver.status(now, Action::Stop, SendingRate::default());
@@ -334,7 +310,7 @@ impl Client {
                 (self.state, self.port) = (State::Activation, setup.port);
                 (self.ask, self.until) = (Some(now), now + PATIENCE);
             }
-            None | Some(SetupAnswer::OK) => self.faults.unexpected += 1,
+            None | Some(SetupAnswer::OK) => self.side.faults.unexpected += 1,
             // Each server has one setting, and the client takes it.
             Some(SetupAnswer::BAD_JUMBO) if !self.changed[0] => {
                 self.settings.jumbo = !self.settings.jumbo;
@@ -352,7 +328,7 @@ impl Client {
         match answer.accepted {
             Some(true) => {}
             Some(false) => return self.over(End::Rejected),
-            None => return self.faults.unexpected += 1,
+            None => return self.side.faults.unexpected += 1,
         }
         let asked = Setup {
             jumbo: self.settings.jumbo,
@@ -367,32 +343,27 @@ impl Client {
         };
         self.until = now + PATIENCE;
         self.latest = now + Time::from_secs(u64::from(self.settings.test_time)) + OVERTIME;
-        self.state = match direction {
+        self.state = State::Testing;
+        match direction {
             Direction::Upstream => {
                 let mut rate = answer.rate;
                 if !is_sendable(&rate) {
-                    self.faults.bad_rates += 1;
+                    self.side.faults.bad_rates += 1;
                     rate = super::rates::Table::new(false, false).row(0);
                 }
-                State::Sending(Sender::new(self.clock, self.ipv6, rate, now))
+                self.side.send(rate, now);
             }
-            Direction::Downstream => {
-                let receiver = Receiver::new(self.clock, self.settings, self.ipv6, now);
-                State::Receiving(Box::new(receiver))
-            }
-        };
+            Direction::Downstream => self.side.receive(self.settings, now),
+        }
     }
 
     /// Appends what is to be sent now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let port = Some(self.port);
         if let Some(message) = self.ready.take() {
-            let begin = out.len();
-            message.build(out);
-            let segment = out.len() - begin;
-            return Some(Transmit { segment, port });
+            return Some(Side::message(message, port, out));
         }
-        let State::Sending(sender) = &mut self.state else {
+        let Flow::Sending(sender) = &mut self.side.flow else {
             return None;
         };
         let transmit = sender.poll_transmit(now, out)?;

@@ -3,11 +3,9 @@
 //! At the control port [`setup`] answers, and says when a port for a test is wanted; there a [`Test`] works.
 
 use super::rates::Table;
-use super::receiver::Receiver;
 use super::search::Search;
-use super::sender::Sender;
+use super::side::{Flow, Side};
 use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use node::{Histogram, Time};
@@ -81,12 +79,11 @@ pub fn setup(
     Ok(port.map(|_| response))
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// For the client to say what the test is.
     Waiting,
-    Sending(Sender),
-    Receiving(Box<Receiver>),
+    Testing,
     Over,
 }
 
@@ -94,8 +91,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Test {
     setup: Setup,
-    clock: Clock,
-    ipv6: bool,
+    side: Side,
     limits: Limits,
     settings: Settings,
     state: State,
@@ -107,12 +103,6 @@ pub struct Test {
     end: Time,
     action: Action,
     complete: bool,
-    intervals: Vec<Interval>,
-    sub_interval: u32,
-    sent: Traffic,
-    received: Traffic,
-    faults: Faults,
-    late: Histogram,
 }
 
 impl Test {
@@ -126,8 +116,7 @@ impl Test {
         Test {
             table: Table::new(setup.jumbo, setup.traditional_mtu),
             setup,
-            clock,
-            ipv6,
+            side: Side::new(clock, ipv6),
             limits,
             search: Search::new(&settings, 0),
             settings,
@@ -137,12 +126,6 @@ impl Test {
             end: Time::MAX,
             action: Action::Test,
             complete: false,
-            intervals: Vec::new(),
-            sub_interval: 0,
-            sent: Traffic::default(),
-            received: Traffic::default(),
-            faults: Faults::default(),
-            late: Histogram::with_precision(5),
         }
     }
 
@@ -157,17 +140,17 @@ impl Test {
 
     /// Whether load goes.
     pub fn is_testing(&self) -> bool {
-        matches!(self.state, State::Sending(_) | State::Receiving(_))
+        self.side.is_testing()
     }
 
     /// By how many ns each burst of load was late when it left.
     pub fn lateness(&self) -> &Histogram {
-        &self.late
+        &self.side.late
     }
 
     /// Whether there is nothing more to do.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over) && self.ready.is_empty()
+        self.state == State::Over && self.ready.is_empty()
     }
 
     /// Whether the client confirmed the end.
@@ -187,24 +170,17 @@ impl Test {
 
     /// The sub-intervals that are over, as the receiver of load saw them.
     pub fn intervals(&self) -> &[Interval] {
-        match &self.state {
-            State::Receiving(receiver) => &receiver.intervals,
-            _ => &self.intervals,
-        }
+        self.side.intervals()
     }
 
     /// Load sent, and received.
     pub fn traffic(&self) -> [Traffic; 2] {
-        match &self.state {
-            State::Sending(sender) => [sender.sent, self.received],
-            State::Receiving(receiver) => [self.sent, receiver.received],
-            _ => [self.sent, self.received],
-        }
+        self.side.traffic()
     }
 
     /// What was not as it should be.
     pub fn faults(&self) -> &Faults {
-        &self.faults
+        &self.side.faults
     }
 
     /// When it wants to be woken.
@@ -212,13 +188,8 @@ impl Test {
         if !self.ready.is_empty() {
             return Some(Time::ZERO);
         }
-        let due = match &self.state {
-            State::Over => return None,
-            State::Waiting => Time::MAX,
-            State::Sending(sender) => sender.next_wake().unwrap_or(Time::MAX),
-            State::Receiving(receiver) => receiver.next_status(),
-        };
-        Some(due.min(self.until).min(self.end))
+        let over = self.state == State::Over;
+        (!over).then(|| self.side.next_wake().min(self.until).min(self.end))
     }
 
     /// It is this late.
@@ -229,28 +200,21 @@ impl Test {
         if now >= self.end {
             self.end = Time::MAX;
             self.action = Action::Stop;
-            if let State::Sending(sender) = &mut self.state {
+            if let Flow::Sending(sender) = &mut self.side.flow {
                 sender.stop();
             }
         }
-        match &mut self.state {
-            State::Sending(sender) => sender.wake(now, &mut self.faults, &mut self.late),
-            State::Receiving(receiver) => {
-                if receiver.is_due(now) {
-                    let (errors, variation) = receiver.trial();
-                    self.search.trial(errors, variation);
-                    let rate = self.table.row(self.search.row());
-                    let status = receiver.status(now, self.action, rate);
-                    self.ready.push_back(Message::Status(status));
-                }
-            }
-            State::Waiting | State::Over => {}
+        if let Some(receiver) = self.side.wake(now) {
+            let (errors, variation) = receiver.trial();
+            self.search.trial(errors, variation);
+            let rate = self.table.row(self.search.row());
+            let status = receiver.status(now, self.action, rate);
+            self.ready.push_back(Message::Status(status));
         }
     }
 
     fn over(&mut self) {
-        self.intervals = self.intervals().to_vec();
-        [self.sent, self.received] = self.traffic();
+        self.side.end();
         self.state = State::Over;
     }
 
@@ -262,36 +226,29 @@ impl Test {
 
     /// A datagram has come from the client.
     pub fn handle(&mut self, now: Time, bytes: &[u8]) {
-        let message = match Message::parse(bytes) {
-            Ok(message) => message,
-            Err(error) => {
-                self.faults.unreadable.0 += 1;
-                self.faults.unreadable.1 = error.0;
-                return;
-            }
+        let Some(message) = self.side.parse(bytes) else {
+            return;
         };
-        match (&mut self.state, message) {
-            (State::Waiting, Message::Activation(request)) if request.accepted.is_none() => {
+        match (self.state, message, &mut self.side.flow) {
+            (State::Waiting, Message::Activation(request), _) if request.accepted.is_none() => {
                 self.activation(now, &request);
             }
             // The answer was lost.
-            (State::Sending(_) | State::Receiving(_), Message::Activation(request))
-                if request.accepted.is_none() =>
-            {
+            (State::Testing, Message::Activation(request), _) if request.accepted.is_none() => {
                 self.answer();
             }
-            (State::Receiving(_), Message::Load(load)) if load.action == Action::Stop => {
-                self.confirmed();
-            }
-            (State::Receiving(receiver), Message::Load(load)) => {
-                receiver.load(now, &load, bytes.len(), &mut self.faults);
+            (_, Message::Load(load), Flow::Receiving(receiver)) => {
+                if load.action == Action::Stop {
+                    return self.confirmed();
+                }
+                receiver.load(now, &load, bytes.len(), &mut self.side.faults);
                 if self.action == Action::Test {
                     self.until = now + PATIENCE;
                 }
             }
-            (State::Sending(_), Message::Status(status)) => self.status(now, &status),
-            (State::Over, _) => {}
-            _ => self.faults.unexpected += 1,
+            (_, Message::Status(status), Flow::Sending(_)) => self.status(now, &status),
+            (State::Over, ..) => {}
+            _ => self.side.faults.unexpected += 1,
         }
     }
 
@@ -305,17 +262,12 @@ impl Test {
         self.search = Search::new(&self.settings, most);
         self.until = now + PATIENCE;
         self.end = now + Time::from_secs(u64::from(self.settings.test_time)) + GRACE;
-        self.state = match self.settings.direction {
-            Direction::Upstream => {
-                let receiver = Receiver::new(self.clock, self.settings, self.ipv6, now);
-                State::Receiving(Box::new(receiver))
-            }
+        self.state = State::Testing;
+        match self.settings.direction {
+            Direction::Upstream => self.side.receive(self.settings, now),
             // Whoever is at that address gets no more until a status message has come from there: requests may be forged.
-            Direction::Downstream => {
-                let first = self.table.row(0);
-                State::Sending(Sender::new(self.clock, self.ipv6, first, now))
-            }
-        };
+            Direction::Downstream => self.side.send(self.table.row(0), now),
+        }
         self.answer();
     }
 
@@ -331,13 +283,8 @@ impl Test {
     }
 
     fn status(&mut self, now: Time, status: &Status) {
-        let State::Sending(sender) = &mut self.state else {
+        if self.side.status(now, status).is_none() {
             return;
-        };
-        sender.status(now, status, &mut self.faults);
-        if status.sub_interval != self.sub_interval {
-            self.sub_interval = status.sub_interval;
-            self.intervals.push(Interval::new(&status.last, self.ipv6));
         }
         if status.action == Action::Stop {
             return self.confirmed();
@@ -353,21 +300,18 @@ impl Test {
             (false, ms) => Some(ms),
         };
         self.search.trial(status.errors, variation);
-        sender.set_rate(self.table.row(self.search.row()), now);
+        if let Flow::Sending(sender) = &mut self.side.flow {
+            sender.set_rate(self.table.row(self.search.row()), now);
+        }
     }
 
     /// Appends what is to be sent to the client now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if let Some(message) = self.ready.pop_front() {
-            let begin = out.len();
-            message.build(out);
-            return Some(Transmit {
-                segment: out.len() - begin,
-                port: None,
-            });
+            return Some(Side::message(message, None, out));
         }
-        match &mut self.state {
-            State::Sending(sender) => sender.poll_transmit(now, out),
+        match &mut self.side.flow {
+            Flow::Sending(sender) => sender.poll_transmit(now, out),
             _ => None,
         }
     }

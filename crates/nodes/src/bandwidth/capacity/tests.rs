@@ -186,6 +186,8 @@ fn both_ways_find_the_capacity_of_the_link() {
         let test = world.test.as_ref().unwrap();
         assert!(test.is_complete(), "{direction:?}");
         assert_eq!(world.client.intervals().len(), 5);
+        let held = held_by(world.client.settings(), world.client.intervals());
+        assert_eq!(held, Held::Path, "{direction:?}");
         assert_eq!(test.intervals().len(), 5);
         assert_eq!(world.client.least_round_trip(), Some(10));
         let ([sent, _], [_, received]) = match direction {
@@ -197,6 +199,17 @@ fn both_ways_find_the_capacity_of_the_link() {
         for faults in [world.client.faults(), test.faults()] {
             assert_eq!(*faults, Faults::default(), "{direction:?}");
         }
+    }
+}
+
+#[test]
+fn a_link_that_the_search_has_not_filled_in_time_has_a_lower_bound() {
+    for direction in [Direction::Upstream, Direction::Downstream] {
+        let mut world = World::new(short(direction), 5_000);
+        assert_eq!(world.run(), End::Complete, "{direction:?}");
+        let held = held_by(world.client.settings(), world.client.intervals());
+        assert_eq!(held, Held::Search, "{direction:?}");
+        assert!(world.best() < 1.1e9, "{direction:?}");
     }
 }
 
@@ -478,4 +491,56 @@ fn what_is_no_message_is_counted_and_changes_nothing() {
     assert!(world.test.as_ref().unwrap().faults().unreadable.0 > 100);
     assert_eq!(world.run(), End::Complete);
     assert!((49.0e6..50.1e6).contains(&world.best()), "{}", world.best());
+}
+
+fn second(mbps: u32, lost: u32, round_trip: u32) -> Interval {
+    Interval {
+        end: 0.0,
+        rate: f64::from(mbps) * 1e6,
+        sums: SubInterval {
+            errors: [lost, 0, 0],
+            round_trip: [0, round_trip],
+            ..SubInterval::default()
+        },
+    }
+}
+
+#[test]
+fn a_rate_that_still_rose_at_the_end_is_a_lower_bound_and_so_is_one_that_was_given() {
+    let search = Settings::default();
+    let rising = [100, 300, 500, 700].map(|mbps| second(mbps, 0, 1));
+    assert_eq!(held_by(&search, &rising), Held::Search);
+    // A stumble that was left behind is none of the path's limits.
+    let mut stumbled = rising;
+    stumbled[1].sums.errors[0] = 100;
+    assert_eq!(held_by(&search, &stumbled), Held::Search);
+    let flat = [100, 300, 500, 500].map(|mbps| second(mbps, 0, 1));
+    assert_eq!(held_by(&search, &flat), Held::Rate);
+    let one = Settings {
+        row: Some(500),
+        ..search
+    };
+    let steady = [500; 4].map(|mbps| second(mbps, 0, 1));
+    assert_eq!(held_by(&one, &steady), Held::Rate);
+}
+
+#[test]
+fn congestion_in_the_best_interval_or_behind_it_is_the_paths() {
+    let search = Settings::default();
+    for last in [second(700, 11, 1), second(700, 0, 30)] {
+        let intervals = [second(300, 0, 1), second(500, 0, 1), last];
+        assert_eq!(held_by(&search, &intervals), Held::Path);
+    }
+    let back = [second(500, 0, 1), second(300, 40, 90), second(350, 0, 1)];
+    assert_eq!(held_by(&search, &back), Held::Path);
+    // Losses that a trial may have, and one way's delay, where the round trip counts, change nothing.
+    let mut few = second(700, 10, 29);
+    few.sums.variation = [0, 100, 0, 0];
+    assert_eq!(held_by(&search, &[second(300, 0, 1), few]), Held::Search);
+    let one_way = Settings {
+        one_way: true,
+        ..search
+    };
+    assert_eq!(held_by(&one_way, &[second(300, 0, 1), few]), Held::Path);
+    assert_eq!(held_by(&search, &[]), Held::Path);
 }

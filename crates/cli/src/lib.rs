@@ -30,6 +30,7 @@ mod columns;
 mod complaints;
 mod completions;
 mod confine;
+mod control;
 mod covert;
 mod craft;
 mod cut;
@@ -50,6 +51,7 @@ mod layout;
 mod listen;
 mod man;
 mod r#match;
+mod middlebox;
 mod mount;
 mod multicall;
 mod nodes;
@@ -112,6 +114,7 @@ enum Command {
     Delay(delay::Delay),
     Ping(ping::Ping),
     Probe(probe::Probe),
+    Middlebox(middlebox::MiddleboxCommand),
     Sync(sync::Sync),
     Clock(clock::Clock),
     Run(run::Run),
@@ -147,6 +150,7 @@ impl Command {
             Command::Delay(command) => command.run(),
             Command::Ping(command) => command.run(),
             Command::Probe(command) => command.run(),
+            Command::Middlebox(command) => command.run(),
             Command::Sync(command) => command.run(registry),
             Command::Clock(command) => command.run(),
             Command::Run(command) => command.run(registry),

@@ -7,6 +7,7 @@ mod intervals;
 mod line;
 mod outcome;
 mod report;
+mod trains;
 
 use crate::Verdict;
 use node::{Rate, Time};
@@ -24,7 +25,8 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   wire probe --answer                        # on the one machine
   wire probe 192.0.2.7                       # on the other: down, then up
-  wire probe 192.0.2.7 --down --duration 5s --plot rates.png")]
+  wire probe 192.0.2.7 --down --duration 5s --plot rates.png
+  wire probe 192.0.2.7 --method minprobe --capacity 200Mb/s  # what is free")]
 pub struct Probe {
     /// The server, with its control port if that is not 24601
     #[arg(
@@ -81,7 +83,20 @@ pub struct Probe {
     /// IPv6 only
     #[arg(short = '6')]
     ipv6: bool,
-    /// Exit with 1 if the capacity is below this
+    /// Trains, up, and not load: minprobe, spruce, igi, ptr, pathchirp, pathload, topp or all
+    #[arg(long, value_name = "METHOD", conflicts_with_all = ["down", "rate", "start_rate", "plot", "answer"],
+        value_parser = ["minprobe", "spruce", "igi", "ptr", "pathchirp", "pathload", "topp", "all"], hide_possible_values = true)]
+    method: Option<String>,
+    /// Of trains: the most that the tight link may carry
+    #[arg(long, value_name = "RATE", default_value = "1Gb/s")]
+    capacity: Rate,
+    /// Of trains: estimates of each method
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    samples: u32,
+    /// Of trains: bytes of an IP packet; left out: what is usual for the method
+    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u16).range(66..=9000))]
+    packet_size: Option<u16>,
+    /// Exit with 1 if the capacity, or what is free, is below this
     #[arg(long, value_name = "RATE")]
     at_least: Option<Rate>,
     /// Answer: be the server
@@ -122,7 +137,10 @@ impl Probe {
         match &self.host {
             Some(host) => {
                 let server = address::server(host, PORT, self.version())?;
-                ask::run(&self, host, server)
+                match self.method {
+                    Some(_) => trains::run(&self, host, server),
+                    None => ask::run(&self, host, server),
+                }
             }
             None => answer::run(&self),
         }

@@ -15,6 +15,7 @@ mod lab;
 mod lab_shell;
 mod listen;
 mod live;
+mod middlebox;
 mod mount;
 mod ntp;
 mod of_conformance;

@@ -283,6 +283,51 @@ fn a_server_answers_from_the_address_that_was_asked_and_one_rate_is_a_lower_boun
     assert!(warnings.contains("at the rate of --rate"), "{warnings}");
 }
 
+/// Trains at the rates of a path that carries no more than 20 Mb/s, through a queue of that rate and beside one that is four times as fast.
+#[test]
+fn trains_find_the_rate_of_a_queue_and_nothing_where_there_is_none() {
+    let test = "trains through a queue";
+    let Some([a, b]) = has("tc", test).then(|| pair(test)).flatten() else {
+        return;
+    };
+    let place = Place::new("probe-trains");
+    std::thread::scope(|scope| {
+        let (place, b) = (&place, &b);
+        scope.spawn(move || {
+            let there = "ip addr add 10.88.0.2/24 dev w1
+                wire probe --answer --on 10.88.0.2:9999 > server & until [ -e done ]; do sleep 0.1; done; kill -INT %1; wait";
+            place.run_by(b.command("timeout"), there)
+        });
+        let here = "ip addr add 10.88.0.1/24 dev w0; until grep -qs answering server; do sleep 0.05; done
+             tc qdisc replace dev w0 root netem rate 20mbit limit 10000
+             wire probe 10.88.0.2:9999 --method minprobe --capacity 40Mb/s --samples 3 --json; one=$?
+             wire probe 10.88.0.2:9999 --method minprobe --capacity 40Mb/s --samples 1 --at-least 100Gb/s --quiet; two=$?
+             touch done; exit $((10 * one + two))";
+        let ended = place.run_by(a.command("timeout"), here);
+        let told = objects(&ended.out);
+        let samples = told.iter().filter(|line| line["type"] == "sample");
+        assert_eq!(samples.count(), 3, "{ended:?}");
+        let is_available = |line: &&Value| line["type"] == "available";
+        let available = told.iter().find(is_available).unwrap();
+        println!("{available}");
+        // Each of 96 trains of 20 is sent, and what is sent is told of or lost.
+        assert_eq!(available["packets"], 3 * 1_920, "{available}");
+        // A machine that is too busy for exact departures has no answer. It is never told that there is more than the queue lets through.
+        let answers = available["answers"].as_u64().unwrap();
+        let found = available["available_bps"].as_f64();
+        assert_eq!(found.is_some(), answers > 0, "{available}");
+        assert!(
+            found.is_none_or(|found| (2e6..30e6).contains(&found)),
+            "{available}"
+        );
+        // The first is good if there is an answer; the second asks for more than there is.
+        let good = if answers > 0 { 1 } else { 11 };
+        assert_eq!(ended.code, Some(good), "{ended:?}");
+    });
+    let served = String::from_utf8_lossy(&place.read("server")).into_owned();
+    assert!(served.contains("probes of trains"), "{served}");
+}
+
 #[test]
 fn what_goes_wrong_is_told_with_its_mend() {
     let place = Place::new("probe-wrong");
@@ -295,6 +340,14 @@ fn what_goes_wrong_is_told_with_its_mend() {
         (
             "wire probe no.such.host.invalid".into(),
             "no host has the name no.such.host.invalid",
+        ),
+        (
+            format!("wire probe 127.0.0.1:{port} --method spruce"),
+            "nobody tells of probes",
+        ),
+        (
+            "wire probe 127.0.0.1 --method fast".into(),
+            "invalid value 'fast'",
         ),
         ("wire probe 127.0.0.1:0".into(), "a number from 1 to 65535"),
         ("wire probe 127.0.0.1 -6".into(), "has no IPv6 address"),

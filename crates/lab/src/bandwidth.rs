@@ -14,10 +14,11 @@ use node::link::{FCS, PREAMBLE, SHORTEST};
 use node::outcome::{Direction, Tap};
 use node::{Channel, Frame, Rate, Time};
 use nodes::bandwidth::message::Message;
+use nodes::bandwidth::middlebox::{Mark, print};
 use nodes::bandwidth::prober::{Estimate, Tell};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// An estimate, and the truth beside it.
@@ -81,6 +82,8 @@ impl Plan {
 #[derive(Clone, Default)]
 pub(crate) struct Estimates {
     lanes: Arc<Vec<Mutex<Lane>>>,
+    /// What packets of applications that are probes are known by.
+    marked: Arc<Marked>,
     /// Up to when links were looked at, picoseconds.
     now: Arc<AtomicU64>,
     all: Arc<Mutex<BTreeMap<usize, Vec<Estimated>>>>,
@@ -140,7 +143,17 @@ impl Estimates {
                 .lanes
                 .iter()
                 .for_each(|lane| lock(lane).keep(&estimated.estimate));
+            store.marked.forget(&estimated.estimate);
             lock(&store.all).entry(node).or_default().push(estimated);
+        })
+    }
+
+    /// Who takes down which packets of applications are probes.
+    pub fn mark(&self) -> Box<Mark> {
+        let marked = self.marked.clone();
+        Box::new(move |print, session, number| {
+            marked.any.store(true, Ordering::Relaxed);
+            lock(&marked.probes).insert(print, (session, number as u32));
         })
     }
 
@@ -158,10 +171,10 @@ impl Estimates {
         (0..self.lanes.len()).map(|index| {
             let lanes = self.lanes.clone();
             let (link, direction) = lock(&lanes[index]).place;
-            let latest = self.now.clone();
+            let (latest, marked) = (self.now.clone(), self.marked.clone());
             let see = Box::new(move |now: Time, frame: &Frame| {
                 latest.fetch_max(now.as_ps(), Ordering::Relaxed);
-                lock(&lanes[index]).see(frame);
+                lock(&lanes[index]).see(frame, marked.probe(frame));
             });
             Tap {
                 link,
@@ -199,6 +212,35 @@ impl Estimates {
     }
 }
 
+/// Packets of applications that are probes, by their prints: whose they are, and which.
+#[derive(Default)]
+struct Marked {
+    any: AtomicBool,
+    probes: Mutex<BTreeMap<u32, (u16, u32)>>,
+}
+
+impl Marked {
+    /// The probe that a frame is, if it is one.
+    fn probe(&self, frame: &Frame) -> Option<(u16, u32)> {
+        let message = Message::of_frame(frame);
+        let own = message.filter(|probe| probe.came.is_none());
+        let own = own.map(|probe| (probe.session, probe.sequence));
+        own.or_else(|| {
+            // Without a middlebox nothing is reckoned.
+            self.any.load(Ordering::Relaxed).then_some(())?;
+            let print = print(frame)?;
+            lock(&self.probes).get(&print).copied()
+        })
+    }
+
+    /// Those of a sample that is over have passed.
+    fn forget(&self, estimate: &Estimate) {
+        lock(&self.probes).retain(|_, (session, sequence)| {
+            *session != estimate.session || !is_own(estimate, *sequence)
+        });
+    }
+}
+
 /// A direction of a link, and what passed it.
 struct Lane {
     place: (usize, Direction),
@@ -221,12 +263,12 @@ struct Lane {
 struct Seen {
     /// Bits on the wire that they took.
     own: u64,
-    marks: Vec<Mark>,
+    marks: Vec<Passed>,
 }
 
 /// A probe that passed.
 #[derive(Clone, Copy)]
-struct Mark {
+struct Passed {
     sequence: u32,
     at: Time,
     /// Bits of others before it.
@@ -238,7 +280,7 @@ struct Mark {
 }
 
 impl Lane {
-    fn see(&mut self, frame: &Frame) {
+    fn see(&mut self, frame: &Frame, probe: Option<(u16, u32)>) {
         let bits = 8 * (frame.len().max(SHORTEST) + self.around) as u64;
         let at = frame.arrived();
         // Less than a byte is what times are rounded to.
@@ -251,10 +293,10 @@ impl Lane {
                 }
             }
         }
-        if let Some(probe) = Message::of_frame(frame).filter(|probe| probe.came.is_none()) {
-            let seen = self.seen.entry(probe.session).or_default();
-            seen.marks.push(Mark {
-                sequence: probe.sequence,
+        if let Some((session, sequence)) = probe {
+            let seen = self.seen.entry(session).or_default();
+            seen.marks.push(Passed {
+                sequence,
                 at,
                 others: self.carried - seen.own,
                 idle: None,
@@ -272,7 +314,7 @@ impl Lane {
         let Some(seen) = self.seen.get_mut(&estimate.session) else {
             return;
         };
-        let own = |mark: &Mark| is_own(estimate, mark);
+        let own = |mark: &Passed| is_own(estimate, mark.sequence);
         let count = seen.marks.iter().filter(|mark| own(mark)).count() as u64;
         let mut passed = 0;
         seen.marks.retain_mut(|mark| {
@@ -288,7 +330,10 @@ impl Lane {
         let Some(seen) = self.seen.get(&estimate.session) else {
             return true;
         };
-        let mut own = seen.marks.iter().filter(|mark| is_own(estimate, mark));
+        let mut own = seen
+            .marks
+            .iter()
+            .filter(|mark| is_own(estimate, mark.sequence));
         let (Some(first), Some(last)) = (own.next(), own.next_back()) else {
             return true;
         };
@@ -300,7 +345,10 @@ impl Lane {
     /// What it had to spare while a sample passed, if enough of its probes did.
     fn spared(&self, estimate: &Estimate, least: u64) -> Option<Truth> {
         let seen = self.seen.get(&estimate.session)?;
-        let mut own = seen.marks.iter().filter(|mark| is_own(estimate, mark));
+        let mut own = seen
+            .marks
+            .iter()
+            .filter(|mark| is_own(estimate, mark.sequence));
         let first = own.next()?;
         let last = own.next_back()?;
         // Nothing came since, or the run ended before the link was idle again.
@@ -320,8 +368,8 @@ impl Lane {
     }
 }
 
-fn is_own(estimate: &Estimate, mark: &Mark) -> bool {
-    u64::from(mark.sequence.wrapping_sub(estimate.first as u32)) < estimate.packets
+fn is_own(estimate: &Estimate, sequence: u32) -> bool {
+    u64::from(sequence.wrapping_sub(estimate.first as u32)) < estimate.packets
 }
 
 /// The pictures that a plan asks for, each with its file.

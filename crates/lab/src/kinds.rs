@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `bandwidth` | `prober`, `reflector` |
+//! | `bandwidth` | `prober`, `reflector`, `middlebox` |
 //! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
@@ -86,6 +86,7 @@ pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
         "host",
         "huygens",
         "meter",
+        "middlebox",
         "mirror",
         "ntp",
         "openflow-switch",

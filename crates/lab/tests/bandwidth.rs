@@ -136,3 +136,180 @@ fn what_is_wrong_with_a_prober_is_told_at_its_key() {
     let faults = lab::parse(text).unwrap_err().to_string();
     assert!(faults.contains("no prober called `q`"), "{faults}");
 }
+
+/// A counter of a node.
+fn counter(report: &Report, node: usize, name: &str) -> u64 {
+    let mut counters = report.outcome.nodes[node].counters.iter();
+    counters
+        .find(|(known, _)| known == name)
+        .expect("a counter")
+        .1
+}
+
+const FLOWS: &str = "flows = ['198.18.0.1 198.18.0.2 udp 1000']";
+
+/// An application whose packets are probes between two middleboxes, and cross traffic on the link between the switches.
+#[test]
+fn a_middlebox_estimates_by_packets_of_an_application_with_the_truth_beside() {
+    let text = format!(
+        r#"
+        [lab]
+        duration = "50 ms"
+        [default.link]
+        rate = "10 Gb/s"
+        delay = "1 us"
+        queue = "1000 packets"
+        [node]
+        app = {{ kind = "generator", rate = "3 Gb/s", size = 792, probe = false, payload = "random", udp_source = 1000, start = "30 us", destination = "02:00:00:00:00:30" }}
+        m0 = {{ kind = "middlebox", method = "minprobe", {FLOWS} }}
+        m1 = {{ kind = "middlebox", mode = "extract", {FLOWS} }}
+        server = {{ kind = "generator", count = 1, probe = false, source = "02:00:00:00:00:30", destination = "ff:ff:ff:ff:ff:ff" }}
+        x = {{ kind = "generator", size = 792, probe = false, start = "20 us", source = "02:00:00:00:00:10", destination = "02:00:00:00:00:20", idles = 1872 }}
+        k = {{ kind = "generator", count = 1, probe = false, source = "02:00:00:00:00:20", destination = "ff:ff:ff:ff:ff:ff" }}
+        s0 = {{ kind = "switch", ports = 3 }}
+        s1 = {{ kind = "switch", ports = 3 }}
+        [[link]]
+        ends = ["app.0", "m0.0"]
+        [[link]]
+        ends = ["m0.1", "s0.0"]
+        [[link]]
+        ends = ["x.0", "s0.1"]
+        [[link]]
+        ends = ["s0.2", "s1.0"]
+        [[link]]
+        ends = ["s1.1", "m1.1"]
+        [[link]]
+        ends = ["m1.0", "server.0"]
+        [[link]]
+        ends = ["s1.2", "k.0"]
+        "#
+    );
+    let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+    let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
+    assert!(report.estimates.len() >= 2, "{}", report.estimates.len());
+    for one in &report.estimates {
+        let truth = one.truth.as_ref().expect("the probes are known on links");
+        assert_eq!(truth.link, "s0.2 -> s1.0");
+        // 3 Gb/s across, and between samples the application's own packets.
+        println!("{:?} of {truth:?}", one.estimate.answer.estimate);
+        assert!((truth.available - 6.96e9).abs() < 0.1e9, "{truth:?}");
+        assert!(one.error().unwrap().abs() < 0.2e9, "{:?}", one.error());
+        assert_eq!(one.estimate.lost, 0);
+    }
+}
+
+/// On 10GBASE-R, block by block: frames of another flow leave a constant time behind their arrival, to the bit, though trains go in between.
+#[test]
+fn what_passes_a_middlebox_keeps_its_gaps_to_the_bit_on_links_of_blocks() {
+    let folder = std::env::temp_dir().join(format!("wireline-middlebox-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        r#"
+        [default.link]
+        level = "block"
+        delay = "51.2 ns"
+        [node]
+        a = {{ kind = "generator", rate = "6 Gb/s", pattern = "poisson", size = "cbr2(792, 0.5)", flows = 2, udp_source = 1000, count = 4000 }}
+        m = {{ kind = "middlebox", trains = "20, 2:1:9 Gb/s, 10 us, 100 us", {FLOWS} }}
+        b = {{ kind = "sink" }}
+        [[link]]
+        ends = ["a.0", "m.0"]
+        [[link]]
+        ends = ["m.1", "b.0"]
+        [[capture]]
+        at = "m.0"
+        file = "before.pcapng"
+        [[capture]]
+        at = "b.0"
+        file = "after.pcapng"
+        "#
+    );
+    let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+    let options = Options {
+        folder: folder.clone(),
+        ..Options::default()
+    };
+    let report = lab::run(&lab, World::Sim, &options).unwrap();
+    let [before, after] = ["before.pcapng", "after.pcapng"].map(|file| {
+        let mut source = live::file::Source::open(folder.join(file)).unwrap();
+        let mut frames = Vec::new();
+        while let Ok(live::file::Next::Item(item)) = source.next() {
+            frames.push((item.at_ps.unwrap(), item.bytes.to_vec()));
+        }
+        frames
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+    let of_port = |frames: &[(u128, Vec<u8>)], port: u16| -> Vec<(u128, Vec<u8>)> {
+        let all = frames.iter();
+        let own = all.filter(|(_, bytes)| bytes[34..36] == port.to_be_bytes());
+        own.cloned().collect()
+    };
+    assert_eq!((before.len(), after.len()), (4000, 4000));
+    let [came, left] = [&before, &after].map(|frames| of_port(frames, 1001));
+    assert_eq!(came.len(), 2000);
+    let distances = came.iter().zip(&left).map(|(came, left)| {
+        assert_eq!(came.1, left.1, "in order");
+        left.0 - came.0
+    });
+    let distances: std::collections::BTreeSet<_> = distances.collect();
+    // The latency, and what the line takes.
+    assert_eq!(distances.len(), 1, "{distances:?}");
+    assert!(counter(&report, 1, "trains") > 20);
+    assert!(counter(&report, 1, "displaced") > 20);
+    // Trains have other gaps than what came.
+    let [came, left] = [&before, &after].map(|frames| -> Vec<u128> {
+        let own = of_port(frames, 1000);
+        own.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
+    });
+    assert_ne!(came, left);
+}
+
+/// TCP between two hosts through two middleboxes, beside the same without.
+#[test]
+fn what_a_middlebox_costs_tcp_is_in_the_report() {
+    let run = |mode: &str| {
+        let text = format!(
+            r#"
+            [lab]
+            duration = "300 ms"
+            [default.link]
+            rate = "10 Gb/s"
+            delay = "1 us"
+            [node]
+            h0 = {{ kind = "host", address = "10.0.0.1/24", program = [{{ run = "bulk", to = "10.0.0.2" }}] }}
+            h1 = {{ kind = "host", address = "10.0.0.2/24", program = [{{ run = "sink" }}] }}
+            m0 = {{ kind = "middlebox", mode = "{mode}", flows = ["10.0.0.1 10.0.0.2 tcp"], method = "minprobe" }}
+            m1 = {{ kind = "middlebox", mode = "extract", flows = ["10.0.0.1 10.0.0.2 tcp"] }}
+            [[link]]
+            ends = ["h0.0", "m0.0"]
+            [[link]]
+            ends = ["m0.1", "m1.1"]
+            rate = "1 Gb/s"
+            queue = "500 packets"
+            [[link]]
+            ends = ["m1.0", "h1.0"]
+            "#
+        )
+        .replace("kind = \"middlebox\"", "kind = \"middlebox\", trains = \"20, 0.1:0.05:0.95 Gb/s, 10 us, 40 ms\", capacity = \"1 Gb/s\"");
+        let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+        let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
+        let bytes = report.outcome.nodes[1].flows[0].bytes;
+        (bytes as f64 * 8.0 / 0.3, report)
+    };
+    let (plain, forward) = run("forward");
+    let (probing, report) = run("modulate");
+    let of = |name: &str| counter(&report, 2, name);
+    println!(
+        "{plain} and {probing} bit/s, {} ns added in the mean, {} probes, {} dummies",
+        of("added_mean_ns"),
+        of("probes"),
+        of("dummies")
+    );
+    assert_eq!(counter(&forward, 2, "probes"), 0);
+    assert!(of("probes") > 1_000);
+    assert_eq!(of("lost"), 0);
+    assert!(
+        probing > 0.5 * plain && probing <= 1.01 * plain,
+        "{probing} of {plain}"
+    );
+}

@@ -4,7 +4,7 @@ use lab::Registry;
 use node::{Driver, Frame, Member, Port, Time, When};
 
 /// Keys for each kind; `None` for programs in processes of their own, which answer when they get round to it.
-const KINDS: [(&str, Option<&str>); 32] = [
+const KINDS: [(&str, Option<&str>); 33] = [
     ("switch", Some("ports = 3")),
     ("mirror", Some("copies = 1")),
     ("vlan", Some("vlan = 10\nothers = \"pass\"")),
@@ -38,6 +38,10 @@ const KINDS: [(&str, Option<&str>); 32] = [
     (
         "reflector",
         Some("mac = \"02:00:00:00:00:02\"\naddress = \"10.0.0.2\"\nport = 53"),
+    ),
+    (
+        "middlebox",
+        Some("flows = [\"* * udp\"]\ntrains = \"5, 1 Gb/s, 10 us, 1 ms\""),
     ),
     ("through", Some("")),
     ("compress", Some("keepalive = \"0 s\"")),

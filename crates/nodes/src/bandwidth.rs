@@ -10,6 +10,7 @@
 //! | [`capacity`] | the method of RFC 9097: load, feedback and a search, by the protocol of RFC 9946 |
 //! | [`prober`] | who sends trains, and estimates: a node |
 //! | [`reflector`] | who stamps them at the far end, and tells: a node |
+//! | [`middlebox`] | who makes trains of applications' packets, and takes them out at the far end: a node |
 //! | [`message`] | what they say to each other |
 //! | [`estimate`] | what follows from what came: an [`Estimator`](estimate::Estimator) for each method |
 //!
@@ -18,8 +19,10 @@
 pub mod capacity;
 pub mod estimate;
 pub mod message;
+pub mod middlebox;
 pub mod prober;
 pub mod reflector;
+mod sample;
 
 /// The UDP port of probers and reflectors, if nobody says otherwise: the first behind that of generators' frames.
 pub const PORT: u16 = 49_153;

@@ -43,8 +43,8 @@ pub enum Gap {
     After(Time),
     /// Drawn from the exponential distribution with this mean: `exponential(48 us)`.
     Exponential(Time),
-    /// That of a packet at the train's own rate, so that trains of one packet make a chirp: `chirp`.
-    OwnRate,
+    /// So many times as long as a packet takes at the train's own rate: `900 packets`. `chirp` is one, with which trains of one packet make a chirp.
+    Packets(u32),
 }
 
 /// The most trains of one sample.
@@ -63,7 +63,7 @@ impl Trains {
     pub const PATHCHIRP: Trains = Trains {
         packets: 1,
         rates: SWEEP,
-        gap: Gap::OwnRate,
+        gap: Gap::Packets(1),
         distance: Gap::After(Time::from_ms(4)),
     };
     /// Spruce as the third row has it: pairs with the least gap every 48 us in the mean. Of 1500 bytes these are 500 Mb/s, which
@@ -104,7 +104,7 @@ impl Trains {
             ));
         }
         for (key, gap) in [("gap", self.gap), ("distance", self.distance)] {
-            if let Gap::After(Time::ZERO) | Gap::Exponential(Time::ZERO) = gap {
+            if let Gap::After(Time::ZERO) | Gap::Exponential(Time::ZERO) | Gap::Packets(0) = gap {
                 return Err(ConfigError::new(key, "trains are at least 1 ps apart"));
             }
         }
@@ -169,7 +169,7 @@ impl Gap {
                 // Never before the packet itself is over.
                 rate.time_of(bits, 0).0.max(Time::from_ps(drawn as u64))
             }
-            Gap::OwnRate => rate.time_of(bits, 0).0,
+            Gap::Packets(count) => rate.time_of(bits.saturating_mul(count.into()), 0).0,
         }
     }
 }
@@ -245,7 +245,7 @@ pub enum TrainError {
         "rates are one such as 10 Gb/s or 10 Gb/s * 100, a sweep 0.1:0.1:9.6 Gb/s, one by a factor 0.1:x1.2:9.6 Gb/s, or adaptive"
     )]
     Rates,
-    #[error("a gap is a time such as 10 us, exponential(48 us), or chirp")]
+    #[error("a gap is a time such as 10 us, exponential(48 us), 900 packets, or chirp")]
     Gap,
     #[error(transparent)]
     Unfit(#[from] ConfigError),
@@ -321,7 +321,11 @@ impl FromStr for Gap {
         let text = text.trim();
         let time = |text: &str| text.parse::<Time>().map_err(|_| TrainError::Gap);
         if text == "chirp" {
-            return Ok(Gap::OwnRate);
+            return Ok(Gap::Packets(1));
+        }
+        if let Some(count) = text.strip_suffix("packets") {
+            let count = count.trim().parse().ok().filter(|count| *count > 0);
+            return count.map(Gap::Packets).ok_or(TrainError::Gap);
         }
         match text.strip_prefix("exponential(") {
             Some(mean) => {
@@ -359,6 +363,11 @@ mod tests {
             trains("20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms"),
             Ok(Trains::MINPROBE)
         );
+        let idle = trains("100, adaptive, 900 packets, 4 ms").unwrap().gap;
+        assert_eq!(idle, Gap::Packets(900));
+        let ten = idle.time(Rate::TEN_GIGABIT, 10_000, &mut Random::new(0));
+        assert_eq!(ten, Time::from_us(900));
+        assert!(trains("20, 1 Gb/s, 0 packets, 4 ms").is_err());
         assert!(trains("20, 0.1:0.1:9.6 Gb/s, 10 us").is_err());
         assert!(trains("0, 1 Gb/s, 10 us, 4 ms").is_err());
         assert!(trains("20, 2:0.1:1 Gb/s, 10 us, 4 ms").is_err());

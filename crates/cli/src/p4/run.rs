@@ -1,10 +1,11 @@
 //! `wire p4 run`: a program on live ports.
 
-use super::control::{Listener, carry_out};
+use super::control::{carry_out, said};
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::Leniency;
 use crate::confine;
+use crate::control::Listener;
 use crate::of::Keys;
 use crate::on::On;
 use crate::report::Detail;
@@ -156,7 +157,7 @@ impl Run {
         let listener = self
             .control
             .as_ref()
-            .map(|path| Listener::open(path, control));
+            .map(|path| Listener::open(path, move |line| said(&control(), line)));
         let _listener = listener.transpose()?;
         let verdict = crate::run::drive(
             &name,

@@ -13,6 +13,7 @@ use live::port::PortSpec;
 use live::signal::stop_requested;
 use node::Time;
 use nodes::bandwidth::capacity::server::{Limits, Test, setup};
+use nodes::bandwidth::message::{Message, REPLY};
 use packet::udpstp::{Direction, PORT, Setup};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -65,15 +66,26 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
     stdout.flush()?;
     let running = Arc::new(AtomicUsize::new(0));
     let (sender, ended) = channel();
-    let (mut over, mut refused, mut unreadable) = (0, 0u64, 0u64);
+    let (mut over, mut refused, mut unreadable, mut probes) = (0, 0u64, 0u64, 0u64);
     while !stop_requested() && command.count.is_none_or(|count| over < count) {
-        let mut requests = Vec::new();
+        let (mut requests, mut stamped) = (Vec::new(), Vec::new());
         // What is told of earlier answers, such as that nobody is there any more, is no reason to end.
-        if let Err(error) =
-            control.receive(&mut |it| requests.push((it.from, it.to, it.bytes.to_vec())))
-            && error.kind() != io::ErrorKind::ConnectionRefused
+        if let Err(error) = control.receive(&mut |it| match Message::parse(it.bytes) {
+            // A reply is never longer than what it answers.
+            Some(probe) if probe.came.is_none() && it.bytes.len() >= REPLY => {
+                let came = Some(Time::from_ns(it.at_ns));
+                stamped.push((it.from, it.to, Message { came, ..probe }));
+            }
+            _ => requests.push((it.from, it.to, it.bytes.to_vec())),
+        }) && error.kind() != io::ErrorKind::ConnectionRefused
         {
             return Err(error).context("receiving");
+        }
+        for (from, to, reply) in stamped {
+            let mut bytes = Vec::with_capacity(REPLY);
+            reply.build(&mut bytes);
+            answer_from(&mut control, to.unwrap_or(at.ip()), from, &bytes);
+            probes += 1;
         }
         for (from, to, bytes) in requests {
             // All that a client hears comes from the address that it asked.
@@ -87,11 +99,7 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
             match setup(&bytes, open, &mut answer) {
                 Err(_) => unreadable += 1,
                 Ok(accepted) => {
-                    // It is lost if there is no room, as on any way, and asked for again.
-                    let _ = match own.is_unspecified() {
-                        true => control.send(&answer, answer.len(), Some(from)),
-                        false => control.send_from(own, from, &answer),
-                    };
+                    answer_from(&mut control, own, from, &answer);
                     match (accepted, opened) {
                         (Some(setup), Some((socket, _))) => {
                             start(setup, socket, from, limits, &sender, &running)?;
@@ -112,17 +120,26 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
     over += tell(command, &mut stdout, &ended)?;
     match command.json {
         true => {
-            let line = json_line!("probe", "answered", { "tests": over, "refused": refused, "unreadable": unreadable });
+            let line = json_line!("probe", "answered", { "tests": over, "refused": refused, "unreadable": unreadable, "probes": probes });
             stdout.tell(&format!("{line}\n"))?;
         }
         false => stdout.tell(&format!(
-            "{over} tests, {refused} requests refused, {unreadable} datagrams that were no requests\n"
+            "{over} tests, {probes} probes of trains, {refused} requests refused, {unreadable} datagrams that were no requests\n"
         ))?,
     }
     stdout.finish()?;
     Ok(Verdict::if_done(
         command.count.is_none_or(|count| over >= count),
     ))
+}
+
+/// Sends from the address that was asked, if that is known.
+fn answer_from(control: &mut Datagrams, own: IpAddr, to: SocketAddr, bytes: &[u8]) {
+    // What finds no room is lost, as on any way.
+    let _ = match own.is_unspecified() {
+        true => control.send(bytes, bytes.len(), Some(to)),
+        false => control.send_from(own, to, bytes),
+    };
 }
 
 fn control(command: &Probe) -> anyhow::Result<Datagrams> {

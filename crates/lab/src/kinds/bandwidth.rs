@@ -1,10 +1,13 @@
-//! Who probes for available bandwidth, and who reflects.
+//! Who probes for available bandwidth, who reflects, and who makes probes of what applications send.
 
+use crate::fault::Fault;
 use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::tree::Value;
 use node::Rate;
+use nodes::bandwidth::middlebox::{self, Middlebox};
 use nodes::bandwidth::prober::{Config, Prober};
 use nodes::bandwidth::reflector::Reflector;
+use serde::de::DeserializeOwned;
 
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
@@ -12,7 +15,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         Kind {
             estimates: true,
             ..Kind::new("prober", |config, folder| {
-                let (_, read) = read(config)?;
+                let (_, read): (Said, Config) = read(config)?;
                 Ok(Planned {
                     // Its last estimate ends the run, if all others have theirs.
                     tests: read.method.0.len().saturating_mul(read.samples as usize),
@@ -21,13 +24,17 @@ pub(super) fn kinds() -> Vec<Kind> {
             })
         },
         Kind::of("reflector", |config, _| Ok(Reflector::new(&config))),
+        Kind {
+            estimates: true,
+            ..Kind::made("middlebox", middlebox)
+        },
     ]
 }
 
 /// What the report says of the path, which is not for the node.
 type Said = (Option<String>, Option<Rate>);
 
-fn read(config: &Value) -> Result<(Said, Config), crate::fault::Fault> {
+fn read<C: DeserializeOwned>(config: &Value) -> Result<(Said, C), Fault> {
     let mut config = config.clone();
     let path = config.take("path").map(|entry| entry.value.read());
     let published = config.take("published").map(|entry| entry.value.read());
@@ -36,7 +43,7 @@ fn read(config: &Value) -> Result<(Said, Config), crate::fault::Fault> {
 }
 
 fn make(config: &Value, context: Context<'_>) -> Made {
-    let ((path, published), mut read) = read(config)?;
+    let ((path, published), mut read): (Said, Config) = read(config)?;
     if config.get("seed").is_none() {
         read.seed = context.seed;
     }
@@ -45,5 +52,15 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         read.session = context.seed as u16;
     }
     let made = Prober::new(read, context.estimates.tell(path, published));
+    Ok(Box::new(made.map_err(|error| at_key(config, error))?))
+}
+
+fn middlebox(config: &Value, context: Context<'_>) -> Made {
+    let ((path, published), mut read): (Said, middlebox::Config) = read(config)?;
+    if config.get("seed").is_none() {
+        read.seed = context.seed;
+    }
+    let tell = context.estimates.tell(path, published);
+    let made = Middlebox::new(read, tell, context.estimates.mark());
     Ok(Box::new(made.map_err(|error| at_key(config, error))?))
 }

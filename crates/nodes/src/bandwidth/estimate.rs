@@ -145,6 +145,9 @@ pub enum Method {
     Topp,
 }
 
+/// How many times as long as a train the time behind it is, where the method's paper has no figure.
+const APART: u32 = 9;
+
 impl Method {
     /// All of them.
     pub const ALL: [Method; 7] = [
@@ -178,13 +181,21 @@ impl Method {
             rates,
             ..Trains::MINPROBE
         };
+        // Behind a train whose rate is above what is free the queue drains before the next: what a train finds is not of the one before.
+        let apart = |trains: Trains, times: u32| Trains {
+            gap: Gap::Packets(times * trains.packets),
+            ..trains
+        };
         match self {
             Method::MinProbe => (Trains::MINPROBE, 792),
-            Method::Topp => (Trains::MINPROBE, 1518),
+            Method::Topp => (apart(Trains::MINPROBE, APART), 1518),
             Method::Spruce => (Trains::SPRUCE, 1518),
             // Hu and Steenkiste: 60 packets of 500 to 700 bytes suit most paths.
-            Method::Igi | Method::Ptr => (own(60, Rates::Adaptive), 700),
-            Method::Pathload => (own(pathload::STREAM, Rates::Adaptive), 792),
+            Method::Igi | Method::Ptr => (apart(own(60, Rates::Adaptive), APART), 700),
+            Method::Pathload => {
+                let streams = own(pathload::STREAM, Rates::Adaptive);
+                (apart(streams, pathload::IDLE), 792)
+            }
             Method::PathChirp => {
                 let (from, to) = match Trains::PATHCHIRP.rates {
                     Rates::Sweep { from, to, .. } => (from, to),
@@ -192,11 +203,51 @@ impl Method {
                 };
                 let factor = pathchirp::SPREAD;
                 let rates = Rates::Growing { from, factor, to };
-                let gap = Gap::OwnRate;
+                let gap = Gap::Packets(1);
                 let chirp = own(1, rates);
                 (Trains { gap, ..chirp }, 1000)
             }
         }
+    }
+
+    /// The same for a path whose tight link carries no more than `capacity`: rates in proportion, and times as much longer.
+    pub fn usual_at(self, capacity: Rate) -> (Trains, u16) {
+        let (trains, size) = self.usual();
+        let share = capacity.bits_per_second() as f64 / Rate::TEN_GIGABIT.bits_per_second() as f64;
+        let rate = |rate: Rate| {
+            let bits = libm::round(rate.bits_per_second() as f64 * share) as u64;
+            Rate::from_bits_per_second(bits.max(1)).unwrap_or(rate)
+        };
+        let time = |time: Time| Time::from_ps(libm::round(time.as_ps() as f64 / share) as u64);
+        let gap = |gap: Gap| match gap {
+            Gap::After(after) => Gap::After(time(after)),
+            Gap::Exponential(mean) => Gap::Exponential(time(mean)),
+            Gap::Packets(count) => Gap::Packets(count),
+        };
+        let rates = match trains.rates {
+            Rates::Same { rate: of, trains } => Rates::Same {
+                rate: rate(of),
+                trains,
+            },
+            Rates::Sweep { from, step, to } => Rates::Sweep {
+                from: rate(from),
+                step: rate(step),
+                to: rate(to),
+            },
+            Rates::Growing { from, factor, to } => Rates::Growing {
+                from: rate(from),
+                factor,
+                to: rate(to),
+            },
+            Rates::Adaptive => Rates::Adaptive,
+        };
+        let scaled = Trains {
+            packets: trains.packets,
+            rates,
+            gap: gap(trains.gap),
+            distance: gap(trains.distance),
+        };
+        (scaled, size)
     }
 
     /// An estimator. The capacity of the tight link is what Spruce, IGI and PTR reckon with and where Pathload begins; to

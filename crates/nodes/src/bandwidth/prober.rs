@@ -17,8 +17,10 @@
 
 mod sending;
 
-use super::estimate::{Answer, Estimator, Method, Observed, Packet};
+use super::estimate::{Method, Observed, Packet};
 use super::message::Message;
+use super::sample::Sample;
+pub use super::sample::{Estimate, Tell};
 use crate::ConfigError;
 use crate::endpoint::{Came, Endpoint};
 use crate::train::{Rates, Trains, wire_bits};
@@ -127,70 +129,13 @@ impl<'de> serde::Deserialize<'de> for Methods {
     }
 }
 
-/// What came of a sample, and what it cost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Estimate {
-    pub method: Method,
-    pub answer: Answer,
-    /// Whose probes they were.
-    pub session: u16,
-    /// The number of the first probe; [`packets`](Estimate::packets) follow each other.
-    pub first: u64,
-    /// Probes sent, and bits on the wire that they took.
-    pub packets: u64,
-    pub bits: u64,
-    /// Of those, how many did not come.
-    pub lost: u64,
-    /// Trains sent.
-    pub trains: u64,
-    /// When the first and the last probe left.
-    pub begun: Time,
-    pub ended: Time,
-    /// When the answer was there.
-    pub known: Time,
-}
-
-impl Estimate {
-    /// Of a sample that begins now.
-    fn nothing(method: Method, session: u16, now: Time) -> Estimate {
-        Estimate {
-            method,
-            answer: Answer {
-                estimate: None,
-                how: "the next hop does not say its address".into(),
-                points: Vec::new(),
-            },
-            session,
-            first: 0,
-            packets: 0,
-            bits: 0,
-            lost: 0,
-            trains: 0,
-            begun: now,
-            ended: now,
-            known: now,
-        }
-    }
-
-    /// Bits on the wire of replies, frames of the least size: what it cost on the way back.
-    pub fn reply_bits(&self) -> u64 {
-        (self.packets - self.lost) * wire_bits(link::SHORTEST)
-    }
-}
-
-/// Is told each estimate.
-pub type Tell = dyn FnMut(Estimate) + Send;
-
 /// A method, and what it sends.
 struct Plan {
-    method: Method,
+    sample: Sample,
     trains: Trains,
     /// Bytes of a probe's payload, and its bits on the wire.
     payload: usize,
     bits: u64,
-    estimator: Box<dyn Estimator>,
-    /// What the sample has cost so far, of trains that were judged.
-    cost: Option<Estimate>,
 }
 
 impl Plan {
@@ -215,12 +160,10 @@ impl Plan {
         let len = usize::from(size) - link::FCS;
         let bits = wire_bits(len);
         Ok(Plan {
-            method,
+            sample: Sample::new(method, config.session, config.capacity, bits),
             trains,
             payload: len - HEADERS,
             bits,
-            estimator: method.estimator(config.capacity, bits),
-            cost: None,
         })
     }
 }
@@ -355,22 +298,11 @@ impl Prober {
             rate: train.rate,
             packets: &train.packets,
         };
-        plan.estimator.see(&observed);
-        let lost = train.missing as u64;
-        self.counters.lost += lost;
-        let begun = train.packets.first().map_or(now, |packet| packet.left);
-        let cost = (plan.cost)
-            .get_or_insert_with(|| Estimate::nothing(plan.method, self.config.session, begun));
-        if cost.packets == 0 {
-            cost.first = train.first;
-        }
-        cost.packets += train.packets.len() as u64;
-        cost.bits += plan.bits * train.packets.len() as u64;
-        cost.lost += lost;
-        cost.trains += 1;
-        cost.ended = train.packets.last().map_or(begun, |packet| packet.left);
+        let bits = plan.bits * train.packets.len() as u64;
+        plan.sample.see(now, &observed, train.first, bits);
+        self.counters.lost += train.missing as u64;
         let next = match plan.trains.rates {
-            Rates::Adaptive => plan.estimator.next(),
+            Rates::Adaptive => plan.sample.next(),
             _ if train.is_last => None,
             _ => return,
         };
@@ -383,20 +315,17 @@ impl Prober {
     /// The sample of a method is over.
     fn answer(&mut self, now: Time, of: usize) {
         let plan = &mut self.plans[of];
-        let answer = plan.estimator.answer();
-        let Some(cost) = plan.cost.take() else { return };
-        match answer.estimate {
+        let Some(estimate) = plan.sample.end(now) else {
+            return;
+        };
+        match estimate.answer.estimate {
             Some(interval) => {
                 self.counters.answers += 1;
                 self.counters.sum += interval.value;
             }
             None => self.counters.no_answers += 1,
         }
-        (self.tell)(Estimate {
-            answer,
-            known: now,
-            ..cost
-        });
+        (self.tell)(estimate);
         if plan.trains.rates == Rates::Adaptive {
             self.sending.next_sample(now, &self.plans);
         }
@@ -444,7 +373,11 @@ impl Node for Prober {
             for _ in 0..core::mem::take(&mut self.config.samples) {
                 for plan in &self.plans {
                     self.counters.no_answers += 1;
-                    (self.tell)(Estimate::nothing(plan.method, self.config.session, now));
+                    (self.tell)(Estimate::nothing(
+                        plan.sample.method,
+                        self.config.session,
+                        now,
+                    ));
                 }
             }
         }

@@ -13,6 +13,9 @@ use node::Rate;
 
 /// K: packets of a stream.
 pub const STREAM: u32 = 100;
+/// The idle time behind a stream is nine times the stream's duration at the least, so that a fleet takes no more than a tenth of its rate
+/// and what a stream left in queues is gone.
+pub const IDLE: u32 = 9;
 /// N: streams of a fleet.
 pub const FLEET: usize = 12;
 /// f: the share of a fleet that has to agree.

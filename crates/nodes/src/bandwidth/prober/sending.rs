@@ -176,7 +176,7 @@ impl Prober {
         }
         let plan = &mut self.plans[sending.turn];
         let trains = match plan.trains.rates {
-            Rates::Adaptive => plan.estimator.next().map(|rate| alone(plan.trains, rate)),
+            Rates::Adaptive => plan.sample.next().map(|rate| alone(plan.trains, rate)),
             _ => Some(plan.trains),
         };
         sending.walk = trains.and_then(|trains| Walk::new(trains, sending.random.bits()));

@@ -23,9 +23,11 @@ use std::time::Duration;
 const LISTEN: Time = Time::from_ms(200);
 /// So long before a departure it waits by looking at the clock alone.
 const SPIN_NS: u64 = 300_000;
+/// Bytes of Ethernet's header and FCS, which the usual sizes have.
+const ETHERNET: u16 = 18;
 /// Bytes of IP and UDP headers, of IPv4 and of IPv6.
 const HEADERS: [usize; 2] = [28, 48];
-/// A kernel's stamps are taken so late at the most that it does not show, in ns: what a gap has to be longer than.
+/// What a kernel's stamps are worth, ns: a gap has to be longer.
 const STAMPS_NS: u64 = 5_000;
 
 /// What came of a sample.
@@ -104,7 +106,7 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
                 break 'samples;
             }
             let (trains, size) = method.usual_at(capacity);
-            let size = usize::from(command.packet_size.unwrap_or(size));
+            let size = usize::from(command.packet_size.unwrap_or(size - ETHERNET));
             let sampled = prober.sample(*method, trains, size, headers, capacity)?;
             if !prober.heard {
                 bail!(

@@ -84,12 +84,15 @@ fn pings_are_made_into_trains_and_commands_come_by_the_socket() {
     };
     let counters = |name: &str| report(name)["nodes"][0]["counters"].clone();
     let [near, far] = ["near.report", "far.report"].map(counters);
-    assert_eq!(near["probes"], 7, "{near}");
-    let dummies = near["dummies"].as_u64().unwrap();
-    assert!(dummies >= 1 && (7 + dummies).is_multiple_of(4), "{near}");
-    assert_eq!(far["extracted"], 7 + dummies, "{far}");
-    assert_eq!(far["removed"], dummies, "{far}");
-    assert_eq!(near["replies"], 7 + dummies, "{near}");
+    let of = |counters: &Value, name: &str| counters[name].as_u64().unwrap();
+    // Between samples pings pass as they are; they are stamped all the same, and the near end has not sent those.
+    let (probes, dummies) = (of(&near, "probes"), of(&near, "dummies"));
+    assert!((1..=7).contains(&probes) && dummies >= 1, "{near}");
+    assert!((probes + dummies).is_multiple_of(4), "{near}");
+    assert_eq!(of(&far, "extracted"), 7 + dummies, "{far}");
+    assert_eq!(of(&far, "removed"), dummies, "{far}");
+    assert_eq!(of(&near, "replies"), probes + dummies, "{near}");
+    assert_eq!(of(&near, "stray"), 7 - probes, "{near}");
     let gaps = String::from_utf8_lossy(&place.read("gaps")).into_owned();
     assert_eq!(gaps.lines().count() as u64, 6 + dummies, "{gaps}");
 }

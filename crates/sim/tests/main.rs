@@ -10,6 +10,7 @@ mod dtp_rules;
 mod exactness;
 mod facts;
 mod impairments;
+mod middlebox;
 mod netem;
 mod outages;
 mod parallel;

@@ -16,6 +16,7 @@ use nodes::bandwidth::estimate::{Answer, Estimator, Method, Observed, Packet};
 use nodes::bandwidth::message::{Message, REPLY};
 use nodes::train::{Begins, Rates, Trains, Walk};
 use serde_json::Value;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -222,8 +223,13 @@ impl Prober {
             bytes.resize(payload, 0);
             self.until(at)?;
             let left = self.now();
-            // What finds no room is lost, as on the way.
-            self.socket.send(&bytes, payload, None)?;
+            // What finds no room is lost, as on the way; that nobody is there is told in the end.
+            match self.socket.send(&bytes, payload, None) {
+                Err(error) if error.kind() != ErrorKind::ConnectionRefused => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
             self.late.record((left - at).as_ns());
             if let Some(train) = self.trains.last_mut() {
                 train.packets.push(Packet {
@@ -307,7 +313,7 @@ impl Prober {
         });
         self.heard |= heard;
         match received {
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
             other => Ok(other.map(drop)?),
         }
     }

@@ -145,8 +145,9 @@ pub enum Method {
     Topp,
 }
 
-/// How many times as long as a train the time behind it is, where the method's paper has no figure.
-const APART: u32 = 9;
+/// From train to train where the method's paper has no figure: at 10 Gb/s some nine times as long as the fastest train takes. What a train above the available bandwidth leaves in
+/// a queue has drained then, so that the next does not find it.
+const APART: Gap = Gap::After(Time::from_us(300));
 
 impl Method {
     /// All of them.
@@ -181,11 +182,7 @@ impl Method {
             rates,
             ..Trains::MINPROBE
         };
-        // Behind a train whose rate is above what is free the queue drains before the next: what a train finds is not of the one before.
-        let apart = |trains: Trains, times: u32| Trains {
-            gap: Gap::Packets(times * trains.packets),
-            ..trains
-        };
+        let apart = |trains: Trains, gap: Gap| Trains { gap, ..trains };
         match self {
             Method::MinProbe => (Trains::MINPROBE, 792),
             Method::Topp => (apart(Trains::MINPROBE, APART), 1518),
@@ -194,7 +191,10 @@ impl Method {
             Method::Igi | Method::Ptr => (apart(own(60, Rates::Adaptive), APART), 700),
             Method::Pathload => {
                 let streams = own(pathload::STREAM, Rates::Adaptive);
-                (apart(streams, pathload::IDLE), 792)
+                (
+                    apart(streams, Gap::Packets(pathload::IDLE * pathload::STREAM)),
+                    792,
+                )
             }
             Method::PathChirp => {
                 let (from, to) = match Trains::PATHCHIRP.rates {

@@ -7,12 +7,12 @@
 //!   `capacity`, 10 Gb/s, as of a [prober](super::prober). `replies`, true: whether the far end says it. `latency`, 4 us: how long all that passes takes;
 //!   `longest`, 1518: bytes of the longest frame with FCS; `rate`, 10 Gb/s: of both ports. `room`, 10000: packets that may be held. `port`, 49153: the UDP port of dummies and replies; `session`, 0: whose they
 //!   are; `listen`, 100 ms: a reply that takes longer is lost; `commands`, none: see [`Timed`]; `seed`, 0: for gaps that are drawn.
-//! - **Counters:** `passed`; of modulation `probes`, `dummies`, `trains`, `short`: trains that could not be made up, `displaced`: packets that made way for what passes, `held`: now; `added_mean_ns` and `added_most_ns`: what the application's
+//! - **Counters:** `passed`; of modulation `probes`, `dummies`, `trains`, `short`: trains that could not be made up, `displaced`: packets that made way for what passes, `released`: that no train of a sample took, `held`: now; `added_mean_ns` and `added_most_ns`: what the application's
 //!   packets waited beside the latency; `replies`, `lost`, `stray`, `answers`, `no_answers`, `available_bps`; of extraction `extracted`, `removed`: dummies; `refused`: commands.
 //! - **Drops:** `too many held`, `dummy removed`.
 //!
 //! What is of no flow leaves exactly `latency` behind its first bit's arrival, so that gaps stay what they were to the bit, and trains make way for it: a packet of a train leaves later where something passes, and the gap that was sent is the
-//! one that the estimator sees. Between samples, packets of the flows pass too. A packet is known again at the far end by its contents, which must not change on the way (no NAT; on live ports no segmentation offload).
+//! one that the estimator sees. Between samples packets of the flows pass too, those first that are held. A packet is known again at the far end by its contents, which must not change on the way (no NAT; on live ports no segmentation offload).
 
 mod command;
 mod flow;
@@ -284,7 +284,7 @@ impl Middlebox {
     }
 
     /// A frame of an application.
-    fn from_inside(&mut self, now: Time, frame: Frame, out: &mut Out) {
+    fn inside(&mut self, now: Time, frame: Frame, out: &mut Out) {
         let wanted = self.config.mode == Mode::Modulate
             && self.maker.wants(now)
             && self.flows.matches(&frame);
@@ -298,7 +298,7 @@ impl Middlebox {
     }
 
     /// A frame of the network.
-    fn from_outside(&mut self, now: Time, frame: Frame, out: &mut Out) {
+    fn outside(&mut self, now: Time, frame: Frame, out: &mut Out) {
         let message = Message::of_frame(&frame).filter(|it| it.session == self.config.session);
         match (self.config.mode, message) {
             // Replies come also when it modulates no more.
@@ -397,10 +397,12 @@ impl Middlebox {
             let frame = match self.replies.pop_front() {
                 Some(reply) => reply,
                 None => {
-                    let Some((frame, print, number)) = self.maker.leave(at) else {
+                    let Some((frame, probe)) = self.maker.leave(at) else {
                         return;
                     };
-                    (self.mark)(print, self.config.session, number);
+                    if let Some((print, number)) = probe {
+                        (self.mark)(print, self.config.session, number);
+                    }
                     frame
                 }
             };
@@ -418,8 +420,8 @@ impl Node for Middlebox {
         self.obey(now);
         for frame in frames.drain(..) {
             match port {
-                INSIDE => self.from_inside(now, frame, out),
-                _ => self.from_outside(now, frame, out),
+                INSIDE => self.inside(now, frame, out),
+                _ => self.outside(now, frame, out),
             }
             self.give(now, out);
         }

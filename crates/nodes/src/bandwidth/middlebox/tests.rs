@@ -372,3 +372,29 @@ fn what_cannot_work_is_refused_at_its_key() {
         assert_eq!(new(config).map(|error| error.key), Some(key));
     }
 }
+
+/// With D of 100 ms, an application whose packets were held for the next sample would stand still.
+#[test]
+fn what_no_train_of_a_sample_took_leaves_at_once_and_in_order() {
+    let config = Config {
+        flows: flows(),
+        trains: train("20, 5 Gb/s, 10 us, 100 ms"),
+        ..Config::default()
+    };
+    let mut node = node(config);
+    let frames: Vec<_> = (0u32..40)
+        .map(|n| {
+            let at = Time::from_ns(700 * u64::from(n));
+            (INSIDE, at, datagram(1000, n, 792))
+        })
+        .collect();
+    let left = run(&mut node, &frames, Time::from_ms(50));
+    let bytes = |all: &[Left]| -> Vec<Vec<u8>> { all.iter().map(|it| it.2.clone()).collect() };
+    assert_eq!(bytes(&left), bytes(&frames));
+    let last = left.last().unwrap().1;
+    assert!(last < Time::from_us(60), "{last:?}");
+    let counter = |name: &str| node.statistics().get(name).unwrap();
+    assert_eq!((counter("probes"), counter("trains")), (20, 1));
+    assert_eq!(counter("released") + counter("passed"), 20);
+    assert!(counter("released") > 0);
+}

@@ -60,6 +60,8 @@ pub struct Maker {
     /// Before this no train begins, and whether it begins a sample.
     earliest: Time,
     begins_sample: bool,
+    /// Whether packets that no train took leave one behind the other, until the next sample.
+    releasing: bool,
     /// The number of the next packet.
     number: u64,
     /// Trains of which not all was told, the oldest first.
@@ -69,6 +71,7 @@ pub struct Maker {
     made: u64,
     short: u64,
     displaced: u64,
+    released: u64,
     added: Histogram,
     added_sum: u64,
 }
@@ -91,6 +94,7 @@ impl Maker {
             planned: Time::ZERO,
             earliest: Time::ZERO,
             begins_sample: true,
+            releasing: false,
             number: 0,
             sent: VecDeque::new(),
             probes: 0,
@@ -98,6 +102,7 @@ impl Maker {
             made: 0,
             short: 0,
             displaced: 0,
+            released: 0,
             added: Histogram::with_precision(5),
             added_sum: 0,
         })
@@ -136,12 +141,16 @@ impl Maker {
 
     /// When the next packet is to leave, as far as that is decided, and its length.
     pub fn planned(&self) -> Option<(Time, usize)> {
-        let held = self.held.front().filter(|_| self.leaving > 0)?;
+        let leaves = self.leaving > 0 || self.releasing;
+        let held = self.held.front().filter(|_| leaves)?;
         Some((self.planned, held.frame.len()))
     }
 
     /// The same; a train begins if one may.
     pub fn next(&mut self, now: Time, out: &mut Out) -> Option<(Time, usize)> {
+        // Who held them for the next sample would stop the application for D.
+        let between = self.leaving == 0 && self.begins_sample && now < self.earliest;
+        self.releasing = between && !self.held.is_empty();
         if self.leaving == 0 && now >= self.earliest {
             let wanted = self.packets();
             let oldest = self.held.front()?.came;
@@ -184,9 +193,14 @@ impl Maker {
         }
     }
 
-    /// The next packet leaves: it, its print, and its number.
-    pub fn leave(&mut self, at: Time) -> Option<(Frame, u32, u64)> {
+    /// The next packet leaves: it, and of a train its print and its number.
+    pub fn leave(&mut self, at: Time) -> Option<(Frame, Option<(u32, u64)>)> {
         let held = self.held.pop_front()?;
+        if self.releasing {
+            self.released += 1;
+            self.releasing = !self.held.is_empty();
+            return Some((held.frame, None));
+        }
         let bits = wire_bits(held.frame.len());
         // What is not to be known again is lost.
         let print = frames::print(&held.frame).unwrap_or(0);
@@ -241,7 +255,7 @@ impl Maker {
             }
             _ => self.planned = next,
         }
-        Some((held.frame, print, number))
+        Some((held.frame, Some((print, number))))
     }
 
     /// When the packet behind the one that leaves is planned, and what it begins.
@@ -298,7 +312,8 @@ impl Maker {
     /// When it wants to be woken beside what is planned.
     pub fn next_wake(&self) -> Option<Time> {
         let judged = self.sent.front().and_then(|train| train.deadline);
-        let begins = self.held.front().filter(|_| self.leaving == 0);
+        let begins = self.held.front();
+        let begins = begins.filter(|_| self.leaving == 0 && !self.releasing);
         let begins = begins.map(|held| match self.held.len() >= self.packets() {
             true => self.earliest,
             false => self.earliest.max(held.came + self.timeout),
@@ -315,6 +330,7 @@ impl Maker {
             ("trains", self.made),
             ("short", self.short),
             ("displaced", self.displaced),
+            ("released", self.released),
             ("held", self.held.len() as u64),
             ("added_mean_ns", mean),
             ("added_most_ns", self.added.max()),

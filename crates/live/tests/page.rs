@@ -202,3 +202,106 @@ fn what_is_no_page_is_neither_read_nor_written() {
         "{error}"
     );
 }
+
+/// Reads a page as often as it is told, and what no page is.
+const PROGRAM: &str = r#"
+#include "wireclock.h"
+#include <stdio.h>
+#include <string.h>
+int main(int count, char **names)
+{
+    struct wireclock clock;
+    struct wireclock_time time;
+    char line[8];
+    (void)count;
+    if (wireclock_open(&clock, names[1]) != 0) {
+        printf("%s\n", strerror(errno));
+        return 1;
+    }
+    while (fgets(line, sizeof line, stdin)) {
+        if (wireclock_read(&clock, &time))
+            printf("%llu %llu %u %d %d %d\n", (unsigned long long)time.ns, (unsigned long long)time.bound_ns, time.era,
+                   time.ahead_of_utc_s, (int)time.state, time.stale);
+        else
+            puts("unknown");
+        fflush(stdout);
+    }
+    wireclock_close(&clock);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_program_in_c_reads_what_a_program_in_rust_does() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let path = path("c");
+    let folder = path.parent().unwrap();
+    std::fs::write(folder.join("read.c"), PROGRAM).unwrap();
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+    // The header is C as much as C++.
+    for (compiler, standard) in [("cc", "-std=gnu11"), ("c++", "-std=c++17")] {
+        let mut compile = Command::new(compiler);
+        compile.args(["-Wall", "-Wextra", "-Werror", "-O2", standard, "-x"]);
+        compile.arg(if compiler == "cc" { "c" } else { "c++" });
+        compile.args(["read.c", "-o", "read", "-I", include]);
+        match compile.current_dir(folder).status() {
+            Err(error) if compiler == "cc" => {
+                println!("skipped: a program in C: {compiler}: {error}");
+                return;
+            }
+            Err(error) => println!("skipped: a program in C++: {compiler}: {error}"),
+            Ok(status) => assert!(status.success(), "{compiler}"),
+        }
+    }
+    let read = |path: &std::path::Path| {
+        let mut program = Command::new(folder.join("read"));
+        program.arg(path).stdin(Stdio::piped());
+        program.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let start = now_ns();
+    let mut publisher = Publisher::create(&path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let mut program = read(&path);
+    let mut ask = program.stdin.take().unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let mut told = || {
+        writeln!(ask).unwrap();
+        lines.next().unwrap().unwrap()
+    };
+    assert_eq!(told(), "unknown");
+    publisher.publish(&reading(-80_000_000), start);
+    // What is read in between two times of ours is between them.
+    let mut between = |stale: bool| {
+        let before = reader.read().unwrap();
+        let line = told();
+        let after = reader.read().unwrap();
+        let words: Vec<i64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let [ns, bound, era, utc, state, old] = words[..] else {
+            panic!("{line}");
+        };
+        assert!(
+            (before.ns..=after.ns).contains(&(ns as u64)),
+            "{line} {before:?}"
+        );
+        assert!(
+            (before.bound_ns..=after.bound_ns).contains(&(bound as u64)),
+            "{line}"
+        );
+        assert_eq!(
+            (era as u32, utc as i32),
+            (before.era, before.ahead_of_utc_s)
+        );
+        assert_eq!((state, old), (before.state as i64, i64::from(stale)));
+    };
+    between(false);
+    drop(publisher);
+    between(true);
+    drop(ask);
+    assert!(program.wait().unwrap().success());
+    let other = folder.join("other");
+    std::fs::write(&other, [b'x'; 4096]).unwrap();
+    let ended = read(&other).wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "Invalid argument\n");
+}

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Runs both labs in exact simulated time, as any user.
+# Runs the labs in exact simulated time, as any user.
 set -e
 wire lab lab.toml
 echo
 wire lab faulty.toml
+echo
+wire lab daemon.toml

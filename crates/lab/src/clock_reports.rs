@@ -1,7 +1,6 @@
 //! What became of nodes' clocks: a table, a line, and JSON.
 
 use crate::flows::short;
-use crate::offsets::Offsets;
 use crate::table::{cells, number};
 use node::Time;
 use node::outcome::{ClockReport, Deviations, NodeOutcome, Spread};
@@ -10,21 +9,24 @@ use serde_json::{Value, json};
 /// Clocks that people are shown; programs get all.
 const SHOWN: usize = 64;
 
-/// The table, and which of its columns go together; empty without clocks.
-pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
-    let clocks = || {
-        let clocks = nodes.iter();
-        clocks.filter_map(|node| Some((&node.name, node.clock.as_ref()?)))
-    };
-    let all = clocks().count();
-    if all == 0 {
+/// Counters that DTP keeps, by the names of their nodes.
+type Counters = [(String, ClockReport)];
+
+/// The table; empty without clocks. Counters of DTP stand there where others do: they have a table of their own.
+pub(crate) fn table(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<String>> {
+    let own = nodes.iter();
+    let own = own.filter_map(|node| Some((&node.name, node.clock.as_deref()?)));
+    let mut clocks: Vec<_> = own.collect();
+    if clocks.is_empty() {
         return Vec::new();
     }
+    clocks.extend(counters.iter().map(|(name, clock)| (name, clock)));
+    let all = clocks.len();
     let mut lines = vec![cells(&[
-        "clock", "state", "offsets", "last", "rms", "max", "last", "rms", "max", "bound", "delay",
-        "steered",
+        "clock", "state", "offsets", "last", "rms", "max", "last", "rms", "max", "last", "max",
+        "over it", "delay", "steered",
     ])];
-    for (name, clock) in clocks().take(SHOWN) {
+    for (name, clock) in clocks.into_iter().take(SHOWN) {
         let mut line = vec![
             name.clone(),
             format!("{} {}", clock.protocol, clock.state),
@@ -34,6 +36,11 @@ pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
             line.extend(summary(deviations));
         }
         line.push(clock.bound_ps.map_or("-".into(), length));
+        line.push(clock.greatest_bound_ps.map_or("-".into(), length));
+        line.push(match clock.bound_ps {
+            None => "-".into(),
+            Some(_) => number(clock.over_bound),
+        });
         line.push(clock.delay_ps.map_or("-".into(), signed));
         line.push(match clock.offset.count {
             0 => "-".into(),
@@ -47,21 +54,24 @@ pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
     lines
 }
 
-/// Which columns are offsets from the master, and which ones from the world's time.
+/// Which columns are offsets from the master, which ones from the world's time, and which ones bounds.
 pub(crate) fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
-    vec![(3, 3, "from its master"), (6, 3, truth)]
+    vec![
+        (3, 3, "from its master"),
+        (6, 3, truth),
+        (9, 3, "bound that it has"),
+    ]
 }
 
-/// What each protocol has come to, where there are several: the worst clock of each. With DTP any two devices are held against each
-/// other, as their counters have no true time.
-pub(crate) fn protocols(nodes: &[NodeOutcome], offsets: Option<&Offsets>) -> Vec<Vec<String>> {
-    let clocks = || nodes.iter().filter_map(|node| node.clock.as_deref());
+/// What each protocol has come to, where there are several: the worst clock of each.
+pub(crate) fn protocols(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<String>> {
+    let own = || nodes.iter().filter_map(|node| node.clock.as_deref());
+    let clocks = || own().chain(counters.iter().map(|(_, clock)| clock));
     let clocks = || clocks().filter(|clock| clock.error.count > 0);
     let mut names: Vec<&str> = clocks().map(|clock| clock.protocol).collect();
     names.sort_unstable();
     names.dedup();
-    let dtp = offsets.and_then(Offsets::apart);
-    if names.len() + usize::from(dtp.is_some()) < 2 {
+    if names.len() < 2 {
         return Vec::new();
     }
     let mut lines = vec![cells(&[
@@ -74,18 +84,15 @@ pub(crate) fn protocols(nodes: &[NodeOutcome], offsets: Option<&Offsets>) -> Vec
         "99 %",
         "max",
         "bound",
+        "over it",
     ])];
-    let spread = |spread: &Spread| {
+    let spread = |count: u64, spread: &Spread| {
         let shown = [spread.p50, spread.p99, spread.max];
-        shown.map(|time| length(time.as_ps()))
+        shown.map(|time| match count {
+            0 => "-".into(),
+            _ => length(time.as_ps()),
+        })
     };
-    if let Some((clocks, apart, bound)) = dtp {
-        let mut line = vec!["dtp".to_string(), number(clocks)];
-        line.extend(["-", "-", "-"].map(String::from));
-        line.extend(spread(&apart));
-        line.push(bound.map_or("-".into(), length));
-        lines.push(line);
-    }
     for name in names {
         let of = || clocks().filter(|clock| clock.protocol == name);
         let worst = |of: &mut dyn Iterator<Item = Spread>| {
@@ -97,16 +104,17 @@ pub(crate) fn protocols(nodes: &[NodeOutcome], offsets: Option<&Offsets>) -> Vec
             })
         };
         let mut line = vec![name.to_string(), number(of().count() as u64)];
-        let found = worst(&mut of().map(|clock| clock.offset.spread));
-        let truth = worst(&mut of().map(|clock| clock.error.spread));
-        line.extend(
-            [found, truth]
-                .into_iter()
-                .flatten()
-                .flat_map(|it| spread(&it)),
-        );
-        let bound = of().filter_map(|clock| clock.bound_ps).max();
+        for values in [
+            |clock: &ClockReport| clock.offset,
+            |clock: &ClockReport| clock.error,
+        ] {
+            let count = of().map(|clock| values(clock).count).sum();
+            let worst = worst(&mut of().map(|clock| values(clock).spread));
+            line.extend(worst.iter().flat_map(|worst| spread(count, worst)));
+        }
+        let bound = of().filter_map(|clock| clock.greatest_bound_ps).max();
         line.push(bound.map_or("-".into(), length));
+        line.push(number(of().map(|clock| clock.over_bound).sum()));
         lines.push(line);
     }
     lines
@@ -180,7 +188,8 @@ pub fn json(node: &str, clock: &ClockReport) -> Value {
     json!({
         "type": "clock", "node": node, "protocol": clock.protocol, "state": clock.state,
         "offset": deviations(&clock.offset), "error": deviations(&clock.error),
-        "bound_ps": clock.bound_ps, "delay_ps": clock.delay_ps, "steered_ppt": clock.steered_ppt,
+        "bound_ps": clock.bound_ps, "greatest_bound_ps": clock.greatest_bound_ps,
+        "over_bound": clock.over_bound, "delay_ps": clock.delay_ps, "steered_ppt": clock.steered_ppt,
         "trace": trace.collect::<Vec<_>>(),
     })
 }

@@ -181,6 +181,9 @@ impl<'a> Reader<'a> {
         for section in self.list(sections.value("plot"), "[[plot]]") {
             self.plot(&mut lab, &section);
         }
+        for section in self.list(sections.value("journeys"), "[[journeys]]") {
+            self.journeys(&mut lab, &section);
+        }
         if let Some(section) = sections.value("offsets") {
             self.offsets(&mut lab, section);
         }
@@ -226,6 +229,7 @@ impl<'a> Reader<'a> {
             bits: Vec::new(),
             plots: Vec::new(),
             offsets: Default::default(),
+            journeys: Vec::new(),
             bandwidth: Default::default(),
             views: Vec::new(),
             measures: false,

@@ -1,12 +1,16 @@
 //! How far the clocks of nodes with DTP are apart: what the simulation knows, not what the nodes measure.
 
+mod clocks;
+mod daemon;
+
 use crate::lock::lock;
-use crate::plan::{Lab, OffsetsPlan};
+use crate::plan::{Lab, NodePlan, OffsetsPlan, Published};
 use crate::table::{Table, cells, number};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
-use node::outcome::Spread;
-use node::{Histogram, Level, NodeId, Sublayer, Time};
-use nodes::dtp::{BITS, Device};
+use daemon::{Daemon, Daemons};
+use node::outcome::{ClockReport, NodeOutcome};
+use node::{Level, NodeId, Sublayer, Time};
+use nodes::dtp::{BITS, Device, Rule};
 use serde_json::{Value, json};
 use sim::ClockTap;
 use std::collections::{BTreeMap, VecDeque};
@@ -54,6 +58,8 @@ pub struct Pair {
     /// Of how many looks one is a point, and how many came since the last one.
     thinned: (usize, usize),
     places: [usize; 2],
+    /// At the last look.
+    last: Option<i128>,
 }
 
 impl Pair {
@@ -61,6 +67,7 @@ impl Pair {
         let [a, b] = self.places.map(|place| row[place]);
         let offset = ahead(a, b);
         *self.offsets.entry(offset).or_default() += 1;
+        self.last = Some(offset);
         let (every, since) = &mut self.thinned;
         *since += 1;
         if *since < *every {
@@ -125,22 +132,41 @@ impl Pair {
 pub struct Offsets {
     /// Neighbours first, and among pairs at one distance in the order of the lab file.
     pub pairs: Vec<Pair>,
-    /// The nodes that keep a clock, and how much faster than true time their counters went, parts per million; `None` where nobody looked twice.
-    pub nodes: Vec<(String, Option<f64>)>,
-    /// The greatest offset of neighbours that was published for such a network, ticks.
-    pub published: Option<u32>,
+    /// The nodes that keep a clock.
+    pub nodes: Vec<Counter>,
+    /// What was published for such a network.
+    pub published: Published,
+    /// Programs that read the counters, one for each node.
+    daemons: Option<Daemons>,
+}
+
+/// A node's counter.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    /// The node.
+    pub name: String,
+    /// What it follows: `maximum`, `gradient`, `average`.
+    pub rule: &'static str,
+    /// How fast its oscillator was at the begin, parts per million.
+    pub own: f64,
+    /// How much faster than true time it went, parts per million; `None` where nobody looked twice.
+    pub rate: Option<f64>,
 }
 
 /// Looks at the clocks of a run.
 pub(crate) struct Watched {
     plan: OffsetsPlan,
-    names: Vec<String>,
+    /// Without their rates.
+    counters: Vec<Counter>,
     seen: Arc<Mutex<Seen>>,
 }
 
 struct Seen {
     /// The nodes with clocks.
     nodes: Vec<usize>,
+    daemons: Option<Daemons>,
+    /// What each counter was when it was looked at last.
+    latest: Vec<Option<(Time, u128)>>,
     pairs: Vec<Pair>,
     /// What all counters were at the first look, and at the last.
     first: Option<(Time, Vec<u128>)>,
@@ -182,17 +208,26 @@ impl Watched {
                     points: Vec::new(),
                     thinned: (1, 0),
                     places: [a, b],
+                    last: None,
                 });
             }
         }
         pairs.sort_by_key(|pair| pair.hops.unwrap_or(u64::MAX));
         Some(Watched {
             plan: lab.offsets.clone(),
-            names: nodes
+            counters: nodes
                 .iter()
-                .map(|&node| lab.nodes[node].name.clone())
+                .map(|&node| Counter::of(&lab.nodes[node]))
                 .collect(),
             seen: Arc::new(Mutex::new(Seen {
+                daemons: lab.offsets.daemon.as_ref().map(|plan| {
+                    let all = (0..nodes.len()).map(|place| Daemon::new(plan, place));
+                    Daemons {
+                        plan: plan.clone(),
+                        all: all.collect(),
+                    }
+                }),
+                latest: vec![None; nodes.len()],
                 nodes,
                 pairs,
                 first: None,
@@ -215,13 +250,50 @@ impl Watched {
         }
     }
 
+    /// Reads a node's counter for times near the last look; `None` if the node keeps none.
+    pub fn reader(&self, node: usize) -> Option<impl Fn(Time) -> Option<u128> + Send + use<>> {
+        let place = lock(&self.seen).nodes.binary_search(&node).ok()?;
+        let seen = self.seen.clone();
+        Some(move |at: Time| {
+            let (looked, counter) = lock(&seen).latest[place]?;
+            let passed = i128::from(at.as_ps()) - i128::from(looked.as_ps());
+            let ticks = passed.div_euclid(i128::from(TICK_PS));
+            Some(counter.wrapping_add_signed(ticks))
+        })
+    }
+
     /// What was seen.
     pub fn offsets(&self) -> Offsets {
         let seen = lock(&self.seen);
         Offsets {
             pairs: seen.pairs.clone(),
-            nodes: self.names.iter().cloned().zip(seen.rates()).collect(),
-            published: self.plan.published,
+            nodes: self
+                .counters
+                .iter()
+                .zip(seen.rates())
+                .map(|(counter, rate)| Counter {
+                    rate,
+                    ..counter.clone()
+                })
+                .collect(),
+            published: self.plan.published.clone(),
+            daemons: seen.daemons.clone(),
+        }
+    }
+}
+
+impl Counter {
+    fn of(plan: &NodePlan) -> Counter {
+        let rule = plan.dtp.as_ref().map(|(config, _)| config.rule);
+        Counter {
+            name: plan.name.clone(),
+            rule: match rule.unwrap_or_default() {
+                Rule::Maximum => "maximum",
+                Rule::Gradient => "gradient",
+                Rule::Average => "average",
+            },
+            own: plan.clock.as_ref().map_or(0.0, |(clock, _)| clock.offset),
+            rate: None,
         }
     }
 }
@@ -247,6 +319,10 @@ impl Seen {
         let Ok(place) = self.nodes.binary_search(&node) else {
             return;
         };
+        if let Some(daemons) = &mut self.daemons {
+            daemons.all[place].look(&daemons.plan, at, counter);
+        }
+        self.latest[place] = (counter > 0).then_some((at, counter));
         let all = self.nodes.len();
         let row = self.open.entry(at).or_insert_with(|| vec![None; all]);
         row[place] = Some(counter);
@@ -297,24 +373,14 @@ impl Offsets {
         Some((greatest, self.pairs.iter().map(Pair::over).sum()))
     }
 
-    /// How far any two clocks were apart, of how many, and the bound of those that are farthest from each other, picoseconds; `None` where nobody
-    /// looked.
-    pub(crate) fn apart(&self) -> Option<(u64, Spread, Option<u64>)> {
-        let mut sizes = Histogram::with_precision(5);
-        for pair in &self.pairs {
-            for (offset, &looks) in &pair.offsets {
-                let ticks = u64::try_from(offset.unsigned_abs()).unwrap_or(u64::MAX);
-                sizes.record_many(ticks.saturating_mul(TICK_PS), looks);
-            }
-        }
-        let bounds = self.pairs.iter().map(Pair::bound);
-        let bound = bounds.max().flatten().map(|ticks| ticks * TICK_PS);
-        let spread = sizes.spread(Time::from_ps(1));
-        (sizes.total() > 0).then_some((self.nodes.len() as u64, spread, bound))
+    /// Each counter as other clocks are reported. Its truth is how far it was from any other that it has a way to, as counters have no true time; its
+    /// bound that of the farthest of those.
+    pub(crate) fn clocks(&self, nodes: &[NodeOutcome]) -> Vec<(String, ClockReport)> {
+        clocks::reports(self, nodes)
     }
 
     /// For people: each two neighbours, then those further apart by their distance.
-    pub(crate) fn write(&self, f: &mut String) -> fmt::Result {
+    pub(crate) fn write(&self, f: &mut String, nodes: &[NodeOutcome]) -> fmt::Result {
         let looks = self.pairs.iter().map(Pair::looks).max().unwrap_or(0);
         writeln!(
             f,
@@ -324,7 +390,6 @@ impl Offsets {
         )?;
         let mut head = cells(&["offset [ticks of 6.4 ns]", "least", "mean", "greatest"]);
         head.extend(cells(&["bound", "in ns", "looks over it"]));
-        head.extend(self.published.map(|_| "published".into()));
         let mut lines = vec![head];
         let neighbours = self.at(Some(1));
         if neighbours.clone().count() <= TOLD {
@@ -345,15 +410,64 @@ impl Offsets {
             lines.push(self.line(name, self.at(hops)));
         }
         write!(f, "{}", Table::new(lines))?;
+        let beside = self.beside(nodes);
+        if !beside.is_empty() {
+            write!(f, "\n{}", Table::new(beside))?;
+        }
+        if let Some(daemons) = &self.daemons {
+            daemons.write(f)?;
+        }
         if self.nodes.len() > TOLD {
             return Ok(());
         }
         let mut lines = vec![cells(&["counter", "faster than true time [ppm]"])];
-        for (name, rate) in &self.nodes {
+        for counter in &self.nodes {
+            let rate = counter.rate;
             let rate = rate.map_or("-".into(), |rate| format!("{rate:.1}"));
-            lines.push(vec![name.clone(), rate]);
+            lines.push(vec![counter.name.clone(), rate]);
         }
         write!(f, "\n{}", Table::new(lines))
+    }
+
+    /// What came of it beside what was published.
+    fn beside(&self, nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
+        let Published {
+            greatest,
+            delay,
+            over,
+        } = &self.published;
+        let range = |[least, most]: [u64; 2]| match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
+        };
+        let mut lines = Vec::new();
+        if let (Some(published), Some((here, _))) = (greatest, self.greatest()) {
+            let what = "greatest offset of neighbours [ticks]".into();
+            lines.push(vec![what, here.to_string(), published.to_string()]);
+        }
+        if let Some(published) = over {
+            let near = || self.at(Some(1));
+            let (over, all) = (near().map(Pair::over).sum(), near().map(Pair::looks).sum());
+            let here = format!("{} of {}", number(over), number(all));
+            let what = "offsets of neighbours over the bound".into();
+            lines.push(vec![what, here, number(*published)]);
+        }
+        let counters = nodes.iter().flat_map(|node| &node.counters);
+        let delays = counters.filter(|(name, _)| name.starts_with("dtp_delay_"));
+        let delays = delays.map(|(_, ticks)| *ticks);
+        let delays = delays.clone().min().zip(delays.max());
+        if let (Some(published), Some((least, most))) = (delay, delays) {
+            let what = "delay that ports measured [ticks]".into();
+            let published = range(published.map(u64::from));
+            lines.push(vec![what, range([least, most]), published]);
+        }
+        if !lines.is_empty() {
+            lines.insert(
+                0,
+                cells(&["beside what was published", "here", "published"]),
+            );
+        }
+        lines
     }
 
     fn line<'a>(&self, name: String, pairs: impl Iterator<Item = &'a Pair> + Clone) -> Vec<String> {
@@ -379,12 +493,6 @@ impl Offsets {
         line.push(bound.map_or("-".into(), |bound| bound.to_string()));
         line.push(bound.map_or("-".into(), |bound| format!("{:.1}", bound as f64 * TICK)));
         line.push(number(over));
-        if let Some(published) = self.published {
-            line.push(match hops {
-                Some(1) => published.to_string(),
-                _ => "-".into(),
-            });
-        }
         line
     }
 
@@ -403,9 +511,17 @@ impl Offsets {
             })
         });
         let counters = self.nodes.iter();
-        let counters =
-            counters.map(|(name, rate)| json!({ "type": "clock_rate", "node": name, "ppm": rate }));
-        lines.chain(counters).collect()
+        let counters = counters.map(
+            |counter| json!({ "type": "clock_rate", "node": counter.name, "ppm": counter.rate }),
+        );
+        let names: Vec<&str> = self.nodes.iter().map(|it| it.name.as_str()).collect();
+        let daemons = self.daemons.iter().flat_map(|it| it.json(&names));
+        lines.chain(counters).chain(daemons).collect()
+    }
+
+    /// How far programs' time is from the counter that they read, over time.
+    pub(crate) fn daemon_figure(&self, lab: &Lab, ended: Time) -> Option<Figure> {
+        Some(self.daemons.as_ref()?.figure(&lab.name, ended))
     }
 
     /// Offsets of neighbours over time and their distribution, and the greatest by distance.

@@ -5,6 +5,7 @@ mod headline;
 pub use headline::{Available, Headline};
 
 use crate::bandwidth::{self, Estimated};
+use crate::journeys::Journeys;
 use crate::offsets::Offsets;
 use crate::realtime::Pace;
 use crate::table::{Table, cells, number, time};
@@ -59,6 +60,8 @@ pub struct Report {
     pub pace: Option<Pace>,
     /// How far the clocks of nodes with DTP were apart.
     pub offsets: Option<Offsets>,
+    /// How frames went from place to place by the nodes' clocks, if the lab asks for it.
+    pub journeys: Option<Journeys>,
     /// What came of the programs, where the lab has real ones.
     pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
@@ -226,7 +229,11 @@ impl Report {
                 lines.push(line);
             }
         }
+        let counters = self.offsets.iter();
+        let counters = counters.flat_map(|offsets| offsets.clocks(&self.outcome.nodes));
+        lines.extend(counters.map(|(name, clock)| crate::clock_reports::json(&name, &clock)));
         lines.extend(self.offsets.iter().flat_map(Offsets::json));
+        lines.extend(self.journeys.iter().flat_map(Journeys::json));
         lines.extend(crate::programs::lines(&self.jobs));
         lines.extend(crate::flops::lines(&self.flops));
         lines.extend(self.estimates.iter().map(bandwidth::json));
@@ -361,7 +368,7 @@ impl Report {
             writeln!(f, "{}", self.about)?;
         }
         if let Some(offsets) = &self.offsets {
-            offsets.write(f)?;
+            offsets.write(f, &outcome.nodes)?;
         }
         self.write_estimates(f, verbose)?;
         self.write_losses(f)?;
@@ -374,7 +381,9 @@ impl Report {
         if !flows.is_empty() {
             write!(f, "\n{}", Table::new(flows.clone()))?;
         }
-        let clocks = crate::clock_reports::table(&outcome.nodes);
+        let offsets = self.offsets.as_ref();
+        let counters = offsets.map_or(Vec::new(), |offsets| offsets.clocks(&outcome.nodes));
+        let clocks = crate::clock_reports::table(&outcome.nodes, &counters);
         if !clocks.is_empty() {
             let mut table = Table::new(clocks);
             table.groups = crate::clock_reports::groups(match self.world {
@@ -383,8 +392,7 @@ impl Report {
             });
             write!(f, "\n{table}")?;
         }
-        let offsets = self.offsets.as_ref();
-        let protocols = crate::clock_reports::protocols(&outcome.nodes, offsets);
+        let protocols = crate::clock_reports::protocols(&outcome.nodes, &counters);
         if !protocols.is_empty() {
             let mut table = Table::new(protocols);
             table.groups = crate::clock_reports::protocol_groups(match self.world {
@@ -392,6 +400,9 @@ impl Report {
                 World::Live => "by this machine's counter",
             });
             write!(f, "\n{table}")?;
+        }
+        if let Some(journeys) = &self.journeys {
+            journeys.write(f)?;
         }
         if !flows.is_empty() || full || verbose {
             let (links, idle) = crate::flows::links(&self.links, &outcome.links, &self.busy);

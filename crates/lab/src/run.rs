@@ -9,6 +9,7 @@ use crate::block_capture::BlockCapture;
 use crate::capture_file::{CaptureFile, TimeBase};
 use crate::error::{LabError, ReadError};
 use crate::flops::Measured;
+use crate::journeys::Journeys;
 use crate::kind::Context;
 use crate::lock::lock;
 use crate::offsets::{self, Watched};
@@ -20,7 +21,7 @@ use crate::registry::Registry;
 use crate::replay::Notes;
 use crate::report::{Report, Row};
 use crate::timeline::{Queue, Timeline};
-use crate::watch::{Arrivals, Shared, Watch};
+use crate::watch::{Arrivals, Passes, Shared, Watch};
 use crate::world::World;
 use crate::{file, output_paths, plot};
 use live::clock;
@@ -215,6 +216,14 @@ fn conclude(
         let figure = offsets.figure(lab, outcome.ended);
         written.push(plot::write_figure(&figure, &path).map(|()| path));
     }
+    let daemon = lab.offsets.daemon.as_ref();
+    let file = daemon.and_then(|plan| plan.file.as_ref());
+    if let (Some(file), Some(offsets), false) = (file, &offsets, options.dry)
+        && let Some(figure) = offsets.daemon_figure(lab, outcome.ended)
+    {
+        let path = out.join(file);
+        written.push(plot::write_figure(&figure, &path).map(|()| path));
+    }
     if !options.dry {
         let all = stage.estimates.all();
         for (file, figure) in bandwidth::figures(&lab.bandwidth, &all, &lab.name) {
@@ -222,8 +231,14 @@ fn conclude(
             written.push(plot::write_figure(&figure, &path).map(|()| path));
         }
     }
+    let watched = stage.offsets.as_ref();
+    let journeys = Journeys::of(lab, &stage.watches, &outcome.nodes, watched);
     let report = report(lab, world, seed, ran, stage, written);
-    Report { offsets, ..report }
+    Report {
+        offsets,
+        journeys,
+        ..report
+    }
 }
 
 /// On how many threads a lab runs in simulated time. What is kept to the clock, or ends by what its nodes find out, has one.
@@ -295,7 +310,9 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
     let captures = lab.captures.iter().map(|plan| &plan.file);
     let bits = lab.bits.iter().map(|plan| &plan.file);
     let plots = lab.plots.iter().map(|plan| &plan.file);
+    let daemon = lab.offsets.daemon.iter();
     let plots = plots.chain(&lab.offsets.file).chain(lab.bandwidth.files());
+    let plots = plots.chain(daemon.filter_map(|plan| plan.file.as_ref()));
     let mut outputs: Vec<PathBuf> = captures
         .chain(bits)
         .chain(plots)
@@ -355,6 +372,9 @@ impl Stage {
             if let Location::Node(node) = view.location {
                 watch.statistics = Statistics::new(lab.nodes[node].planned.stream);
             }
+        }
+        for view in lab.journeys.iter().flatten() {
+            watches[*view].passes = Some(Passes::default());
         }
         let (mut keeps, mut bits) = (Vec::new(), Vec::new());
         if !dry {
@@ -452,7 +472,15 @@ impl Stage {
                 return None;
             };
             let watch = watch.clone();
-            let see = Box::new(move |now: Time, frame: &node::Frame| watch.see(now, frame));
+            // Who it comes to has the counter.
+            let to = lab.links[link].link.ends[1 - direction.index()].node.0;
+            let watched = self.offsets.as_ref();
+            let counter = watched.and_then(|watched| watched.reader(to));
+            let see = Box::new(move |now: Time, frame: &node::Frame| {
+                let mut watch = lock(&watch.0);
+                watch.see(now, frame);
+                watch.pass(frame, |at| counter.as_ref().and_then(|read| read(at)));
+            });
             Some(Tap {
                 link,
                 direction,
@@ -596,6 +624,7 @@ fn report(
         outcome,
         pace: None,
         offsets: None,
+        journeys: None,
         jobs,
         flops: stage.measured.all(),
         estimates: stage.estimates.all(),

@@ -7,7 +7,8 @@ use crate::fields::{Fields, OneOrMore};
 use crate::file::{Reader, end_of};
 use crate::kind::at_key;
 use crate::plan::{
-    BitsPlan, CapturePlan, Lab, LinkPlan, Location, OffsetsPlan, PlotKind, PlotPlan, View,
+    BitsPlan, CapturePlan, DaemonPlan, Lab, LinkPlan, Location, OffsetsPlan, PlotKind, PlotPlan,
+    Published, View,
 };
 use crate::tree::{Entry, Value, What};
 use node::outcome::Direction;
@@ -203,6 +204,22 @@ impl Reader<'_> {
         read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
+    /// Where frames come by one after the other.
+    pub(crate) fn journeys(&mut self, lab: &mut Lab, section: &Value) {
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let views = self.views(lab, &mut fields);
+        let others = views
+            .iter()
+            .filter(|&&view| matches!(lab.views[view].location, Location::Node(_)));
+        if others.count() > 0 || views.len() < 2 {
+            let message = "frames go from port to port: name two or more, in their order";
+            let fault = Fault::new(section.span.clone(), message);
+            self.faults.push(fault.help("at = [\"a.0\", \"b.1\"]"));
+        }
+        fields.finish(&mut self.faults);
+        lab.journeys.push(views);
+    }
+
     /// How clocks are compared.
     pub(crate) fn offsets(&mut self, lab: &mut Lab, section: &Value) {
         let usual = OffsetsPlan::default();
@@ -210,7 +227,24 @@ impl Reader<'_> {
         let every: Option<Time> = fields.optional("every", &mut self.faults);
         let from = fields.optional("from", &mut self.faults);
         let file: Option<String> = fields.optional("file", &mut self.faults);
-        let published = fields.optional("published", &mut self.faults);
+        let published: Option<Published> = fields.optional("published", &mut self.faults);
+        let daemon: Option<DaemonPlan> = fields.optional("daemon", &mut self.faults);
+        if let (Some(plan), Some(value)) = (&daemon, fields.value("daemon")) {
+            let wrong = match plan {
+                plan if plan.every == Time::ZERO => Some(("every", "more than 0")),
+                plan if !(1..=64).contains(&plan.window) => Some(("window", "1 to 64 readings")),
+                plan if !(0.0..=1.0).contains(&plan.spikes) => Some(("spikes", "0 to 1")),
+                _ => None,
+            };
+            if let Some((key, reason)) = wrong {
+                let span = value.get(key).map_or(&value.span, |value| &value.span);
+                let message = format!("`{key}` of a daemon is {reason}");
+                self.faults.push(Fault::new(span.clone(), message));
+            }
+            if let (Some(file), Some(value)) = (&plan.file, value.get("file")) {
+                self.file_name(file, value, &["png", "svg"]);
+            }
+        }
         if let (Some(Time::ZERO), Some(value)) = (every, fields.value("every")) {
             let message = "from one look at the clocks to the next some time passes";
             self.faults.push(Fault::new(value.span.clone(), message));
@@ -227,7 +261,8 @@ impl Reader<'_> {
             every: every.unwrap_or(usual.every),
             from: from.unwrap_or(usual.from),
             file,
-            published,
+            published: published.unwrap_or_default(),
+            daemon,
         };
     }
 

@@ -1,6 +1,7 @@
 //! Labs in each world.
 
 mod bandwidth;
+mod clocks;
 mod commands;
 mod conformance;
 mod contract;
@@ -8,12 +9,9 @@ mod controllers;
 mod covert;
 mod examples;
 mod faults;
-mod huygens;
 mod levels;
-mod ntp;
 mod outputs;
 mod ping;
-mod ptp;
 mod real;
 mod reference;
 mod relays;

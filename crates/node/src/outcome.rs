@@ -170,8 +170,14 @@ pub struct ClockReport {
     /// Ahead of the world's own time, which no protocol knows, at the same moments. In simulated time that is the truth; on live
     /// ports the machine's counter.
     pub error: Deviations,
-    /// How far off its master's time it may be as far as the protocol knows, picoseconds, if what it was told is right. `None`: it knows of no bound.
+    /// How far off its master's time it may have been at the last offset, before its correction, as far as the protocol knows: picoseconds, if
+    /// what it was told is right. `None`: it knows of no bound.
     pub bound_ps: Option<u64>,
+    /// The greatest of the bounds that it had at the offsets that count.
+    pub greatest_bound_ps: Option<u64>,
+    /// At how many offsets, also those that do not count, the error was greater than the bound. None, where the master has the world's own time
+    /// and what the bound rests on is so.
+    pub over_bound: u64,
     /// The delay to its master that it reckons with, picoseconds.
     pub delay_ps: Option<i64>,
     /// By how much the clock is made to run faster, parts in 10^12.

@@ -1,7 +1,10 @@
 //! A clock of a node's own: an oscillator that is off, and what is done about it.
 
+pub(crate) mod found;
+pub(crate) mod limits;
 pub(crate) mod measured;
 pub(crate) mod servo;
+pub(crate) mod station;
 
 use crate::ConfigError;
 use alloc::format;
@@ -10,7 +13,7 @@ use node::oscillator::MOST_PPM;
 use node::{Oscillator, OscillatorError, Time};
 
 /// What a node's clock is made from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
     derive(serde::Deserialize),
@@ -31,11 +34,33 @@ pub struct Config {
     pub epoch_ns: u64,
     /// How fine its stamps are, at most 1 s; zero: picoseconds.
     pub tick: Time,
+    /// By how much its rate against another clock is taken to change, parts per million a second: more than 0, at most 1000. Bounds hold as far as
+    /// that is so.
+    pub wander: f64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            ppm: 0.0,
+            drift: 0.0,
+            per_degree: 0.0,
+            temperature: Vec::new(),
+            start: Time::ZERO,
+            epoch_ns: 0,
+            tick: Time::ZERO,
+            wander: 0.1,
+        }
+    }
 }
 
 impl Config {
     /// The clock, as it is at time zero.
     pub(crate) fn make(&self) -> Result<Clock, ConfigError> {
+        if !(self.wander > 0.0 && self.wander <= 1000.0) {
+            let reason = "`wander` is more than 0, and at most 1000 ppm a second";
+            return Err(ConfigError::new("clock", reason));
+        }
         if self.tick > Time::from_secs(1) {
             let reason = "stamps (`tick`) are at least as fine as 1 s";
             return Err(ConfigError::new("clock", reason));
@@ -75,6 +100,9 @@ pub(crate) struct Clock {
     rest: f64,
     /// By how much it is made to run faster: a fraction.
     steered: f64,
+    /// What that has come to, picoseconds, and by how much it was set.
+    slewed: f64,
+    set: Local,
     /// Readings are rounded down to a multiple of this, picoseconds.
     tick: Local,
 }
@@ -89,6 +117,8 @@ impl Clock {
             epoch: 0,
             rest: 0.0,
             steered: 0.0,
+            slewed: 0.0,
+            set: 0,
             tick: tick.as_ps().max(1).into(),
         }
     }
@@ -106,6 +136,18 @@ impl Clock {
     pub fn read(&self, at: Time) -> Local {
         let shown = self.exact(at).0;
         shown - shown.rem_euclid(self.tick)
+    }
+
+    /// What it would show if it had never been set or steered.
+    pub fn free(&self, at: Time) -> Local {
+        self.read(at) - self.set - libm::round(self.slewed(at)) as Local
+    }
+
+    /// What steering it has come to, picoseconds.
+    fn slewed(&self, at: Time) -> f64 {
+        let (from, to) = (self.at.as_ps(), at.as_ps());
+        let passed = (Local::from(to) - Local::from(from)) as f64;
+        self.slewed + self.steered * (passed + self.fast(from, to))
     }
 
     /// How far it is ahead of the world's own time.
@@ -170,6 +212,7 @@ impl Clock {
     /// Moves it on: what is read from here on is read from close by.
     pub fn advance(&mut self, now: Time) {
         if now > self.at {
+            self.slewed = self.slewed(now);
             (self.shown, self.rest) = self.exact(now);
             self.at = now;
         }
@@ -178,6 +221,7 @@ impl Clock {
     /// Sets it forward, or back.
     pub fn step(&mut self, by: Local) {
         self.shown += by;
+        self.set += by;
     }
 
     /// Makes it run faster by this fraction of its own rate from now on.
@@ -225,6 +269,9 @@ mod tests {
         clock.step(-2 * second);
         let late = clock.error(Time::from_secs(1_000));
         assert!((late - 50_000_000).abs() <= 1, "{late}");
+        // Left alone it would be 50 ppm of all that time ahead.
+        let free = clock.free(Time::from_secs(1_000)) - 1_002 * second;
+        assert!((free - 50_000_000_000).abs() <= 1, "{free}");
     }
 
     #[test]

@@ -22,8 +22,9 @@ mod talk;
 
 use crate::ConfigError;
 use crate::clock::measured::{Measured, in_64_bits};
+use crate::clock::station::{NETWORK, Place, Station};
 use crate::clock::{self, Clock, Local};
-use crate::endpoint::{Came, Endpoint, Peer};
+use crate::endpoint::{Endpoint, Peer};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -32,15 +33,13 @@ use core::net::Ipv4Addr;
 use core::num::NonZeroU32;
 use fit::{Line, Window};
 use node::event::{Event, What};
-use node::outcome::{ClockReading, ClockReport};
+use node::outcome::ClockReading;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
 use packet::ethernet::Mac;
 use packet::huygens::{PORT, Probe, Role, Stamps};
 use talk::{Crossing, Talk};
 
-/// Between two questions for the MAC address of the server.
-const ASK_AGAIN: Time = Time::from_secs(1);
 /// Clients that a server remembers.
 const CLIENTS: usize = 256;
 /// Pairs that are kept in each direction before there is a line.
@@ -49,8 +48,6 @@ const FEWEST: u64 = 4;
 const MOST: f64 = 1e-3;
 /// Windows without an answer until the server is unreachable.
 const PATIENCE: u32 = 3;
-/// The network's side.
-const NETWORK: Port = Port(0);
 
 /// What a clock is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,9 +114,6 @@ impl Default for Config {
 impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         let fault = |key, reason: &str| Err(ConfigError::new(key, reason));
-        if !(1..=2).contains(&self.ports) {
-            return fault("ports", "1, or 2 in line");
-        }
         if self.gap == Time::ZERO || self.gap > Time::from_ms(1) {
             return fault("gap", "more than 0, and at most 1 ms");
         }
@@ -132,13 +126,17 @@ impl Config {
         if self.window < self.interval * 10 || self.window > Time::from_secs(3600) {
             return fault("window", "at least ten times `interval`, and at most 1 h");
         }
-        if self.mac.is_group() {
-            return fault("mac", "a clock's own address is no group's");
+        self.place().check()
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            ports: self.ports,
+            mac: self.mac,
+            address: self.address,
+            server: self.server,
+            gateway: self.gateway,
         }
-        if self.server == Some(self.address) {
-            return fault("server", "a clock is not its own server");
-        }
-        Ok(())
     }
 }
 
@@ -165,7 +163,8 @@ struct Found {
     offset: Local,
     /// What of it was left to be steered.
     left: Local,
-    bound: f64,
+    /// How far the truth may be from the offset; `None`: what was said contradicts itself.
+    bound: Option<u64>,
     delay: f64,
 }
 
@@ -173,7 +172,7 @@ struct Found {
 #[derive(Debug)]
 pub struct Huygens {
     config: Config,
-    endpoint: Endpoint,
+    station: Station,
     clock: Clock,
     /// The last pair that it sent, to whomever: not 0.
     number: u32,
@@ -182,7 +181,6 @@ pub struct Huygens {
     window_ends: Time,
     /// Windows since the last one in which the server was heard.
     unheard: u32,
-    next: Option<Time>,
     clients: Vec<(Peer, Talk)>,
     locked: bool,
     found: Option<Found>,
@@ -199,14 +197,13 @@ impl Huygens {
     pub fn new(config: Config) -> Result<Huygens, ConfigError> {
         config.check()?;
         Ok(Huygens {
-            endpoint: Endpoint::new(config.mac, config.address, PORT),
+            station: Station::new(config.place(), PORT, config.first),
             clock: config.clock.make()?,
             number: 0,
             talk: Talk::default(),
             window: Window::default(),
             window_ends: config.first + config.window,
             unheard: 0,
-            next: config.server.map(|_| config.first),
             clients: Vec::new(),
             locked: false,
             found: None,
@@ -218,23 +215,12 @@ impl Huygens {
     }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        if port != NETWORK {
-            return out.send(NETWORK, frame);
-        }
-        match self.endpoint.look(port, &frame, out) {
-            Came::Datagram(peer, place) => match Probe::parse(&frame[place]) {
+        let none = "no coded probe";
+        if let Some((peer, frame, place)) = self.station.take(now, port, frame, none, out) {
+            match Probe::parse(&frame[place]) {
                 Ok(probe) => self.probe(now, peer, frame, &probe, out),
                 Err(error) => out.drop(frame, error.0),
-            },
-            Came::Resolved => {
-                // The server was waited for.
-                if self.counters.pairs_sent == 0 && self.next.is_some() {
-                    self.next = Some(now);
-                }
-                out.done(frame);
             }
-            Came::Other if self.config.ports == 2 => out.send(Port(1), frame),
-            Came::Other => out.drop(frame, "no coded probe"),
         }
     }
 
@@ -251,7 +237,7 @@ impl Huygens {
                     let (peer, talk) = &mut self.clients[client];
                     talk.begin(pair);
                     send_pair(
-                        &mut self.endpoint,
+                        &mut self.station.endpoint,
                         self.config.gap,
                         now,
                         *peer,
@@ -318,27 +304,17 @@ impl Huygens {
     }
 
     /// Sends a pair to the server.
-    fn ask(&mut self, now: Time, server: Ipv4Addr, out: &mut Out) {
-        let hop = self.config.gateway.unwrap_or(server);
-        let Some(mac) = self.endpoint.resolve(NETWORK, hop, out) else {
-            self.next = Some(now + ASK_AGAIN);
-            return;
-        };
+    fn ask(&mut self, now: Time, server: Peer, out: &mut Out) {
         if self.counters.pairs_sent == 0 {
             self.window_ends = now + self.config.window;
         }
         let pair = self.next_pair();
-        let peer = Peer {
-            address: server,
-            mac,
-            port: PORT,
-        };
         self.talk.begin(pair);
         send_pair(
-            &mut self.endpoint,
+            &mut self.station.endpoint,
             self.config.gap,
             now,
-            peer,
+            server,
             &self.talk,
             Role::Client,
             out,
@@ -347,7 +323,7 @@ impl Huygens {
         let interval = self.config.interval.as_ps();
         let wait = interval / 2 + self.random.below(interval + 1);
         let wait = Time::from_ps(wait).max(self.config.gap * 2);
-        self.next = Some(now + wait);
+        self.station.next = Some(now + wait);
     }
 
     /// A window is over.
@@ -378,13 +354,15 @@ impl Huygens {
         let at = now - Time::from_ps((back as f64 / (1.0 + rate)) as u64).min(now);
         let error = self.clock.error(at);
         let settled = (self.locked || self.config.free_running) && at >= self.config.settle;
-        self.measured.add(at, line.offset, error, settled);
+        let bound = self.bound_of(line);
+        let whole = bound.map(|bound| bound.saturating_add(line.offset.unsigned_abs() as u64));
+        self.measured.add(at, line.offset, error, whole, settled);
         let offset = line.offset + libm::round(line.faster * back as f64) as Local;
         let mut found = Found {
             at,
             offset: line.offset,
             left: offset,
-            bound: line.bound.max(0.0) + self.config.clock.tick.as_ps() as f64,
+            bound,
             delay: line.margin,
         };
         if !self.config.free_running {
@@ -424,12 +402,24 @@ impl Huygens {
         format!("client of {server}, {word}")
     }
 
+    /// How far the truth may be from a line: to the hulls, what stamps are off, and how far a rate that changes takes it off a chord of the window.
+    fn bound_of(&self, line: &Line) -> Option<u64> {
+        let seconds = self.config.window.as_secs_f64();
+        let bent = self.config.clock.wander * 1e6 * seconds * seconds / 8.0;
+        let stamps = self.config.clock.tick.as_ps() as f64;
+        (line.margin >= 0.0).then(|| libm::ceil(line.bound + bent + stamps) as u64)
+    }
+
     fn bound(&self) -> Option<u64> {
         if self.config.server.is_none() {
             return Some(0);
         }
         let found = self.found?;
-        Some(libm::ceil(found.bound) as u64 + found.left.unsigned_abs() as u64)
+        Some(
+            found
+                .bound?
+                .saturating_add(found.left.unsigned_abs() as u64),
+        )
     }
 
     fn reading(&self) -> ClockReading {
@@ -472,10 +462,7 @@ fn send_pair(
 
 impl Node for Huygens {
     fn properties(&self) -> Properties {
-        Properties {
-            may_lack_links: self.config.ports > 1,
-            ..Properties::of(self.config.ports.into())
-        }
+        self.station.properties()
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
@@ -486,19 +473,16 @@ impl Node for Huygens {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.clock.advance(now);
-        let Some(server) = self.config.server else {
-            return;
-        };
         if self.counters.pairs_sent > 0 && now >= self.window_ends {
             self.close(now);
         }
-        if self.next.is_some_and(|at| at <= now) {
+        if let Some(server) = self.station.due(now, out) {
             self.ask(now, server, out);
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let next = self.next?;
+        let next = self.station.next?;
         Some(match self.counters.pairs_sent {
             0 => next,
             _ => next.min(self.window_ends),
@@ -533,19 +517,12 @@ impl Node for Huygens {
             ("steps", counters.steps),
             ("clients_forgotten", counters.clients_forgotten),
         ]);
-        counts.clock = Some(Box::new(ClockReport {
-            protocol: "huygens",
-            state: self.state(),
-            offset: self.measured.offset(),
-            error: self.measured.error(),
-            bound_ps: self.config.server.and_then(|_| self.bound()),
-            delay_ps: self
-                .found
-                .map(|found| in_64_bits(libm::round(found.delay) as Local)),
-            steered_ppt: libm::round(self.clock.steered() * 1e12) as i64,
-            trace: self.measured.trace().into(),
-            reading: Some(self.reading()),
-        }));
+        let delay = self.found.map(|it| libm::round(it.delay) as Local);
+        let (state, reading) = (self.state(), Some(self.reading()));
+        let report = self
+            .measured
+            .report("huygens", state, delay, &self.clock, reading);
+        counts.clock = Some(Box::new(report));
         counts
     }
 }

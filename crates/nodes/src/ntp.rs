@@ -5,7 +5,8 @@
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `requests_sent`, `replies_received`, `requests_received`, `replies_sent`; `unanswered`: requests behind which another went
 //!   before an answer came; `bogus`: answers to no request that is waited for; `unusable`: from a server that is not synchronised, or is
-//!   itself a client of this clock; `kisses`: the server wants to be asked less often, or not at all; `used`: offsets that the clock filter let pass; `steps`: times that the clock was set; `poll_ps`: between requests at the end.
+//!   itself a client of this clock; `kisses`: the server wants to be asked less often, or not at all; `used`: offsets that the clock filter let pass; `steps`: times that the clock was set; `poll_ps`: between requests at the end;
+//!   `contradictions`: what bounds it could not all be true.
 //! - **Drops:** `no NTP message`; why a message cannot be read; `for another type of clock`.
 //!
 //! Over UDP and IPv4, unauthenticated, one server. The exchange is RFC 5905 section 8: four stamps, the offset half of what the ways differ by. A
@@ -17,9 +18,12 @@ mod discipline;
 mod filter;
 
 use crate::ConfigError;
+use crate::clock::found::Found;
+use crate::clock::limits::Limits;
 use crate::clock::measured::{Measured, in_64_bits};
+use crate::clock::station::{NETWORK, Place, Station};
 use crate::clock::{self, Clock, Local, interval};
-use crate::endpoint::{Came, Endpoint, Peer};
+use crate::endpoint::Peer;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -29,20 +33,16 @@ use core::num::NonZeroU32;
 use discipline::{Action, Discipline};
 use filter::{Filter, PHI, Sample};
 use node::event::{Event, What};
-use node::outcome::ClockReport;
+use node::outcome::ClockReading;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
 use packet::ethernet::Mac;
 use packet::ntp::{Header, Mode, PORT, Short, Timestamp, UNSYNCHRONISED};
 
-/// Between two questions for the MAC address of the server.
-const ASK_AGAIN: Time = Time::from_secs(1);
 /// The most steps from a primary reference.
 const MOST_STRATUM: u8 = 15;
 /// A server that is further from its primary reference than this, in picoseconds, is not believed (MAXDISP).
 const MOST_DISTANCE: u64 = 16_000_000_000_000;
-/// The network's side.
-const NETWORK: Port = Port(0);
 
 /// What a clock is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,9 +106,6 @@ impl Default for Config {
 impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         let fault = |key, reason: &str| Err(ConfigError::new(key, reason));
-        if !(1..=2).contains(&self.ports) {
-            return fault("ports", "1, or 2 in line");
-        }
         if !(1..=MOST_STRATUM).contains(&self.stratum) {
             return fault("stratum", "1 to 15");
         }
@@ -120,13 +117,17 @@ impl Config {
         if self.min_poll > self.max_poll {
             return fault("min_poll", "it is greater than `max_poll`");
         }
-        if self.mac.is_group() {
-            return fault("mac", "a clock's own address is no group's");
+        self.place().check()
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            ports: self.ports,
+            mac: self.mac,
+            address: self.address,
+            server: self.server,
+            gateway: self.gateway,
         }
-        if self.server == Some(self.address) {
-            return fault("server", "a clock is not its own server");
-        }
-        Ok(())
     }
 }
 
@@ -152,6 +153,8 @@ struct Asked {
     transmit: Timestamp,
     /// When it left, once that is known.
     left: Option<Local>,
+    /// And on a clock that nobody had ever corrected.
+    free: Local,
     /// The answer, if that is known before; when it came, and what the clock showed.
     answer: Option<(Header, Time, Local)>,
 }
@@ -175,7 +178,7 @@ struct System {
 #[derive(Debug)]
 pub struct Ntp {
     config: Config,
-    endpoint: Endpoint,
+    station: Station,
     clock: Clock,
     /// How fine its stamps are, picoseconds, and as a power of two of a second.
     precision: (f64, i8),
@@ -184,10 +187,12 @@ pub struct Ntp {
     asked: Option<Asked>,
     /// Requests so far: by which departures are known.
     number: u32,
-    next: Option<Time>,
     /// Whether each of the last 8 requests was answered, the last in the lowest bit.
     reach: u8,
     system: Option<System>,
+    /// How far it may be ahead of its server, if nobody had corrected it.
+    limits: Limits,
+    found: Option<Found>,
     measured: Measured,
     counters: Counters,
     random: Random,
@@ -204,16 +209,17 @@ impl Ntp {
         let tick = config.clock.tick.as_ps().max(233) as f64;
         let exponent = libm::ceil(libm::log2(tick * 1e-12)) as i8;
         Ok(Ntp {
-            endpoint: Endpoint::new(config.mac, config.address, PORT),
+            station: Station::new(config.place(), PORT, config.first),
             clock: config.clock.make()?,
             precision: (tick, exponent),
             filter: Filter::default(),
             discipline: Discipline::new(config.step_threshold, config.min_poll, config.max_poll),
             asked: None,
             number: 0,
-            next: config.server.map(|_| config.first),
             reach: 0,
             system: None,
+            limits: Limits::new(config.clock.wander),
+            found: None,
             measured: Measured::default(),
             counters: Counters::default(),
             random: Random::new(config.seed),
@@ -222,23 +228,12 @@ impl Ntp {
     }
 
     fn frame(&mut self, now: Time, port: Port, frame: Frame, out: &mut Out) {
-        if port != NETWORK {
-            return out.send(NETWORK, frame);
-        }
-        match self.endpoint.look(port, &frame, out) {
-            Came::Datagram(peer, place) => match Header::parse(&frame[place]) {
+        let none = "no NTP message";
+        if let Some((peer, frame, place)) = self.station.take(now, port, frame, none, out) {
+            match Header::parse(&frame[place]) {
                 Ok(header) => self.message(now, peer, frame, &header, out),
                 Err(error) => out.drop(frame, error.0),
-            },
-            Came::Resolved => {
-                // The server was waited for.
-                if self.number == 0 && self.next.is_some() {
-                    self.next = Some(now);
-                }
-                out.done(frame);
             }
-            Came::Other if self.config.ports == 2 => out.send(Port(1), frame),
-            Came::Other => out.drop(frame, "no NTP message"),
         }
     }
 
@@ -292,9 +287,8 @@ impl Ntp {
             }
         }
         self.counters.replies_sent += 1;
-        let frame = self
-            .endpoint
-            .datagram(peer, None, out, |out| reply.build(out));
+        let endpoint = &mut self.station.endpoint;
+        let frame = endpoint.datagram(peer, None, out, |out| reply.build(out));
         out.send(NETWORK, frame);
     }
 
@@ -303,12 +297,7 @@ impl Ntp {
     }
 
     /// Sends a request.
-    fn ask(&mut self, now: Time, server: Ipv4Addr, out: &mut Out) {
-        let hop = self.config.gateway.unwrap_or(server);
-        let Some(mac) = self.endpoint.resolve(NETWORK, hop, out) else {
-            self.next = Some(now + ASK_AGAIN);
-            return;
-        };
+    fn ask(&mut self, now: Time, server: Peer, out: &mut Out) {
         let action = self.discipline.tick();
         self.act(now, action);
         self.counters.unanswered += u64::from(self.asked.is_some());
@@ -336,23 +325,18 @@ impl Ntp {
             number: self.number,
             transmit,
             left: None,
+            free: 0,
             answer: None,
         });
-        let peer = Peer {
-            address: server,
-            mac,
-            port: PORT,
-        };
         let id = StampId(NonZeroU32::new(self.number).expect("it is at least 1"));
-        let frame = self
-            .endpoint
-            .datagram(peer, Some(id), out, |out| request.build(out));
+        let endpoint = &mut self.station.endpoint;
+        let frame = endpoint.datagram(server, Some(id), out, |out| request.build(out));
         out.send(NETWORK, frame);
         self.counters.requests_sent += 1;
         // Clients that began at the same time shall not stay together: up to a 16th earlier or later.
         let poll = interval(self.discipline.poll).as_ps();
         let wait = poll - poll / 16 + self.random.below(poll / 8 + 1);
-        self.next = Some(now + Time::from_ps(wait));
+        self.station.next = Some(now + Time::from_ps(wait));
     }
 
     /// An answer has come.
@@ -375,6 +359,7 @@ impl Ntp {
     fn exchanged(&mut self) {
         let Some(Asked {
             left: Some(left),
+            free,
             answer: Some((header, at, came)),
             ..
         }) = self.asked
@@ -399,8 +384,15 @@ impl Ntp {
         let receive = header.receive.near(left);
         let transmit = header.transmit.near(came);
         let theirs = libm::exp2(f64::from(header.precision)) * 1e12;
+        // The request came after it had left, and so did the answer.
+        let corrected = came - self.clock.free(at);
+        let fine = self.precision.0 as Local;
+        self.limits.at_least(free, free - receive - fine);
+        let ahead = came - corrected - transmit + fine;
+        self.limits.at_most(came - corrected, ahead);
         let sample = Sample {
             at,
+            corrected,
             // How far this clock is ahead: RFC 5905 has it the other way round.
             offset: ((left - receive) + (came - transmit)) / 2,
             delay: ((came - left) - (transmit - receive)).max(self.precision.0 as Local),
@@ -416,6 +408,10 @@ impl Ntp {
             delay,
             ..
         } = estimate.best;
+        let span = self.limits.span(came - corrected);
+        let (error, root) = (self.clock.error(at), Local::from(root));
+        let span = span.map(|span| span.shifted(corrected).widened(root));
+        let bound = span.map(|span| span.from(0));
         let own = estimate.dispersion + estimate.jitter + offset.abs() as f64;
         self.system = Some(System {
             stratum: header.stratum + 1,
@@ -428,8 +424,11 @@ impl Ntp {
         });
         let settled = self.discipline.is_synchronised() || self.config.free_running;
         let settled = settled && then >= self.config.settle;
-        let error = self.clock.error(then);
-        self.measured.add(then, offset, error, settled);
+        // What it has come to by now: the clock was corrected since, and ran on.
+        let ran = (at - then).as_ps() as f64 * self.limits.faster;
+        let offset_now = offset + corrected - estimate.best.corrected + ran as Local;
+        self.measured.add(at, offset_now, error, bound, settled);
+        self.found = Some(Found::new(at, offset_now, span));
         if !self.config.free_running {
             let action = self.discipline.update(then, offset, estimate.jitter);
             self.act(at, action);
@@ -440,7 +439,7 @@ impl Ntp {
     fn kissed(&mut self, code: &[u8; 4]) {
         self.counters.kisses += 1;
         match code {
-            b"DENY" | b"RSTR" => self.next = None,
+            b"DENY" | b"RSTR" => self.station.next = None,
             b"RATE" => self.discipline.ask_less(),
             _ => {}
         }
@@ -453,10 +452,33 @@ impl Ntp {
                 self.clock.steer(now, faster);
                 self.clock.step(by);
                 self.counters.steps += 1;
+                if let Some(found) = &mut self.found {
+                    found.stepped(by);
+                }
                 self.asked = None;
                 self.filter.forget();
             }
             Action::Steer(faster) => self.clock.steer(now, faster),
+        }
+    }
+
+    /// What the clock shows, and what that is worth.
+    fn reading(&self) -> ClockReading {
+        let (at, shown_ps, rate) = self.clock.reading();
+        let found = self.found.as_ref();
+        ClockReading {
+            at,
+            shown_ps,
+            rate_ppt: libm::round(rate * 1e12) as i64,
+            follows: found.is_some() && self.reach > 0,
+            offsets: self.counters.used,
+            offset: found.map(|found| (found.at, in_64_bits(found.offset))),
+            bound_ps: match self.config.server {
+                None => Some(0),
+                Some(_) => found.and_then(Found::bound),
+            },
+            ahead_of_utc_s: 0,
+            steps: self.counters.steps,
         }
     }
 
@@ -477,10 +499,7 @@ impl Ntp {
 
 impl Node for Ntp {
     fn properties(&self) -> Properties {
-        Properties {
-            may_lack_links: self.config.ports > 1,
-            ..Properties::of(self.config.ports.into())
-        }
+        self.station.properties()
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
@@ -491,21 +510,21 @@ impl Node for Ntp {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.clock.advance(now);
-        if let (Some(server), true) = (self.config.server, self.next.is_some_and(|at| at <= now)) {
+        if let Some(server) = self.station.due(now, out) {
             self.ask(now, server, out);
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.next
+        self.station.next
     }
 
     fn event(&mut self, _now: Time, event: &Event, _out: &mut Out) {
         if let What::Departed(id) = event.what {
-            let left = self.clock.read(event.at);
+            let (left, free) = (self.clock.read(event.at), self.clock.free(event.at));
             let asked = self.asked.as_mut();
             if let Some(asked) = asked.filter(|asked| asked.number == id.0.get()) {
-                asked.left = Some(left);
+                (asked.left, asked.free) = (Some(left), free);
                 self.exchanged();
             }
         }
@@ -526,20 +545,15 @@ impl Node for Ntp {
             ("used", counters.used),
             ("steps", counters.steps),
             ("poll_ps", poll.as_ps()),
+            ("contradictions", self.limits.contradictions),
         ]);
-        let system = self.system.as_ref();
-        counts.clock = Some(Box::new(ClockReport {
-            protocol: "ntp",
-            state: self.state(),
-            offset: self.measured.offset(),
-            error: self.measured.error(),
-            // The root distance (section 11.2), as it was when the clock was set last.
-            bound_ps: system.map(|system| system.root_delay / 2 + system.root_dispersion as u64),
-            delay_ps: system.map(|system| in_64_bits(system.delay)),
-            steered_ppt: libm::round(self.clock.steered() * 1e12) as i64,
-            trace: self.measured.trace().into(),
-            reading: None,
-        }));
+        // One way, as other clocks have it.
+        let delay = self.system.map(|system| system.delay / 2);
+        let (state, reading) = (self.state(), Some(self.reading()));
+        let report = self
+            .measured
+            .report("ntp", state, delay, &self.clock, reading);
+        counts.clock = Some(Box::new(report));
         counts
     }
 }

@@ -1,8 +1,9 @@
 //! How far off a clock was, over a run.
 
-use super::Local;
+use super::{Clock, Local};
+use alloc::string::String;
 use alloc::vec::Vec;
-use node::outcome::Deviations;
+use node::outcome::{ClockReading, ClockReport, Deviations};
 use node::{Histogram, Time};
 
 /// Moments that are kept of a run; of a longer one every second, fourth and so on.
@@ -53,6 +54,9 @@ impl Series {
 pub(crate) struct Measured {
     offset: Series,
     error: Series,
+    bound: Option<u64>,
+    greatest_bound: Option<u64>,
+    over: u64,
     trace: Vec<(Time, i64, i64)>,
     /// One in so many moments is kept, as a power of two; and how many there were.
     thin: u32,
@@ -60,10 +64,21 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Takes down an offset and an error; `settled` if they count for more than the trace.
-    pub fn add(&mut self, at: Time, offset: Local, error: Local, settled: bool) {
+    /// Takes down an offset, an error, and how far the clock may have been off as far as it knew; `settled` if they count for more than the trace.
+    pub fn add(
+        &mut self,
+        at: Time,
+        offset: Local,
+        error: Local,
+        bound: Option<u64>,
+        settled: bool,
+    ) {
         let (offset, error) = (in_64_bits(offset), in_64_bits(error));
+        self.bound = bound;
+        // What is false is false also before it counts.
+        self.over += u64::from(bound.is_some_and(|bound| error.unsigned_abs() > bound));
         if settled {
+            self.greatest_bound = self.greatest_bound.max(bound);
             self.offset.add(offset);
             self.error.add(error);
         }
@@ -83,16 +98,28 @@ impl Measured {
         self.seen += 1;
     }
 
-    pub fn offset(&self) -> Deviations {
-        self.offset.told()
-    }
-
-    pub fn error(&self) -> Deviations {
-        self.error.told()
-    }
-
-    pub fn trace(&self) -> &[(Time, i64, i64)] {
-        &self.trace
+    /// What is told of a clock: its protocol and state, the delay that it reckons with, and what it shows.
+    pub fn report(
+        &self,
+        protocol: &'static str,
+        state: String,
+        delay: Option<Local>,
+        clock: &Clock,
+        reading: Option<ClockReading>,
+    ) -> ClockReport {
+        ClockReport {
+            protocol,
+            state,
+            offset: self.offset.told(),
+            error: self.error.told(),
+            bound_ps: self.bound,
+            greatest_bound_ps: self.greatest_bound,
+            over_bound: self.over,
+            delay_ps: delay.map(in_64_bits),
+            steered_ppt: libm::round(clock.steered() * 1e12) as i64,
+            trace: self.trace.clone(),
+            reading,
+        }
     }
 }
 
@@ -110,16 +137,19 @@ mod tests {
         let mut measured = Measured::default();
         for second in 0..100_000u64 {
             let value = if second % 2 == 0 { 30 } else { -40 };
-            measured.add(Time::from_secs(second), value, 0, second > 0);
+            let bound = Some(second % 3);
+            measured.add(Time::from_secs(second), value, 1, bound, second > 0);
         }
-        let trace = measured.trace();
+        let trace = &measured.trace;
         assert!((KEPT / 2..=KEPT).contains(&trace.len()));
         let steps = trace.windows(2).map(|pair| pair[1].0 - pair[0].0);
         assert!(steps.clone().all(|step| step == Time::from_secs(32)));
-        let offset = measured.offset();
+        let offset = measured.offset.told();
         assert_eq!((offset.count, offset.last_ps), (99_999, -40));
         assert_eq!((offset.min_ps, offset.max_ps, offset.rms_ps), (-40, 30, 35));
         assert_eq!(offset.greatest(), Time::from_ps(40));
+        let (bound, greatest) = (measured.bound, measured.greatest_bound);
+        assert_eq!((bound, greatest, measured.over), (Some(0), Some(2), 33_334));
     }
 
     #[test]

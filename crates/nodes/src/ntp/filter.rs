@@ -15,6 +15,8 @@ const MOST: f64 = 16e12;
 pub(super) struct Sample {
     /// When it came.
     pub at: Time,
+    /// What the clock had been corrected by then, picoseconds.
+    pub corrected: Local,
     /// The own clock is so far ahead, picoseconds.
     pub offset: Local,
     /// To the server and back, less what it was there, picoseconds.
@@ -95,6 +97,7 @@ mod tests {
     fn sample(poll: u64, offset: Local, delay: Local) -> Sample {
         Sample {
             at: POLL * poll,
+            corrected: 0,
             offset,
             delay,
             dispersion: 0.0,

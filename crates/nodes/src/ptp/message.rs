@@ -228,6 +228,7 @@ impl Ptp {
         side.asked = Some(Asked {
             sequence,
             left: None,
+            free: 0,
             answer: None,
             came: None,
             forth: side.synced.map_or(0, |synced| synced.forth),
@@ -242,7 +243,7 @@ impl Ptp {
 
     /// Something has left of which that was asked.
     pub(super) fn departed(&mut self, id: u32, at: Time, out: &mut Out) {
-        let left = self.clock.read(at);
+        let (left, free) = (self.clock.read(at), self.clock.free(at));
         match self.stamps.take(id) {
             None => {}
             Some(Purpose::Sync { port, sequence }) => {
@@ -258,7 +259,7 @@ impl Ptp {
                 if let Some(asked) = self.sides[port].asked.as_mut()
                     && asked.sequence == sequence
                 {
-                    asked.left = Some(left);
+                    (asked.left, asked.free) = (Some(left), free);
                     self.find_delay(port);
                 }
             }
@@ -404,11 +405,18 @@ impl Ptp {
     /// Takes the delay, if all of its exchange is there.
     fn find_delay(&mut self, port: usize) {
         let side = &mut self.sides[port];
+        let asked = side.asked;
         let found = match self.config.delay {
             Mechanism::EndToEnd => side.end_to_end(),
             Mechanism::Peer => side.peer(),
         };
         self.counters.delays += u64::from(found.is_some());
+        if let (Some(Asked { free, answer, .. }), Some(_)) = (asked, found)
+            && self.config.delay == Mechanism::EndToEnd
+            && let Some(answer) = answer
+        {
+            self.heard_by_master(free, answer);
+        }
     }
 }
 
@@ -424,7 +432,7 @@ fn stamp(time: Local) -> (Timestamp, Local) {
 }
 
 /// Tells the counters, those of messages as far as there were any.
-pub(super) fn tell(counters: &Counters, into: &mut Statistics) {
+pub(super) fn tell(counters: &Counters, contradictions: u64, into: &mut Statistics) {
     let ways = [("sent", &counters.sent), ("received", &counters.received)];
     for kind in [0x0, 0x8, 0x1, 0x9, 0x2, 0x3, 0xA, 0xB, 0xC, 0xD] {
         let name = Body::Other(kind).name().to_ascii_lowercase();
@@ -441,4 +449,5 @@ pub(super) fn tell(counters: &Counters, into: &mut Statistics) {
     into.counter("delays", counters.delays);
     into.counter("steps", counters.steps);
     into.counter("masters", counters.masters);
+    into.counter("contradictions", contradictions);
 }

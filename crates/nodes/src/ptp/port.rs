@@ -36,6 +36,8 @@ pub(super) struct Heard {
     pub sequence: u16,
     pub at: Time,
     pub came: Local,
+    /// The same on a clock that nobody had ever corrected.
+    pub free: Local,
     pub correction: Local,
 }
 
@@ -52,6 +54,8 @@ pub(super) struct Asked {
     pub sequence: u16,
     /// When it left, on this clock.
     pub left: Option<Local>,
+    /// And on a clock that nobody had ever corrected.
+    pub free: Local,
     /// Of end-to-end delay: when it came, on the master's clock. Of peer delay: how long it was at the peer. Less what is to be
     /// corrected.
     pub answer: Option<Local>,
@@ -87,11 +91,6 @@ impl Median {
         self.sorted.clear();
         self.sorted.extend(&self.last);
         self.sorted.sort_unstable();
-    }
-
-    /// The one that was found last.
-    pub fn last(&self) -> Option<Local> {
-        self.last.back().copied()
     }
 
     pub fn value(&self) -> Option<Local> {
@@ -211,6 +210,7 @@ mod tests {
         let asked = Asked {
             sequence: 3,
             left: None,
+            free: 0,
             answer: Some(1_500),
             came: None,
             forth: -400,

@@ -1,23 +1,9 @@
 //! Clocks that PTP sets, in simulated time: what they believe, and what is true.
 
-use lab::{Options, World};
-use node::outcome::{ClockReport, NodeOutcome};
+use super::{clock, is_held, node, run, unheld};
+use node::outcome::NodeOutcome;
 
-/// A lab's nodes after its run.
-fn run(text: &str) -> Vec<NodeOutcome> {
-    let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
-    let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
-    report.outcome.nodes
-}
-
-fn node<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a NodeOutcome {
-    nodes.iter().find(|node| node.name == name).unwrap()
-}
-
-fn clock<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a ClockReport {
-    node(nodes, name).clock.as_ref().unwrap()
-}
-
+/// Messages of a type that never came have no counter.
 fn counter(nodes: &[NodeOutcome], name: &str, counter: &str) -> u64 {
     let counters = &node(nodes, name).counters;
     let found = counters.iter().find(|(known, _)| known == counter);
@@ -59,12 +45,11 @@ fn a_slave_finds_the_time_of_its_master_and_keeps_it() {
         (slave.delay_ps.unwrap() - 5_000_000).abs() < 1_000,
         "{slave:?}"
     );
-    let (offset, error) = (slave.offset, slave.error);
-    assert!((29..=31).contains(&offset.count), "{offset:?}");
-    assert!(offset.greatest().as_ps() < 1_000, "{offset:?}");
-    assert!(error.greatest().as_ps() < 1_000, "{error:?}");
-    // 40 ppm fast: it is slowed by as much.
-    assert!((slave.steered_ppt + 40_000_000).abs() < 10_000, "{slave:?}");
+    is_held(slave, 1_000);
+    assert!((29..=31).contains(&slave.offset.count), "{slave:?}");
+    // Nothing waits: half a round trip bounds it, and what its clock may have gone since the last question.
+    let bound = slave.greatest_bound_ps.unwrap();
+    assert!((5_000_000..8_500_000).contains(&bound), "{slave:?}");
     let [syncs, follow_ups] =
         ["sync_received", "follow_up_received"].map(|name| counter(&nodes, "s", name));
     assert_eq!((syncs, follow_ups), (60, 60));
@@ -195,7 +180,8 @@ fn the_best_clock_is_the_master_and_the_next_best_follows_it() {
         let state = &clock(&nodes, slave).state;
         assert_eq!(state, "slave of 020000.fffe.000000, locked");
     }
-    let nodes = run(&THREE.replace("DOWN", "down = [[\"10 s\", \"100 s\"]]"));
+    // The next best runs off from the world's time, as it follows nobody.
+    let nodes = unheld(&THREE.replace("DOWN", "down = [[\"10 s\", \"100 s\"]]"));
     assert_eq!(clock(&nodes, "c1").state, "master");
     let last = clock(&nodes, "c2");
     assert_eq!(last.state, "slave of 020000.fffe.000001, locked");
@@ -271,14 +257,40 @@ fn load_in_a_switch_shows_in_the_clock_and_a_transparent_clock_takes_it_out() {
     let clear = "kind = 'ptp'\nclock_type = 'transparent'\nmac = '02:00:00:00:00:09'\nclock = { ppm = 50.0 }";
     let switch = loaded("kind = 'switch'", "");
     let transparent = loaded(clear, "");
-    let [without, with] = [&switch, &transparent].map(|nodes| clock(nodes, "s").error);
+    let [slave, cleared] = [&switch, &transparent].map(|nodes| clock(nodes, "s"));
+    let [without, with] = [slave, cleared].map(|clock| clock.error);
     assert!(without.greatest().as_ps() > 2_000_000, "{without:?}");
     assert!(with.greatest().as_ps() < 20_000, "{with:?}");
+    // That one is no farther off than it says was seen of each offset, and half of what a round trip takes now is less than the truth.
+    let bound = slave.greatest_bound_ps.unwrap();
+    assert!(bound > without.greatest().as_ps(), "{slave:?}");
+    assert!(
+        cleared.greatest_bound_ps.unwrap() < 3_000_000,
+        "{cleared:?}"
+    );
     assert!(counter(&transparent, "middle", "corrected") > 50);
     assert_eq!(counter(&transparent, "middle", "uncorrected"), 0);
     assert_eq!(clock(&transparent, "middle").state, "transparent");
     // What is no PTP goes through the slave's card.
     assert!(counter(&transparent, "taker", "packets") > 150_000);
+}
+
+#[test]
+fn what_a_clock_says_of_itself_holds_while_its_rate_changes_and_when_the_queue_is_one_way_only() {
+    // 2 ppm a second, as allowed for; then as if it were even, which is noticed.
+    let ramp = |wander: &str| {
+        let clock = format!("clock = {{ ppm = -20.0, drift = 2.0, wander = {wander} }}");
+        LOADED
+            .replace("clock = { ppm = -20.0 }", &clock)
+            .replace("MIDDLE", "kind = 'switch'")
+            .replace("MECHANISM", "")
+    };
+    let nodes = run(&ramp("2.0"));
+    let slave = clock(&nodes, "s");
+    assert!(slave.greatest_bound_ps.unwrap() < 400_000_000, "{slave:?}");
+    assert_eq!(counter(&nodes, "s", "contradictions"), 0);
+    let nodes = unheld(&ramp("0.001"));
+    assert!(counter(&nodes, "s", "contradictions") > 0);
 }
 
 #[test]

@@ -1,28 +1,8 @@
 //! Clocks that coded probes set, in simulated time: what they believe, and what is true.
 
+use super::{clock, counter, is_held, node, run};
 use lab::{Options, World};
-use node::outcome::{ClockReport, NodeOutcome};
-
-/// A lab's nodes after its run.
-fn run(text: &str) -> Vec<NodeOutcome> {
-    let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
-    let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
-    report.outcome.nodes
-}
-
-fn node<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a NodeOutcome {
-    nodes.iter().find(|node| node.name == name).unwrap()
-}
-
-fn clock<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a ClockReport {
-    node(nodes, name).clock.as_ref().unwrap()
-}
-
-fn counter(nodes: &[NodeOutcome], name: &str, counter: &str) -> u64 {
-    let counters = &node(nodes, name).counters;
-    let found = counters.iter().find(|(known, _)| known == counter);
-    found.unwrap_or_else(|| panic!("{counter}")).1
-}
+use node::outcome::NodeOutcome;
 
 /// A server, and a client that is 40 ppm fast and 3 s ahead, 5 us apart.
 const PAIR: &str = r#"
@@ -66,14 +46,7 @@ fn a_client_finds_the_time_of_its_server_and_keeps_it() {
         (client.delay_ps.unwrap() - 5_000_000).abs() < 100_000,
         "{client:?}"
     );
-    let (offset, error) = (client.offset, client.error);
-    assert!(offset.count > 8, "{offset:?}");
-    assert!(offset.greatest().as_ps() < 100, "{offset:?}");
-    assert!(error.greatest().as_ps() < 100, "{error:?}");
-    assert!(
-        (client.steered_ppt + 40_000_000).abs() < 10_000,
-        "{client:?}"
-    );
+    is_held(client, 100);
     assert!(client.bound_ps.unwrap() < 5_200_000, "{client:?}");
 }
 
@@ -202,8 +175,8 @@ fn clocks_of_several_protocols_stand_in_one_table() {
     let below = text(&block);
     let table = &below[below.find("worst clock").expect("a table")..];
     let line = table.lines().nth(1).unwrap();
-    assert!(
-        line.starts_with("dtp") && line.ends_with("25.6 ns"),
-        "{table}"
-    );
+    let cells: Vec<&str> = line.split("  ").filter(|cell| !cell.is_empty()).collect();
+    let cells: Vec<&str> = cells.into_iter().map(str::trim).collect();
+    assert_eq!(cells[0], "dtp", "{table}");
+    assert_eq!(cells[cells.len() - 2..], ["25.6 ns", "0"], "{table}");
 }

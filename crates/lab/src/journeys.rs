@@ -1,0 +1,364 @@
+//! Frames at several places, by the clocks of the nodes there: one-way delays from place to place, and in which order things happened; beside what is true.
+//!
+//! A frame comes to a node, and the node's clock says when. Of a counter that DTP keeps that is the counter then; of a clock that messages set, what its
+//! report has of its error, on a straight line between two offsets. The difference of two such times is what these nodes would measure; the world's
+//! own difference is the truth.
+
+use crate::offsets::Watched;
+use crate::plan::{Lab, Location};
+use crate::table::{Table, cells, number};
+use crate::watch::{Pass, Shared};
+use measure::compare::Identity;
+use node::outcome::{Direction, NodeOutcome};
+use node::{Histogram, Time};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+
+/// What a clock's time is counted in: a tick of DTP, picoseconds.
+const TICK_PS: i128 = 6_400;
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Journeys {
+    /// From one place to the next, and from the first to the last, by each protocol.
+    pub hops: Vec<Hop>,
+    /// In which order events of neighbouring places happened, by each protocol.
+    pub orders: Vec<Order>,
+    /// Frames that came when there was no room any more.
+    pub left_out: u64,
+}
+
+/// From one place to the next.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    /// The places.
+    pub names: [String; 2],
+    /// The median and the greatest delay in truth, and how many.
+    pub truth: (Time, Time, u64),
+    /// By each protocol: how far the delays that its clocks measure are off.
+    pub measured: Vec<Off>,
+}
+
+/// How far measured delays are off.
+#[derive(Clone, Debug)]
+pub struct Off {
+    /// The protocol.
+    pub protocol: &'static str,
+    /// How many delays it measured.
+    pub count: u64,
+    /// Of how far off they are.
+    pub median: Time,
+    /// The same.
+    pub most: Time,
+    /// How many came out as less than nothing.
+    pub negative: u64,
+}
+
+/// Whether clocks tell which of two events at different nodes was the first.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The protocol.
+    pub protocol: &'static str,
+    /// Events that follow one another at different nodes.
+    pub pairs: u64,
+    /// Of those, told the other way round.
+    pub wrong: u64,
+    /// The longest time between two such events.
+    pub farthest: Time,
+}
+
+/// When a frame came to a place, in truth and by the clocks of the node there.
+struct Seen {
+    at_ps: i128,
+    /// By protocol.
+    shown_ps: Vec<Option<i128>>,
+}
+
+impl Journeys {
+    /// What the places have seen; `None` if the lab asks for none.
+    pub(crate) fn of(
+        lab: &Lab,
+        watches: &[Shared],
+        nodes: &[NodeOutcome],
+        dtp: Option<&Watched>,
+    ) -> Option<Journeys> {
+        let views: Vec<usize> = lab.journeys.iter().flatten().copied().collect();
+        if views.is_empty() {
+            return None;
+        }
+        let at = |view: usize| match lab.views[view].location {
+            Location::Link(link, Direction::Forth) => lab.links[link].link.ends[1].node.0,
+            Location::Link(link, Direction::Back) => lab.links[link].link.ends[0].node.0,
+            Location::Node(node) => node,
+        };
+        let places: Vec<usize> = views.iter().map(|&view| at(view)).collect();
+        // Protocols of which each place has a clock, or of which some have: where both ends of a hop do, there is something to measure.
+        let clock = |node: usize| nodes.get(node).and_then(|node| node.clock.as_deref());
+        let clocks = places.iter().filter_map(|&node| clock(node));
+        let mut protocols: Vec<&'static str> = clocks.map(|clock| clock.protocol).collect();
+        protocols.extend(dtp.map(|_| "dtp"));
+        protocols.sort_unstable();
+        protocols.dedup();
+        let shown = |node: usize, pass: &Pass, protocol: &str| match protocol {
+            "dtp" => pass.counter.map(|counter| counter as i128 * TICK_PS),
+            protocol => {
+                let clock = clock(node).filter(|clock| clock.protocol == protocol)?;
+                // Who gives the time has no offset; it has the world's time if its own clock is right.
+                let error = match clock.trace.is_empty() {
+                    true => clock
+                        .reading
+                        .map_or(0, |it| it.shown_ps - i128::from(it.at.as_ps())),
+                    false => i128::from(error_at(&clock.trace, pass.at)?),
+                };
+                Some(i128::from(pass.at.as_ps()) + error)
+            }
+        };
+        let mut left_out = 0;
+        let mut all: Vec<HashMap<Identity, Seen>> = Vec::new();
+        for (&view, &node) in views.iter().zip(&places) {
+            let watch = crate::lock::lock(&watches[view].0);
+            let passes = watch.passes.as_ref();
+            left_out += passes.map_or(0, |passes| passes.left_out);
+            let passes = passes.map_or(&[][..], |passes| &passes.list);
+            let mut seen = HashMap::new();
+            for pass in passes.iter().rev() {
+                let by = protocols.iter().map(|protocol| shown(node, pass, protocol));
+                let entry = Seen {
+                    at_ps: pass.at.as_ps().into(),
+                    shown_ps: by.collect(),
+                };
+                // Of equal frames the first counts.
+                seen.insert(pass.identity, entry);
+            }
+            all.push(seen);
+        }
+        let mut begin = 0;
+        let ways = lab.journeys.iter().flat_map(|way| {
+            let (first, last) = (begin, begin + way.len() - 1);
+            begin += way.len();
+            let whole = (way.len() > 2).then_some([first, last]);
+            let hops = (first..last).map(|index| [index, index + 1]);
+            hops.chain(whole)
+        });
+        let hops = ways.map(|ends| {
+            let names = ends.map(|index| lab.views[views[index]].label.clone());
+            hop(names, ends.map(|index| &all[index]), &protocols)
+        });
+        Some(Journeys {
+            hops: hops.collect(),
+            orders: orders(&all, &places, &protocols),
+            left_out,
+        })
+    }
+}
+
+/// A clock's error at a time, from its trace: on a straight line between two moments; none before the first.
+fn error_at(trace: &[(Time, i64, i64)], at: Time) -> Option<i64> {
+    let behind = trace.partition_point(|(moment, ..)| *moment <= at);
+    let &(from, _, before) = trace[..behind].last()?;
+    let Some(&(to, _, after)) = trace.get(behind) else {
+        return Some(before);
+    };
+    let part = (at - from).as_ps() as f64 / (to - from).as_ps() as f64;
+    Some(before + ((after - before) as f64 * part) as i64)
+}
+
+fn hop(names: [String; 2], ends: [&HashMap<Identity, Seen>; 2], protocols: &[&'static str]) -> Hop {
+    let [before, behind] = ends;
+    let mut pairs: Vec<(&Seen, &Seen)> = Vec::new();
+    for (identity, left) in before {
+        if let Some(came) = behind.get(identity).filter(|came| came.at_ps >= left.at_ps) {
+            pairs.push((left, came));
+        }
+    }
+    let mut truth = Histogram::with_precision(8);
+    for (left, came) in &pairs {
+        truth.record((came.at_ps - left.at_ps) as u64);
+    }
+    let measured = protocols
+        .iter()
+        .enumerate()
+        .filter_map(|(index, protocol)| {
+            let mut sizes = Histogram::with_precision(8);
+            let mut negative = 0;
+            for (left, came) in &pairs {
+                if let (Some(from), Some(to)) = (left.shown_ps[index], came.shown_ps[index]) {
+                    let delay = to - from;
+                    negative += u64::from(delay < 0);
+                    sizes.record((delay - (came.at_ps - left.at_ps)).unsigned_abs() as u64);
+                }
+            }
+            let spread = sizes.spread(Time::from_ps(1));
+            (sizes.total() > 0).then_some(Off {
+                protocol,
+                count: sizes.total(),
+                median: spread.p50,
+                most: spread.max,
+                negative,
+            })
+        });
+    let measured = measured.collect();
+    let spread = truth.spread(Time::from_ps(1));
+    Hop {
+        names,
+        truth: (spread.p50, spread.max, truth.total()),
+        measured,
+    }
+}
+
+fn orders(
+    all: &[HashMap<Identity, Seen>],
+    places: &[usize],
+    protocols: &[&'static str],
+) -> Vec<Order> {
+    let events = all.iter().zip(places);
+    let mut events: Vec<(&Seen, usize)> = events
+        .flat_map(|(seen, &node)| seen.values().map(move |seen| (seen, node)))
+        .collect();
+    events.sort_unstable_by_key(|(seen, node)| (seen.at_ps, *node));
+    let orders = protocols
+        .iter()
+        .enumerate()
+        .filter_map(|(index, protocol)| {
+            let mut order = Order {
+                protocol,
+                pairs: 0,
+                wrong: 0,
+                farthest: Time::ZERO,
+            };
+            let told = events.iter();
+            let told =
+                told.filter_map(|(seen, node)| Some((seen.at_ps, seen.shown_ps[index]?, node)));
+            let told: Vec<_> = told.collect();
+            for pair in told.windows(2) {
+                let ((first, early, one), (second, late, other)) = (pair[0], pair[1]);
+                if one == other || first == second {
+                    continue;
+                }
+                order.pairs += 1;
+                if late < early {
+                    order.wrong += 1;
+                    let apart = Time::from_ps((second - first) as u64);
+                    order.farthest = order.farthest.max(apart);
+                }
+            }
+            (order.pairs > 0).then_some(order)
+        });
+    orders.collect()
+}
+
+impl Journeys {
+    /// For people.
+    pub(crate) fn write(&self, f: &mut String) -> fmt::Result {
+        let mut lines = vec![cells(&[
+            "frames from place to place",
+            "by",
+            "frames",
+            "median",
+            "most",
+            "median",
+            "most",
+            "negative",
+        ])];
+        let time = |time: Time| match time {
+            Time::ZERO => "0".into(),
+            time => crate::flows::short(time),
+        };
+        for hop in &self.hops {
+            let (median, most, count) = hop.truth;
+            for (index, off) in hop.measured.iter().enumerate() {
+                let [from, to] = &hop.names;
+                let mut line = match index {
+                    0 => vec![format!("{from} to {to}")],
+                    _ => vec![String::new()],
+                };
+                line.extend([
+                    off.protocol.into(),
+                    number(off.count),
+                    time(median),
+                    time(most),
+                ]);
+                line.extend([time(off.median), time(off.most), number(off.negative)]);
+                lines.push(line);
+            }
+            if hop.measured.is_empty() {
+                let [from, to] = &hop.names;
+                let mut line = vec![format!("{from} to {to}"), "-".into(), number(count)];
+                line.extend([time(median), time(most)]);
+                line.extend(["-", "-", "-"].map(String::from));
+                lines.push(line);
+            }
+        }
+        let mut table = Table::new(lines);
+        table.groups = vec![(3, 2, "delay in truth"), (5, 2, "measured, off by")];
+        write!(f, "\n{table}")?;
+        if self.left_out > 0 {
+            let count = number(self.left_out);
+            writeln!(
+                f,
+                "{count} more frames were passed over: there was no room for them"
+            )?;
+        }
+        if self.orders.is_empty() {
+            return Ok(());
+        }
+        let head = [
+            "order of events",
+            "one behind the other",
+            "told wrongly",
+            "apart at most",
+        ];
+        let mut lines = vec![cells(&head)];
+        for order in &self.orders {
+            let Order {
+                protocol,
+                pairs,
+                wrong,
+                farthest,
+            } = order;
+            lines.push(vec![
+                protocol.to_string(),
+                number(*pairs),
+                number(*wrong),
+                time(*farthest),
+            ]);
+        }
+        write!(f, "\n{}", Table::new(lines))
+    }
+
+    /// A line for each hop and protocol, and for each order.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        let hops = self.hops.iter().flat_map(|hop| {
+            let (median, most, count) = hop.truth;
+            hop.measured.iter().map(move |off| {
+                json!({
+                    "type": "journey", "from": hop.names[0], "to": hop.names[1], "protocol": off.protocol, "frames": off.count,
+                    "matched": count, "delay_p50_ps": median.as_ps(), "delay_max_ps": most.as_ps(),
+                    "off_p50_ps": off.median.as_ps(), "off_max_ps": off.most.as_ps(), "negative": off.negative,
+                })
+            })
+        });
+        let orders = self.orders.iter().map(|order| {
+            json!({
+                "type": "order", "protocol": order.protocol, "pairs": order.pairs, "wrong": order.wrong,
+                "wrong_apart_max_ps": order.farthest.as_ps(),
+            })
+        });
+        hops.chain(orders).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_on_a_straight_line_between_two_moments() {
+        let trace = [(10, 0), (20, 100), (40, -100)];
+        let trace = trace.map(|(at, error)| (Time::from_us(at), 7, error));
+        let at = |us| error_at(&trace, Time::from_us(us));
+        assert_eq!([at(9), at(10), at(15)], [None, Some(0), Some(50)]);
+        assert_eq!([at(20), at(30), at(99)], [Some(100), Some(0), Some(-100)]);
+    }
+}

@@ -1,5 +1,6 @@
 //! `wire sync`: a clock protocol on a port, and what it finds.
 
+mod method;
 mod report;
 mod verdict;
 mod watch;
@@ -11,11 +12,11 @@ use crate::report::{link_notice, until};
 use crate::run::Opened;
 use crate::set::setting;
 use ::lab::Registry;
-use anyhow::Context;
 use live::clock;
 use live::page::Publisher;
 use live::port::{Options, Port, PortSpec};
 use live::world::{self, PortsOptions, PortsOutcome};
+use method::Method;
 use node::Time;
 use report::Teller;
 pub use report::length;
@@ -28,7 +29,7 @@ use watch::Watch;
 /// From when a clock is made to the time zero of its world.
 const LEAD_NS: u64 = 100_000_000;
 
-/// Run a clock protocol on a port, and tell how far off this machine's clock is
+/// Find out how far off this machine's clock is from another one's, by PTP, NTP or coded probes
 ///
 /// As a slave (the default) it follows the master at PORT with a clock of its own; the machine's clock is compared with that, and never set.
 /// As a master it gives the machine's time to others. A line a second tells the last offset before its correction, how far the truth may
@@ -37,31 +38,41 @@ const LEAD_NS: u64 = 100_000_000;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire sync eth1 --duration 30s --plot offsets.png
+  wire sync eth1 --method ntp --udp 192.0.2.9 --server 192.0.2.1
   wire sync eth1 --page /run/wire/clock      # for programs, and `wire clock`
   wire sync eth1 --role master --interval 125ms")]
 pub struct Sync {
     /// The port that leads to the other clock, such as an interface
     #[arg(value_parser = spec())]
     port: PortSpec,
-    /// Which protocol: ptp
-    #[arg(long, value_name = "KIND", default_value = "ptp", value_parser = ["ptp"], hide_possible_values = true)]
-    protocol: String,
-    /// slave, master, or auto: as the best master clock algorithm finds
+    /// By what messages: ptp, ntp, or probes: coded probes, after Huygens
+    #[arg(
+        long,
+        short,
+        value_name = "HOW",
+        default_value = "ptp",
+        hide_possible_values = true
+    )]
+    method: Method,
+    /// slave, master, or auto: as PTP's best master clock algorithm finds
     #[arg(long, default_value = "slave", value_parser = ["slave", "master", "auto"], hide_possible_values = true)]
     role: String,
     /// Be a master, too, at another port of this machine: then the truth is known
     #[arg(long, value_name = "PORT", value_parser = spec())]
     master_on: Option<PortSpec>,
-    /// Clocks of other domains are none of its business
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    domain: u8,
-    /// How the delay is found: end-to-end, or peer
-    #[arg(long, value_name = "HOW", default_value = "end-to-end", value_parser = ["end-to-end", "peer"], hide_possible_values = true)]
-    delay: String,
-    /// Messages go over UDP, from this address, and not over Ethernet
+    /// Of PTP: clocks of other domains are none of its business [default: 0]
+    #[arg(long, value_name = "N")]
+    domain: Option<u8>,
+    /// How PTP finds the delay: end-to-end, or peer [default: end-to-end]
+    #[arg(long, value_name = "HOW", value_parser = ["end-to-end", "peer"], hide_possible_values = true)]
+    delay: Option<String>,
+    /// Messages go over UDP, from this address; with ptp else over Ethernet
     #[arg(long, value_name = "IP")]
     udp: Option<Ipv4Addr>,
-    /// Between messages: 1s, 500ms, 250ms ... 7.8125ms
+    /// Of ntp and probes: whom a slave asks
+    #[arg(long, value_name = "IP")]
+    server: Option<Ipv4Addr>,
+    /// Between offsets: 1s, 500ms, 250ms ... 7.8125ms; of probes any time
     #[arg(long, short, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     interval: Time,
     /// Any other key of the kind of node (`wire nodes ptp`)
@@ -130,16 +141,16 @@ impl Sync {
         };
         if !self.json {
             let what = match &self.master_on {
-                Some(_) => format!("{} between {}", self.protocol, names.join(" and ")),
-                None => format!("{} {} on {}", self.protocol, self.role, names[0]),
+                Some(_) => format!("{} between {}", self.method.name(), names.join(" and ")),
+                None => format!("{} {} on {}", self.method.name(), self.role, names[0]),
             };
             eprintln!("wire: {what}, {}", until(self.duration));
         }
         let beside = match master.transpose()? {
             Some(node) => {
-                let (options, name) = (options(&names[1..]), self.protocol.clone());
+                let (options, name) = (options(&names[1..]), self.method.kind());
                 let other = ports.split_off(1);
-                let body = move || world::on_ports_with(&name, node, other, options);
+                let body = move || world::on_ports_with(name, node, other, options);
                 Some(live::thread::spawn("master", body)?)
             }
             None => None,
@@ -157,7 +168,7 @@ impl Sync {
             observe: Some(Box::new(move |driver, now| watch.look(driver, now))),
             ..options(&names)
         };
-        let ended = world::on_ports_with(&self.protocol, node, ports, observed);
+        let ended = world::on_ports_with(self.method.kind(), node, ports, observed);
         stop.store(true, Ordering::Relaxed);
         let told = teller.join();
         let master = beside.map(std::thread::JoinHandle::join);
@@ -179,62 +190,28 @@ impl Sync {
         mac: Option<[u8; 6]>,
         epoch_ns: u64,
     ) -> anyhow::Result<Box<dyn node::Node>> {
-        let log = exponent(self.interval)?;
-        let mut keys = vec![
-            format!("role = {role:?}"),
-            format!("domain = {}", self.domain),
-            format!("delay = {:?}", self.delay),
-            format!("log_sync_interval = {log}"),
-            format!("log_delay_interval = {}", log.min(5)),
-            format!("log_announce_interval = {}", log.clamp(-3, 1)),
-            format!("clock.epoch_ns = {epoch_ns}"),
-        ];
+        let mut keys = self.keys(role)?;
+        keys.push(format!("clock.epoch_ns = {epoch_ns}"));
         if let Some(mac) = mac {
             keys.push(format!(
                 "mac = {:?}",
                 packet::ethernet::Mac(mac).to_string()
             ));
         }
-        if let Some(address) = self.udp {
-            keys.push(format!("transport = \"udp\"\naddress = \"{address}\""));
-        }
         // What somebody sets stands instead of that.
         let name = |line: &str| line.split('=').next().unwrap_or("").trim().to_string();
         let set: Vec<String> = self.set.iter().map(|line| name(line)).collect();
         keys.retain(|line| !set.contains(&name(line)));
         keys.extend(self.set.iter().cloned());
-        let node = registry.node(&self.protocol, &keys.join("\n"), 1);
+        let node = registry.node(self.method.kind(), &keys.join("\n"), 1);
         node.map_err(|faults| anyhow::anyhow!("{faults}"))
     }
-}
 
-/// The power of two of a second that a time is.
-fn exponent(time: Time) -> anyhow::Result<i8> {
-    let is = |log: &i8| {
-        let second = Time::from_secs(1).as_ps();
-        time.as_ps()
-            == if *log < 0 {
-                second >> -log
-            } else {
-                second << log
-            }
-    };
-    (-7..=4).find(is).context(
-        "--interval is a power of two of a second, from 7.8125ms to 16s, such as 500ms, 250ms, 125ms",
-    )
-}
+    fn domain(&self) -> u8 {
+        self.domain.unwrap_or(0)
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interval_is_a_power_of_two() {
-        for (time, log) in [("1s", 0), ("16s", 4), ("500ms", -1), ("7.8125ms", -7)] {
-            assert_eq!(exponent(time.parse().unwrap()).unwrap(), log);
-        }
-        for time in ["0", "3s", "32s", "100ms", "1ms"] {
-            assert!(exponent(time.parse().unwrap()).is_err(), "{time}");
-        }
+    fn delay(&self) -> &str {
+        self.delay.as_deref().unwrap_or("end-to-end")
     }
 }

@@ -99,8 +99,23 @@ fn a_slave_and_a_master_of_ours_agree_over_ethernet_and_udp() {
         ("ethernet", "", ""),
         ("peer delay", "--delay peer", "--delay peer"),
         ("udp", "--udp 10.9.0.1", "--udp 10.9.0.2"),
+        (
+            "ntp",
+            "--method ntp --udp 10.9.0.1 --server 10.9.0.2",
+            "--method ntp --udp 10.9.0.2",
+        ),
+        (
+            "probes",
+            "--method probes --udp 10.9.0.1 --server 10.9.0.2 --plot probes.png --page clock",
+            "--method probes --udp 10.9.0.2",
+        ),
     ] {
         let place = Place::new("sync-both");
+        // Of NTP's answers the best of eight counts, and once.
+        let often = match name {
+            "ntp" => "--interval 62.5ms --count 20",
+            _ => "--interval 125ms --count 40",
+        };
         let (slave, master) = std::thread::scope(|scope| {
             let (place, b) = (&place, &b);
             let script = format!(
@@ -109,7 +124,7 @@ fn a_slave_and_a_master_of_ours_agree_over_ethernet_and_udp() {
             );
             let master = scope.spawn(move || place.run_by(b.command("timeout"), &script));
             let script = format!(
-                "wire sync w0 --interval 125ms --count 40 --wait 60s --json {ours}; code=$?; touch done; exit $code"
+                "wire sync w0 --wait 60s --json {ours} {often}; code=$?; touch done; exit $code"
             );
             let slave = place.run_by(a.command("timeout"), &script);
             (slave, master.join().unwrap())
@@ -125,10 +140,24 @@ fn a_slave_and_a_master_of_ours_agree_over_ethernet_and_udp() {
             "peer delay" => assert!(last["bound_ps"].is_null(), "{last}"),
             _ => against_the_truth(name, &seconds, &last),
         }
+        // The same report for all: what holds the clock, what it knows, and how fast the machine's counter is.
+        assert_eq!(last["arrival_stamps"], "kernel");
+        let state = last["clock"]["state"].as_str().unwrap();
+        let held = state.ends_with(", locked") || state.ends_with(", synchronised");
+        assert!(held, "{last}");
+        assert!(last["clock"]["delay_ps"].as_i64() > Some(0), "{last}");
+        assert!(last["drift_ppt"].is_i64(), "{last}");
+        if name == "probes" {
+            assert!(place.read("probes.png").starts_with(b"\x89PNG"));
+            let clock = place.run("wire clock clock --json; true").good();
+            let clock: Value = serde_json::from_str(&clock).unwrap();
+            assert!(clock["bound_ns"].as_u64() > Some(0), "{clock}");
+        }
         // Without a duration a signal is its normal end.
         let (_, last) = told(&master);
         assert_eq!(master.code, Some(0), "{master:?}");
-        assert_eq!(last["clock"]["state"], "master", "{last}");
+        let state = last["clock"]["state"].as_str().unwrap();
+        assert!(state == "master" || state.starts_with("server"), "{last}");
         assert!(
             last["verdict"]
                 .as_str()
@@ -231,6 +260,36 @@ fn without_a_master_it_says_so_and_why() {
         other.out.contains("nobody has answered; try --delay peer"),
         "{other:?}"
     );
+    // Nobody has the address, or nobody there speaks it.
+    let ask = "wire sync x0 --udp 10.9.0.1 --server 10.9.0.2 -i 125ms --wait 3s -q --method";
+    for (method, also, part) in [
+        ("ntp", "", "nobody answers for 10.9.0.2 (ARP) (--wait 3s)"),
+        ("probes", "", "nobody answers for 10.9.0.2 (ARP)"),
+        (
+            "ntp",
+            "probes",
+            "requests were sent to 10.9.0.2, and none was answered",
+        ),
+        (
+            "probes",
+            "ntp",
+            "pairs were sent to 10.9.0.2, and none was answered",
+        ),
+    ] {
+        let beside = match also {
+            "" => String::new(),
+            also => format!(
+                "wire sync x1 --method {also} --role master --udp 10.9.0.2 -q > /dev/null 2>&1 & wait=$!
+                 until [ \"$(awk '$6 == 1' /proc/self/net/packet | wc -l)\" -ge 1 ]; do sleep 0.05; done\n"
+            ),
+        };
+        let wait = if also.is_empty() { "" } else { "kill $wait;" };
+        let other = run(&format!(
+            "{beside}{ask} {method}; code=$?; {wait} exit $code"
+        ));
+        assert_eq!(other.code, Some(1), "{other:?}");
+        assert!(other.out.contains(part), "{part}: {other:?}");
+    }
     // What cannot begin.
     for (script, part) in [
         ("wire sync x9", "x9"),
@@ -242,6 +301,23 @@ fn without_a_master_it_says_so_and_why() {
         (
             "wire sync x0 --role auto --master-on x1",
             "with --master-on the clock at PORT is a slave",
+        ),
+        ("wire sync x0 -m ntp", "--method ntp needs --udp IP"),
+        (
+            "wire sync x0 -m probes --udp 10.9.0.1",
+            "--method probes needs --server IP",
+        ),
+        (
+            "wire sync x0 -m ntp --domain 1",
+            "--domain and --delay are PTP's",
+        ),
+        (
+            "wire sync x0 --server 10.9.0.2",
+            "PTP finds its master itself",
+        ),
+        (
+            "wire sync x0 -m ntp --role auto --udp 10.9.0.1",
+            "--role auto is PTP's",
         ),
         ("wire sync x0 --page .", "cannot open the clock's page"),
         ("wire clock nowhere", "cannot open the clock's page nowhere"),

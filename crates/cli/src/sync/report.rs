@@ -88,10 +88,11 @@ impl Teller {
             return format!("{line}\n");
         }
         let Some(sample) = sample else {
-            let asked = match (state, asked) {
-                ("master", 0) => ", nobody has asked".into(),
-                ("master", asked) => format!(", {asked} questions of slaves"),
-                _ => String::new(),
+            let gives = state == "master" || state.starts_with("server");
+            let asked = match (gives, asked) {
+                (true, 0) => ", nobody has asked".into(),
+                (true, asked) => format!(", {asked} questions of slaves"),
+                (false, _) => String::new(),
             };
             return format!("{seconds:>7.0}s  {state}{asked}\n");
         };

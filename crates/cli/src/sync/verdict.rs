@@ -1,12 +1,12 @@
 //! What came of it, the verdict first; and if nothing did, why.
 
 use super::Sync;
+use super::method::{about_stamps, count};
 use super::report::{Told, draw, length, machine, signed, signed_64};
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use ::lab::{clock_reports, table};
 use live::world::PortsOutcome;
-use node::Time;
 use node::outcome::{ClockReport, Deviations, Finish, NodeOutcome};
 use serde_json::Value;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pub fn tell(
         let mut line = json_line!("sync", "sync", {
             "good": good,
             "verdict": first,
-            "protocol": command.protocol,
+            "protocol": command.method.kind(),
             "ports": names,
             "ended_ns": ended.outcome.ended.as_ns(),
             "arrival_stamps": ended.outcome.stamps,
@@ -45,11 +45,11 @@ pub fn tell(
             .collect();
         stdout.tell(&format!("{line}\n"))?;
     } else {
-        stdout.tell(&text(command, &first, clock, &told, ended.outcome.stamps)?)?;
+        stdout.tell(&text(command, &first, clock, &told, &about_stamps(&ended))?)?;
     }
     stdout.finish()?;
     if let Some(path) = &command.plot {
-        let title = format!("{} on {}: {}", command.protocol, names[0], clock.state);
+        let title = format!("{} on {}: {}", command.method.name(), names[0], clock.state);
         match told.samples.is_empty() {
             true => eprintln!("wire: no offset was found: {} is not drawn", path.display()),
             false => draw(&title, &told.samples, path)?,
@@ -75,37 +75,26 @@ impl Told {
 
 /// Whether all is well, and what is to be said first.
 fn verdict(command: &Sync, node: &NodeOutcome, clock: &ClockReport, told: &Told) -> (bool, String) {
-    if clock.state == "master" {
-        let count = |name| counter(node, name);
-        let asked = count("delay_req_received") + count("pdelay_req_received");
-        let text = match asked {
-            0 => "nobody has asked for the delay".into(),
-            asked => format!("{} questions of slaves answered", table::number(asked)),
-        };
-        return (
-            true,
-            format!(
-                "master: {} Syncs sent, {text}",
-                table::number(count("sync_sent"))
-            ),
-        );
+    if let Some(text) = master(node, clock) {
+        return (true, text);
     }
     let Some(last) = &told.last else {
         return (
             false,
-            format!("no offset was found: {}", why(command, node)),
+            format!(
+                "no offset was found: {}",
+                command.method.why_none(command, node)
+            ),
         );
     };
-    let locked = clock.state.ends_with("locked") && !clock.state.ends_with("unlocked");
-    let free = clock.state.ends_with("free running");
+    let held = [", locked", ", synchronised", ", free running"];
+    let held = held.iter().any(|word| clock.state.ends_with(word));
     let ahead = if last.machine_ps < 0 {
         "behind"
     } else {
         "ahead of"
     };
-    let bound = last
-        .bound_ps
-        .map_or("an unknown bound (peer delay has none)".into(), length);
+    let bound = last.bound_ps.map_or("an unknown bound".into(), length);
     let machine = match command.master_on {
         Some(_) => {
             let error = signed(-last.machine_ps);
@@ -120,7 +109,7 @@ fn verdict(command: &Sync, node: &NodeOutcome, clock: &ClockReport, told: &Told)
             bound
         ),
     };
-    if !locked && !free {
+    if !held {
         return (false, format!("not locked, but {}: {machine}", clock.state));
     }
     match command.within {
@@ -132,61 +121,23 @@ fn verdict(command: &Sync, node: &NodeOutcome, clock: &ClockReport, told: &Told)
     }
 }
 
-/// Why there is no offset.
-fn why(command: &Sync, node: &NodeOutcome) -> String {
-    let count = |name| counter(node, name);
-    let drops = |name: &str| {
-        let mut drops = node.drops.iter();
-        drops
-            .find(|(reason, _)| reason == name)
-            .map_or(0, |&(_, count)| count)
-    };
-    let waited = match command.wait {
-        Time::ZERO => String::new(),
-        wait => format!(" (--wait {})", wait.to_string().replace(' ', "")),
-    };
-    if drops("of another domain") > 0 {
-        let heard = drops("of another domain");
-        return format!(
-            "{heard} messages came, all of other domains than {}; --domain chooses",
-            command.domain
-        );
-    }
-    let (announces, syncs) = (count("announce_received"), count("sync_received"));
-    if announces == 0 && syncs == 0 {
-        let other = match command.udp {
-            Some(_) => "is it on Ethernet, without --udp?",
-            None => "does it use UDP (--udp IP)?",
-        };
-        return format!("no master was heard{waited}; is one there, and {other}");
-    }
-    if announces < 2 {
-        return format!(
-            "{syncs} Syncs came, but not two Announces: nobody says that he is a master"
-        );
-    }
-    if syncs == 0 {
-        return format!("a master announces itself, but sends no Sync{waited}");
-    }
-    let asked = count("delay_req_sent") + count("pdelay_req_sent");
-    let other = match command.delay.as_str() {
-        "peer" => "end-to-end",
-        _ => "peer",
-    };
-    match (count("delays"), asked) {
-        (0, 0) => format!("{syncs} Syncs came, too few or without Follow_Ups"),
-        (0, asked) => format!(
-            "the delay was asked {asked} times, and nobody has answered; try --delay {other}"
+/// What a clock that gives its time to others has done; `None` for one that follows another.
+fn master(node: &NodeOutcome, clock: &ClockReport) -> Option<String> {
+    let count = |name| count(node, name);
+    let (given, asked) = match clock.state.as_str() {
+        "master" => (
+            format!("{} Syncs sent, ", table::number(count("sync_sent"))),
+            count("delay_req_received") + count("pdelay_req_received"),
         ),
-        _ => format!("{syncs} Syncs came, but none after the delay was known"),
-    }
-}
-
-fn counter(node: &NodeOutcome, name: &str) -> u64 {
-    let mut counters = node.counters.iter();
-    counters
-        .find(|(known, _)| known == name)
-        .map_or(0, |&(_, count)| count)
+        "server" => (String::new(), count("pairs_answered")),
+        state if state.starts_with("server of stratum") => (String::new(), count("replies_sent")),
+        _ => return None,
+    };
+    let text = match asked {
+        0 => "nobody has asked".into(),
+        asked => format!("{} questions of slaves answered", table::number(asked)),
+    };
+    Some(format!("{}: {given}{text}", clock.state))
 }
 
 fn text(
@@ -229,8 +180,8 @@ fn text(
     )?;
     writeln!(
         text,
-        "stamps: of the {stamps} on arrival, of this program on departure; the bound is half a round trip and what is not corrected yet. What the two \
-         ways differ by cannot be seen, and half of it is offset",
+        "{stamps}; {}. What the two ways differ by cannot be seen, and half of it is offset",
+        command.method.about_bound()
     )?;
     writeln!(text, "no clock of the machine was set")?;
     Ok(text)

@@ -33,6 +33,14 @@ pub enum News {
     Second(Time, String, u64),
 }
 
+/// What counts questions of those who want the time.
+const QUESTIONS: [&str; 4] = [
+    "delay_req_received",
+    "pdelay_req_received",
+    "requests_received",
+    "pairs_answered",
+];
+
 /// Rates whose mean is the drift.
 const RATES: usize = 64;
 
@@ -96,8 +104,7 @@ impl Watch {
             self.stop.store(true, Ordering::Relaxed);
         }
         if now >= self.next_second {
-            let asked = ["delay_req_received", "pdelay_req_received"];
-            let asked = asked.iter().filter_map(|name| counts.get(name)).sum();
+            let asked = QUESTIONS.iter().filter_map(|name| counts.get(name)).sum();
             self.tell(News::Second(self.next_second, clock.state.clone(), asked));
             self.next_second = Time::from_secs(now.as_ps() / Time::from_secs(1).as_ps() + 1);
         }

@@ -2,7 +2,7 @@
 
 WIRE = target/release/wire
 
-.PHONY: demo test check bench fuzz soak docs build install
+.PHONY: demo test check rtl bench fuzz soak docs build install
 
 PREFIX ?= /usr/local
 
@@ -31,6 +31,12 @@ check: ## format, lint, purity, licences and bans, documentation
 	.ci/circles
 	.ci/licences
 	.ci/links
+	.ci/rtl-lint
+
+rtl: ## the blocks in Verilog: lint by three tools, tests against the crates
+	@.ci/setup test
+	.ci/rtl-lint
+	cargo test --locked -p wireline-cosim
 
 bench: build ## ratios against named peers, each in one run
 	cargo bench --locked --workspace --bench '*'

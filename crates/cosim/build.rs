@@ -9,7 +9,11 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 2] = [("pcs10g", "pcs10g_tx"), ("pcs10g", "pcs10g_rx")];
+const MODULES: [(&str, &str); 3] = [
+    ("pcs10g", "pcs10g_tx"),
+    ("pcs10g", "pcs10g_rx"),
+    ("timing_nic", "timing_nic"),
+];
 
 struct Module {
     name: &'static str,

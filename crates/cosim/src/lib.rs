@@ -5,16 +5,21 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`behind`] | [`Behind`]: any node, behind ports that are hardware |
+//! | [`port`] | a gigabit port with receive stamps and scheduled departures: `rtl/timing_nic`, its medium and its host |
 //! | [`module`] | [`Module`], a Verilated module; all `unsafe` code |
 //! | [`ports`] | the places of modules' ports among their words, made from the Verilog |
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod behind;
 #[allow(unsafe_code)]
 pub mod module;
+pub mod port;
 /// The places of modules' ports among their words, made from the Verilog.
 pub mod ports {
     include!(concat!(env!("OUT_DIR"), "/ports.rs"));
 }
 
+pub use behind::Behind;
 pub use module::{Missing, Module};

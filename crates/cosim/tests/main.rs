@@ -1,6 +1,8 @@
 //! Blocks in Verilog against the project's crates.
 
+mod line_rate;
 mod pcs10g;
+mod timing_nic;
 
 /// A module, or a word on why its test is skipped.
 fn module(layout: cosim::module::Layout) -> Option<cosim::Module> {

@@ -1,0 +1,284 @@
+//! The timing NIC in Verilog, by its pins: stamps, hash, departures, counters.
+
+use cosim::port::{Leaving, Port};
+use node::random::Random;
+use packet::word::{Departure, Timer};
+use packet::{Packet, Stamp, flow, record};
+
+/// Ticks from the one in which a record is given to the first one in which its frame of up to 64 bytes can leave.
+const PREPARED: u64 = 40;
+
+fn port() -> Option<Port> {
+    let made = Port::new(None);
+    made.inspect_err(|missing| println!("skipped: {missing}"))
+        .ok()
+}
+
+fn with_fcs(frame: &[u8]) -> Vec<u8> {
+    [frame, &phy::crc::fcs(frame).to_le_bytes()].concat()
+}
+
+fn record(departure: Departure, frame: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let stamp = Some(Stamp::Word(departure.to_word()));
+    let packet = Packet {
+        stamp,
+        hash: None,
+        bytes: frame,
+    };
+    record::encode(&packet, &mut bytes).unwrap();
+    bytes
+}
+
+/// Lets a port run, and gives the ticks and bytes of what leaves and the records that come out.
+fn run(port: &mut Port, edges: u64) -> (Vec<Leaving>, Vec<Vec<u8>>) {
+    let (mut left, mut records) = (Vec::new(), Vec::new());
+    port.advance(
+        edges,
+        |leaving| left.push(leaving),
+        |record| records.push(record.to_vec()),
+    );
+    (left, records)
+}
+
+fn ticks(left: &[Leaving]) -> Vec<u64> {
+    left.iter().map(|leaving| leaving.tick).collect()
+}
+
+/// Frames of which the hash has to know everything: tags, options, extension headers, fragments, both versions, noise.
+fn frame(random: &mut Random) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..12).map(|_| random.below(256) as u8).collect();
+    let bytes = |random: &mut Random, count: u64| {
+        (0..count)
+            .map(|_| random.below(256) as u8)
+            .collect::<Vec<u8>>()
+    };
+    for _ in 0..random.below(8).saturating_sub(2) {
+        let tag = [[0x81, 0x00], [0x88, 0xA8], [0x91, 0x00]][random.below(3) as usize];
+        frame.extend(tag);
+        frame.extend(bytes(random, 2));
+    }
+    let protocol = [6, 17, 33, 132, 136, 1, 58, 50][random.below(8) as usize];
+    match random.below(8) {
+        0..3 => {
+            let header = match random.below(8) {
+                0 => random.below(256) as u8,
+                1 | 2 => 0x40 | (5 + random.below(11)) as u8,
+                _ => 0x45,
+            };
+            let fragment = match random.below(4) {
+                0 => random.below(65_536) as u16,
+                _ => 0x4000,
+            };
+            frame.extend([0x08, 0x00, header, 0, 0, 60, 0, 1]);
+            frame.extend(fragment.to_be_bytes());
+            frame.extend([64, protocol]);
+        }
+        3..7 => {
+            let version = [0x60, 0x60, 0x60, 0x50][random.below(4) as usize];
+            let extensions = random.below(11);
+            let mut kinds: Vec<u8> = (0..extensions)
+                .map(|_| [0, 43, 44, 51, 60, 135, 139, 140][random.below(8) as usize])
+                .collect();
+            kinds.push(protocol);
+            frame.extend([0x86, 0xDD, version, 0, 0, 0, 0, 8, kinds[0], 64]);
+            frame.extend(bytes(random, 32));
+            for pair in kinds.windows(2) {
+                let words = random.below(3) as u8;
+                let length = match pair[0] {
+                    51 => 8 + 4 * u64::from(words),
+                    44 => 8,
+                    _ => 8 + 8 * u64::from(words),
+                };
+                let mut header = bytes(random, length);
+                header[..2].copy_from_slice(&[pair[1], words]);
+                if pair[0] == 44 && random.below(3) > 0 {
+                    header[2..4].copy_from_slice(&[0, 1]);
+                }
+                frame.extend(header);
+            }
+        }
+        _ => frame.extend([0x08, 0x06]),
+    }
+    let rest = match random.below(3) {
+        0 => random.below(8),
+        _ => random.below(90),
+    };
+    frame.extend(bytes(random, rest));
+    if frame.len() < 60 {
+        frame.resize(60, 0);
+    } else if random.below(3) == 0 {
+        let cut = 60 + random.below((frame.len() - 59) as u64) as usize;
+        frame.truncate(cut);
+    }
+    frame
+}
+
+#[test]
+fn what_comes_is_stamped_hashed_and_given_whole() {
+    let Some(mut port) = port() else { return };
+    let mut random = Random::new(3);
+    let (mut tick, mut sent) = (100, Vec::new());
+    let (mut hashed, mut records) = (0, Vec::new());
+    for _ in 0..3_000 {
+        let frame = frame(&mut random);
+        assert!(port.comes(tick, &with_fcs(&frame)));
+        hashed += u32::from(flow::hash(&frame) != 0);
+        // From back to back to far apart: an idle port does not see what is passed over.
+        let end = tick + frame.len() as u64 + 4 + 8;
+        records.extend(run(&mut port, end + 8).1);
+        sent.push((tick, frame));
+        tick = end
+            + match random.below(3) {
+                0 => 12,
+                1 => 12 + random.below(30),
+                _ => random.below(1_000_000) + 12,
+            };
+    }
+    records.extend(run(&mut port, tick + 1_000).1);
+    assert!(hashed > 1_500, "{hashed}");
+    assert_eq!(records.len(), sent.len());
+    for (bytes, (tick, frame)) in records.iter().zip(&sent) {
+        let record::Step::Packet { used, packet } = record::next(bytes, true) else {
+            panic!("no record: {bytes:02X?}");
+        };
+        assert_eq!(used, bytes.len());
+        assert_eq!(packet.bytes, frame);
+        assert_eq!(packet.stamp, Some(Stamp::Word(*tick)));
+        assert_eq!(packet.hash, Some(flow::hash(frame)), "{frame:02X?}");
+    }
+    assert_eq!(port.counters().received, 3_000);
+    // Where nothing happened nothing was simulated.
+    assert!(
+        port.cycles() < port.edges() / 100,
+        "{} of {}",
+        port.cycles(),
+        port.edges()
+    );
+}
+
+#[test]
+fn bad_frames_are_counted_and_leave_nothing() {
+    let Some(mut port) = port() else { return };
+    let good = with_fcs(&[1; 60]);
+    let mut wrong = good.clone();
+    wrong[20] ^= 4;
+    let short = with_fcs(&[1; 59]);
+    let cases: [&[u8]; 5] = [&wrong, &good, &short, &[1, 2], &good];
+    for (place, bytes) in cases.iter().enumerate() {
+        assert!(port.comes(100 + 200 * place as u64, bytes));
+    }
+    // A second one while the medium is busy is refused.
+    assert!(!port.comes(920, &good));
+    let (_, records) = run(&mut port, 2_000);
+    assert_eq!(records.len(), 2);
+    let counters = port.counters();
+    assert_eq!(
+        (counters.received, counters.bad, counters.overflow),
+        (2, 3, 0)
+    );
+}
+
+#[test]
+fn every_departure_is_exact_to_the_tick_and_never_early() {
+    let Some(mut port) = port() else { return };
+    let frame = [7; 60];
+    let mut left = Vec::new();
+    for at in [1_000, 1_084, 5_000_000, 5_000_085, 5_000_100] {
+        port.send(&record(Departure::At(at), &frame));
+    }
+    left.extend(run(&mut port, 5_001_000).0);
+    // The last one is 15 ticks behind the one before, which takes 84 with its gap: late.
+    assert_eq!(
+        ticks(&left),
+        [1_000, 1_084, 5_000_000, 5_000_085, 5_000_169]
+    );
+    for leaving in &left {
+        assert_eq!(leaving.bytes, with_fcs(&frame));
+    }
+    let counters = port.counters();
+    assert_eq!(
+        (counters.sent, counters.late, counters.bad_records),
+        (5, 1, 0)
+    );
+    assert_eq!(port.diverged(), 0);
+}
+
+#[test]
+fn a_mark_is_what_later_departures_count_from() {
+    let Some(mut port) = port() else { return };
+    let timer = Timer::new(3).unwrap();
+    run(&mut port, 200);
+    port.send(&record(Departure::Mark(timer), &[1; 60]));
+    for after in [500, 1_000, 1_500] {
+        port.send(&record(Departure::After(timer, after), &[2; 100]));
+    }
+    let left = ticks(&run(&mut port, 10_000).0);
+    let marked = left[0];
+    assert!((200..200 + PREPARED).contains(&marked), "{marked}");
+    assert_eq!(left[1..], [marked + 500, marked + 1_000, marked + 1_500]);
+    assert_eq!((port.timer(3), port.timer(4)), (marked, 0));
+}
+
+#[test]
+fn what_is_past_leaves_at_once_and_is_counted_as_late() {
+    let Some(mut port) = port() else { return };
+    run(&mut port, 10_000);
+    port.send(&record(Departure::At(1), &[1; 60]));
+    port.send(&record(Departure::At(9_000), &[1; 60]));
+    port.send(&record(Departure::Now, &[1; 60]));
+    let left = ticks(&run(&mut port, 11_000).0);
+    assert!((10_000..10_000 + PREPARED).contains(&left[0]), "{left:?}");
+    assert_eq!(left[1..], [left[0] + 84, left[0] + 168]);
+    assert_eq!((port.counters().sent, port.counters().late), (3, 2));
+}
+
+#[test]
+fn what_is_no_record_is_passed_over_and_counted() {
+    let Some(mut port) = port() else { return };
+    let good = record(Departure::Now, &[1; 61]);
+    let mut magic = good.clone();
+    magic[1] = 0x75;
+    let mut length = good.clone();
+    length[3] = 70;
+    let mut mode = good.clone();
+    mode[4] = 0x28;
+    for bytes in [&magic, &good, &length, &mode, &good] {
+        port.send(bytes);
+    }
+    let (left, _) = run(&mut port, 1_000);
+    assert_eq!(left.len(), 2);
+    let counters = port.counters();
+    assert_eq!((counters.sent, counters.bad_records), (2, 3));
+}
+
+#[test]
+fn lengths_up_to_the_longest_arrive_as_they_left_and_short_ones_padded() {
+    let (Some(mut port), Some(mut other)) = (port(), port()) else {
+        return;
+    };
+    let mut sent = Vec::new();
+    for length in (14..90).chain([1_500, 1_514, 9_000, 15_999, 16_000]) {
+        let frame: Vec<u8> = (0..length).map(|n| (n * 7 + length) as u8).collect();
+        port.send(&record(Departure::Now, &frame));
+        sent.push(frame);
+    }
+    let (left, _) = run(&mut port, 1_000_000);
+    assert_eq!(left.len(), sent.len());
+    for leaving in &left {
+        assert!(other.comes(leaving.tick, &leaving.bytes));
+    }
+    let (_, records) = run(&mut other, 1_000_000);
+    assert_eq!(records.len(), sent.len());
+    for ((bytes, frame), leaving) in records.iter().zip(&mut sent).zip(&left) {
+        frame.resize(frame.len().max(60), 0);
+        let record::Step::Packet { packet, .. } = record::next(bytes, true) else {
+            panic!("no record");
+        };
+        assert_eq!(
+            (packet.bytes, packet.stamp),
+            (&frame[..], Some(Stamp::Word(leaving.tick)))
+        );
+    }
+    assert_eq!((port.diverged(), other.diverged()), (0, 0));
+}

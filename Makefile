@@ -36,7 +36,7 @@ check: ## format, lint, purity, licences and bans, documentation
 rtl: ## the blocks in Verilog: lint by three tools, tests against the crates
 	@.ci/setup test
 	.ci/rtl-lint
-	cargo test --locked -p wireline-cosim
+	cargo test --locked -p wireline-cosim -p wireline-rtl
 
 bench: build ## ratios against named peers, each in one run
 	cargo bench --locked --workspace --bench '*'

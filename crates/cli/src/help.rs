@@ -69,6 +69,7 @@ const SELDOM: &[&str] = &[
     "line",
     "idles",
     "pattern",
+    "waves",
     "allow_paths",
     "progress",
     "percentiles",

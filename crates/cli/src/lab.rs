@@ -10,7 +10,7 @@ use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use ::lab::Registry;
 use anyhow::Context;
-use lab::{Command, Options, ReadError, World};
+use lab::{Command, Options, ReadError, Waves, World};
 use node::Time;
 use node::outcome::Finish;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,9 @@ pub struct Lab {
     /// Draw the means with their confidence intervals, .png or .svg
     #[arg(long, value_name = "FILE", help_heading = "Many runs")]
     plot: Option<PathBuf>,
+    /// In the world cosim: waveforms of a node's first port, box=20ms..20.1ms, to box.fst
+    #[arg(long, value_name = "NODE=FROM..TO", value_parser = waves)]
+    waves: Option<Waves>,
     /// Tell all detail of times
     #[arg(long, short)]
     verbose: bool,
@@ -120,6 +123,24 @@ enum WorldName {
     Sim,
     /// In real time over veth pairs and namespaces made for the run, as root
     Live,
+    /// As sim, behind ports in Verilog: in the command `wire-rtl`, by `make rtl`
+    Cosim,
+}
+
+/// Of which node waveforms are wanted, and of which time.
+fn waves(text: &str) -> anyhow::Result<Waves> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(node, window)| Some((node, window.split_once("..")?)));
+    let (node, (from, to)) =
+        parts.context("write a node and a window of time, such as box=20ms..20.1ms")?;
+    let window = node::time::seconds(from)?..node::time::seconds(to)?;
+    anyhow::ensure!(
+        !window.is_empty(),
+        "a window of time ends behind its beginning"
+    );
+    let node = node.into();
+    Ok(Waves { node, window })
 }
 
 /// The command of a shell.
@@ -158,6 +179,7 @@ impl Lab {
         let worlds = match self.world {
             Some(WorldName::Sim) => vec![World::Sim],
             Some(WorldName::Live) => vec![World::Live],
+            Some(WorldName::Cosim) => vec![World::Cosim],
             None => lab::worlds(self.file())?,
         };
         if self.shell == Some(None) && !self.check {
@@ -172,6 +194,10 @@ impl Lab {
         anyhow::ensure!(
             commands.is_none() || worlds == [World::Live],
             "--run and --shell NODE need --world live: in simulated time no real program can run, and --shell without a node goes step by step"
+        );
+        anyhow::ensure!(
+            self.waves.is_none() || worlds.contains(&World::Cosim),
+            "--waves is for the world cosim, where ports are in Verilog: add --world cosim"
         );
         let mut stdout = Output::open(&Buffering::default())?;
         anyhow::ensure!(
@@ -257,7 +283,7 @@ impl Lab {
             // Without a duration or commands, a simulation of what ends by itself has an end to come to, and a live
             // lab is up until somebody ends it.
             let asked = self.duration.or(lab.duration).is_some() || commands.is_some();
-            let has_end = asked || *world == World::Sim && lab.endless().is_empty();
+            let has_end = asked || world.is_simulated() && lab.endless().is_empty();
             verdict = verdict.max(Verdict::if_done(!has_end || whole));
             reports.push(report);
             if live::signal::stop_requested() {
@@ -350,6 +376,7 @@ impl Lab {
             allow_commands: self.allow_commands,
             stop: Some(live::signal::stop_requested),
             commands: commands.clone(),
+            waves: self.waves.clone().filter(|_| world == World::Cosim),
             progress: progress::teller(self.json, self.progress),
         }
     }

@@ -3,11 +3,11 @@
 
 use cosim::Module;
 use cosim::module::Layout;
-use cosim::ports::{pcs10g_rx, pcs10g_tx};
+use cosim::ports::{pcs10g_rx, pcs10g_tx, timing_nic};
 use std::time::Instant;
 
 /// Cycles between two looks at the clock.
-const BATCH: usize = 10_000;
+const BATCH: usize = 10_080;
 /// Looks at the clock for each block.
 const BATCHES: usize = 300;
 

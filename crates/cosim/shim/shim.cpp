@@ -54,7 +54,7 @@ struct Module {
     virtual void run(size_t cycles, const uint64_t* in, uint64_t* out) = 0;
     virtual void save() = 0;
     virtual void restore() = 0;
-    virtual void open_waves(const char* file) = 0;
+    virtual bool open_waves(const char* file) = 0;
     virtual void run_waves(const uint64_t* in, uint64_t* out, uint64_t ps, uint64_t half) = 0;
 };
 
@@ -98,12 +98,13 @@ struct Of final : Module {
         reader.begin();
         reader >> *top;
     }
-    void open_waves(const char* file) override {
+    bool open_waves(const char* file) override {
         waves = std::make_unique<VerilatedFstC>();
         waves->set_time_unit("1ps");
         waves->set_time_resolution("1ps");
         top->trace(waves.get(), 99);
         waves->open(file);
+        return waves->isOpen();
     }
     void run_waves(const uint64_t* in, uint64_t* out, uint64_t ps, uint64_t half) override {
         put(*top, in);
@@ -126,7 +127,7 @@ void wireline_rtl_free(Module* module) { delete module; }
 void wireline_rtl_run(Module* module, size_t cycles, const uint64_t* in, uint64_t* out) { module->run(cycles, in, out); }
 void wireline_rtl_save(Module* module) { module->save(); }
 void wireline_rtl_restore(Module* module) { module->restore(); }
-void wireline_rtl_open_waves(Module* module, const char* file) { module->open_waves(file); }
+bool wireline_rtl_open_waves(Module* module, const char* file) { return module->open_waves(file); }
 void wireline_rtl_run_waves(Module* module, const uint64_t* in, uint64_t* out, uint64_t ps, uint64_t half) {
     module->run_waves(in, out, ps, half);
 }

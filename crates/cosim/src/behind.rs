@@ -1,7 +1,7 @@
 //! A node whose ports are hardware.
 
-use crate::module::Missing;
-use crate::port::{Leaving, Port as Hardware, Waves};
+use crate::module::{Missing, NoWaves};
+use crate::port::{Leaving, Port as Hardware, TICK};
 use node::clock::{Clock, PICOSECOND};
 use node::event::What;
 use node::outcome::{Statistics, Table};
@@ -10,9 +10,19 @@ use packet::word::{Departure, Tick};
 use packet::{Packet, Stamp, record};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::Path;
 
-/// A tick in picoseconds of the port's own time.
-const TICK: u64 = 8_000;
+/// Why a node has no such ports.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BehindError {
+    /// There is no Verilog that could run.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// There are no waveforms of them.
+    #[error(transparent)]
+    NoWaves(#[from] NoWaves),
+}
 
 /// A node, and ports in Verilog between it and its links: what it sends goes to a port as a record with a timestamp word, and what it
 /// receives comes as one. Its time is that of its ports' clock.
@@ -33,25 +43,30 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// A node behind ports whose clock is as `oscillator` says; `waves` are those of its first port.
+    /// A node behind ports whose clock is as `oscillator` says; `waves` names a file for waveforms of its first port, and of which
+    /// time they are.
     ///
     /// # Errors
-    /// Without Verilator at build time.
+    /// Without Verilator at build time, and when the file cannot be made.
     pub fn new(
         inner: Box<dyn Node>,
         oscillator: &Oscillator,
-        waves: Option<Waves>,
-    ) -> Result<Behind, Missing> {
+        waves: Option<(&Path, Range<Time>)>,
+    ) -> Result<Behind, BehindError> {
         let properties = Properties {
             // A port sees a frame from its first bit on.
             needs: Some(0),
             changes_frames: true,
             ..inner.properties()
         };
-        let mut waves = waves;
-        let ports = (0..properties.ports).map(|_| Hardware::new(waves.take()).map(RefCell::new));
+        let ports = (0..properties.ports).map(|_| Hardware::new());
+        let mut ports = ports.collect::<Result<Vec<_>, _>>()?;
+        if let (Some((file, window)), Some(first)) = (waves, ports.first_mut()) {
+            let edge = |time: Time| time.as_ps().div_ceil(TICK);
+            first.write_waves(file, edge(window.start)..edge(window.end))?;
+        }
         Ok(Behind {
-            ports: ports.collect::<Result<_, _>>()?,
+            ports: ports.into_iter().map(RefCell::new).collect(),
             asked: vec![VecDeque::new(); properties.ports],
             inner,
             properties,

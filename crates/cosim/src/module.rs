@@ -1,7 +1,7 @@
 //! A Verilated module: the one place where Rust calls C++.
 
 use std::ffi::{CStr, CString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 /// What a module is called, and how many words its inputs and outputs are, the clock not counted.
@@ -22,6 +22,11 @@ pub struct Layout {
 )]
 pub struct Missing;
 
+/// Why there are no waveforms.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot write waveforms to {}", .0.display())]
+pub struct NoWaves(pub PathBuf);
+
 enum Handle {}
 
 unsafe extern "C" {
@@ -30,7 +35,7 @@ unsafe extern "C" {
     fn wireline_rtl_run(module: *mut Handle, cycles: usize, input: *const u64, output: *mut u64);
     fn wireline_rtl_save(module: *mut Handle);
     fn wireline_rtl_restore(module: *mut Handle);
-    fn wireline_rtl_open_waves(module: *mut Handle, file: *const std::ffi::c_char);
+    fn wireline_rtl_open_waves(module: *mut Handle, file: *const std::ffi::c_char) -> bool;
     fn wireline_rtl_run_waves(
         module: *mut Handle,
         input: *const u64,
@@ -100,14 +105,22 @@ impl Module {
     /// Opens a file for waveforms in the format FST, which [`run_with_waves`](Module::run_with_waves) writes. It is whole when the
     /// module is dropped. Not for the second time.
     ///
+    /// # Errors
+    /// When it cannot be opened.
+    ///
     /// # Panics
-    /// When it is open, or the name has a zero in it.
-    pub fn open_waves(&mut self, file: &Path) {
+    /// When another is open.
+    pub fn open_waves(&mut self, file: &Path) -> Result<(), NoWaves> {
         assert!(!self.waves, "waveforms are written already");
-        let file = CString::new(file.as_os_str().as_encoded_bytes()).expect("a file's name");
-        // SAFETY: the name ends with a zero.
-        unsafe { wireline_rtl_open_waves(self.handle.as_ptr(), file.as_ptr()) };
-        self.waves = true;
+        let name = CString::new(file.as_os_str().as_encoded_bytes());
+        self.waves = name.is_ok_and(|name| {
+            // SAFETY: the name ends with a zero.
+            unsafe { wireline_rtl_open_waves(self.handle.as_ptr(), name.as_ptr()) }
+        });
+        match self.waves {
+            true => Ok(()),
+            false => Err(NoWaves(file.into())),
+        }
     }
 
     /// One rising edge at a time in picoseconds and the falling one `half` of them later, both written to the file of waveforms.

@@ -9,7 +9,7 @@
 //! begins, the module's state is kept, the module runs to the frame's end without anything new from outside, and goes back. When
 //! it comes there by itself, each byte is compared with what was seen ahead.
 
-use crate::module::{Missing, Module};
+use crate::module::{Missing, Module, NoWaves};
 use crate::ports::timing_nic::{
     COUNTER, GMII_RX_DV, GMII_RXD, GMII_TX_EN, GMII_TXD, IDLE, LAYOUT, M_AXIS_TDATA, M_AXIS_TKEEP,
     M_AXIS_TLAST, M_AXIS_TREADY, M_AXIS_TVALID, S_AXIL_ARADDR, S_AXIL_ARVALID, S_AXIL_RDATA,
@@ -17,7 +17,11 @@ use crate::ports::timing_nic::{
     S_AXIS_TVALID, SKIP, WAKE_AT,
 };
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::Path;
 
+/// A tick in picoseconds of the port's own time: 125 MHz.
+pub const TICK: u64 = 8_000;
 /// From a frame's first bit on the medium to its first byte on the GMII, in ticks: the preamble.
 pub const PHY: u64 = 8;
 /// Preamble and SFD.
@@ -102,16 +106,8 @@ pub struct Port {
     sending: bool,
     /// Characters that came otherwise than they were seen ahead.
     diverged: u64,
-    waves: Option<Waves>,
-}
-
-/// Waveforms, of a window of edges.
-#[derive(Clone, Debug)]
-pub struct Waves {
-    /// The file.
-    pub file: std::path::PathBuf,
-    /// The edges.
-    pub window: std::ops::Range<u64>,
+    /// Of which edges waveforms are written.
+    window: Range<u64>,
 }
 
 impl Port {
@@ -119,14 +115,10 @@ impl Port {
     ///
     /// # Errors
     /// Without Verilator at build time.
-    pub fn new(waves: Option<Waves>) -> Result<Port, Missing> {
-        let mut module = Module::new(LAYOUT)?;
-        if let Some(waves) = &waves {
-            module.open_waves(&waves.file);
-        }
+    pub fn new() -> Result<Port, Missing> {
         Ok(Port {
-            module,
-            waves,
+            module: Module::new(LAYOUT)?,
+            window: 0..0,
             outputs: [0; LAYOUT.outputs],
             edges: 0,
             cycles: 0,
@@ -140,6 +132,16 @@ impl Port {
             sending: false,
             diverged: 0,
         })
+    }
+
+    /// Has waveforms of a window of edges written to a file, in the format FST. Before the first of them, and once.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn write_waves(&mut self, file: &Path, window: Range<u64>) -> Result<(), NoWaves> {
+        self.module.open_waves(file)?;
+        self.window = window;
+        Ok(())
     }
 
     /// Edges that have been: what the counter shows.
@@ -294,12 +296,9 @@ impl Port {
     fn run(&mut self, inputs: &Inputs, skip: u64) {
         self.cycles += 1;
         let edge = self.edges + 1;
-        match &self.waves {
-            Some(waves) if waves.window.contains(&edge) => {
-                self.module
-                    .run_with_waves(inputs, &mut self.outputs, edge * 8_000, 4_000);
-            }
-            _ => self.module.run(inputs, &mut self.outputs),
+        match self.window.contains(&edge) {
+            true => (self.module).run_with_waves(inputs, &mut self.outputs, edge * TICK, TICK / 2),
+            false => self.module.run(inputs, &mut self.outputs),
         }
         debug_assert_eq!(
             self.outputs[COUNTER],

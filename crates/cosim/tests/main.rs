@@ -1,5 +1,6 @@
 //! Blocks in Verilog against the project's crates.
 
+mod behind;
 mod line_rate;
 mod pcs10g;
 mod timing_nic;

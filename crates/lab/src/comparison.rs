@@ -67,6 +67,21 @@ fn figures(report: &Report) -> Figures {
             format!("{}: packets", row.at),
             number(row.statistics.packets()),
         ));
+        if !report.gaps {
+            continue;
+        }
+        let summaries = [
+            ("distance", row.statistics.gaps()),
+            ("delay", row.statistics.delays()),
+        ];
+        for (what, summary) in summaries
+            .into_iter()
+            .filter(|(_, summary)| summary.count > 1)
+        {
+            let name = |of: &str| format!("{}: {what}, {of}", row.at);
+            figures.push((name("mean"), time(summary.mean)));
+            figures.push((name("sd"), short(summary.sd)));
+        }
     }
     for one in &report.flops {
         figures.extend(one.rows.iter().flat_map(|row| of_row(one, row)));

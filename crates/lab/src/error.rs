@@ -49,6 +49,24 @@ pub enum LabError {
         /// The node's name.
         node: String,
     },
+    /// The command has no hardware.
+    #[error(
+        "the world `cosim` is not in this command: `make rtl` builds `wire-rtl`, which has it (it needs Verilator)"
+    )]
+    NoHardware,
+    /// Hardware cannot be made, or not for this node.
+    #[error("the ports of `{node}`: {source}")]
+    Hardware {
+        /// The node's name.
+        node: String,
+        /// Why not.
+        source: crate::hardware::Cause,
+    },
+    /// Waveforms of a node that is not there, or has no ports that are hardware.
+    #[error(
+        "there are no waveforms of `{0}`: no node of this name has ports that are hardware in this run"
+    )]
+    NoWaves(String),
     /// The lab was read for another world.
     #[error("the lab was read for the world `{}`, where its nodes are other ones", .0.name())]
     OtherWorld(World),

@@ -221,6 +221,7 @@ impl<'a> Reader<'a> {
             seed: 0,
             duration: None,
             worlds: Vec::new(),
+            hardware: self.registry.hardware.clone(),
             only: None,
             notes: Vec::new(),
             nodes: Vec::new(),
@@ -243,9 +244,10 @@ impl<'a> Reader<'a> {
         lab.duration = fields.optional("duration", faults);
         let worlds = fields.optional::<OneOrMore<World>>("worlds", faults);
         lab.worlds = worlds.map(OneOrMore::into_vec).unwrap_or_default();
-        let twice = matches!(lab.worlds[..], [first, second] if first == second);
-        if let (true, Some(value)) = (twice || lab.worlds.len() > 2, fields.value("worlds")) {
-            let message = "there are two worlds, `sim` and `live`, each to be named once";
+        let mut worlds = lab.worlds.iter().enumerate();
+        let twice = worlds.any(|(place, world)| lab.worlds[..place].contains(world));
+        if let (true, Some(value)) = (twice, fields.value("worlds")) {
+            let message = "there are the worlds `sim`, `live` and `cosim`, each to be named once";
             faults.push(Fault::new(value.span.clone(), message));
         }
         fields.finish(faults);
@@ -361,6 +363,10 @@ impl<'a> Reader<'a> {
             let span = entry.value.span.clone();
             (clocks::of_node(&entry.value, seed, &mut self.faults), span)
         });
+        let rtl = section.take("rtl").and_then(|entry| {
+            let read = entry.value.read();
+            read.map_err(|fault| self.faults.push(fault)).ok()
+        });
         let dtp = section.take("dtp").and_then(|entry| self.dtp(&entry.value));
         let kind = self.kind_of(&name, &span, &mut section, elsewhere);
         if kind.records {
@@ -374,6 +380,7 @@ impl<'a> Reader<'a> {
             span,
             planned: Planned::default(),
             clock,
+            rtl,
             dtp,
         });
     }
@@ -382,6 +389,7 @@ impl<'a> Reader<'a> {
     /// another world for which such a table says what the node is.
     fn settle(&mut self, section: &mut Value) -> Option<World> {
         let mut elsewhere = None;
+        // What a node is in simulated time it is behind hardware too.
         for world in [World::Sim, World::Live] {
             let Some(own) = section.take(world.name()) else {
                 continue;
@@ -395,7 +403,7 @@ impl<'a> Reader<'a> {
                 );
                 continue;
             };
-            if world != self.world {
+            if world.is_simulated() != self.world.is_simulated() {
                 let says = own.iter().any(|entry| entry.key == "kind");
                 elsewhere = elsewhere.or(says.then_some(world));
                 continue;
@@ -461,6 +469,7 @@ impl<'a> Reader<'a> {
             span: span.clone(),
             planned: Planned::default(),
             clock: None,
+            rtl: None,
             dtp: None,
         });
     }

@@ -69,8 +69,13 @@ impl Planner<'_> {
 /// What this machine lacks to run the lab in a world, as far as that shows before: the right to make
 /// namespaces, or Open vSwitch.
 pub fn lacks(lab: &Lab, world: World) -> Option<String> {
-    if world != World::Live {
-        return None;
+    match world {
+        World::Sim => return None,
+        World::Cosim => {
+            let missing = crate::LabError::NoHardware;
+            return lab.hardware.is_none().then(|| missing.to_string());
+        }
+        World::Live => {}
     }
     if let Err(error) = live::netns::Namespace::new() {
         return Some(error.to_string());

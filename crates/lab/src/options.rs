@@ -32,8 +32,19 @@ pub struct Options {
     /// In the world `live`: commands to be run one after another in nodes' namespaces, with this
     /// process's own input and output, in place of the lab file's commands that end by themselves.
     pub commands: Option<Vec<Command>>,
+    /// In the world `cosim`: waveforms that are wanted.
+    pub waves: Option<Waves>,
     /// In simulated time: told now and then how far the run has come, and when it ends, if that is known.
     pub progress: Option<fn(Time, Option<Time>)>,
+}
+
+/// Waveforms of the first port of a node, in `NODE.fst` in the folder for what the run writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waves {
+    /// The node's name.
+    pub node: String,
+    /// From when to when.
+    pub window: std::ops::Range<Time>,
 }
 
 /// A command from the command line, and the node in which it runs.

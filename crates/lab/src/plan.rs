@@ -1,6 +1,7 @@
 //! What a lab file says, as data.
 
 use crate::bandwidth;
+use crate::hardware::Hardware;
 use crate::kind::{Kind, Planned};
 use crate::tree::Value;
 use crate::world::World;
@@ -24,6 +25,8 @@ pub struct Lab {
     pub duration: Option<Time>,
     /// Where the file says that it is to be run, one after the other; empty where it does not.
     pub worlds: Vec<World>,
+    /// Ports for the world `cosim`, if the command has any.
+    pub(crate) hardware: Option<Hardware>,
     /// The world that it was read for, if it is another lab in others.
     pub(crate) only: Option<World>,
     /// What a topology left out, for the report.
@@ -57,6 +60,8 @@ pub(crate) struct NodePlan {
     pub planned: Planned,
     /// Its clock, if it says, and where.
     pub clock: Option<(Oscillator, Range<usize>)>,
+    /// Whether its ports are hardware in the world `cosim`, if it says.
+    pub rtl: Option<bool>,
     /// What keeps that in step with others, and where it says so.
     pub dtp: Option<(dtp::Config, Range<usize>)>,
 }

@@ -1,6 +1,7 @@
 //! The kinds of nodes that a lab file can name: those that come with Wireline, and anybody's own.
 
 use crate::fault::{Fault, did_you_mean};
+use crate::hardware::{Cause, Hardware, Site};
 use crate::kind::{Context, Kind};
 use crate::kinds;
 use crate::told::Told;
@@ -58,6 +59,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Registry {
     kinds: Vec<Arc<Kind>>,
+    /// Ports for the world `cosim`.
+    pub(crate) hardware: Option<Hardware>,
 }
 
 impl Default for Registry {
@@ -71,6 +74,7 @@ impl Registry {
     pub fn standard() -> Registry {
         Registry {
             kinds: kinds::standard().into_iter().map(Arc::new).collect(),
+            hardware: None,
         }
         .all_told()
     }
@@ -92,6 +96,16 @@ impl Registry {
     {
         self.kinds.retain(|kind| kind.name != name);
         self.kinds.push(Arc::new(Kind::of(name, make)));
+        self
+    }
+
+    /// Adds the world `cosim`: `make` puts a node behind ports that are hardware.
+    #[must_use]
+    pub fn with_hardware(
+        mut self,
+        make: impl Fn(Box<dyn Node>, Site<'_>) -> Result<Box<dyn Node>, Cause> + Send + Sync + 'static,
+    ) -> Registry {
+        self.hardware = Some(Hardware::new(make));
         self
     }
 

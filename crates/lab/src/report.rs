@@ -145,7 +145,7 @@ impl Report {
         let (min, max) = (summary.min as f64, summary.max as f64);
         let ps = [summary.mean, summary.sd, min, max];
         let ps = ps.map(|ps| match self.world {
-            World::Sim => ps,
+            World::Sim | World::Cosim => ps,
             World::Live => (ps / 1e3).round() * 1e3,
         });
         ps.map(time).into()
@@ -387,7 +387,7 @@ impl Report {
         if !clocks.is_empty() {
             let mut table = Table::new(clocks);
             table.groups = crate::clock_reports::groups(match self.world {
-                World::Sim => "from simulated time",
+                World::Sim | World::Cosim => "from simulated time",
                 World::Live => "from this machine's counter",
             });
             write!(f, "\n{table}")?;
@@ -396,7 +396,7 @@ impl Report {
         if !protocols.is_empty() {
             let mut table = Table::new(protocols);
             table.groups = crate::clock_reports::protocol_groups(match self.world {
-                World::Sim => "in truth",
+                World::Sim | World::Cosim => "in truth",
                 World::Live => "by this machine's counter",
             });
             write!(f, "\n{table}")?;

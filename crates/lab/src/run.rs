@@ -7,13 +7,14 @@ pub use session::{Ping, Session, SessionError};
 use crate::bandwidth::{self, Estimates};
 use crate::block_capture::BlockCapture;
 use crate::capture_file::{CaptureFile, TimeBase};
-use crate::error::{LabError, ReadError};
+use crate::error::{LabError, ReadError, folder_for};
 use crate::flops::Measured;
+use crate::hardware::Site;
 use crate::journeys::Journeys;
 use crate::kind::Context;
 use crate::lock::lock;
 use crate::offsets::{self, Watched};
-use crate::options::Options;
+use crate::options::{Options, Waves};
 use crate::pings::Pings;
 use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution};
 use crate::realtime::{self, Pace, PortNodes};
@@ -31,7 +32,7 @@ use measure::probe;
 use measure::statistics::Statistics;
 use node::link::{FCS, LinkCounters, PREAMBLE};
 use node::outcome::Tap;
-use node::{Graph, Level, Outcome, Rate, Time};
+use node::{Graph, Level, Node, Oscillator, Outcome, Rate, Time};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -51,7 +52,7 @@ const FINE: u32 = 12;
 pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
     let time_base = TimeBase {
         zero_ps: match world {
-            World::Sim => 0,
+            World::Sim | World::Cosim => 0,
             // Good to the time it takes to make the wires, some milliseconds.
             World::Live => 1_000 * u128::from(clock::epoch_ns() + clock::now_ns()),
         },
@@ -65,16 +66,10 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         None => options.duration.or(lab.duration),
     };
     prepare(lab, world, options)?;
-    let realtime = world == World::Sim && options.realtime;
+    let realtime = world.is_simulated() && options.realtime;
     let stage = Stage::new(lab, world, out, options.dry, time_base)?;
     let mut gates = PortNodes::default();
-    let graph = stage.graph(
-        lab,
-        &options.folder,
-        seed,
-        world,
-        realtime.then_some(&mut gates),
-    )?;
+    let graph = stage.graph(lab, options, seed, world, realtime.then_some(&mut gates))?;
     let taps = stage.taps(lab);
     // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on for ever.
     let tests: usize = lab.tests();
@@ -82,7 +77,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let stop = move || tests > 0 && done() || asked.is_some_and(|stop| stop());
     let mut pace = None;
     let ran = match world {
-        World::Sim => {
+        World::Sim | World::Cosim => {
             let options = sim::Options {
                 seed,
                 until,
@@ -156,15 +151,26 @@ impl From<&sim::Sim> for Ran {
 
 /// Sees to it that a lab may run in a world, and may write where it wants to.
 fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
-    if let Some(other) = lab.only.filter(|only| *only != world) {
+    if let Some(other) = lab
+        .only
+        .filter(|only| only.is_simulated() != world.is_simulated())
+    {
         return Err(LabError::OtherWorld(other));
     }
-    let realtime = world == World::Sim && options.realtime;
+    if world == World::Cosim && lab.hardware.is_none() {
+        return Err(LabError::NoHardware);
+    }
+    if let Some(waves) = &options.waves
+        && !(lab.nodes.iter()).any(|plan| plan.name == waves.node && is_behind(lab, plan, world))
+    {
+        return Err(LabError::NoWaves(waves.node.clone()));
+    }
+    let realtime = world.is_simulated() && options.realtime;
     let real = |plan: &&NodePlan| {
         plan.kind.real.is_some() && !(realtime && crate::live_nodes::is_port(plan))
     };
     check_commands(lab, world, options)?;
-    if world == World::Sim
+    if world.is_simulated()
         && let Some(plan) = lab.nodes.iter().find(real)
     {
         if crate::live_nodes::is_port(plan) {
@@ -192,6 +198,53 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Whether the ports of a node are hardware: those of all nodes of which that is said, or of all if it is said of none.
+fn is_behind(lab: &Lab, plan: &NodePlan, world: World) -> bool {
+    let chosen = lab.nodes.iter().any(|plan| plan.rtl == Some(true));
+    world == World::Cosim && plan.rtl.unwrap_or(!chosen)
+}
+
+/// A node behind ports that are hardware.
+fn put_behind(
+    lab: &Lab,
+    plan: &NodePlan,
+    node: Box<dyn Node>,
+    options: &Options,
+) -> Result<Box<dyn Node>, LabError> {
+    let hardware = lab.hardware.as_ref().ok_or(LabError::NoHardware)?;
+    let waves = options
+        .waves
+        .as_ref()
+        .filter(|waves| waves.node == plan.name);
+    let waves = waves.map(|waves| (waves.file(options), waves.window.clone()));
+    if let Some((file, _)) = &waves {
+        folder_for(file)?;
+    }
+    let nominal = Oscillator::default();
+    let made = hardware.put(
+        node,
+        Site {
+            node: &plan.name,
+            oscillator: plan.clock.as_ref().map_or(&nominal, |(clock, _)| clock),
+            waves: waves
+                .as_ref()
+                .map(|(file, window)| (file.as_path(), window.clone())),
+        },
+    );
+    made.map_err(|source| LabError::Hardware {
+        node: plan.name.clone(),
+        source,
+    })
+}
+
+impl Waves {
+    /// Their file.
+    fn file(&self, options: &Options) -> PathBuf {
+        let out = options.out.as_ref().unwrap_or(&options.folder);
+        out.join(format!("{}.fst", self.node))
+    }
+}
+
 /// Ends what is written, draws, and tells what came of a run.
 fn conclude(
     lab: &Lab,
@@ -204,6 +257,7 @@ fn conclude(
     let outcome = &ran.outcome;
     let out = options.out.as_ref().unwrap_or(&options.folder);
     let mut written = stage.finish(outcome.ended);
+    written.extend(options.waves.iter().map(|waves| Ok(waves.file(options))));
     if !options.dry {
         for plan in &lab.plots {
             let path = out.join(&plan.file);
@@ -279,7 +333,7 @@ fn in_real_time(
 /// # Errors
 /// The first node that does.
 fn check_commands(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
-    if world != World::Sim || options.allow_commands {
+    if !world.is_simulated() || options.allow_commands {
         return Ok(());
     }
     match lab.commands().next() {
@@ -397,7 +451,7 @@ impl Stage {
                 keeps.push(keep);
             }
         }
-        let estimates = world == World::Sim && lab.nodes.iter().any(|plan| plan.kind.estimates);
+        let estimates = world.is_simulated() && lab.nodes.iter().any(|plan| plan.kind.estimates);
         let links = lab.links.iter().filter(|_| estimates);
         let links = links.map(|plan| (&plan.names, &plan.link.channels));
         let share = |watch| Shared(Arc::new(Mutex::new(watch)));
@@ -417,12 +471,13 @@ impl Stage {
     fn graph(
         &self,
         lab: &Lab,
-        folder: &Path,
+        options: &Options,
         seed: u64,
         world: World,
         mut gates: Option<&mut PortNodes>,
     ) -> Result<Graph, LabError> {
         let mut graph = Graph::default();
+        let folder = &options.folder;
         for (index, plan) in lab.nodes.iter().enumerate() {
             if let Some(gates) = gates
                 .as_deref_mut()
@@ -458,6 +513,10 @@ impl Stage {
                 node: plan.name.clone(),
                 fault,
             })?;
+            let node = match is_behind(lab, plan, world) {
+                true => put_behind(lab, plan, node, options)?,
+                false => node,
+            };
             graph.add(plan.name.clone(), node);
         }
         graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();

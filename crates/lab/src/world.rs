@@ -10,6 +10,9 @@ pub enum World {
     /// On this machine, in real time: over veth pairs between network namespaces, both made for the
     /// run. Needs root.
     Live,
+    /// As [`Sim`](World::Sim), with nodes behind ports that are hardware in Verilog. A
+    /// [`Registry`](crate::Registry) brings those.
+    Cosim,
 }
 
 impl World {
@@ -18,6 +21,12 @@ impl World {
         match self {
             World::Sim => "sim",
             World::Live => "live",
+            World::Cosim => "cosim",
         }
+    }
+
+    /// Whether time is virtual there.
+    pub fn is_simulated(self) -> bool {
+        self != World::Live
     }
 }

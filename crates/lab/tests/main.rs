@@ -9,6 +9,7 @@ mod controllers;
 mod covert;
 mod examples;
 mod faults;
+mod hardware;
 mod levels;
 mod outputs;
 mod ping;

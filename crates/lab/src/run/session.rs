@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
         let mut stage = Stage::new(lab, World::Sim, out, options.dry, time_base)?;
         let pings = Pings::default();
         stage.pings = Some(pings.clone());
-        let graph = stage.graph(lab, &options.folder, seed, World::Sim, None)?;
+        let graph = stage.graph(lab, options, seed, World::Sim, None)?;
         let duration = options.duration.or(lab.duration);
         let simulation = sim::Options {
             seed,

@@ -34,6 +34,7 @@ mod openflow_switch;
 mod p4_parse;
 mod p4_preprocess;
 mod p4runtime_messages;
+mod paxos_messages;
 mod phy_decode;
 mod phy_file;
 mod phy_lock;
@@ -85,6 +86,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("p4_parse", p4_parse::target),
     ("p4_preprocess", p4_preprocess::target),
     ("p4runtime", p4runtime_messages::target),
+    ("paxos", paxos_messages::target),
     ("phy_decode", phy_decode::target),
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),

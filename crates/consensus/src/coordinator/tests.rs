@@ -1,0 +1,137 @@
+use super::*;
+use crate::acceptor::Acceptor;
+use alloc::vec;
+
+/// Has every message reach every acceptor, and every answer the coordinator, until nothing more is said.
+fn talk(
+    coordinator: &mut Coordinator<u8>,
+    acceptors: &mut [Acceptor<u8>],
+    mut sent: Vec<Message<u8>>,
+) {
+    while let Some(message) = sent.pop() {
+        for acceptor in acceptors.iter_mut() {
+            if let Some(answer) = acceptor.step(&message) {
+                coordinator.step(&answer, &mut sent);
+            }
+        }
+    }
+}
+
+fn group() -> Vec<Acceptor<u8>> {
+    (0..3).map(|id| Acceptor::formed(id, 4)).collect()
+}
+
+fn campaign(coordinator: &mut Coordinator<u8>, acceptors: &mut [Acceptor<u8>]) {
+    let mut sent = Vec::new();
+    coordinator.campaign(&mut sent);
+    talk(coordinator, acceptors, sent);
+}
+
+#[test]
+fn who_takes_over_has_decided_again_what_was_voted_for_and_fills_the_gaps() {
+    let mut acceptors = group();
+    let mut first = Coordinator::new(1, 3, 4);
+    campaign(&mut first, &mut acceptors);
+    let mut sent = Vec::new();
+    for value in [10, 20, 30] {
+        first.propose(value, &mut sent);
+    }
+    // 1 reaches all, 2 nobody, 3 only the second acceptor.
+    talk(&mut first, &mut acceptors, vec![sent[0]]);
+    talk(&mut first, &mut acceptors[1..2], vec![sent[2]]);
+    let mut second = Coordinator::new(2, 3, 4);
+    second.seen = first.round();
+    campaign(&mut second, &mut acceptors);
+    assert!(second.is_leading() && second.is_settled());
+    assert_eq!(second.next(), 4);
+    for acceptor in &acceptors {
+        let votes = [1, 2, 3].map(|slot: usize| acceptor.cells[slot].value);
+        assert_eq!(votes, [10, 0, 30], "2 is a no-op");
+    }
+    // The first is told when it goes on.
+    let mut sent = Vec::new();
+    first.retry(&mut sent);
+    talk(&mut first, &mut acceptors, sent);
+    assert!(first.is_following());
+    assert_eq!(first.propose(1, &mut Vec::new()), None);
+}
+
+#[test]
+fn the_window_is_full_until_it_is_trimmed() {
+    let mut acceptors = group();
+    let mut coordinator = Coordinator::new(1, 3, 4);
+    campaign(&mut coordinator, &mut acceptors);
+    let mut sent = Vec::new();
+    for value in 1..=4 {
+        assert_eq!(coordinator.propose(value, &mut sent), Some(value.into()));
+    }
+    assert_eq!(coordinator.propose(5, &mut sent), None);
+    coordinator.trim(3);
+    assert_eq!(coordinator.propose(5, &mut sent), Some(5));
+    coordinator.trim(100);
+    assert_eq!(
+        coordinator.propose(6, &mut sent),
+        Some(6),
+        "no further than what is begun"
+    );
+}
+
+#[test]
+fn an_acceptor_without_its_registers_is_admitted_when_the_others_know_all() {
+    let mut acceptors = group();
+    let mut coordinator = Coordinator::new(1, 3, 4);
+    campaign(&mut coordinator, &mut acceptors);
+    let mut sent = Vec::new();
+    coordinator.propose(10, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..2], sent.clone());
+    let before = coordinator.round();
+    acceptors[0] = Acceptor::restarted(0, 2, 4);
+    // While one of the others cannot be reached it stays out, as the one that is left may not know what was decided.
+    sent.clear();
+    coordinator.propose(20, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..2], sent.clone());
+    assert!(!acceptors[0].admitted && !coordinator.is_leading());
+    sent.clear();
+    coordinator.retry(&mut sent);
+    talk(&mut coordinator, &mut acceptors, sent.clone());
+    assert!(coordinator.is_leading() && coordinator.round() > before);
+    assert!(acceptors[0].admitted);
+    assert_eq!(acceptors[0].promised, coordinator.round());
+    assert_eq!(acceptors[2].cells[1].value, 10, "it had not voted before");
+    assert_eq!(acceptors[2].boots[0], 2);
+    // What it then says late of its loss begins nothing anew.
+    sent.clear();
+    coordinator.propose(30, &mut sent);
+    talk(&mut coordinator, &mut acceptors, sent.clone());
+    let led = coordinator.round();
+    let late = Message {
+        boot: 2,
+        round: led,
+        ..Message::new(Kind::Forgotten)
+    };
+    coordinator.step(&late, &mut sent);
+    assert_eq!(coordinator.round(), led);
+}
+
+#[test]
+fn a_promise_of_an_earlier_start_counts_for_nothing() {
+    let mut coordinator = Coordinator::<u8>::new(1, 3, 4);
+    let mut sent = Vec::new();
+    coordinator.campaign(&mut sent);
+    let promise = |sender, boot, boots| Message {
+        sender,
+        boot,
+        boots,
+        instance: 1,
+        base: 1,
+        round: coordinator.round(),
+        ..Message::new(Kind::Phase1B)
+    };
+    let (old, other) = (promise(0, 1, [0; 5]), promise(1, 1, [2, 0, 0, 0, 0]));
+    let third = promise(2, 1, [0; 5]);
+    coordinator.step(&old, &mut sent);
+    coordinator.step(&other, &mut sent);
+    assert!(!coordinator.is_leading(), "acceptor 0 has started since");
+    coordinator.step(&third, &mut sent);
+    assert!(coordinator.is_leading());
+}

@@ -1,0 +1,55 @@
+//! Consensus by Paxos, cut so that switches can do their part of it (paper 002, section 3.5).
+//!
+//! The protocol is state machines: a message in, messages out. They do no I/O and read no clock, and they are what is model-checked
+//! (`tests/model.rs`), what the P4 programs are held against, and what the nodes run.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`message`] | the one header that all messages have, and its bytes |
+//! | [`command`] | what is decided on |
+//! | [`acceptor`] | votes: in a switch, or here |
+//! | [`coordinator`] | orders requests and asks for votes; takes over from another; lets acceptors in again |
+//! | [`learner`] | counts votes, delivers in order, knows what is missing |
+//!
+//! ```
+//! use consensus::{Acceptor, Coordinator, Learner};
+//!
+//! let mut acceptors: Vec<_> = (0..3).map(|id| Acceptor::formed(id, 16)).collect();
+//! let mut coordinator = Coordinator::new(1, 3, 16);
+//! let mut learner = Learner::new(3, 16);
+//! let mut sent = Vec::new();
+//! coordinator.campaign(&mut sent);
+//! let mut asked = false;
+//! while let Some(message) = sent.pop() {
+//!     for acceptor in &mut acceptors {
+//!         if let Some(answer) = acceptor.step(&message) {
+//!             learner.step(&answer);
+//!             coordinator.step(&answer, &mut sent);
+//!         }
+//!     }
+//!     if coordinator.is_leading() && !asked {
+//!         asked = true;
+//!         coordinator.propose('x', &mut sent);
+//!     }
+//! }
+//! assert_eq!(learner.deliver(), Some((1, 'x')));
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod acceptor;
+pub mod command;
+pub mod coordinator;
+pub mod learner;
+pub mod message;
+
+pub use acceptor::{Acceptor, majority};
+pub use command::{Command, Value};
+pub use coordinator::Coordinator;
+pub use learner::Learner;
+pub use message::{Instance, Kind, Message, Round};

@@ -1,0 +1,478 @@
+//! The protocol, model-checked exhaustively within bounds: every order in which messages can be delivered, once, twice or never, with
+//! coordinators that take over at any time and acceptors that lose their registers at any time. What is checked are the functions that
+//! the nodes run; each seeded mistake must be found.
+
+use consensus::acceptor::Cell;
+use consensus::{Acceptor, Coordinator, Kind, Learner, Message, majority};
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const ACCEPTORS: usize = 3;
+/// More steps are not taken: a bound that is reached is a failure.
+const MOST: usize = 100_000_000;
+
+/// A mistake to be found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mistake {
+    None,
+    /// An acceptor votes below what it promised, and refuses above.
+    Comparison,
+    /// An acceptor does not keep what it voted for.
+    VoteForgotten,
+    /// A coordinator takes one acceptor for a quorum.
+    QuorumOfOne,
+    /// A learner takes one vote for a decision.
+    LearnsFromOne,
+    /// An acceptor that lost its registers takes part at once.
+    AdmittedAtOnce,
+    /// It is admitted when it asks, and not when the others know all.
+    AdmittedTooSoon,
+    /// Nobody says which starts are known, so that promises from before count.
+    StartsUntold,
+}
+
+/// The bounds.
+#[derive(Clone)]
+struct Group {
+    mistake: Mistake,
+    window: usize,
+    /// How often each coordinator may begin phase 1.
+    campaigns: Vec<u8>,
+    /// The second coordinator begins with a round above those of the first.
+    late: bool,
+    /// How many values each coordinator may propose.
+    proposals: [u8; 2],
+    /// How often each acceptor may lose its registers.
+    losses: [u8; ACCEPTORS],
+    /// Whether instances are trimmed once they are learned.
+    trims: bool,
+}
+
+const SMALL: Group = Group {
+    mistake: Mistake::None,
+    window: 1,
+    campaigns: Vec::new(),
+    late: false,
+    proposals: [1, 1],
+    losses: [0; ACCEPTORS],
+    trims: false,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    acceptors: Vec<Acceptor<u8>>,
+    coordinators: Vec<Coordinator<u8>>,
+    campaigns: Vec<u8>,
+    proposed: Vec<u8>,
+    losses: [u8; ACCEPTORS],
+    /// All that was ever said: any of it can come at any time, or never.
+    said: BTreeSet<Arc<Message<u8>>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    ToAcceptor(usize, Arc<Message<u8>>),
+    ToCoordinator(usize, Vec<Arc<Message<u8>>>),
+    /// Begins phase 1. That it never hears of others' rounds loses nothing: who begins late with a low round is who began early, and
+    /// was heard late.
+    Campaign(usize),
+    Propose(usize),
+    Lose(usize),
+    Trim(u64),
+}
+
+impl Group {
+    fn step(&self, acceptor: &mut Acceptor<u8>, message: &Message<u8>) -> Option<Message<u8>> {
+        let phase = matches!(message.kind, Kind::Phase1A | Kind::Phase2A);
+        match self.mistake {
+            Mistake::Comparison if phase && acceptor.admitted => {
+                acceptor.promised = match message.round >= acceptor.promised {
+                    true if acceptor.promised != 0 => message.round + 1,
+                    _ => message.round,
+                };
+                acceptor.step(message)
+            }
+            Mistake::VoteForgotten => {
+                let answer = acceptor.step(message);
+                acceptor.cells.fill(Cell::default());
+                answer
+            }
+            Mistake::StartsUntold => {
+                let answer = acceptor.step(message);
+                answer.map(|answer| Message {
+                    boots: [0; 5],
+                    ..answer
+                })
+            }
+            _ => acceptor.step(message),
+        }
+    }
+
+    /// By what was voted for alone: the values that a quorum has voted for in one round, by instance.
+    fn chosen(state: &State) -> BTreeMap<u64, BTreeSet<u8>> {
+        let mut votes: BTreeMap<(u64, u64, u8), BTreeSet<u16>> = BTreeMap::new();
+        for vote in state.said.iter().filter(|said| said.kind == Kind::Phase2B) {
+            let voters = votes.entry((vote.instance, vote.round, vote.value));
+            voters.or_default().insert(vote.sender);
+        }
+        let mut chosen: BTreeMap<u64, BTreeSet<u8>> = BTreeMap::new();
+        for ((instance, _, value), voters) in votes {
+            if voters.len() >= majority(ACCEPTORS) {
+                chosen.entry(instance).or_default().insert(value);
+            }
+        }
+        chosen
+    }
+
+    /// A learner that has heard all.
+    fn learner(&self, state: &State) -> Learner<u8> {
+        let mut learner = Learner::new(ACCEPTORS, 4);
+        if self.mistake == Mistake::LearnsFromOne {
+            learner.quorum = 1;
+        }
+        state.said.iter().for_each(|said| learner.step(said));
+        learner
+    }
+}
+
+impl Model for Group {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let coordinators = self.campaigns.iter().enumerate();
+        vec![State {
+            acceptors: (0..ACCEPTORS as u16)
+                .map(|id| Acceptor::formed(id, self.window))
+                .collect(),
+            coordinators: coordinators
+                .map(|(number, _)| {
+                    let identity = number as u16 + 1;
+                    let mut made = Coordinator::new(identity, ACCEPTORS, self.window);
+                    if self.mistake == Mistake::QuorumOfOne {
+                        made.quorum = 1;
+                    }
+                    if self.late && number == 1 {
+                        let round = consensus::message::round(self.campaigns[0].into(), 0);
+                        made.step(
+                            &Message {
+                                round,
+                                ..Message::new(Kind::Lease)
+                            },
+                            &mut Vec::new(),
+                        );
+                    }
+                    made
+                })
+                .collect(),
+            campaigns: self.campaigns.clone(),
+            proposed: vec![0; self.campaigns.len()],
+            losses: self.losses,
+            said: BTreeSet::new(),
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for message in &state.said {
+            if matches!(
+                message.kind,
+                Kind::Phase1A | Kind::Phase2A | Kind::Admit | Kind::Trim
+            ) {
+                let all = 0..ACCEPTORS;
+                actions.extend(all.map(|acceptor| Action::ToAcceptor(acceptor, message.clone())));
+            }
+        }
+        for (number, coordinator) in state.coordinators.iter().enumerate() {
+            let mine = |said: &&Arc<Message<u8>>| said.round == coordinator.round();
+            let said: Vec<_> = state.said.iter().filter(mine).cloned().collect();
+            let of = |kind| said.iter().filter(move |said| said.kind == kind);
+            let alone = of(Kind::Forgotten).chain(of(Kind::Phase2B));
+            actions.extend(alone.map(|said| Action::ToCoordinator(number, vec![said.clone()])));
+            // Promises change nothing that others can see until there are enough of them, so that they may as well come together.
+            let promises: Vec<_> = of(Kind::Phase1B).collect();
+            for (place, one) in promises.iter().enumerate() {
+                if self.mistake == Mistake::QuorumOfOne {
+                    actions.push(Action::ToCoordinator(number, vec![(*one).clone()]));
+                }
+                for (behind, two) in promises.iter().enumerate().skip(place + 1) {
+                    let pair = vec![(*one).clone(), (*two).clone()];
+                    if one.sender != two.sender {
+                        actions.push(Action::ToCoordinator(number, pair.clone()));
+                    }
+                    // A third is needed when one of the others was given before its acceptor lost its registers.
+                    if self.losses != [0; ACCEPTORS] {
+                        for three in &promises[behind + 1..] {
+                            let mut all = pair.clone();
+                            all.push((*three).clone());
+                            actions.push(Action::ToCoordinator(number, all));
+                        }
+                    }
+                }
+            }
+            if state.campaigns[number] > 0 {
+                actions.push(Action::Campaign(number));
+            }
+            if coordinator.is_leading() && state.proposed[number] < self.proposals[number] {
+                actions.push(Action::Propose(number));
+            }
+        }
+        let losers = (0..ACCEPTORS).filter(|acceptor| state.losses[*acceptor] > 0);
+        actions.extend(losers.map(Action::Lose));
+        if self.trims {
+            let mut learner = self.learner(state);
+            while let Some((instance, _)) = learner.deliver() {
+                actions.push(Action::Trim(instance + 1));
+            }
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        let mut out = Vec::new();
+        match action {
+            Action::ToAcceptor(acceptor, message) => {
+                out.extend(self.step(&mut state.acceptors[acceptor], &message));
+            }
+            Action::ToCoordinator(number, messages) => {
+                let coordinator = &mut state.coordinators[number];
+                let (round, led) = (coordinator.round(), coordinator.is_leading());
+                for message in &messages {
+                    coordinator.step(message, &mut out);
+                }
+                let promises = messages[0].kind == Kind::Phase1B;
+                if promises && out.is_empty() && coordinator.is_leading() == led {
+                    return None;
+                }
+                // A round that begins because an acceptor lost its registers counts as a campaign.
+                if coordinator.round() != round {
+                    state.campaigns[number] = state.campaigns[number].checked_sub(1)?;
+                }
+                if self.mistake == Mistake::AdmittedTooSoon && messages[0].kind == Kind::Forgotten {
+                    out.push(Message {
+                        kind: Kind::Admit,
+                        base: 1,
+                        ..*messages[0]
+                    });
+                }
+            }
+            Action::Campaign(number) => {
+                state.campaigns[number] -= 1;
+                state.coordinators[number].campaign(&mut out);
+            }
+            Action::Propose(number) => {
+                let value = 1 + number as u8 * self.proposals[0] + state.proposed[number];
+                state.coordinators[number].propose(value, &mut out)?;
+                state.proposed[number] += 1;
+            }
+            Action::Lose(acceptor) => {
+                state.losses[acceptor] -= 1;
+                let lost = &mut state.acceptors[acceptor];
+                *lost = Acceptor {
+                    admitted: self.mistake == Mistake::AdmittedAtOnce,
+                    ..Acceptor::restarted(lost.id, lost.boot + 1, self.window)
+                };
+            }
+            Action::Trim(below) => {
+                out.push(Message {
+                    instance: below,
+                    ..Message::new(Kind::Trim)
+                });
+                let coordinators = &mut state.coordinators;
+                coordinators.iter_mut().for_each(|known| known.trim(below));
+            }
+        }
+        // A refusal only makes a coordinator give up sooner; one that goes on is the worse case.
+        out.retain(|said| said.kind != Kind::Refused);
+        state.said.extend(out.into_iter().map(Arc::new));
+        // What nobody would take is as good as lost.
+        let State {
+            said, coordinators, ..
+        } = &mut state;
+        said.retain(|said| {
+            let asks = |known: &Coordinator<u8>| {
+                known.round() == said.round && !known.is_leading() && !known.is_following()
+            };
+            match said.kind {
+                Kind::Phase1B => coordinators.iter().any(asks),
+                Kind::Forgotten => coordinators.iter().any(|known| known.round() == said.round),
+                _ => true,
+            }
+        });
+        (state != *before).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("one value an instance", |_: &Group, state: &State| {
+                Group::chosen(state)
+                    .values()
+                    .all(|values| values.len() <= 1)
+            }),
+            Property::always(
+                "what is learned was chosen",
+                |group: &Group, state: &State| {
+                    let (learner, chosen) = (group.learner(state), Group::chosen(state));
+                    learner.conflicts == 0
+                        && (1..=4).all(|instance| {
+                            learner.decided(instance).is_none_or(|value| {
+                                chosen
+                                    .get(&instance)
+                                    .is_some_and(|all| all.contains(&value))
+                            })
+                        })
+                },
+            ),
+            Property::sometimes("something is chosen", |_: &Group, state: &State| {
+                !Group::chosen(state).is_empty()
+            }),
+            Property::sometimes(
+                "who lost all is admitted",
+                |group: &Group, state: &State| {
+                    let again = |acceptor: &Acceptor<u8>| acceptor.boot > 1 && acceptor.admitted;
+                    group.losses == [0; ACCEPTORS] || state.acceptors.iter().any(again)
+                },
+            ),
+            Property::sometimes("the window moves", |group: &Group, state: &State| {
+                !group.trims || Group::chosen(state).contains_key(&(group.window as u64 + 1))
+            }),
+        ]
+    }
+}
+
+/// Goes through all states.
+fn check(name: &str, group: Group) {
+    let checker = group
+        .checker()
+        .threads(2)
+        .target_state_count(MOST)
+        .spawn_bfs()
+        .join();
+    println!(
+        "{name}: {} states, {} steps between them, {} deep",
+        checker.unique_state_count(),
+        checker.state_count(),
+        checker.max_depth()
+    );
+    assert!(
+        checker.state_count() < MOST,
+        "{name}: more steps than {MOST}"
+    );
+    checker.assert_properties();
+}
+
+/// Goes on until something is wrong.
+fn find(group: Group) {
+    let mistake = group.mistake;
+    let until = HasDiscoveries::AnyFailures;
+    let checker = group
+        .checker()
+        .threads(2)
+        .finish_when(until)
+        .spawn_bfs()
+        .join();
+    let wrong = ["one value an instance", "what is learned was chosen"];
+    let found = wrong.iter().find_map(|name| checker.discovery(name));
+    let found = found.unwrap_or_else(|| panic!("{mistake:?} was not found"));
+    println!(
+        "{mistake:?}: found after {} steps",
+        found.into_actions().len()
+    );
+}
+
+#[test]
+fn two_coordinators_at_once() {
+    check(
+        "two rounds",
+        Group {
+            campaigns: vec![1, 1],
+            ..SMALL
+        },
+    );
+    check(
+        "three rounds",
+        Group {
+            campaigns: vec![2, 1],
+            ..SMALL
+        },
+    );
+}
+
+#[test]
+fn a_window_that_moves() {
+    let group = Group {
+        campaigns: vec![1],
+        proposals: [2, 0],
+        trims: true,
+        ..SMALL
+    };
+    check("a window of 1", group);
+}
+
+#[test]
+fn an_acceptor_loses_its_registers() {
+    let group = Group {
+        campaigns: vec![2, 0],
+        losses: [1, 0, 0],
+        ..SMALL
+    };
+    check("a loss", group);
+}
+
+/// What takes too long for every day: `cargo test -p wireline-consensus --test behaviour -- --ignored --nocapture`.
+#[test]
+#[ignore = "minutes, and gigabytes"]
+fn larger_groups() {
+    let group = Group {
+        campaigns: vec![1, 1],
+        ..SMALL
+    };
+    check(
+        "a window of 1 that two move",
+        Group {
+            trims: true,
+            ..group.clone()
+        },
+    );
+    check(
+        "two instances of one",
+        Group {
+            window: 2,
+            proposals: [2, 0],
+            ..group.clone()
+        },
+    );
+    let group = Group {
+        campaigns: vec![2, 1],
+        losses: [1, 0, 0],
+        ..SMALL
+    };
+    check(
+        "a loss, and another coordinator",
+        Group {
+            late: true,
+            ..group
+        },
+    );
+}
+
+#[test]
+fn seeded_mistakes_are_found() {
+    use Mistake::*;
+    for mistake in [Comparison, VoteForgotten, QuorumOfOne, LearnsFromOne] {
+        find(Group {
+            mistake,
+            campaigns: vec![1, 1],
+            ..SMALL
+        });
+    }
+    for mistake in [AdmittedAtOnce, AdmittedTooSoon, StartsUntold] {
+        find(Group {
+            mistake,
+            campaigns: vec![2, 1],
+            late: mistake == StartsUntold,
+            losses: [1, 0, 0],
+            ..SMALL
+        });
+    }
+}

@@ -193,10 +193,13 @@ impl<V: Clone + Default> Coordinator<V> {
             Stage::Following => {}
             Stage::ExpectPromises => match self.inherited_range() {
                 None => self.ask(self.base, out),
-                Some((low, high)) => (low..=high)
-                    .take(self.open.len())
-                    .filter(|instance| !self.is_promised(*instance))
-                    .for_each(|instance| self.ask(instance, out)),
+                // What was asked for may have been trimmed since.
+                Some((low, high)) => {
+                    let left = (low..=high).take(self.open.len());
+                    left.filter(|instance| !self.is_promised(*instance))
+                        .for_each(|instance| self.ask(instance, out));
+                    self.lead_if_promised(out);
+                }
             },
             Stage::Leading => {
                 out.push(Message {
@@ -207,6 +210,13 @@ impl<V: Clone + Default> Coordinator<V> {
                     .filter(|instance| self.ring(*instance).is_some_and(|open| !open.decided))
                     .for_each(|instance| self.ask_votes(instance, out));
             }
+        }
+    }
+
+    /// Asks for votes in an instance again, decided or not, for a learner that misses them.
+    pub fn ask_again(&self, instance: Instance, out: &mut Vec<Message<V>>) {
+        if self.is_leading() && instance < self.next && self.ring(instance).is_some() {
+            self.ask_votes(instance, out);
         }
     }
 
@@ -359,7 +369,13 @@ impl<V: Clone + Default> Coordinator<V> {
             more.filter(|instance| !self.is_promised(*instance))
                 .for_each(|instance| self.ask(instance, out));
         }
-        if (low..=high).all(|instance| self.is_promised(instance)) {
+        self.lead_if_promised(out);
+    }
+
+    fn lead_if_promised(&mut self, out: &mut Vec<Message<V>>) {
+        if let Some((low, high)) = self.inherited_range()
+            && (low..=high).all(|instance| self.is_promised(instance))
+        {
             self.lead(low, high, out);
         }
     }

@@ -57,6 +57,11 @@ impl<V: Clone + Default + PartialEq> Learner<V> {
         self.high
     }
 
+    /// Somebody knows of instances below this one.
+    pub fn heard(&mut self, below: Instance) {
+        self.high = self.high.max(below.saturating_sub(1));
+    }
+
     /// Takes an acceptor's vote, or what a peer says was decided.
     pub fn step(&mut self, message: &Message<V>) {
         match message.kind {

@@ -9,7 +9,11 @@
 //! | [`command`] | what is decided on |
 //! | [`acceptor`] | votes: in a switch, or here |
 //! | [`coordinator`] | orders requests and asks for votes; takes over from another; lets acceptors in again |
+//! | [`sequencer`] | the part of a coordinator that a switch can do |
 //! | [`learner`] | counts votes, delivers in order, knows what is missing |
+//! | [`store`] | a replicated store of keys and values |
+//! | [`history`] | whether what clients saw of it was linearizable |
+//! | [`nodes`] | all of that as nodes, over UDP multicast |
 //!
 //! ```
 //! use consensus::{Acceptor, Coordinator, Learner};
@@ -45,11 +49,16 @@ extern crate std;
 pub mod acceptor;
 pub mod command;
 pub mod coordinator;
+pub mod history;
 pub mod learner;
 pub mod message;
+pub mod nodes;
+pub mod sequencer;
+pub mod store;
 
 pub use acceptor::{Acceptor, majority};
 pub use command::{Command, Value};
 pub use coordinator::Coordinator;
 pub use learner::Learner;
 pub use message::{Instance, Kind, Message, Round};
+pub use sequencer::Sequencer;

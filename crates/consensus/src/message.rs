@@ -52,7 +52,7 @@ pub enum Kind {
     Trim = 9,
     /// A coordinator that has done phase 1 hands `round` and the instances from `instance` on to a switch with `boot`.
     Activate = 10,
-    /// A coordinator leads, until a while from now.
+    /// A coordinator leads, until a while from now, and would use `instance` next.
     Lease = 11,
     /// A learner has delivered what is below `instance`, and knows of instances up to `high`.
     Delivered = 12,

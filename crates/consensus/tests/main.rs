@@ -1,1 +1,4 @@
+//! The protocol against everything that may go wrong.
+
+mod faults;
 mod model;

@@ -5,6 +5,7 @@ mod allocation;
 mod corpus;
 mod lookups;
 mod passes;
+mod paxos;
 mod random;
 
 #[global_allocator]

@@ -13,6 +13,7 @@
 //! | `host` | `host`, `tcp` |
 //! | `openflow` | `openflow-switch`, `controller` |
 //! | `p4` | `p4` |
+//! | `paxos` | `paxos-acceptor`, `paxos-coordinator`, `paxos-replica`, `paxos-client` |
 //! | `live_nodes` | `process`, `openvswitch`, `tap`, and ports of the machine |
 //! | `relay` | `through`, `compress`, `duplicate`, `early-discard`, `split`, `xor`, `paths` |
 
@@ -28,6 +29,7 @@ mod host;
 mod live_nodes;
 mod openflow;
 mod p4;
+mod paxos;
 mod relay;
 
 pub(crate) use live_nodes::port;
@@ -50,6 +52,7 @@ pub(crate) fn standard() -> Vec<Kind> {
         host::kinds(),
         openflow::kinds(),
         p4::kinds(),
+        paxos::kinds(),
         live_nodes::kinds(),
         relay::kinds(),
     ];
@@ -93,6 +96,10 @@ pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
         "openvswitch",
         "p4",
         "paths",
+        "paxos-acceptor",
+        "paxos-client",
+        "paxos-coordinator",
+        "paxos-replica",
         "ping",
         "prober",
         "process",

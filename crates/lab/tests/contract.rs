@@ -4,7 +4,7 @@ use lab::Registry;
 use node::{Driver, Frame, Member, Port, Time, When};
 
 /// Keys for each kind; `None` for programs in processes of their own, which answer when they get round to it.
-const KINDS: [(&str, Option<&str>); 33] = [
+const KINDS: [(&str, Option<&str>); 37] = [
     ("switch", Some("ports = 3")),
     ("mirror", Some("copies = 1")),
     ("vlan", Some("vlan = 10\nothers = \"pass\"")),
@@ -13,6 +13,10 @@ const KINDS: [(&str, Option<&str>); 33] = [
     ("ptp", Some("clock_type = \"transparent\"\nports = 3")),
     ("ntp", Some("ports = 2")),
     ("huygens", Some("ports = 2")),
+    ("paxos-acceptor", Some("")),
+    ("paxos-coordinator", Some("")),
+    ("paxos-replica", Some("")),
+    ("paxos-client", Some("")),
     ("ping", Some("source = \"10.0.0.1\"\ntarget = \"10.0.0.2\"")),
     ("covert", Some("role = \"decode\"")),
     ("capture", Some("")),

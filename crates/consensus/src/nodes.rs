@@ -1,0 +1,143 @@
+//! The participants as nodes of one port: every message goes to one multicast group, over UDP and IPv4, and each takes what is for it.
+
+pub mod acceptor;
+pub mod client;
+pub mod coordinator;
+pub mod replica;
+
+use crate::command::Command;
+use crate::message::{ACCEPTORS, Message, PORT};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use node::{Frame, Out, Port};
+use nodes::ConfigError;
+use packet::ethernet::{Ethernet, Mac, ethertype};
+use packet::ipv4::{Ipv4, Ipv4View, protocol};
+use packet::udp::{Udp, UdpView};
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// Says what is wrong with a key.
+fn fault(key: &'static str, reason: &str) -> ConfigError {
+    ConfigError {
+        key,
+        reason: reason.into(),
+    }
+}
+
+/// Checks what every participant is told of its group.
+fn check(acceptors: usize, window: usize) -> Result<(), ConfigError> {
+    if !(1..=ACCEPTORS).contains(&acceptors) {
+        return Err(fault("acceptors", "1 to 5"));
+    }
+    if !(1..=1 << 20).contains(&window) {
+        return Err(fault("window", "1 to 1,048,576 instances"));
+    }
+    Ok(())
+}
+
+/// One of a group.
+#[derive(Debug)]
+struct Member {
+    mac: Mac,
+    address: Ipv4Addr,
+    group: Ipv4Addr,
+    scratch: Vec<u8>,
+    /// Messages that it was sent.
+    received: u64,
+    /// Messages that it sent.
+    sent: u64,
+}
+
+impl Member {
+    /// One with these addresses.
+    ///
+    /// # Errors
+    /// When the group is no multicast group, or the node's own address is one.
+    fn new(mac: Mac, address: Ipv4Addr, group: Ipv4Addr) -> Result<Member, ConfigError> {
+        if !group.is_multicast() {
+            return Err(fault("group", "a multicast address, such as 239.0.0.1"));
+        }
+        if mac.is_group() {
+            return Err(fault("mac", "a node's own address is no group's"));
+        }
+        if address.is_multicast() {
+            return Err(fault("address", "a node's own address is no group's"));
+        }
+        Ok(Member {
+            mac,
+            address,
+            group,
+            scratch: Vec::new(),
+            received: 0,
+            sent: 0,
+        })
+    }
+
+    /// The message in a frame that is for the group; else the frame is dropped.
+    fn receive(&mut self, frame: Frame, out: &mut Out) -> Option<Message<Command>> {
+        match self.read(&frame) {
+            Ok(message) => {
+                self.received += 1;
+                out.done(frame);
+                Some(message)
+            }
+            Err(reason) => {
+                out.drop(frame, reason);
+                None
+            }
+        }
+    }
+
+    fn read(&self, frame: &Frame) -> Result<Message<Command>, &'static str> {
+        const OTHER: &str = "no Paxos message";
+        let packet = frame.get(ETHERNET..).ok_or(OTHER)?;
+        if frame[12..ETHERNET] != ethertype::IPV4.to_be_bytes() {
+            return Err(OTHER);
+        }
+        let ip = Ipv4View::new(packet).map_err(|_| OTHER)?;
+        if ip.destination() != self.group || ip.protocol() != protocol::UDP || ip.is_fragment() {
+            return Err(OTHER);
+        }
+        let udp = UdpView::new(ip.payload()).map_err(|_| OTHER)?;
+        if udp.destination_port() != PORT {
+            return Err(OTHER);
+        }
+        let intact = udp.checksum() == 0 || udp.is_checksum_valid(ip.pseudo());
+        if !ip.is_checksum_valid() || !intact {
+            return Err("checksum");
+        }
+        Message::parse(udp.payload()).map_err(|_| "bad Paxos message")
+    }
+
+    /// Sends a message to the group.
+    fn send(&mut self, message: &Message<Command>, out: &mut Out) {
+        let [_, b, c, d] = self.group.octets();
+        self.scratch.clear();
+        let ethernet = Ethernet {
+            // RFC 1112, section 6.4.
+            destination: Mac([1, 0, 0x5E, b & 0x7F, c, d]),
+            source: self.mac,
+            tags: &[],
+            ethertype: ethertype::IPV4,
+        };
+        let ip = Ipv4::new(self.address, self.group, protocol::UDP);
+        let udp = Udp {
+            source_port: PORT,
+            destination_port: PORT,
+        };
+        ethernet.build(&mut self.scratch, |out| {
+            ip.build(out, |out| {
+                udp.build(ip.pseudo(), out, |out| message.build(out));
+            });
+        });
+        let mut frame = out.frame();
+        frame.extend(&self.scratch);
+        out.send(Port(0), frame);
+        self.sent += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Clients of the store, as many as wanted in one node: each asks for one operation after the other, and asks again until it is answered.
+//! What they saw is checked for linearizability.
+//!
+//! - **Ports:** 1.
+//! - **Parameters:** see [`Config`].
+//! - **Counters:** `received`, `sent`: messages; `asked`, `answered`: operations; `retries`; `linearizable`: 1 when what was seen could have been seen
+//!   of one store, 0 when not; `latency_median_ps`, `latency_p99_ps`, `latency_max_ps`, from the first request to the answer;
+//!   `longest_pause_ps`: the longest time without an answer to anybody, while something was asked.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+
+use super::{Member, fault};
+use crate::command::Command;
+use crate::history::{Entry, History};
+use crate::message::{Kind, Message};
+use crate::store::{Answer, Operation};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use node::random::Random;
+use node::{Frame, Histogram, Node, Out, Port, Properties, Statistics, Time};
+use nodes::ConfigError;
+use packet::ethernet::Mac;
+
+/// The most operations that a node may ask for, as all are remembered.
+const MOST: u64 = 1_000_000;
+
+/// What clients are made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Its MAC address.
+    pub mac: Mac,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Where all messages go.
+    pub group: Ipv4Addr,
+    /// The number of the first client, from 1: others follow, and no two in a group may be the same.
+    pub first: u32,
+    /// How many clients: 1 to 1024.
+    pub clients: u32,
+    /// How many operations each asks for.
+    pub count: u32,
+    /// From how many keys.
+    pub keys: u64,
+    /// Between an answer and the next operation.
+    pub pause: Time,
+    /// Asks again after this long.
+    pub timeout: Time,
+    /// When they begin.
+    pub start: Time,
+    /// What is drawn by lot comes from this.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            address: Ipv4Addr::new(198, 18, 0, 1),
+            group: Ipv4Addr::new(239, 0, 0, 1),
+            first: 1,
+            clients: 1,
+            count: 100,
+            keys: 8,
+            pause: Time::ZERO,
+            timeout: Time::from_ms(5),
+            start: Time::from_ms(1),
+            seed: 0,
+        }
+    }
+}
+
+/// One client.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    /// The operation that it waits for, by its place in the history.
+    waits: Option<usize>,
+    sequence: u32,
+    /// When it asks, for the first time or again.
+    asks: Time,
+}
+
+/// The node.
+#[derive(Debug)]
+pub struct ClientNode {
+    member: Member,
+    config: Config,
+    clients: Vec<Client>,
+    history: History,
+    random: Random,
+    latencies: Histogram,
+    last_answer: Time,
+    longest_pause: Time,
+    answered: u64,
+    retries: u64,
+}
+
+impl ClientNode {
+    /// Clients that have asked for nothing yet.
+    ///
+    /// # Errors
+    /// What is wrong with their configuration.
+    pub fn new(config: Config) -> Result<ClientNode, ConfigError> {
+        if !(1..=1024).contains(&config.clients) {
+            return Err(fault("clients", "1 to 1024"));
+        }
+        if config.first == 0 || config.first.checked_add(config.clients).is_none() {
+            return Err(fault(
+                "first",
+                "1 or more, so that all clients have a number",
+            ));
+        }
+        if u64::from(config.clients) * u64::from(config.count) > MOST {
+            return Err(fault("count", "at most 1,000,000 operations in all"));
+        }
+        if config.keys == 0 {
+            return Err(fault("keys", "at least 1"));
+        }
+        if config.timeout < Time::from_us(1) {
+            return Err(fault("timeout", "at least 1 us"));
+        }
+        let client = Client {
+            waits: None,
+            sequence: 0,
+            asks: match config.count {
+                0 => Time::MAX,
+                _ => config.start,
+            },
+        };
+        Ok(ClientNode {
+            member: Member::new(config.mac, config.address, config.group)?,
+            clients: alloc::vec![client; config.clients as usize],
+            history: History::default(),
+            random: Random::new(config.seed),
+            latencies: Histogram::with_precision(7),
+            last_answer: config.start,
+            longest_pause: Time::ZERO,
+            answered: 0,
+            retries: 0,
+            config,
+        })
+    }
+
+    /// What the clients saw.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn draw(&mut self) -> Operation {
+        let key = self.random.below(self.config.keys);
+        // So that no two values are the same, but now and then one that may be there.
+        let new = self.history.entries.len() as u64 + u64::from(self.config.first) * MOST;
+        match self.random.below(4) {
+            0 => Operation::Put(key, new),
+            1 => Operation::Swap(key, self.seen(key), new),
+            _ => Operation::Get(key),
+        }
+    }
+
+    /// What was last seen under a key.
+    fn seen(&self, key: u64) -> u64 {
+        let entries = self.history.entries.iter().rev().take(64);
+        let mut seen = entries.filter_map(|entry| match (entry.operation, entry.answered?.1) {
+            (Operation::Get(of), Answer::Found(item)) if of == key => Some(item),
+            (Operation::Swap(of, ..), Answer::Differs(item)) if of == key => Some(item),
+            (Operation::Put(of, item), _) if of == key => Some(item),
+            _ => None,
+        });
+        seen.next().unwrap_or(0)
+    }
+
+    fn ask(&mut self, number: usize, now: Time, out: &mut Out) {
+        let place = match self.clients[number].waits {
+            Some(place) => {
+                self.retries += 1;
+                place
+            }
+            None => {
+                let operation = self.draw();
+                self.history.entries.push(Entry {
+                    operation,
+                    asked: now.as_ps(),
+                    answered: None,
+                });
+                self.clients[number].sequence += 1;
+                self.history.entries.len() - 1
+            }
+        };
+        let client = &mut self.clients[number];
+        client.waits = Some(place);
+        client.asks = now + self.config.timeout;
+        let request = Message {
+            value: Command {
+                client: self.config.first + number as u32,
+                sequence: client.sequence,
+                value: self.history.entries[place].operation.encode(),
+            },
+            ..Message::new(Kind::Request)
+        };
+        self.member.send(&request, out);
+    }
+
+    fn answer(&mut self, now: Time, command: &Command) {
+        let number = command.client.wrapping_sub(self.config.first) as usize;
+        let Some(client) = self.clients.get_mut(number) else {
+            return;
+        };
+        let answer = Answer::decode(&command.value);
+        let (Some(place), Some(answer)) = (client.waits, answer) else {
+            return;
+        };
+        if client.sequence != command.sequence {
+            return;
+        }
+        let entry = &mut self.history.entries[place];
+        entry.answered = Some((now.as_ps(), answer));
+        self.latencies.record(now.as_ps() - entry.asked);
+        client.waits = None;
+        client.asks = match client.sequence >= self.config.count {
+            true => Time::MAX,
+            false => now + self.config.pause,
+        };
+        self.answered += 1;
+        self.longest_pause = self.longest_pause.max(now - self.last_answer);
+        self.last_answer = now;
+    }
+}
+
+impl Node for ClientNode {
+    fn properties(&self) -> Properties {
+        Properties::of(1)
+    }
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            match self.member.receive(frame, out) {
+                Some(message) if message.kind == Kind::Response => self.answer(now, &message.value),
+                _ => {}
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        for number in 0..self.clients.len() {
+            if self.clients[number].asks <= now {
+                self.ask(number, now, out);
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let next = self.clients.iter().map(|client| client.asks).min();
+        next.filter(|at| *at != Time::MAX)
+    }
+
+    fn statistics(&self) -> Statistics {
+        let mut counts = Statistics::default();
+        counts.counter("received", self.member.received);
+        counts.counter("sent", self.member.sent);
+        counts.counter("asked", self.history.entries.len() as u64);
+        counts.counter("answered", self.answered);
+        counts.counter("retries", self.retries);
+        let wrong = self.history.wrong_key();
+        counts.counter("linearizable", wrong.is_none().into());
+        counts.counter("latency_median_ps", self.latencies.value_at(1, 2));
+        counts.counter("latency_p99_ps", self.latencies.value_at(99, 100));
+        counts.counter("latency_max_ps", self.latencies.max());
+        counts.counter("longest_pause_ps", self.longest_pause.as_ps());
+        counts
+    }
+}

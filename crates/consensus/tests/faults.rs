@@ -1,0 +1,377 @@
+//! The nodes under loss, duplication, delay, reordering, partitions, restarts with and without memory, two coordinators at once, and clocks
+//! that run at other rates: what clients saw is linearizable, and once faults stop, every client is answered.
+//!
+//! A seed is a run. Many: `PAXOS_RUNS=10000 cargo test -p wireline-consensus --test behaviour faults -- --nocapture`; one that failed:
+//! `PAXOS_FROM=SEED PAXOS_RUNS=1`.
+
+use consensus::acceptor::Cell;
+use consensus::nodes::acceptor::AcceptorNode;
+use consensus::nodes::client::ClientNode;
+use consensus::nodes::coordinator::CoordinatorNode;
+use consensus::nodes::replica::Replica;
+use consensus::nodes::{acceptor, client, coordinator, replica};
+use consensus::{Acceptor, Kind, Message};
+use node::random::Random;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use packet::ethernet::Mac;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const WINDOW: usize = 16;
+/// Where a message is in a frame.
+const MESSAGE: usize = 42;
+/// When faults stop, and when a run is given up.
+const CALM: Time = Time::from_ms(80);
+const END: Time = Time::from_ms(2_000);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mistake {
+    None,
+    /// An acceptor votes below what it promised, and refuses above.
+    Comparison,
+    /// An acceptor does not keep what it voted for.
+    VoteForgotten,
+    /// One acceptor is a quorum.
+    QuorumOfOne,
+    /// An acceptor that lost its registers takes part at once.
+    AdmittedAtOnce,
+}
+
+/// An acceptor with a mistake.
+struct Mistaken(AcceptorNode, Mistake);
+
+impl Node for Mistaken {
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        let promised = self.0.acceptor.promised;
+        let mut above = false;
+        if self.1 == Mistake::Comparison
+            && let Ok(message) = Message::parse(&frames[0][MESSAGE..])
+            && matches!(message.kind, Kind::Phase1A | Kind::Phase2A)
+        {
+            above = message.round > promised && promised != 0;
+            self.0.acceptor.promised = message.round + u64::from(above);
+        }
+        self.0.frames(now, port, frames, out);
+        if above {
+            self.0.acceptor.promised = promised;
+        }
+        if self.1 == Mistake::VoteForgotten {
+            self.0.acceptor.cells.fill(Cell::default());
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.0.wake(now, out);
+        let acceptor = &mut self.0.acceptor;
+        if self.1 == Mistake::AdmittedAtOnce && !acceptor.admitted {
+            let boot = acceptor.boot;
+            *acceptor = Acceptor {
+                boot,
+                ..Acceptor::formed(acceptor.id, WINDOW)
+            };
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.0.next_wake()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+}
+
+/// A node with a clock of its own.
+struct Place {
+    node: Box<dyn Node>,
+    out: Out,
+    /// Thousandths of the true rate.
+    rate: u64,
+    /// When it can be reached.
+    cut: Vec<(Time, Time)>,
+    /// On which side of the partition it is.
+    side: bool,
+}
+
+impl Place {
+    fn local(&self, at: Time) -> Time {
+        Time::from_ps(at.as_ps() / 1000 * self.rate)
+    }
+
+    fn wakes(&self) -> Option<Time> {
+        let local = self.node.next_wake()?.as_ps();
+        Some(Time::from_ps(local.div_ceil(self.rate) * 1000))
+    }
+}
+
+/// All nodes on one wire.
+struct World {
+    places: Vec<Place>,
+    /// What arrives: when, in which order, at which node.
+    flying: BTreeMap<(Time, u64), (usize, Frame)>,
+    count: u64,
+    random: Random,
+    loss: f64,
+    twice: f64,
+    delay: u64,
+    partitions: Vec<(Time, Time)>,
+}
+
+impl World {
+    fn is_cut(&self, from: usize, to: usize, now: Time) -> bool {
+        let during = |times: &[(Time, Time)]| times.iter().any(|(a, b)| (*a..*b).contains(&now));
+        let (one, other) = (&self.places[from], &self.places[to]);
+        during(&one.cut)
+            || during(&other.cut)
+            || (one.side != other.side && during(&self.partitions))
+    }
+
+    fn send(&mut self, from: usize, now: Time) {
+        let frames: Vec<Frame> = self.places[from]
+            .out
+            .sends()
+            .map(|sent| sent.frame)
+            .collect();
+        let stormy = now < CALM;
+        for frame in frames {
+            for to in (0..self.places.len()).filter(|to| *to != from) {
+                let lost = self.is_cut(from, to, now) || (stormy && self.random.chance(self.loss));
+                let copies = match lost {
+                    true => 0,
+                    false => 1 + u64::from(stormy && self.random.chance(self.twice)),
+                };
+                for _ in 0..copies {
+                    let most = if stormy { self.delay } else { 50 };
+                    let delay = Time::from_us(5 + self.random.below(most));
+                    self.count += 1;
+                    let copy = Frame::new(&frame);
+                    self.flying.insert((now + delay, self.count), (to, copy));
+                }
+            }
+        }
+    }
+
+    /// Until nothing happens any more that matters.
+    fn run(&mut self, is_over: impl Fn(&World) -> bool) -> Time {
+        loop {
+            let wakes = self.places.iter().enumerate();
+            let wakes = wakes.filter_map(|(number, place)| Some((place.wakes()?, number)));
+            let (wake, number) = wakes.min().unwrap_or((Time::MAX, 0));
+            let arrives = self
+                .flying
+                .first_key_value()
+                .map_or(Time::MAX, |(key, _)| key.0);
+            let now = wake.min(arrives);
+            if now > END || (now > CALM && is_over(self)) {
+                return now;
+            }
+            let number = match arrives <= wake {
+                true => {
+                    let Some((_, (to, frame))) = self.flying.pop_first() else {
+                        return now;
+                    };
+                    let place = &mut self.places[to];
+                    let local = place.local(now);
+                    place
+                        .node
+                        .frames(local, Port(0), &mut vec![frame], &mut place.out);
+                    to
+                }
+                false => {
+                    let place = &mut self.places[number];
+                    let local = place.local(now);
+                    place.node.wake(local, &mut place.out);
+                    number
+                }
+            };
+            self.send(number, now);
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Good,
+    /// What clients saw cannot be.
+    NotLinearizable,
+    /// Replicas have decided differently.
+    Conflict,
+    /// So many operations were not answered.
+    Unanswered(u64),
+}
+
+fn stretch(random: &mut Random) -> (Time, Time) {
+    let from = Time::from_us(random.below(70_000));
+    (from, from + Time::from_us(random.below(30_000)))
+}
+
+fn run(seed: u64, mistake: Mistake) -> Verdict {
+    let mut random = Random::new(seed);
+    let mac = |number: u8| Mac([2, 0, 0, 0, 0, number]);
+    let mut nodes: Vec<Box<dyn Node>> = Vec::new();
+    // One acceptor at a time may be without its registers; another that loses them before the first is in again is a quorum lost.
+    let forgetful = random.below(3) as u16;
+    for id in 0..3 {
+        let restarts = match id == forgetful {
+            true => (0..random.below(3))
+                .map(|n| Time::from_us(random.below(40_000) + n * 40_000))
+                .collect(),
+            false => Vec::new(),
+        };
+        let config = acceptor::Config {
+            mac: mac(id as u8),
+            id,
+            window: WINDOW,
+            restarts,
+            ..Default::default()
+        };
+        nodes.push(Box::new(Mistaken(
+            AcceptorNode::new(config).unwrap(),
+            mistake,
+        )));
+    }
+    for identity in 1..=2 {
+        let config = coordinator::Config {
+            mac: mac(9 + identity as u8),
+            identity,
+            replicas: 2,
+            lease: Time::from_ms(3),
+            window: WINDOW,
+            ..Default::default()
+        };
+        let mut made = CoordinatorNode::new(config).unwrap();
+        if mistake == Mistake::QuorumOfOne {
+            made.coordinator.quorum = 1;
+        }
+        nodes.push(Box::new(made));
+    }
+    for id in 0..2 {
+        let config = replica::Config {
+            mac: mac(20 + id as u8),
+            id,
+            window: WINDOW,
+            ..Default::default()
+        };
+        let mut made = Replica::new(config).unwrap();
+        if mistake == Mistake::QuorumOfOne {
+            made.learner.quorum = 1;
+        }
+        nodes.push(Box::new(made));
+    }
+    let clients = nodes.len();
+    let config = client::Config {
+        mac: mac(30),
+        clients: 4,
+        count: 12,
+        keys: 2,
+        pause: Time::from_us(random.below(8_000)),
+        seed: random.bits(),
+        ..Default::default()
+    };
+    nodes.push(Box::new(ClientNode::new(config).unwrap()));
+    let places = nodes.into_iter().enumerate().map(|(number, node)| Place {
+        node,
+        out: Out::default(),
+        // One wire, one clock: that of the clients tells what came before what.
+        rate: if number == clients {
+            1000
+        } else {
+            800 + random.below(400)
+        },
+        cut: (0..random.below(3)).map(|_| stretch(&mut random)).collect(),
+        side: random.below(2) == 0,
+    });
+    let places = places.collect();
+    let mut world = World {
+        places,
+        flying: BTreeMap::new(),
+        count: 0,
+        loss: random.unit() * 0.2,
+        twice: random.unit() * 0.2,
+        delay: random.below(4_000) + 20,
+        partitions: (0..random.below(3)).map(|_| stretch(&mut random)).collect(),
+        random,
+    };
+    let counter = |place: &Place, name: &str| place.node.statistics().get(name).unwrap_or(0);
+    let asked = u64::from(4 * 12u32);
+    world.run(|world| world.places[clients].wakes().is_none());
+    let statistics = world.places[clients].node.statistics();
+    let conflicts: u64 = world
+        .places
+        .iter()
+        .map(|place| counter(place, "conflicts"))
+        .sum();
+    if mistake == Mistake::None && statistics.get("answered") != Some(asked) {
+        for place in &world.places {
+            eprintln!("{:?}", place.node.statistics().counters);
+        }
+    }
+    if statistics.get("linearizable") != Some(1) {
+        Verdict::NotLinearizable
+    } else if conflicts > 0 {
+        Verdict::Conflict
+    } else if statistics.get("answered") != Some(asked) {
+        Verdict::Unanswered(asked - statistics.get("answered").unwrap_or(0))
+    } else {
+        Verdict::Good
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+#[test]
+fn faults_break_nothing_and_once_they_stop_all_is_decided() {
+    let from = number("PAXOS_FROM").unwrap_or(0);
+    let to = from + number("PAXOS_RUNS").unwrap_or(100);
+    let next = AtomicU64::new(from);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= to {
+                        return;
+                    }
+                    let verdict = run(seed, Mistake::None);
+                    assert_eq!(
+                        verdict,
+                        Verdict::Good,
+                        "with PAXOS_FROM={seed} PAXOS_RUNS=1"
+                    );
+                }
+            });
+        }
+    });
+    println!("{} runs, all linearizable, all decided", to - from);
+}
+
+#[test]
+fn seeded_mistakes_are_found_by_faults() {
+    for mistake in [
+        Mistake::Comparison,
+        Mistake::VoteForgotten,
+        Mistake::QuorumOfOne,
+        Mistake::AdmittedAtOnce,
+    ] {
+        // That the group stops is a mistake found as well.
+        let wrong =
+            |seed: u64| Some((seed, run(seed, mistake))).filter(|run| run.1 != Verdict::Good);
+        let found = (0..300).find_map(wrong);
+        let (seed, verdict) = found.unwrap_or_else(|| panic!("{mistake:?} was not found"));
+        println!("{mistake:?}: found by seed {seed}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_seed_repeats_its_run() {
+    let mut runs = (0..2).map(|_| run(7, Mistake::VoteForgotten));
+    assert_eq!(runs.next(), runs.next());
+}

@@ -3,11 +3,11 @@
 
 use cosim::Module;
 use cosim::module::Layout;
-use cosim::ports::{pcs10g_rx, pcs10g_tx, timing_nic};
+use cosim::ports::{pcs10g_rx, pcs10g_tx};
 use std::time::Instant;
 
 /// Cycles between two looks at the clock.
-const BATCH: usize = 10_080;
+const BATCH: usize = 10_000;
 /// Looks at the clock for each block.
 const BATCHES: usize = 300;
 

@@ -110,6 +110,6 @@ mod tests {
         assert_eq!((told.count, told.min_ps, told.max_ps), (8, -12_800, 6_400));
         assert_eq!(told.greatest(), Time::from_ps(12_800));
         // 3 times 12.8 ns and 5 times 6.4 ns.
-        assert_eq!(told.rms_ps, 9_373);
+        assert_eq!(told.rms_ps, 9_329);
     }
 }

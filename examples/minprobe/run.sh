@@ -1,4 +1,5 @@
 #!/bin/sh
-# Runs the lab in exact simulated time, as any user.
+# Runs the lab in exact simulated time, as any user, and a small part of figure 4.21.
 set -e
 wire lab lab.toml
+./figure-4-21.sh small

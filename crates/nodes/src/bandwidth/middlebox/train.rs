@@ -193,13 +193,15 @@ impl Maker {
         }
     }
 
-    /// The next packet leaves: it, and of a train its print and its number.
+    /// The next packet leaves: it, and its print and its number: that of the last one in a train, if no train took it.
     pub fn leave(&mut self, at: Time) -> Option<(Frame, Option<(u32, u64)>)> {
         let held = self.held.pop_front()?;
         if self.releasing {
             self.released += 1;
             self.releasing = !self.held.is_empty();
-            return Some((held.frame, None));
+            // It counts to the sample: what the middlebox held back is no traffic of others.
+            let last = frames::print(&held.frame).zip(self.number.checked_sub(1));
+            return Some((held.frame, last));
         }
         let bits = wire_bits(held.frame.len());
         // What is not to be known again is lost.

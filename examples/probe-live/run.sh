@@ -56,14 +56,14 @@ row() {
         theirs=$(here udpst -u -t 5 -p 24602 10.89.0.2 | sed -n 's/.*Maximum Mbps(L3\/IP): \([0-9.]*\).*/\1/p')
     fi
     # Trains, at rates up to five quarters of the bucket's: a line for each method, beside what is free for packets of its size.
-    here wire probe 10.89.0.2 --method all --capacity "$((rate * 5 / 4))Mb/s" --samples 5 --quiet --json 2>>out/warnings.txt |
+    here wire probe 10.89.0.2 --method all --capacity "$((rate * 5 / 4))Mb/s" --samples "${SAMPLES:-3}" --quiet --json 2>>out/warnings.txt |
         sed -n 's/.*"method":"\([a-z]*\)".*/\1 &/p' | awk -v r="$rate" -v c="$cross" '
             function value(key) { return match($0, "\"" key "\":[^,}]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "" }
             /"type":"available"/ {
                 size = $1 == "spruce" || $1 == "topp" ? 1500 : $1 == "pathchirp" ? 982 : $1 == "igi" || $1 == "ptr" ? 682 : 774
                 free = (r - c * 1264 / 1222) * size / (size + 14); found = value("available_bps") / 1e6
-                off = found > 0 ? sprintf("%6.1f %%", 100 * (found / free - 1)) : "-"
-                printf "%7d %7d %9.1f %9s %9s   %s, %d of %d answers, %.1f MB\n", r, c, free, found > 0 ? sprintf("%.1f", found) : "-", off, $1, value("answers"), value("samples"), value("cost_bytes") / 1e6
+                off = (found > 0) ? sprintf("%6.1f %%", 100 * (found / free - 1)) : "-"
+                printf "%7d %7d %9.1f %9s %9s   %s, %d of %d answers, %.1f MB\n", r, c, free, (found > 0 ? sprintf("%.1f", found) : "-"), off, $1, value("answers"), value("samples"), value("cost_bytes") / 1e6
             }' | tee -a out/table.txt >&2 || true
     if [ -n "$other" ]; then
         kill $other 2>/dev/null || { echo "the cross traffic ended too soon" >&2; exit 1; }

@@ -273,7 +273,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         seed: random.bits(),
         ..Default::default()
     };
-    nodes.push(Box::new(ClientNode::new(config).unwrap()));
+    nodes.push(Box::new(ClientNode::new(config, Box::new(|_| {})).unwrap()));
     let places = nodes.into_iter().enumerate().map(|(number, node)| Place {
         node,
         out: Out::default(),

@@ -13,8 +13,12 @@ use crate::command::Command;
 use crate::history::{Entry, History};
 use crate::message::{Kind, Message};
 use crate::store::{Answer, Operation};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::outcome::{Flow, Times};
 use node::random::Random;
 use node::{Frame, Histogram, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
@@ -83,8 +87,10 @@ struct Client {
     asks: Time,
 }
 
+/// Takes down what a node says of its run.
+pub type Say = Box<dyn FnMut(&str) + Send>;
+
 /// The node.
-#[derive(Debug)]
 pub struct ClientNode {
     member: Member,
     config: Config,
@@ -92,6 +98,8 @@ pub struct ClientNode {
     history: History,
     random: Random,
     latencies: Histogram,
+    round_trip: Times,
+    say: Say,
     last_answer: Time,
     longest_pause: Time,
     answered: u64,
@@ -99,11 +107,11 @@ pub struct ClientNode {
 }
 
 impl ClientNode {
-    /// Clients that have asked for nothing yet.
+    /// Clients that have asked for nothing yet. Once all are answered, the verdict is told to `say`.
     ///
     /// # Errors
     /// What is wrong with their configuration.
-    pub fn new(config: Config) -> Result<ClientNode, ConfigError> {
+    pub fn new(config: Config, say: Say) -> Result<ClientNode, ConfigError> {
         if !(1..=1024).contains(&config.clients) {
             return Err(fault("clients", "1 to 1024"));
         }
@@ -136,6 +144,8 @@ impl ClientNode {
             history: History::default(),
             random: Random::new(config.seed),
             latencies: Histogram::with_precision(7),
+            round_trip: Times::default(),
+            say,
             last_answer: config.start,
             longest_pause: Time::ZERO,
             answered: 0,
@@ -217,7 +227,9 @@ impl ClientNode {
         }
         let entry = &mut self.history.entries[place];
         entry.answered = Some((now.as_ps(), answer));
-        self.latencies.record(now.as_ps() - entry.asked);
+        let took = now.as_ps() - entry.asked;
+        self.latencies.record(took);
+        self.round_trip.add(Time::from_ps(took));
         client.waits = None;
         client.asks = match client.sequence >= self.config.count {
             true => Time::MAX,
@@ -226,6 +238,50 @@ impl ClientNode {
         self.answered += 1;
         self.longest_pause = self.longest_pause.max(now - self.last_answer);
         self.last_answer = now;
+        if self.is_done() {
+            let told = self.verdict();
+            (self.say)(&told);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.answered == u64::from(self.config.clients) * u64::from(self.config.count)
+    }
+
+    /// What is to be said of the run.
+    fn verdict(&self) -> String {
+        let us = |ps: u64| ps as f64 / 1e6;
+        let verdict = match self.history.wrong_key() {
+            None => "linearizable".to_string(),
+            Some(key) => format!("NOT linearizable, by what was seen of key {key}"),
+        };
+        format!(
+            "{verdict}: {} operations answered, {} asked again; latency median {:.2} us, 99 % {:.2} us, longest {:.2} us; longest pause {:.2} us",
+            self.answered,
+            self.retries,
+            us(self.latencies.value_at(1, 2)),
+            us(self.latencies.value_at(99, 100)),
+            us(self.latencies.max()),
+            us(self.longest_pause.as_ps()),
+        )
+    }
+
+    /// The conversation of all clients with the store.
+    fn flow(&self) -> Flow {
+        let asked = self.history.entries.len() as u64;
+        Flow {
+            program: "store",
+            from: self.config.address.to_string(),
+            to: self.config.group.to_string(),
+            begun: self.config.start,
+            ended: self.last_answer,
+            done: self.is_done(),
+            packets: asked,
+            lost: asked - self.answered,
+            resent: self.retries,
+            round_trip: self.round_trip.clone(),
+            ..Flow::default()
+        }
     }
 }
 
@@ -269,6 +325,7 @@ impl Node for ClientNode {
         counts.counter("latency_p99_ps", self.latencies.value_at(99, 100));
         counts.counter("latency_max_ps", self.latencies.max());
         counts.counter("longest_pause_ps", self.longest_pause.as_ps());
+        counts.flows.push(self.flow());
         counts
     }
 }

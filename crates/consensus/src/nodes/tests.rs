@@ -47,11 +47,12 @@ fn what_is_wrong_with_a_configuration_is_told_by_its_key() {
         ..Default::default()
     });
     assert_eq!(key(replica.unwrap_err()).as_deref(), Some("group"));
-    let client = client::ClientNode::new(client::Config {
+    let config = client::Config {
         first: u32::MAX,
         ..Default::default()
-    });
-    assert_eq!(key(client.unwrap_err()).as_deref(), Some("first"));
+    };
+    let client = client::ClientNode::new(config, alloc::boxed::Box::new(|_| {}));
+    assert_eq!(key(client.err().unwrap()).as_deref(), Some("first"));
 }
 
 #[test]

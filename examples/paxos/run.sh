@@ -5,3 +5,5 @@ wire lab lab.toml
 echo
 wire p4 check acceptor.p4
 wire p4 check coordinator.p4
+wire p4 check acceptor_switch.p4
+wire p4 check acceptor_bump.p4

@@ -56,10 +56,12 @@ impl Sequencer {
                 self.next = message.instance;
                 self.base = message.base;
             }
-            Kind::Trim if self.round != 0 => {
-                if message.instance > self.base && message.instance <= self.next {
-                    self.base = message.instance;
-                }
+            Kind::Trim
+                if self.round != 0
+                    && message.instance > self.base
+                    && message.instance <= self.next =>
+            {
+                self.base = message.instance;
             }
             Kind::Refused if message.round == self.round && message.vote_round > self.round => {
                 self.round = 0;

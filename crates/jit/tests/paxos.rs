@@ -53,6 +53,8 @@ impl Output for Sent {
 }
 
 struct Switch {
+    /// By which port it is asked.
+    port: u32,
     pipeline: Pipeline,
     control: Control,
 }
@@ -72,6 +74,7 @@ impl Switch {
             false => Box::new(Interpreter::new(&environment).unwrap()),
         };
         Switch {
+            port: 2,
             pipeline: Pipeline::new(&environment, engine, &Config::default()).unwrap(),
             control: Control::new(environment),
         }
@@ -102,7 +105,8 @@ impl Switch {
             });
         });
         let mut sent = Sent::default();
-        self.pipeline.process(Time::ZERO, 2, &frame, &mut sent);
+        self.pipeline
+            .process(Time::ZERO, self.port, &frame, &mut sent);
         let (port, bytes) = sent.0.pop()?;
         assert!(sent.0.is_empty(), "one message, at most one answer");
         assert_eq!(bytes[6..12], [2, 0, 0, 0, 0, 1], "in its own name");
@@ -129,7 +133,11 @@ struct InP4(Switch);
 
 impl InP4 {
     fn new(window: usize, fast: bool) -> InP4 {
-        let switch = Switch::new("acceptor.p4", window, fast);
+        InP4::of("acceptor.p4", window, fast)
+    }
+
+    fn of(file: &str, window: usize, fast: bool) -> InP4 {
+        let switch = Switch::new(file, window, fast);
         switch.say("table set own default do answer 02:00:00:00:00:01 10.0.0.1");
         InP4(switch)
     }
@@ -191,8 +199,8 @@ fn command(number: u8) -> Command {
 /// Few small messages, of all kinds that mean something to an acceptor.
 fn small() -> Vec<Message<Command>> {
     let mut all = Vec::new();
-    for round in 1..=2 {
-        for instance in 1..=3 {
+    for round in 1..=3 {
+        for instance in 1..=4 {
             let asked = Message {
                 instance,
                 round,
@@ -210,6 +218,10 @@ fn small() -> Vec<Message<Command>> {
     all.push(Message {
         boots: [1, 2, 0, 0, 0],
         ..all[0]
+    });
+    all.push(Message {
+        instance: 3,
+        ..Message::new(Kind::Trim)
     });
     all.push(Message {
         instance: 2,
@@ -258,7 +270,8 @@ fn an_acceptor_in_p4_does_the_same_from_every_small_state() {
     let states = reachable(from, &messages, |state, message| {
         state.step(message);
     });
-    assert!(states.len() > 100, "{} states", states.len());
+    println!("{} states, {} messages", states.len(), messages.len());
+    assert!(states.len() > 300, "{} states", states.len());
     for fast in [false, true] {
         let (mut switch, expected) = (InP4::new(2, fast), InP4::new(2, fast));
         for state in &states {
@@ -295,7 +308,7 @@ impl Random {
         match self.below(400) {
             0 => self.below(u64::MAX),
             1 => u64::MAX - self.below(3),
-            _ => (number + self.below(10)).saturating_sub(2),
+            _ => number.saturating_add(self.below(10)).saturating_sub(2),
         }
     }
 
@@ -333,8 +346,18 @@ fn an_acceptor_in_p4_goes_the_same_random_ways() {
         Kind::Admit,
         Kind::Trim,
     ];
-    for fast in [false, true] {
-        let mut switch = InP4::new(8, fast);
+    // By which port it is asked, and by which it answers.
+    let files = [
+        ("acceptor.p4", 2, 2),
+        ("acceptor_switch.p4", 2, 2),
+        ("acceptor_bump.p4", 0, 1),
+    ];
+    for ((file, port, back), fast) in files
+        .into_iter()
+        .flat_map(|file| [(file, false), (file, true)])
+    {
+        let mut switch = InP4::of(file, 8, fast);
+        switch.0.port = port;
         let mut votes = 0;
         for seed in 0..60 {
             let mut random = Random(seed);
@@ -350,7 +373,7 @@ fn an_acceptor_in_p4_goes_the_same_random_ways() {
                 let told = switch.0.ask(&message);
                 assert_eq!(
                     told,
-                    answer.map(|answer| (2, answer)),
+                    answer.map(|answer| (back, answer)),
                     "{seed}: {state:?} {message:?}"
                 );
             }
@@ -395,7 +418,7 @@ fn a_coordinator_in_p4_goes_the_same_random_ways() {
                 );
             }
         }
-        assert!(asked > 500, "{asked} asked for");
+        assert!(asked > 200, "{asked} asked for");
     }
 }
 

@@ -279,7 +279,7 @@ impl ClientNode {
             packets: asked,
             lost: asked - self.answered,
             resent: self.retries,
-            round_trip: self.round_trip.clone(),
+            round_trip: self.round_trip,
             ..Flow::default()
         }
     }

@@ -2,7 +2,7 @@
 # Runs the lab in exact simulated time, as any user; then figure 4.11 as text: gaps of both flows before and behind the middlebox.
 set -e
 mkdir -p out
-wire lab lab.toml | sed -n '1,4p; /^prober/,/^$/p'
+wire lab pair.toml | sed -n '1,4p; /^prober/,/^$/p'
 echo "share of the distances between packets of a flow that are shorter than, us"
 printf '%-28s %7s %7s %7s %7s\n' flow 1.3 2 5 10
 for flow in "1000 probing" "1001 passing"; do

@@ -2,4 +2,5 @@
 # Runs the lab in exact simulated time, as any user, and a small part of figure 4.21.
 set -e
 wire lab lab.toml
+echo
 ./figure-4-21.sh small

@@ -26,6 +26,7 @@ mod huygens_probe;
 mod lab_file;
 mod layers;
 mod line;
+mod middlebox;
 mod mount;
 mod nodes_alone;
 mod ntp_header;
@@ -78,6 +79,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("lab", lab_file::target),
     ("layers", layers::target),
     ("line", line::target),
+    ("middlebox", middlebox::target),
     ("mount", mount::target),
     ("nodes", nodes_alone::target),
     ("ntp", ntp_header::target),

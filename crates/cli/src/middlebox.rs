@@ -15,8 +15,8 @@ use std::path::PathBuf;
 #[command(
     disable_help_subcommand = true,
     after_help = "Examples:
-  wire middlebox run --on lan0 wan0 --flow '10.0.0.1 10.9.0.2 tcp' --method minprobe
-  wire middlebox run --on lan0 wan0 --flow '10.0.0.1 10.9.0.2 tcp' --mode extract
+  wire middlebox run --on eth0 eth1 --flow '10.0.0.1 10.9.0.2 tcp' --method minprobe
+  wire middlebox run --on eth0 eth1 --flow '10.0.0.1 10.9.0.2 tcp' --mode extract
   wire middlebox set_gap 120,120,120 --control mp.sock"
 )]
 pub struct MiddleboxCommand {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Downloads and a connection that is refused, over loopback.
 const PROGRAMS: &str = r#"
 ip link set lo up
-tcpdump -i lo -U --immediate-mode -w t.pcap 2>t.log & dump=$!
+tcpdump -i lo -U -B 65536 --immediate-mode -w t.pcap 2>t.log & dump=$!
 mkdir www; head -c 300000 /dev/urandom >www/a; head -c 2000 /dev/urandom >www/b
 busybox httpd -f -p 8080 -h www & http=$!
 until grep -q listening t.log && ss -lnt | grep -q :8080; do sleep 0.1; done
@@ -50,8 +50,8 @@ fn flows(text: &str) -> Vec<Value> {
 /// Packets and bytes each way between two ends of TCP, as `wire flows` has them.
 fn ours(flows: &[Value]) -> BTreeMap<[String; 2], [u64; 4]> {
     let number = |value: &Value| value.as_u64().unwrap();
-    let tcp = flows.iter().filter(|flow| flow["protocol"] == 6);
-    tcp.map(|flow| {
+    let mut sums = BTreeMap::new();
+    for flow in flows.iter().filter(|flow| flow["protocol"] == 6) {
         let ends =
             [&flow["source"], &flow["destination"]].map(|end| end.as_str().unwrap().to_owned());
         let ways = [
@@ -60,9 +60,14 @@ fn ours(flows: &[Value]) -> BTreeMap<[String; 2], [u64; 4]> {
             &flow["back"]["packets"],
             &flow["back"]["bytes"],
         ];
-        turned(ends, ways.map(number))
-    })
-    .collect()
+        let (ends, counts) = turned(ends, ways.map(number));
+        // A SYN behind a reset, as of two that were swapped, begins another connection of the same ends.
+        let sum: &mut [u64; 4] = sums.entry(ends).or_default();
+        sum.iter_mut()
+            .zip(counts)
+            .for_each(|(sum, count)| *sum += count);
+    }
+    sums
 }
 
 fn turned([a, b]: [String; 2], [p, q, r, s]: [u64; 4]) -> ([String; 2], [u64; 4]) {

@@ -28,7 +28,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// merges packets has to be off (`ethtool -K PORT gro off gso off tso off`).
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  wire middlebox run --on lan0 wan0 --flow '10.0.0.1 10.9.0.2 udp * 5001' --rate 1Gb/s \\
+  wire middlebox run --on eth0 eth1 --flow '10.0.0.1 10.9.0.2 udp * 5001' --rate 1Gb/s \\
       --trains '20, 50:50:950 Mb/s, 100 us, 100 ms' --method minprobe")]
 pub struct Run {
     /// The two ports: --on A B, --on A,B or --on A --on B

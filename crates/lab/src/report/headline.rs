@@ -179,7 +179,8 @@ impl Headline {
             Some(sent) => Some(sent),
             None => Some(arrived + lost),
         };
-        let missing = self.sent.map_or(0, |sent| sent - arrived);
+        // Where nobody has counted what was sent, what is behind the last that came is not in the sequence at all.
+        let missing = report.sent.map_or(0, |sent| sent.saturating_sub(arrived));
         self.in_flight = report.probes_in_flight.unwrap_or(0).min(missing);
         let means = ends.iter().map(|row| row.statistics.delays());
         let means = means

@@ -253,7 +253,7 @@ fn a_million_blocks_with_wrong_bits_become_the_columns_of_phy() {
 }
 
 #[test]
-fn a_wrong_scrambler_or_a_late_column_would_be_seen() {
+fn a_wrong_scrambler_would_be_seen() {
     let Some(mut tx) = crate::module(pcs10g_tx::LAYOUT) else {
         return;
     };

@@ -1,47 +1,36 @@
 //! Running a lab in a world.
 
 mod session;
+mod stage;
 
 pub use session::{Ping, Session, SessionError};
 
-use crate::bandwidth::{self, Estimates};
-use crate::block_capture::BlockCapture;
-use crate::capture_file::{CaptureFile, TimeBase};
+use crate::bandwidth;
+use crate::capture_file::TimeBase;
 use crate::error::{LabError, ReadError, folder_for};
-use crate::flops::Measured;
 use crate::hardware::Site;
 use crate::journeys::Journeys;
-use crate::kind::Context;
 use crate::lock::lock;
-use crate::offsets::{self, Watched};
+use crate::offsets::Watched;
 use crate::options::{Options, Waves};
-use crate::pings::Pings;
 use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution};
 use crate::realtime::{self, Pace, PortNodes};
 use crate::registry::Registry;
-use crate::replay::Notes;
 use crate::report::{Report, Row};
-use crate::timeline::{Queue, Timeline};
-use crate::watch::{Arrivals, Passes, Shared, Watch};
 use crate::world::World;
-use crate::{file, output_paths, plot};
+use crate::{output_paths, plot};
 use live::clock;
 use live::file::Bytes;
 use live::world::process::JobReport;
 use measure::probe;
-use measure::statistics::Statistics;
 use node::link::{FCS, LinkCounters, PREAMBLE};
-use node::outcome::Tap;
 use node::{Graph, Level, Node, Oscillator, Outcome, Rate, Time};
+use stage::Stage;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 /// From so many nodes on a lab runs on all processors.
 const MANY: usize = 48;
-
-/// How finely the delays of what is drawn are counted: to 1/4096 of themselves.
-const FINE: u32 = 12;
 
 /// Runs a lab, writes its captures and plots, and tells what came of it.
 ///
@@ -395,227 +384,6 @@ pub fn check_keys(lab: &Lab, world: World, options: &Options) -> Result<(), LabE
     match world == World::Live && !options.allow_paths {
         true => crate::live_nodes::keys::stay(lab, &options.folder),
         false => Ok(()),
-    }
-}
-
-/// Everything around the graph of a run.
-struct Stage {
-    /// By view.
-    watches: Vec<Shared>,
-    keeps: Vec<Arc<Mutex<CaptureFile>>>,
-    bits: Vec<Arc<Mutex<BlockCapture>>>,
-    notes: Notes,
-    measured: Measured,
-    estimates: Estimates,
-    /// Who asks hosts to ping others, if anybody does.
-    pings: Option<Pings>,
-    /// Who looks at the clocks, if any are kept.
-    offsets: Option<Watched>,
-}
-
-impl Stage {
-    fn new(
-        lab: &Lab,
-        world: World,
-        out: &Path,
-        dry: bool,
-        time_base: TimeBase,
-    ) -> Result<Stage, LabError> {
-        let mut watches: Vec<Watch> = lab.views.iter().map(|_| Watch::default()).collect();
-        for (watch, view) in watches.iter_mut().zip(&lab.views) {
-            if let Location::Node(node) = view.location {
-                watch.statistics = Statistics::new(lab.nodes[node].planned.stream);
-            }
-        }
-        for view in lab.journeys.iter().flatten() {
-            watches[*view].passes = Some(Passes::default());
-        }
-        let (mut keeps, mut bits) = (Vec::new(), Vec::new());
-        if !dry {
-            for plan in &lab.bits {
-                let keep = BlockCapture::create(lab, plan, out)?;
-                bits.push(Arc::new(Mutex::new(keep)));
-            }
-            for view in lab.plots.iter().flat_map(|plan| &plan.views) {
-                watches[*view].arrivals = Some(Arrivals::default());
-                watches[*view].bytes = Some(Timeline::sums());
-                watches[*view].queue = Some(Queue::default());
-                let statistics = std::mem::take(&mut watches[*view].statistics);
-                watches[*view].statistics = statistics.with_precision(FINE);
-            }
-            for plan in &lab.captures {
-                let keep = Arc::new(Mutex::new(CaptureFile::create(lab, plan, out, time_base)?));
-                for (interface, view) in plan.views.iter().enumerate() {
-                    watches[*view].keeps.push((keep.clone(), interface));
-                }
-                keeps.push(keep);
-            }
-        }
-        let estimates = world.is_simulated() && lab.nodes.iter().any(|plan| plan.kind.estimates);
-        let links = lab.links.iter().filter(|_| estimates);
-        let links = links.map(|plan| (&plan.names, &plan.link.channels));
-        let share = |watch| Shared(Arc::new(Mutex::new(watch)));
-        Ok(Stage {
-            watches: watches.into_iter().map(share).collect(),
-            keeps,
-            bits,
-            offsets: Watched::of(lab),
-            notes: Notes::default(),
-            measured: Measured::default(),
-            estimates: Estimates::new(links),
-            pings: None,
-        })
-    }
-
-    /// The nodes and links; with `gates`, ports of the machine are among them.
-    fn graph(
-        &self,
-        lab: &Lab,
-        options: &Options,
-        seed: u64,
-        world: World,
-        mut gates: Option<&mut PortNodes>,
-    ) -> Result<Graph, LabError> {
-        let mut graph = Graph::default();
-        let folder = &options.folder;
-        for (index, plan) in lab.nodes.iter().enumerate() {
-            if let Some(gates) = gates
-                .as_deref_mut()
-                .filter(|_| crate::live_nodes::is_port(plan))
-            {
-                let output_paths = crate::live_nodes::gate(lab, index, folder);
-                let output_paths = output_paths.map_err(|fault| LabError::Real { fault })?;
-                graph.add(plan.name.clone(), Box::new(gates.add(index, output_paths)));
-                continue;
-            }
-            let view = lab
-                .views
-                .iter()
-                .position(|view| view.location == Location::Node(index));
-            let recorder = view.filter(|_| plan.kind.records).map(|view| {
-                let recorder: Box<dyn nodes::capture::Recorder> =
-                    Box::new(self.watches[view].clone());
-                recorder
-            });
-            let node = plan.planned.make(Context {
-                recorder,
-                folder: Some(folder),
-                notes: self.notes.of(index),
-                measured: self.measured.clone(),
-                estimates: self.estimates.of(index, &plan.name),
-                live: world == World::Live,
-                alone: false,
-                questions: self.pings.as_ref().map(|pings| pings.of(index)),
-                // Nodes are numbered behind all links, so that no two share their luck.
-                seed: node::link::seed_of(seed, file::MOST + index, 0),
-            });
-            let node = node.map_err(|fault| LabError::Node {
-                node: plan.name.clone(),
-                fault,
-            })?;
-            let node = match is_behind(lab, plan, world) {
-                true => put_behind(lab, plan, node, options)?,
-                false => node,
-            };
-            graph.add(plan.name.clone(), node);
-        }
-        graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
-        graph.sublayers = offsets::sublayers(lab);
-        Ok(graph)
-    }
-
-    fn taps(&self, lab: &Lab) -> Vec<Tap> {
-        let views = lab.views.iter().zip(&self.watches);
-        let taps = views.filter_map(|(view, watch)| {
-            let Location::Link(link, direction) = view.location else {
-                return None;
-            };
-            let watch = watch.clone();
-            // Who it comes to has the counter.
-            let to = lab.links[link].link.ends[1 - direction.index()].node.0;
-            let watched = self.offsets.as_ref();
-            let counter = watched.and_then(|watched| watched.reader(to));
-            let see = Box::new(move |now: Time, frame: &node::Frame| {
-                let mut watch = lock(&watch.0);
-                watch.see(now, frame);
-                watch.pass(frame, |at| counter.as_ref().and_then(|read| read(at)));
-            });
-            Some(Tap {
-                link,
-                direction,
-                see,
-            })
-        });
-        taps.chain(self.estimates.taps()).collect()
-    }
-
-    /// Whether there are as many tests and estimates by now as end the run.
-    fn tests_done(&self, tests: usize) -> impl Fn() -> bool + Send + use<> {
-        let (measured, estimates) = (self.measured.clone(), self.estimates.clone());
-        move || measured.count() + estimates.count() >= tests && estimates.settled()
-    }
-
-    /// Who looks at the queues of the links that are drawn.
-    fn queue_taps(&self, lab: &Lab) -> Vec<sim::QueueTap> {
-        let views = lab.views.iter().zip(&self.watches);
-        let taps = views.filter_map(|(view, watch)| {
-            let Location::Link(link, direction) = view.location else {
-                return None;
-            };
-            lock(&watch.0).queue.as_ref()?;
-            let watch = watch.clone();
-            let see = Box::new(move |now: Time, waiting: u32, departed: Time| {
-                if let Some(queue) = &mut lock(&watch.0).queue {
-                    queue.see(now, waiting, departed);
-                }
-            });
-            Some(sim::QueueTap {
-                link,
-                direction,
-                see,
-            })
-        });
-        taps.collect()
-    }
-
-    /// Brings what several threads see into one order.
-    fn passed(&self) -> Option<Box<dyn FnMut(Time) + Send>> {
-        if self.keeps.is_empty() {
-            return None;
-        }
-        let keeps = self.keeps.clone();
-        keeps.iter().for_each(|keep| lock(keep).put_in_order());
-        Some(Box::new(move |time| {
-            keeps.iter().for_each(|keep| lock(keep).pass(time));
-        }))
-    }
-
-    fn bit_taps(&self, lab: &Lab) -> Vec<sim::BitTap> {
-        let keeps = self.bits.iter().zip(&lab.bits);
-        keeps
-            .map(|(keep, plan)| BlockCapture::tap(keep, plan))
-            .collect()
-    }
-
-    /// Ends all capture files, even if one fails.
-    fn finish(&self, ended: Time) -> Vec<Result<PathBuf, LabError>> {
-        let keeps = self.keeps.iter().map(|keep| lock(keep).finish(ended));
-        let bits = self.bits.iter().map(|keep| lock(keep).finish());
-        keeps.chain(bits).map(|end| Ok(end?)).collect()
-    }
-
-    /// Leaves the files of an earlier run as they are, and what this one has captured beside them.
-    fn give_up(&self, error: LabError) -> LabError {
-        let keeps = self.keeps.iter().filter_map(|keep| lock(keep).give_up());
-        let bits = self.bits.iter().filter_map(|keep| lock(keep).give_up());
-        let kept: Vec<PathBuf> = keeps.chain(bits).collect();
-        match kept.is_empty() {
-            true => error,
-            false => LabError::Broken {
-                error: Box::new(error),
-                kept,
-            },
-        }
     }
 }
 

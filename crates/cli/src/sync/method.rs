@@ -52,10 +52,10 @@ impl Method {
     pub fn about_bound(self) -> &'static str {
         match self {
             Method::Ptp | Method::Ntp => {
-                "the bound is what messages both ways allow, while rates change by no more than 0.1 ppm a second (clock.wander)"
+                "the bound is what messages both ways allow, while rates change by no more than clock.wander, 0.1 ppm a second unless it is set"
             }
             Method::Probes => {
-                "the bound is what pairs that kept their gap allow, while rates change by no more than 0.1 ppm a second (clock.wander)"
+                "the bound is what pairs that kept their gap allow, while rates change by no more than clock.wander, 0.1 ppm a second unless it is set"
             }
         }
     }

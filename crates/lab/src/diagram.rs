@@ -101,7 +101,25 @@ impl Lab {
             .iter()
             .map(|plan| wide(&plan.name, NAME).max(wide(&plan.kind.name, SMALL)) + 14.0)
             .collect();
-        let room = widths.iter().copied().fold(54.0, f64::max) + 16.0;
+        let labels: Vec<String> = self.links.iter().map(told).collect();
+        let (once, tiers) = shared(&labels, &links, &layout.places);
+        // What is said of a link between neighbours in a row stands between their boxes.
+        let between = links
+            .iter()
+            .zip(&labels)
+            .zip(&once)
+            .map(|((ends, label), once)| {
+                let [(x, y), (other_x, other_y)] = [ends.0, ends.1].map(|end| layout.places[end]);
+                match (x - other_x).abs() {
+                    apart if y == other_y && apart > 0.0 && !once && !label.is_empty() => {
+                        let boxes = (widths[ends.0] + widths[ends.1]) / 2.0;
+                        (wide(label, SMALL) + boxes) / apart
+                    }
+                    _ => 0.0,
+                }
+            });
+        let widest = widths.iter().copied().chain(between);
+        let room = widest.fold(54.0, f64::max) + 16.0;
         let heading = match self.name.is_empty() {
             true => 0.0,
             false => TITLE + 16.0,
@@ -112,8 +130,6 @@ impl Lab {
             .iter()
             .map(|(x, y)| (EDGE + x * room, top + y * LAYER))
             .collect();
-        let labels: Vec<String> = self.links.iter().map(told).collect();
-        let (once, tiers) = shared(&labels, &links, &layout.places);
         let margin = tiers
             .iter()
             .map(|(_, label)| wide(label, SMALL))
@@ -345,5 +361,18 @@ mod tests {
         let dot = lab.dot();
         assert_eq!(dot.matches(" -- ").count(), lab.links.len());
         assert!(dot.contains("\"h1\" [label=\"h1\\nhost\"]"), "{dot}");
+    }
+
+    #[test]
+    fn what_is_said_of_a_link_fits_between_its_neighbours() {
+        let lab = crate::parse(
+            "[node.a]\nkind = 'echo'\n[node.b]\nkind = 'echo'\n[[link]]\nends = ['a.0', 'b.0']\nrate = '20 Mb/s'\ndelay = '10.123456 ms'\n",
+        );
+        let lab = lab.unwrap_or_else(|faults| panic!("{faults}"));
+        let text = "20 Mb/s, 10.123456 ms";
+        assert_eq!(super::told(&lab.links[0]), text);
+        let length = super::Text::new(text, super::SMALL, (0.0, 0.0)).length();
+        // From the middle of one box to that of the other, and half as much on either side.
+        assert!(f64::from(lab.diagram().width) > 2.0 * (length + super::NODE));
     }
 }

@@ -18,6 +18,8 @@ pub enum EngineKind {
     /// Machine code.
     #[cfg_attr(feature = "jit", default)]
     Fast,
+    /// A program of the kernel, for XDP: needs root, and does what the kernel can do.
+    Xdp,
 }
 
 impl EngineKind {
@@ -27,6 +29,7 @@ impl EngineKind {
         match self {
             EngineKind::Reference => "reference",
             EngineKind::Fast => "fast",
+            EngineKind::Xdp => "xdp",
         }
     }
 
@@ -44,13 +47,14 @@ impl EngineKind {
             }),
             #[cfg(feature = "jit")]
             EngineKind::Fast => Ok(Box::new(jit::Jit::new(environment)?)),
+            EngineKind::Xdp => Ok(Box::new(xdp::Xdp::new(environment)?)),
         }
     }
 }
 
 /// A text that names no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`fast` or `reference` is wanted, not `{0}`")]
+#[error("`fast`, `reference` or `xdp` is wanted, not `{0}`")]
 pub struct UnknownEngine(String);
 
 impl FromStr for EngineKind {
@@ -60,6 +64,7 @@ impl FromStr for EngineKind {
         match text {
             "reference" => Ok(EngineKind::Reference),
             "fast" => Ok(EngineKind::Fast),
+            "xdp" => Ok(EngineKind::Xdp),
             _ => Err(UnknownEngine(text.into())),
         }
     }

@@ -5,6 +5,7 @@ pub mod capability;
 pub mod clock;
 pub mod control;
 pub mod datagram;
+pub mod ebpf;
 pub mod file;
 pub mod file_system;
 pub mod interface;

@@ -17,6 +17,7 @@
 //! | [`bpf`] | filter expressions, compiled by libpcap |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`datagram`] | UDP in bulk, with stamps of arrival |
+//! | [`ebpf`] | programs that run in the kernel, and their maps |
 //! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`netlink`] | the messages of rtnetlink, nf_tables and netfilter queues |
@@ -45,6 +46,6 @@ pub mod port;
 pub mod world;
 
 pub use kernel::{
-    bpf, clock, datagram, file, interface, netlink, netns, nfqueue, output, page, scheduling,
+    bpf, clock, datagram, ebpf, file, interface, netlink, netns, nfqueue, output, page, scheduling,
     signal, statistics, thread,
 };

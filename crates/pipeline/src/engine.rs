@@ -127,6 +127,8 @@ pub enum Passed {
     Dropped(usize),
     /// [`Ended::Stop`]: [`Context::stop`] has the reason.
     Stopped,
+    /// The engine cannot do it, and has done nothing: the architecture runs the sections one by one.
+    Beside,
     /// It left at the step with this index, when it was to leave by this port. All slots that
     /// more than one section or the architecture sees are in the cells; the effects are as the program
     /// made them, and [`Packet::position`] as the parser did.

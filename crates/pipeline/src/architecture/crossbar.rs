@@ -176,7 +176,7 @@ impl Switch {
                     self.after_egress(machine, tables, job, leaves, out);
                 }
             }
-            None => {
+            None | Some(Passed::Beside) => {
                 let job = machine.arrive(port, bytes, 0);
                 self.ingress(machine, tables, job, out);
             }
@@ -314,7 +314,7 @@ impl Bump {
             Some(Passed::Dropped(_)) => return out.drop(Drop::Program),
             Some(Passed::Stopped) => return out.drop(machine.reason()),
             Some(Passed::Left(..)) => machine.left(port, bytes, 0),
-            None => {
+            None | Some(Passed::Beside) => {
                 let mut job = machine.arrive(port, bytes, 0);
                 machine.begin(&job, Cause::Arrival);
                 self.side.set(&mut job.cells, u64::from(port));

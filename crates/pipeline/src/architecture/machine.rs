@@ -128,10 +128,8 @@ impl Machine {
         self.context.steps = STEPS;
         let (cells, packet) = &mut self.passing;
         let context = &mut self.context;
-        Some(
-            self.engine
-                .pass(port, bytes, cells, packet, tables, context),
-        )
+        let engine = &mut self.engine;
+        Some(engine.pass(port, bytes, cells, packet, tables, context))
     }
 
     /// What left the path as [`Passed::Sent`].

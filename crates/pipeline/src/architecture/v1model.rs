@@ -151,7 +151,7 @@ impl V1Model {
                     self.after_egress(machine, tables, job, leaves, out);
                 }
             }
-            None => {
+            None | Some(Passed::Beside) => {
                 let job = machine.arrive(port, bytes, instance::NORMAL);
                 self.ingress(machine, tables, job, out);
             }

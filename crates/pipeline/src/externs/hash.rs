@@ -84,6 +84,12 @@ impl CrcTable {
         self.crc
     }
 
+    /// By byte, in the order of [`Crc::reflect_in`].
+    #[must_use]
+    pub fn entries(&self) -> &[u64] {
+        &self.table
+    }
+
     /// The CRC of bytes.
     #[must_use]
     pub fn of(&self, bytes: &[u8]) -> u64 {

@@ -54,6 +54,12 @@ impl Counter {
         ))
     }
 
+    /// The numbers themselves, packets and bytes in turn.
+    #[must_use]
+    pub fn cells(&self) -> &[AtomicU64] {
+        self.counts.as_flattened()
+    }
+
     /// Sets packets and bytes, and says whether there is such an index.
     pub fn set(&self, index: usize, packets: u64, bytes: u64) -> bool {
         let Some([first, second]) = self.counts.get(index) else {

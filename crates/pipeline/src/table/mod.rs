@@ -71,6 +71,8 @@ pub struct Tables {
     writer: Mutex<Writer>,
     /// The latest time that anybody told.
     now: AtomicU64,
+    /// How many updates and batches there were.
+    changes: AtomicU64,
 }
 
 struct Writer {
@@ -150,6 +152,7 @@ impl Tables {
                 journal: Journal::default(),
             }),
             now: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
         }
     }
 
@@ -176,6 +179,12 @@ impl Tables {
             }
             core::hint::spin_loop();
         }
+    }
+
+    /// Another number after each update or batch: for who keeps a copy of the tables somewhere else.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// Tells the time, which new entries take as that of their last hit.
@@ -226,6 +235,8 @@ impl Tables {
             }
         }
         journal.undo.clear();
+        // A copy that is made from here on waits for the writer's lock, and has the change.
+        self.changes.fetch_add(1, Ordering::Release);
         let active = self.active.load(Ordering::Relaxed);
         if let [change] = journal.changes.as_slice() {
             // Only the other side is ever locked for writing.

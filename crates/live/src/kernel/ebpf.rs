@@ -1,0 +1,345 @@
+//! Programs that run in the kernel, and the maps that they share with processes: bpf(2).
+//!
+//! All that is made here goes with its value: nothing is left behind, however the process ends.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+const BPF_MAP_CREATE: libc::c_int = 0;
+const BPF_MAP_LOOKUP_ELEM: libc::c_int = 1;
+const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
+const BPF_MAP_DELETE_ELEM: libc::c_int = 3;
+const BPF_PROG_LOAD: libc::c_int = 5;
+const BPF_PROG_TEST_RUN: libc::c_int = 10;
+const BPF_LINK_CREATE: libc::c_int = 28;
+const BPF_PROG_TYPE_XDP: u32 = 6;
+const BPF_XDP: u32 = 37;
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+/// Elements are made when they come, and go when no program reads them any more.
+pub const NO_PREALLOC: u32 = 1;
+/// Processes can map an array's elements.
+pub const MMAPABLE: u32 = 1 << 10;
+/// The verifier's words are kept as far as this; what it says of a refusal is at the end.
+const LOG_BYTES: usize = 16 << 20;
+
+/// Where a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In the driver, before the kernel makes its own structure of a frame.
+    Driver,
+    /// Behind the driver; works everywhere.
+    Generic,
+}
+
+/// A command with its attributes, of which the kernel takes those not given as zero.
+fn bpf<const N: usize>(command: libc::c_int, attributes: &mut [u64; N]) -> io::Result<i32> {
+    // SAFETY: the attributes are valid for the length that is given; those that are addresses lead to
+    // memory that outlives the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            attributes.as_mut_ptr(),
+            size_of_val(attributes),
+        )
+    };
+    match result {
+        0.. => Ok(result as i32),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn owned(fd: i32) -> OwnedFd {
+    // SAFETY: the kernel has just given out this descriptor.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// Two 32-bit attributes as one word, in the machine's order.
+fn pair(first: u32, second: u32) -> u64 {
+    let [a, b, c, d] = first.to_ne_bytes();
+    let [e, f, g, h] = second.to_ne_bytes();
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// A map.
+#[derive(Debug)]
+pub struct Map {
+    descriptor: OwnedFd,
+    key: usize,
+    value: usize,
+    entries: u32,
+}
+
+impl Map {
+    /// A map of the kind that has this number in the kernel's `enum bpf_map_type`; `inner` is like the maps in an array of maps.
+    ///
+    /// # Errors
+    /// When the kernel refuses: the process lacks CAP_BPF, or there is no memory.
+    pub fn new(
+        kind: u32,
+        key: u32,
+        value: u32,
+        entries: u32,
+        flags: u32,
+        inner: Option<&Map>,
+    ) -> io::Result<Map> {
+        let inner = inner.map_or(0, |map| map.descriptor.as_raw_fd() as u32);
+        // map_type, key_size; value_size, max_entries; map_flags, inner_map_fd.
+        let mut attributes = [pair(kind, key), pair(value, entries), pair(flags, inner)];
+        let descriptor = owned(bpf(BPF_MAP_CREATE, &mut attributes)?);
+        Ok(Map {
+            descriptor,
+            key: key as usize,
+            value: value as usize,
+            entries,
+        })
+    }
+
+    /// Its number in this process, which instructions name it by.
+    #[must_use]
+    pub fn number(&self) -> i32 {
+        self.descriptor.as_raw_fd()
+    }
+
+    fn element(&self, command: libc::c_int, key: &[u8], value: *mut u8) -> io::Result<()> {
+        assert_eq!(key.len(), self.key, "a key of another map");
+        // map_fd; key; value; flags.
+        let mut attributes = [
+            pair(self.number() as u32, 0),
+            key.as_ptr() as u64,
+            value as u64,
+            0,
+        ];
+        bpf(command, &mut attributes).map(|_| ())
+    }
+
+    /// Puts a value at a key, in place of one that is there.
+    ///
+    /// # Errors
+    /// When there is no room.
+    ///
+    /// # Panics
+    /// When key or value are not as long as the map's.
+    pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        assert_eq!(value.len(), self.value, "a value of another map");
+        self.element(BPF_MAP_UPDATE_ELEM, key, value.as_ptr().cast_mut())
+    }
+
+    /// Removes a key.
+    ///
+    /// # Errors
+    /// When it is not there.
+    ///
+    /// # Panics
+    /// When the key is not as long as the map's.
+    pub fn remove(&self, key: &[u8]) -> io::Result<()> {
+        self.element(BPF_MAP_DELETE_ELEM, key, std::ptr::null_mut())
+    }
+
+    /// The value at a key; of a map with a copy for each processor all of them, each filled up to 8 bytes.
+    ///
+    /// # Errors
+    /// When it is not there.
+    ///
+    /// # Panics
+    /// When the key is not as long as the map's.
+    pub fn get(&self, key: &[u8], copies: usize) -> io::Result<Vec<u8>> {
+        let mut value = vec![0; self.value.next_multiple_of(8) * copies.max(1)];
+        self.element(BPF_MAP_LOOKUP_ELEM, key, value.as_mut_ptr())?;
+        Ok(value)
+    }
+
+    /// The elements of an array with values of whole 8 bytes, which programs and this process see alike.
+    ///
+    /// # Errors
+    /// When the map is no array that is [`MMAPABLE`].
+    pub fn memory(&self) -> io::Result<Memory> {
+        let len = self.value * self.entries as usize;
+        // SAFETY: a new mapping.
+        let at = unsafe {
+            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED;
+            libc::mmap(std::ptr::null_mut(), len, rights, flags, self.number(), 0)
+        };
+        match NonNull::new(at.cast()) {
+            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, len }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// How many copies a map with one for each processor has.
+///
+/// # Errors
+/// When the kernel does not say which processors there may be.
+pub fn copies() -> io::Result<usize> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = text.trim().rsplit([',', '-']).next();
+    let last = last.and_then(|number| number.parse::<usize>().ok());
+    last.map(|number| number + 1)
+        .ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible has no number"))
+}
+
+/// An array's elements.
+#[derive(Debug)]
+pub struct Memory {
+    at: NonNull<AtomicU64>,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to this value, and is only read and written as atomics.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// In words of 64 bits, one element behind the other.
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: mapped with this length, which ends with the value; a page is aligned for words.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len / 8) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Why a program was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The verifier refused it, in its own words.
+    #[error("the kernel's verifier refused the program: {0}")]
+    Refused(String),
+    /// It was not looked at.
+    #[error(transparent)]
+    Kernel(#[from] io::Error),
+}
+
+/// A program for XDP.
+#[derive(Debug)]
+pub struct Program(OwnedFd);
+
+/// What became of a packet that a program was tried with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// XDP_DROP, XDP_PASS, ...
+    pub verdict: u32,
+    /// The packet, with what lies before it.
+    pub bytes: Vec<u8>,
+    /// How long it took on average, in nanoseconds.
+    pub nanoseconds: u32,
+}
+
+impl Program {
+    /// Loads instructions as the kernel has them, `struct bpf_insn`.
+    ///
+    /// # Errors
+    /// When the verifier refuses the program, or the process lacks CAP_BPF and CAP_NET_ADMIN.
+    pub fn load(code: &[u64]) -> Result<Program, LoadError> {
+        let licence = c"Apache-2.0";
+        // prog_type, insn_cnt; insns; license; log_level, log_size; log_buf; kern_version, prog_flags.
+        let mut attributes = [
+            pair(BPF_PROG_TYPE_XDP, code.len() as u32),
+            code.as_ptr() as u64,
+            licence.as_ptr() as u64,
+            0,
+            0,
+            0,
+        ];
+        let error = match bpf(BPF_PROG_LOAD, &mut attributes) {
+            Ok(fd) => return Ok(Program(owned(fd))),
+            Err(error) => error,
+        };
+        if !matches!(error.raw_os_error(), Some(libc::EACCES | libc::EINVAL | libc::E2BIG)) {
+            return Err(error.into());
+        }
+        // Once more with its reasons, which take time and memory.
+        let mut log = vec![0u8; LOG_BYTES];
+        attributes[3] = pair(1, LOG_BYTES as u32);
+        attributes[4] = log.as_mut_ptr() as u64;
+        match bpf(BPF_PROG_LOAD, &mut attributes) {
+            Ok(fd) => Ok(Program(owned(fd))),
+            Err(error) => {
+                let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+                let log = String::from_utf8_lossy(&log[..end]).into_owned();
+                match log.is_empty() {
+                    true => Err(error.into()),
+                    false => Err(LoadError::Refused(log)),
+                }
+            }
+        }
+    }
+
+    /// Tries it `repeat` times with a packet, before which the first `before` bytes lie.
+    ///
+    /// # Errors
+    /// When the kernel takes no such packet: it is shorter than an Ethernet header, or longer than a page has room for.
+    pub fn run(&self, bytes: &[u8], before: usize, repeat: u32) -> io::Result<Trial> {
+        /// struct xdp_md.
+        #[repr(C)]
+        #[derive(Default)]
+        struct Context {
+            data: u32,
+            data_end: u32,
+            data_meta: u32,
+            ingress_ifindex: u32,
+            rx_queue_index: u32,
+            egress_ifindex: u32,
+        }
+        let context = Context {
+            data: before as u32,
+            data_end: bytes.len() as u32,
+            ..Context::default()
+        };
+        let mut out = vec![0u8; bytes.len() + 4096];
+        // prog_fd, retval; data_size_in, data_size_out; data_in; data_out; repeat, duration; ctx_size_in, ctx_size_out; ctx_in; ctx_out;
+        // flags, cpu; batch_size.
+        let mut attributes = [
+            pair(self.0.as_raw_fd() as u32, 0),
+            pair(bytes.len() as u32, out.len() as u32),
+            bytes.as_ptr() as u64,
+            out.as_mut_ptr() as u64,
+            pair(repeat, 0),
+            pair(size_of::<Context>() as u32, 0),
+            (&raw const context) as u64,
+            0,
+            0,
+            0,
+        ];
+        bpf(BPF_PROG_TEST_RUN, &mut attributes)?;
+        let second = |word: u64| {
+            let [_, _, _, _, a, b, c, d] = word.to_ne_bytes();
+            u32::from_ne_bytes([a, b, c, d])
+        };
+        out.truncate(second(attributes[1]) as usize);
+        Ok(Trial {
+            verdict: second(attributes[0]),
+            bytes: out,
+            nanoseconds: second(attributes[4]),
+        })
+    }
+
+    /// Lets the program have what arrives at an interface, until the value that is given goes.
+    ///
+    /// # Errors
+    /// When the interface has a program already, or its driver has no such mode.
+    pub fn attach(&self, interface: u32, mode: Mode) -> io::Result<OwnedFd> {
+        let flags = match mode {
+            Mode::Driver => XDP_FLAGS_DRV_MODE,
+            Mode::Generic => XDP_FLAGS_SKB_MODE,
+        };
+        // prog_fd, target_ifindex; attach_type, flags.
+        let mut attributes = [
+            pair(self.0.as_raw_fd() as u32, interface),
+            pair(BPF_XDP, flags),
+        ];
+        bpf(BPF_LINK_CREATE, &mut attributes).map(owned)
+    }
+}

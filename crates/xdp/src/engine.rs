@@ -1,0 +1,179 @@
+//! The kernel as an engine: it is given packets one by one.
+
+use crate::frame::{CELLS, CHECKSUM_ERROR, EMITTED, PORT, POSITION, RESULT};
+use crate::kernel::{Error, Kernel};
+use crate::unit::{BEFORE, Code, Entrance};
+use p4::ir::SectionId;
+use pipeline::context::{Context, Effects, Stop};
+use pipeline::engine::{Ended, Engine, Packet, Passed, Path};
+use pipeline::environment::{Environment, Unsupported};
+use pipeline::interpreter::Interpreter;
+use pipeline::table::Table;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) const NO_PATH: &str = "the architecture of the program has no path that the kernel could follow: v1model, `switch` and `bump` have one";
+
+/// The kernel as an engine, packet by packet (BPF_PROG_TEST_RUN): to test and to measure what [`Switch`](crate::Switch) does on interfaces.
+///
+/// A packet that the kernel does not take, since it is longer than a page has room for, and one that leaves the path, go on in the interpreter.
+pub struct Xdp {
+    environment: Arc<Environment>,
+    interpreter: Interpreter,
+    kernel: Option<Kernel>,
+    tally: Arc<Tally>,
+}
+
+/// Short packets are given so many bytes more.
+const BEHIND: usize = 64;
+
+/// How many packets the kernel ran, and how many it did not take.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub kernel: AtomicU64,
+    pub interpreter: AtomicU64,
+}
+
+impl Xdp {
+    /// An engine for an environment's program, which is loaded when the architecture says what its path is.
+    ///
+    /// # Errors
+    /// When the program calls an extern that is not known here.
+    pub fn new(environment: &Arc<Environment>) -> Result<Self, Unsupported> {
+        Ok(Xdp {
+            environment: Arc::clone(environment),
+            interpreter: Interpreter::new(environment)?,
+            kernel: None,
+            tally: Arc::default(),
+        })
+    }
+
+    /// What it counts while it runs.
+    #[must_use]
+    pub fn tally(&self) -> Arc<Tally> {
+        Arc::clone(&self.tally)
+    }
+
+    /// The packet as its frame has it, where the kernel has no room for it.
+    fn from_frame(&self, frame: &[u64], bytes: &[u8], packet: &mut Packet) {
+        let Some(kernel) = &self.kernel else { return };
+        let count = frame[EMITTED as usize / 8] as usize;
+        let words = frame[kernel.object.frame.emit as usize / 8..].iter();
+        let emitted = words.flat_map(|word| word.to_ne_bytes()).take(count);
+        packet.emitted.extend(emitted);
+        packet.emitted_bits = 8 * count as u64;
+        packet.emit_rest(bytes);
+    }
+}
+
+impl Engine for Xdp {
+    fn run(
+        &mut self,
+        section: SectionId,
+        cells: &mut [u64],
+        packet: &mut Packet,
+        tables: &[Table],
+        context: &mut Context,
+    ) -> Ended {
+        self.interpreter
+            .run(section, cells, packet, tables, context)
+    }
+
+    fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
+        let Some(path) = path else {
+            return Err(NO_PATH.into());
+        };
+        let kernel = Kernel::load(&self.environment, path, Entrance::Trial);
+        self.kernel = Some(kernel.map_err(|error| match error {
+            Error::Unsupported(mut faults) if faults.len() == 1 => faults.remove(0),
+            Error::Unsupported(faults) => Unsupported {
+                span: faults[0].span,
+                message: Error::Unsupported(faults).to_string(),
+            },
+            error => error.to_string().into(),
+        })?);
+        Ok(true)
+    }
+
+    fn pass(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        cells: &mut [u64],
+        packet: &mut Packet,
+        _: &[Table],
+        context: &mut Context,
+    ) -> Passed {
+        let passed = self.tried(port, bytes, cells, packet, context);
+        let count = match passed {
+            Some(_) => &self.tally.kernel,
+            None => &self.tally.interpreter,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        passed.unwrap_or(Passed::Beside)
+    }
+}
+
+impl Xdp {
+    /// Has the kernel run a packet, if it takes it.
+    fn tried(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        cells: &mut [u64],
+        packet: &mut Packet,
+        context: &mut Context,
+    ) -> Option<Passed> {
+        let kernel = self.kernel.as_mut()?;
+        let mut given = Vec::with_capacity(BEFORE + bytes.len());
+        given.extend(u64::from(port).to_ne_bytes());
+        given.extend(context.now.as_ns().to_ne_bytes());
+        given.extend((bytes.len() as u64).to_ne_bytes());
+        given.extend(bytes);
+        // The kernel takes no packets, and makes none, that are shorter than an Ethernet header.
+        let behind = if bytes.len() < BEHIND { BEHIND } else { 0 };
+        given.resize(given.len() + behind, 0);
+        kernel.bring_tables().ok()?;
+        kernel.push();
+        let trial = kernel.program.run(&given, BEFORE, 1).ok()?;
+        let frame = kernel.last_frame().ok()?;
+        let word = |at: i32| frame[at as usize / 8];
+        let result = word(RESULT);
+        let (step, leaves) = ((result >> 8) as usize, word(PORT) as u32);
+        let is = |code: Code| result & 0xFF == code as u64;
+        if is(Code::Beyond) || is(Code::Steps) {
+            // Nothing of it is kept.
+            return None;
+        }
+        kernel.pull();
+        context.stop = None;
+        context.effects = Effects {
+            checksum_error: word(CHECKSUM_ERROR) != 0,
+            ..Effects::default()
+        };
+        packet.position = word(POSITION);
+        packet.emitted.clear();
+        packet.emitted_bits = 0;
+        if is(Code::Sent) {
+            let end = trial.bytes.len().checked_sub(behind)?;
+            packet.emitted.extend(trial.bytes.get(BEFORE..end)?);
+            packet.emitted_bits = 8 * packet.emitted.len() as u64;
+            return Some(Passed::Sent(leaves));
+        }
+        if is(Code::NoRoom) {
+            self.from_frame(&frame, bytes, packet);
+            return Some(Passed::Sent(leaves));
+        }
+        if is(Code::Dropped) {
+            return Some(Passed::Dropped(step));
+        }
+        if is(Code::Left) {
+            let first = CELLS as usize / 8;
+            let count = cells.len();
+            cells.copy_from_slice(&frame[first..first + count]);
+            return Some(Passed::Left(step, leaves));
+        }
+        context.stop = Some(if is(Code::Assert) { Stop::Assert } else { Stop::Assume });
+        Some(Passed::Stopped)
+    }
+}

@@ -1,0 +1,69 @@
+//! The memory that a packet's program works in: one value of a map with a copy for each processor, to which `R7` points.
+//!
+//! The stack of a program has 512 bytes, and what a program knows of registers and stack the kernel's verifier follows along every way through it.
+//! Of what lies in a map it knows nothing, so that ways that meet are one again.
+
+use pipeline::layout::Layout;
+
+/// How far the parser has read, in bits.
+pub(crate) const POSITION: i32 = 0;
+/// How many bytes are emitted.
+pub(crate) const EMITTED: i32 = 8;
+/// How it ended: see [`crate::unit::Code`].
+pub(crate) const RESULT: i32 = 16;
+/// By which port the packet leaves.
+pub(crate) const PORT: i32 = 24;
+/// By which port the packet came.
+pub(crate) const FROM: i32 = 32;
+/// The time in nanoseconds.
+pub(crate) const NANOSECONDS: i32 = 40;
+/// Whether the program found a checksum wrong.
+pub(crate) const CHECKSUM_ERROR: i32 = 48;
+/// The packet's length in bytes.
+pub(crate) const LENGTH: i32 = 56;
+/// The index of the entry that an action runs for, and one more; 0 without.
+pub(crate) const HIT: i32 = 64;
+/// When the kernel's clock said that the packet was done with.
+pub(crate) const DONE: i32 = 72;
+/// The index of an array, and what a look-up has found.
+pub(crate) const INDEX: i32 = 80;
+/// How many packets ended as each [`crate::unit::Code`] says.
+pub(crate) const ENDED: i32 = 88;
+/// How many numbers these are.
+pub(crate) const CODES: usize = 8;
+/// A table's key, or bytes to hash.
+pub(crate) const KEY: i32 = ENDED + 8 * CODES as i32;
+pub(crate) const KEY_BYTES: usize = 512;
+/// The first of the cells.
+pub(crate) const CELLS: i32 = KEY + KEY_BYTES as i32;
+/// For values on their way.
+const TEMPORARY_BYTES: usize = 4096;
+/// For what is emitted.
+pub(crate) const EMIT_BYTES: usize = 1024;
+/// The most that the value of a map with a copy for each processor may have.
+const MOST_BYTES: usize = 32 * 1024;
+
+/// Where in the frame the parts are that depend on the program, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) cells: usize,
+    pub(crate) temporaries: i32,
+    pub(crate) emit: i32,
+    pub(crate) size: usize,
+}
+
+impl Frame {
+    /// `None` when the program has more slots than there is room for.
+    pub(crate) fn new(layout: &Layout) -> Option<Self> {
+        let cells = layout.cells();
+        let temporaries = CELLS as usize + 8 * cells;
+        let emit = temporaries + TEMPORARY_BYTES;
+        let size = emit + EMIT_BYTES;
+        (size <= MOST_BYTES).then_some(Frame {
+            cells,
+            temporaries: temporaries as i32,
+            emit: emit as i32,
+            size,
+        })
+    }
+}

@@ -1,0 +1,307 @@
+//! A program in the kernel, with its maps: what is in them, kept as the environment has it.
+
+use crate::frame::{CODES, DONE, ENDED};
+use crate::instruction::relocate;
+use crate::maps::{self, Kind, Matching, Object, Purpose};
+use crate::unit::{Entrance, compile};
+use live::ebpf::{self, LoadError, MMAPABLE, Memory, NO_PREALLOC, Program};
+use p4::ir::TableId;
+use pipeline::engine::Path;
+use pipeline::environment::{Environment, Unsupported};
+use pipeline::externs::hash::CrcTable;
+use pipeline::state::{Counter, Register};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why a program does not run in the kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It asks for what the kernel cannot do: all such places.
+    #[error("{}", told(.0))]
+    Unsupported(Vec<Unsupported>),
+    /// The verifier refused it: how many instructions it has, and the verifier's last words.
+    #[error(
+        "the kernel's verifier refused the program of {instructions} instructions: {reason}; a smaller program (fewer headers, tables of fewer entries with priorities, shorter loops) may pass"
+    )]
+    Refused { instructions: usize, reason: String },
+    /// The kernel did not give what is needed.
+    #[error("{doing}: {error}; programs in the kernel need CAP_BPF and CAP_NET_ADMIN (root), and Linux 5.18 or later")]
+    Kernel {
+        doing: &'static str,
+        #[source]
+        error: io::Error,
+    },
+}
+
+fn told(faults: &[Unsupported]) -> String {
+    let messages: Vec<&str> = faults.iter().map(|fault| &*fault.message).collect();
+    messages.join("; ")
+}
+
+pub(crate) fn failed(doing: &'static str) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Kernel { doing, error }
+}
+
+/// A loaded program.
+pub(crate) struct Kernel {
+    environment: Arc<Environment>,
+    pub(crate) object: Object,
+    pub(crate) program: Program,
+    maps: Vec<ebpf::Map>,
+    /// Of counters and registers, by their maps' numbers.
+    memories: BTreeMap<usize, Memory>,
+    copies: usize,
+    /// The state of the tables that the maps have.
+    changes: Option<u64>,
+    /// What is in the map of each table, by key.
+    entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
+    defaults: Vec<Vec<u8>>,
+}
+
+impl Kernel {
+    /// Makes the maps and loads the program.
+    pub(crate) fn load(
+        environment: &Arc<Environment>,
+        path: &Path,
+        entrance: Entrance,
+    ) -> Result<Self, Error> {
+        let object = compile(environment, path, entrance).map_err(Error::Unsupported)?;
+        let mut made = Vec::new();
+        let mut memories = BTreeMap::new();
+        for (number, map) in object.maps.iter().enumerate() {
+            let new = make(map).map_err(failed("making a map"))?;
+            let shared = matches!(map.purpose, Purpose::Counter(_) | Purpose::Register(_));
+            if shared || matches!(map.purpose, Purpose::Crc(_)) {
+                let memory = new.memory().map_err(failed("mapping a map"))?;
+                if let Purpose::Crc(crc) = map.purpose {
+                    let table = CrcTable::new(crc);
+                    for (word, value) in memory.words().iter().zip(table.entries()) {
+                        word.store(*value, Ordering::Relaxed);
+                    }
+                }
+                if shared {
+                    memories.insert(number, memory);
+                }
+            }
+            made.push(new);
+        }
+        let mut code = object.code.clone();
+        for at in &object.relocations {
+            relocate(&mut code[*at], |number| made[number].number());
+        }
+        let words: Vec<u64> = code.iter().map(|instruction| instruction.word()).collect();
+        let program = Program::load(&words).map_err(|error| match error {
+            LoadError::Refused(log) => Error::Refused {
+                instructions: words.len(),
+                reason: last_words(&log),
+            },
+            LoadError::Kernel(error) => failed("loading the program")(error),
+        })?;
+        let copies = ebpf::copies().map_err(failed("asking for the processors"))?;
+        let mut kernel = Kernel {
+            environment: Arc::clone(environment),
+            object,
+            program,
+            maps: made,
+            memories,
+            copies,
+            changes: None,
+            entries: BTreeMap::new(),
+            defaults: vec![Vec::new(); environment.tables.forms().len()],
+        };
+        kernel.bring_tables().map_err(failed("filling the tables"))?;
+        kernel.push();
+        Ok(kernel)
+    }
+
+    /// The map for a purpose, if the program has it.
+    pub(crate) fn map(&self, purpose: Purpose) -> Option<&ebpf::Map> {
+        let maps = self.object.maps.iter();
+        let number = maps.clone().position(|map| map.purpose == purpose)?;
+        self.maps.get(number)
+    }
+
+    /// Brings the maps of tables to what the environment has, if that has changed.
+    pub(crate) fn bring_tables(&mut self) -> io::Result<()> {
+        let environment = Arc::clone(&self.environment);
+        let changes = environment.tables.changes();
+        if self.changes == Some(changes) {
+            return Ok(());
+        }
+        for (index, form) in environment.tables.forms().iter().enumerate() {
+            let id = TableId(index as u32);
+            if let Ok((call, _)) = environment.tables.default(id) {
+                self.bring_default(index, maps::row(form, &call, 0))?;
+            }
+            let number = self.object.maps.iter().position(|map| map.purpose == Purpose::Table(id));
+            let Some(number) = number else { continue };
+            let wanted = self.object.maps[number];
+            let map = &self.maps[number];
+            let there = self.entries.entry(id).or_default();
+            let entries = environment.tables.entries(id);
+            let mut wants = BTreeMap::new();
+            if wanted.kind == Kind::ArrayOfMaps {
+                let block = maps::block(form, &entries, wanted.value as usize);
+                wants.insert(0u32.to_ne_bytes().to_vec(), block);
+            } else {
+                for installed in &entries {
+                    let keys = &installed.entry.keys;
+                    let key = match Matching::of(form) {
+                        Matching::Prefix(prefix) => maps::trie_key(form, prefix, keys),
+                        _ => maps::exact_key(form, keys),
+                    };
+                    let place = u64::from(installed.index) + 1;
+                    wants.insert(key, maps::row(form, &installed.entry.call, place));
+                }
+            }
+            // First what goes, so that there is room.
+            for key in there.keys().filter(|key| !wants.contains_key(*key)) {
+                map.remove(key)?;
+            }
+            for (key, value) in &wants {
+                if there.get(key) == Some(value) {
+                    continue;
+                }
+                if wanted.kind == Kind::ArrayOfMaps {
+                    let inner = inner(&wanted)?;
+                    inner.set(&0u32.to_ne_bytes(), value)?;
+                    map.set(key, &inner.number().to_ne_bytes())?;
+                } else {
+                    map.set(key, value)?;
+                }
+            }
+            *there = wants;
+        }
+        self.changes = Some(changes);
+        Ok(())
+    }
+
+    fn bring_default(&mut self, index: usize, mut row: Vec<u8>) -> io::Result<()> {
+        let maps = self.object.maps.iter();
+        let Some(number) = maps.clone().position(|map| map.purpose == Purpose::Defaults) else {
+            return Ok(());
+        };
+        row.resize(self.object.maps[number].value as usize, 0);
+        if self.defaults[index] != row {
+            self.maps[number].set(&(index as u32).to_ne_bytes(), &row)?;
+            self.defaults[index] = row;
+        }
+        Ok(())
+    }
+
+    /// The arrays that the kernel and the environment have alike, word by word.
+    fn shared(&self, mut each: impl FnMut(&AtomicU64, &AtomicU64)) {
+        for (number, memory) in &self.memories {
+            let theirs = match self.object.maps[*number].purpose {
+                Purpose::Register(object) => {
+                    let register = self.environment.register(object);
+                    register.map_or(&[][..], Register::cells)
+                }
+                Purpose::Counter(object) => {
+                    let counter = self.environment.counter(object);
+                    counter.map_or(&[][..], Counter::cells)
+                }
+                _ => &[],
+            };
+            for (kernel, environment) in memory.words().iter().zip(theirs) {
+                each(kernel, environment);
+            }
+        }
+    }
+
+    /// Counters and registers as the environment has them, into the kernel's.
+    pub(crate) fn push(&self) {
+        self.shared(|kernel, environment| {
+            kernel.store(environment.load(Ordering::Relaxed), Ordering::Relaxed);
+        });
+    }
+
+    /// Those that the environment has otherwise than they were: what a packet changes meanwhile stays.
+    pub(crate) fn push_changes(&self, were: &[u64]) {
+        let mut were = were.iter();
+        self.shared(|kernel, environment| {
+            let is = environment.load(Ordering::Relaxed);
+            if were.next().is_some_and(|was| *was != is) {
+                kernel.store(is, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Counters and registers as the kernel has them, into the environment's; gives all of them.
+    pub(crate) fn pull(&self) -> Vec<u64> {
+        let mut all = Vec::new();
+        self.shared(|kernel, environment| {
+            let is = kernel.load(Ordering::Relaxed);
+            environment.store(is, Ordering::Relaxed);
+            all.push(is);
+        });
+        all
+    }
+
+    /// The frames of all processors, as words.
+    fn frames(&self) -> io::Result<Vec<Vec<u64>>> {
+        let map = self.map(Purpose::Frame).ok_or(io::ErrorKind::NotFound)?;
+        let bytes = map.get(&0u32.to_ne_bytes(), self.copies)?;
+        let size = self.object.frame.size.next_multiple_of(8);
+        let words = |frame: &[u8]| {
+            let (words, _) = frame.as_chunks::<8>();
+            words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+        };
+        Ok(bytes.chunks_exact(size).map(words).collect())
+    }
+
+    /// The frame of the packet that was last done with.
+    pub(crate) fn last_frame(&self) -> io::Result<Vec<u64>> {
+        let frames = self.frames()?.into_iter();
+        let last = frames.max_by_key(|frame| frame[DONE as usize / 8]);
+        Ok(last.unwrap_or_default())
+    }
+
+    /// How many packets ended in which way, on all processors.
+    pub(crate) fn ended(&self) -> io::Result<[u64; CODES]> {
+        let mut sums = [0u64; CODES];
+        for frame in self.frames()? {
+            let counts = frame[ENDED as usize / 8..].iter();
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum = sum.wrapping_add(*count);
+            }
+        }
+        Ok(sums)
+    }
+}
+
+fn inner(map: &maps::Map) -> io::Result<ebpf::Map> {
+    ebpf::Map::new(Kind::Array as u32, 4, map.value, 1, 0, None)
+}
+
+fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
+    let kind = map.kind as u32;
+    match map.kind {
+        Kind::ArrayOfMaps => {
+            let inner = inner(map)?;
+            let outer = ebpf::Map::new(kind, 4, 4, 1, 0, Some(&inner))?;
+            outer.set(&0u32.to_ne_bytes(), &inner.number().to_ne_bytes())?;
+            Ok(outer)
+        }
+        _ => {
+            let flags = match (map.kind, map.purpose) {
+                (Kind::LpmTrie | Kind::Hash, _) => NO_PREALLOC,
+                (Kind::Array, _) => MMAPABLE,
+                _ => 0,
+            };
+            ebpf::Map::new(kind, map.key, map.value, map.entries, flags, None)
+        }
+    }
+}
+
+/// What the verifier said at last, without its statistics.
+fn last_words(log: &str) -> String {
+    let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told = lines.filter(|line| {
+        let statistics = ["processed ", "verification time", "stack depth", "mark_precise"];
+        !statistics.iter().any(|word| line.starts_with(word))
+    });
+    told.last().unwrap_or("it gave no reason").into()
+}

@@ -1,0 +1,494 @@
+//! Statements.
+
+use crate::frame::{CHECKSUM_ERROR, HIT, INDEX, KEY, KEY_BYTES, LENGTH};
+use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R5, R7, R8, Size};
+use crate::maps::Purpose;
+use crate::unit::{Code, Fault, LOOKUP, Unit};
+use p4::ir::{LValue, ObjectId, Statement, StatementKind, Ty};
+use p4::value::Bits;
+use pipeline::externs::hash::{Algorithm, CRC16, CRC32, Crc};
+use pipeline::externs::{Call, Item, Operation};
+use pipeline::layout::limbs;
+
+impl Unit<'_> {
+    pub(crate) fn statement(&mut self, statement: &Statement) -> Result<(), Fault> {
+        match &statement.kind {
+            StatementKind::Assign { target, value } => {
+                let width = self.type_of(value).width();
+                if let (LValue::Slot(slot), true) = (target, width <= 64) {
+                    self.scalar(value, 0)?;
+                    let at = self.cell(*slot);
+                    self.a.store(Size::B8, R7, at, R1);
+                    return Ok(());
+                }
+                let from = self.place(value)?;
+                self.put(target, from, width)
+            }
+            StatementKind::Extract { header, size: None } => self.extract(*header),
+            StatementKind::ExtractNext { stack, size: None } => self.extract_next(*stack),
+            StatementKind::Extract { .. } | StatementKind::ExtractNext { .. } => Err(self.fault(
+                "a varbit has no fixed place in a program of the kernel; make headers of fixed length of it, one after the other",
+            )),
+            StatementKind::Lookahead { into } => self.lookahead(*into),
+            StatementKind::Advance { bits } => self.advance(bits),
+            StatementKind::Length { into } => {
+                self.length(*into);
+                Ok(())
+            }
+            StatementKind::Emit { header } => self.emit(*header),
+            StatementKind::EmitValue { value } => self.emit_value(value),
+            StatementKind::Call {
+                callee,
+                arguments,
+                results,
+            } => {
+                let call = Call::resolve(self.environment, callee, arguments, results)?;
+                self.call(&call, results)
+            }
+        }
+    }
+
+    /// Puts a value of so many bits, which is in the frame, in its place.
+    fn put(&mut self, target: &LValue, from: i32, width: u32) -> Result<(), Fault> {
+        match target {
+            LValue::Slot(slot) => {
+                let at = self.cell(*slot);
+                self.copy(from, at, limbs(width));
+                Ok(())
+            }
+            LValue::Slice { slot, high, low } => {
+                let at = self.cell(*slot);
+                self.put_bits(at, self.program.slots[slot.index()].ty, from, *high, *low)
+            }
+            LValue::Element {
+                slots,
+                index,
+                slice,
+            } => {
+                if self.type_of(index).width() > 64 {
+                    return Err(self.fault("an index of more than 64 bits is not supported"));
+                }
+                let end = self.a.label();
+                let place = self.place(index)?;
+                for (number, slot) in slots.iter().enumerate() {
+                    let next = self.a.label();
+                    self.a.load(Size::B8, R1, R7, place);
+                    self.a.jump_if(Compare::NotEqual, R1, number as i32, next);
+                    let at = self.cell(*slot);
+                    let ty = self.program.slots[slot.index()].ty;
+                    match slice {
+                        Some((high, low)) => self.put_bits(at, ty, from, *high, *low)?,
+                        None => self.copy(from, at, limbs(width)),
+                    }
+                    self.a.jump(end);
+                    self.a.bind(next);
+                }
+                self.a.bind(end);
+                Ok(())
+            }
+        }
+    }
+
+    /// Bits `high` to `low` of a slot.
+    fn put_bits(&mut self, at: i32, ty: Ty, from: i32, high: u32, low: u32) -> Result<(), Fault> {
+        let width = ty.width();
+        let (above, count) = (width - high - 1, high - low + 1);
+        // What stays is taken first: a piece begins at a cell.
+        let kept = self.take(limbs(above))?;
+        let mut done = 0;
+        while done < above {
+            let here = (above - done).min(64);
+            self.bits_from(at, high + 1 + done, here, 0);
+            self.a.store(Size::B8, R7, kept + (done / 8) as i32, R1);
+            done += here;
+        }
+        let pieces = [(kept, above), (from, count), (at, low)];
+        let joined = self.joined(&pieces, width)?;
+        self.copy(joined, at, limbs(width));
+        Ok(())
+    }
+
+    /// The input of a call with this number, in the frame.
+    fn input(&mut self, call: &Call, index: usize) -> Result<i32, Fault> {
+        self.place(&call.inputs[index].value)
+    }
+
+    /// Stores `R1` as a call's first result, cut to its width.
+    fn give(&mut self, call: &Call, results: &[LValue]) -> Result<(), Fault> {
+        let (Some(result), Some(output)) = (results.first(), call.outputs.first()) else {
+            return Ok(());
+        };
+        let width = output.ty.width();
+        let to = self.take(limbs(width))?;
+        self.cut(R1, width.min(64));
+        self.a.store(Size::B8, R7, to, R1);
+        for cell in 1..limbs(width) as i32 {
+            self.a.store_number(Size::B8, R7, to + 8 * cell, 0);
+        }
+        self.put(result, to, width)
+    }
+
+    fn call(&mut self, call: &Call, results: &[LValue]) -> Result<(), Fault> {
+        match &call.operation {
+            Operation::Nothing => Ok(()),
+            Operation::Count { object, index } => {
+                self.scalar(&call.inputs[*index].value, 0)?;
+                self.count(*object);
+                Ok(())
+            }
+            Operation::CountDirect { object } => {
+                self.count_direct(*object);
+                Ok(())
+            }
+            Operation::RegisterRead { object, index } => {
+                let width = self.environment.register(*object).map_or(0, |r| r.width());
+                let to = self.take(call.output_cells.max(width).max(1))?;
+                for cell in 0..call.output_cells as i32 {
+                    self.a.store_number(Size::B8, R7, to + 8 * cell, 0);
+                }
+                self.scalar(&call.inputs[*index].value, 0)?;
+                let end = self.a.label();
+                self.element(Purpose::Register(*object), end);
+                for cell in 0..width as i32 {
+                    self.a.load(Size::B8, R1, R8, 8 * cell);
+                    self.a.store(Size::B8, R7, to + 8 * cell, R1);
+                }
+                self.a.bind(end);
+                for (result, output) in results.iter().zip(&call.outputs) {
+                    self.put(result, to + 8 * output.at as i32, output.ty.width())?;
+                }
+                Ok(())
+            }
+            Operation::RegisterWrite {
+                object,
+                index,
+                value,
+            } => {
+                let mut values = Vec::new();
+                for input in &call.inputs[*value..] {
+                    values.push((self.place(&input.value)?, limbs(input.ty.width())));
+                }
+                self.scalar(&call.inputs[*index].value, 0)?;
+                let end = self.a.label();
+                self.element(Purpose::Register(*object), end);
+                let mut at = 0;
+                for (from, count) in values {
+                    for cell in 0..count as i32 {
+                        self.a.load(Size::B8, R1, R7, from + 8 * cell);
+                        self.a.store(Size::B8, R8, at, R1);
+                        at += 8;
+                    }
+                }
+                self.a.bind(end);
+                Ok(())
+            }
+            Operation::MarkToDropSlots => {
+                let drop_port = self.environment.options.drop_port;
+                for (slot, value) in self.environment.marks().into_iter().zip([drop_port, 0]) {
+                    if let Some(slot) = slot {
+                        self.set(slot, &Bits::new(32, value));
+                    }
+                }
+                Ok(())
+            }
+            Operation::MarkToDrop {
+                egress_spec,
+                mcast_grp,
+            } => {
+                let drop_port = self.environment.options.drop_port;
+                for (number, (item, result)) in call.items.iter().zip(results).enumerate() {
+                    let width = call.outputs[number].ty.width();
+                    let from = if *egress_spec == Some(number) || *mcast_grp == Some(number) {
+                        let value = if *egress_spec == Some(number) { drop_port } else { 0 };
+                        let to = self.take(limbs(width))?;
+                        self.a.store_number(Size::B8, R7, to, value as i32);
+                        to
+                    } else {
+                        self.input(call, item.input)?
+                    };
+                    self.put(result, from, width)?;
+                }
+                Ok(())
+            }
+            Operation::Hash { algorithm, range } => {
+                // What is hashed is read before the result is written.
+                let bounds = match range {
+                    Some((base, max)) => Some((self.input(call, *base)?, self.input(call, *max)?)),
+                    None => None,
+                };
+                self.hash(call, *algorithm)?;
+                if let Some((base, max)) = bounds {
+                    self.a.load(Size::B8, R2, R7, max);
+                    let (zero, end) = (self.a.label(), self.a.label());
+                    self.a.jump_if(Compare::Equal, R2, 0, zero);
+                    self.a.alu(Alu::Modulo, R1, R2);
+                    self.a.jump(end);
+                    self.a.bind(zero);
+                    self.a.alu(Alu::Move, R1, 0);
+                    self.a.bind(end);
+                    self.a.load(Size::B8, R2, R7, base);
+                    self.a.alu(Alu::Add, R1, R2);
+                }
+                self.give(call, results)
+            }
+            Operation::UpdateChecksum {
+                algorithm,
+                condition,
+                checksum,
+                payload: false,
+            } => {
+                let old = self.input(call, *checksum)?;
+                let condition = self.input(call, *condition)?;
+                let (keep, end) = (self.a.label(), self.a.label());
+                self.a.load(Size::B8, R1, R7, condition);
+                self.a.jump_if(Compare::Equal, R1, 0, keep);
+                self.hash(call, *algorithm)?;
+                self.a.jump(end);
+                self.a.bind(keep);
+                self.a.load(Size::B8, R1, R7, old);
+                self.a.bind(end);
+                self.give(call, results)
+            }
+            Operation::VerifyChecksum {
+                algorithm,
+                condition,
+                checksum,
+                payload: false,
+            } => {
+                let wanted = self.input(call, *checksum)?;
+                let width = call.inputs[*checksum].ty.width();
+                let condition = self.input(call, *condition)?;
+                let end = self.a.label();
+                self.a.load(Size::B8, R1, R7, condition);
+                self.a.jump_if(Compare::Equal, R1, 0, end);
+                self.hash(call, *algorithm)?;
+                self.cut(R1, width.min(64));
+                self.a.load(Size::B8, R2, R7, wanted);
+                self.a.jump_if(Compare::Equal, R1, R2, end);
+                self.a.store_number(Size::B8, R7, CHECKSUM_ERROR, 1);
+                self.a.bind(end);
+                Ok(())
+            }
+            Operation::Checksum16 { payload: false } => {
+                self.hash(call, Algorithm::Checksum16)?;
+                self.give(call, results)
+            }
+            Operation::Random { low, high } => {
+                let (low, high) = (self.input(call, *low)?, self.input(call, *high)?);
+                self.random(low, high);
+                self.give(call, results)
+            }
+            Operation::Assert { check } | Operation::Assume { check } => {
+                let on = self.a.label();
+                self.scalar(&call.inputs[*check].value, 0)?;
+                self.a.jump_if(Compare::NotEqual, R1, 0, on);
+                let asserts = matches!(call.operation, Operation::Assert { .. });
+                self.leave(if asserts { Code::Assert } else { Code::Assume });
+                self.a.bind(on);
+                Ok(())
+            }
+            operation => {
+                let mend = match operation {
+                    Operation::Clone { .. }
+                    | Operation::Resubmit { .. }
+                    | Operation::Recirculate { .. } => "a program of the kernel cannot copy a packet or begin anew with it",
+                    Operation::Digest { .. } | Operation::Log { .. } => {
+                        "messages to the control plane are not supported in the kernel"
+                    }
+                    Operation::ExecuteMeter { .. }
+                    | Operation::ReadDirectMeter
+                    | Operation::ExecuteDirectMeter { .. } => "meters are not supported in the kernel",
+                    Operation::UpdateChecksum { .. } | Operation::VerifyChecksum { .. } => {
+                        "a checksum over the payload is not supported in the kernel"
+                    }
+                    _ => "this extern is not supported in the kernel",
+                };
+                Err(self.fault(&format!(
+                    "`{}`: {mend}; run the program with `--engine fast`",
+                    call.name
+                )))
+            }
+        }
+    }
+
+    /// The element of an array with the index in `R1`: its address in `R8`; to `end` where there is none.
+    fn element(&mut self, purpose: Purpose, end: crate::instruction::Label) {
+        let map = self.map(purpose);
+        self.a.number(R2, u64::from(u32::MAX));
+        self.a.jump_if(Compare::Greater, R1, R2, end);
+        self.a.store(Size::B4, R7, INDEX, R1);
+        self.lookup(map, INDEX);
+        self.a.jump_if(Compare::Equal, R0, 0, end);
+        self.a.alu(Alu::Move, R8, R0);
+    }
+
+    /// Looks a key in the frame up in a map; `R0` has the address of the value, or zero.
+    pub(crate) fn lookup(&mut self, map: usize, key: i32) {
+        self.a.map(R1, map);
+        self.a.alu(Alu::Move, R2, R7);
+        self.a.alu(Alu::Add, R2, key);
+        self.a.call(LOOKUP);
+    }
+
+    /// Counts the packet at the index in `R1`.
+    fn count(&mut self, object: ObjectId) {
+        let end = self.a.label();
+        self.element(Purpose::Counter(object), end);
+        self.a.alu(Alu::Move, R1, 1);
+        self.a.add_atomic(R8, 0, R1);
+        self.a.load(Size::B8, R1, R7, LENGTH);
+        self.a.add_atomic(R8, 8, R1);
+        self.a.bind(end);
+    }
+
+    /// Counts the packet for the entry that was hit, if one was.
+    pub(crate) fn count_direct(&mut self, object: ObjectId) {
+        let end = self.a.label();
+        self.a.load(Size::B8, R1, R7, HIT);
+        self.a.jump_if(Compare::Equal, R1, 0, end);
+        self.a.alu(Alu::Subtract, R1, 1);
+        self.count(object);
+        self.a.bind(end);
+    }
+
+    /// A random number from `low` to `high` in `R1`.
+    fn random(&mut self, low: i32, high: i32) {
+        const GET_RANDOM: i32 = 7;
+        let end = self.a.label();
+        self.a.call(GET_RANDOM);
+        self.a.alu(Alu::Move, R8, R0);
+        self.a.alu(Alu::ShiftLeft, R8, 32);
+        self.a.call(GET_RANDOM);
+        self.a.low_half(R0);
+        self.a.alu(Alu::Or, R8, R0);
+        self.a.load(Size::B8, R1, R7, low);
+        self.a.load(Size::B8, R2, R7, high);
+        self.a.jump_if(Compare::LessEqual, R2, R1, end);
+        self.a.alu(Alu::Subtract, R2, R1);
+        self.a.alu(Alu::Add, R2, 1);
+        let all = self.a.label();
+        // All 64 bits, where the sum has wrapped.
+        self.a.jump_if(Compare::Equal, R2, 0, all);
+        self.a.alu(Alu::Modulo, R8, R2);
+        self.a.bind(all);
+        self.a.alu(Alu::Add, R1, R8);
+        self.a.bind(end);
+    }
+
+    /// The hash of a call's items in `R1`.
+    fn hash(&mut self, call: &Call, algorithm: Algorithm) -> Result<(), Fault> {
+        let first = call.items.first().and_then(|item| item.valid);
+        let whole = |item: &Item| {
+            item.valid == first && !matches!(call.inputs[item.input].ty, Ty::Varbit(_))
+        };
+        if !call.items.iter().all(whole) {
+            return Err(self.fault(
+                "a hash over data of variable length (a varbit, headers that may not be there) is not supported in the kernel",
+            ));
+        }
+        let mut pieces = Vec::new();
+        for item in &call.items {
+            let width = call.inputs[item.input].ty.width();
+            pieces.push((self.input(call, item.input)?, width));
+        }
+        let width: u32 = pieces.iter().map(|(_, width)| width).sum();
+        let bytes = width.div_ceil(8) as i32;
+        if bytes as usize > KEY_BYTES - 8 {
+            return Err(self.fault("so many bytes cannot be hashed in the kernel"));
+        }
+        let end = self.a.label();
+        let crc = match algorithm {
+            Algorithm::Crc32 => Some(CRC32),
+            Algorithm::Crc16 => Some(CRC16),
+            Algorithm::Checksum16 | Algorithm::Xor16 | Algorithm::Identity => None,
+            Algorithm::Crc32Custom | Algorithm::Crc16Custom | Algorithm::Random => {
+                return Err(self.fault("this hash algorithm is not supported in the kernel"));
+            }
+        };
+        if let Some(valid) = first {
+            // Nothing at all of a header that is not there.
+            let valid = self.input(call, valid)?;
+            let there = self.a.label();
+            self.a.load(Size::B8, R1, R7, valid);
+            self.a.jump_if(Compare::NotEqual, R1, 0, there);
+            let empty = pipeline::externs::hash::Tables::default().hash(algorithm, &[], || 0);
+            self.a.number(R1, empty);
+            self.a.jump(end);
+            self.a.bind(there);
+        }
+        match (algorithm, crc) {
+            (_, Some(crc)) => {
+                self.a.alu(Alu::Move, R8, R7);
+                self.a.alu(Alu::Add, R8, KEY);
+                self.write_bytes(&pieces, width);
+                self.crc(crc, bytes);
+            }
+            (Algorithm::Identity, _) => {
+                let count = width.min(64);
+                self.bits_of(&pieces, width - count, count);
+                if count < 64 && !count.is_multiple_of(8) {
+                    self.a.alu(Alu::ShiftLeft, R1, (8 - count % 8) as i32);
+                }
+            }
+            (algorithm, _) => self.sixteen(&pieces, width, algorithm == Algorithm::Checksum16),
+        }
+        self.a.bind(end);
+        Ok(())
+    }
+
+    /// A CRC, byte by byte, of what the key has.
+    fn crc(&mut self, crc: Crc, bytes: i32) {
+        let map = self.map(Purpose::Crc(crc));
+        // Both that are known count their least significant bits first.
+        self.a.number(R1, crc.initial);
+        self.a.map_value(R3, map, 0);
+        for byte in 0..bytes {
+            self.a.load(Size::B1, R2, R7, KEY + byte);
+            self.a.alu(Alu::Xor, R2, R1);
+            self.a.alu(Alu::And, R2, 0xFF);
+            self.a.alu(Alu::ShiftLeft, R2, 3);
+            self.a.alu(Alu::Move, R4, R3);
+            self.a.alu(Alu::Add, R4, R2);
+            self.a.load(Size::B8, R5, R4, 0);
+            self.a.alu(Alu::ShiftRight, R1, 8);
+            self.a.alu(Alu::Xor, R1, R5);
+        }
+        self.a.number(R2, crc.last);
+        self.a.alu(Alu::Xor, R1, R2);
+    }
+
+    /// The Internet checksum, or the exclusive or, of numbers of 16 bits; in `R1`.
+    fn sixteen(&mut self, pieces: &[(i32, u32)], width: u32, sum: bool) {
+        let combine = if sum { Alu::Add } else { Alu::Xor };
+        self.a.alu(Alu::Move, R4, 0);
+        let mut done = 0;
+        while done < width {
+            // 32 bits at a time, so that nothing is lost when they are summed up.
+            let here = (width - done).min(32);
+            self.bits_of(pieces, width - done - here, here);
+            if here < 32 {
+                self.a.alu(Alu::ShiftLeft, R1, 32 - here as i32);
+            }
+            self.a.alu(combine, R4, R1);
+            done += here;
+        }
+        self.a.alu(Alu::Move, R1, R4);
+        // Carries come round at most three times.
+        for (by, mask) in [(32, 32), (16, 16), (16, 16), (16, 16)] {
+            if !sum && by == 32 {
+                continue;
+            }
+            self.a.alu(Alu::Move, R2, R1);
+            self.a.alu(Alu::ShiftRight, R2, by);
+            self.cut(R1, mask);
+            self.a.alu(combine, R1, R2);
+            if !sum {
+                break;
+            }
+        }
+        if sum {
+            self.a.alu(Alu::Xor, R1, 0xFFFF);
+        }
+        self.cut(R1, 16);
+    }
+}

@@ -1,0 +1,160 @@
+//! A program on interfaces.
+
+use crate::kernel::{Error, Kernel, failed};
+use crate::maps::Purpose;
+use crate::unit::{Code, Entrance};
+use live::ebpf::Mode;
+use p4::ir::SectionId;
+use pipeline::architecture::{Config, Pipeline};
+use pipeline::context::Context;
+use pipeline::engine::{Ended, Engine, Packet, Path};
+use pipeline::environment::{Environment, Unsupported};
+use pipeline::table::Table;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An interface as a port of the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// As the kernel numbers it.
+    pub index: u32,
+    /// Where the program is to run: of a veth, whose driver sends only what its peer has asked for, behind the driver.
+    pub mode: Mode,
+}
+
+/// How many packets ended in which way since the program was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// They were given to the interface of a port. What it did not take is in its own statistics.
+    pub sent: u64,
+    pub dropped: u64,
+    /// They were to be copied or to go another way that a program of the kernel cannot: multicast, for example. They are lost.
+    pub left: u64,
+    /// They asked for more than the kernel allows: they read beyond 4 KiB, emitted more than 1 KiB of headers, or moved on by a part of a byte. They are
+    /// lost.
+    pub beyond: u64,
+    /// They grew by more than there is room for before a packet, or shrank below an Ethernet header. They are lost.
+    pub no_room: u64,
+    /// An `assert` or `assume` did not hold, or there were too many jumps backwards.
+    pub stopped: u64,
+}
+
+impl Counts {
+    /// How many came in.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.sent + self.dropped + self.lost() + self.stopped
+    }
+
+    /// How many the kernel could not do what the program asks for with.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.left + self.beyond + self.no_room
+    }
+}
+
+/// A program on interfaces, the first of which is port 0. It is gone from them when the value goes.
+///
+/// What the control plane does to the environment's tables the kernel has after [`Switch::bring`]; what the kernel counted the environment has
+/// after [`Switch::read`].
+pub struct Switch {
+    kernel: Kernel,
+    /// What counters and registers were when they were last the same on both sides.
+    same: Vec<u64>,
+    _links: Vec<OwnedFd>,
+}
+
+impl Switch {
+    /// Loads the program and attaches it.
+    ///
+    /// # Errors
+    /// When the kernel cannot do what the program asks for, refuses it, or an interface has a program already.
+    pub fn new(environment: &Arc<Environment>, interfaces: &[Interface]) -> Result<Self, Error> {
+        let path = path(environment)?;
+        let kernel = Kernel::load(environment, &path, Entrance::Attached)?;
+        for (port, interface) in interfaces.iter().enumerate() {
+            let set = |purpose, key: u32, value: &[u8]| match kernel.map(purpose) {
+                Some(map) => map.set(&key.to_ne_bytes(), value),
+                None => Ok(()),
+            };
+            set(Purpose::PortOf, interface.index, &(port as u64).to_ne_bytes())
+                .map_err(failed("numbering the ports"))?;
+            set(Purpose::Interfaces, port as u32, &interface.index.to_ne_bytes())
+                .map_err(failed("numbering the interfaces"))?;
+        }
+        let attach = |interface: &Interface| kernel.program.attach(interface.index, interface.mode);
+        let links = interfaces.iter().map(attach).collect::<io::Result<_>>();
+        let links = links.map_err(failed("attaching the program to an interface"))?;
+        let mut switch = Switch {
+            kernel,
+            same: Vec::new(),
+            _links: links,
+        };
+        switch.read();
+        Ok(switch)
+    }
+
+    /// Gives the kernel what the control plane has changed: tables, and counters and registers that were set since [`Switch::read`].
+    ///
+    /// # Errors
+    /// When a map has no room.
+    pub fn bring(&mut self) -> io::Result<()> {
+        self.kernel.bring_tables()?;
+        self.kernel.push_changes(&self.same);
+        Ok(())
+    }
+
+    /// Brings the environment's counters and registers to what the kernel has counted.
+    pub fn read(&mut self) {
+        self.same = self.kernel.pull();
+    }
+
+    /// How packets have ended.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn counts(&self) -> io::Result<Counts> {
+        let ended = self.kernel.ended()?;
+        let count = |code: Code| ended[code as usize];
+        Ok(Counts {
+            sent: count(Code::Sent),
+            dropped: count(Code::Dropped),
+            left: count(Code::Left),
+            beyond: count(Code::Beyond),
+            no_room: count(Code::NoRoom),
+            stopped: count(Code::Assert) + count(Code::Assume) + count(Code::Steps),
+        })
+    }
+}
+
+/// The path of the architecture of an environment's program: what it tells an engine.
+fn path(environment: &Arc<Environment>) -> Result<Path, Error> {
+    let told = Arc::new(Mutex::new(None));
+    let engine = Box::new(Listening(Arc::clone(&told)));
+    Pipeline::new(environment, engine, &Config::default())
+        .map_err(|unsupported| Error::Unsupported(vec![unsupported]))?;
+    let path = told.lock().unwrap_or_else(PoisonError::into_inner).take();
+    path.ok_or_else(|| Error::Unsupported(vec![crate::engine::NO_PATH.into()]))
+}
+
+/// Hears what the path is, and runs nothing.
+struct Listening(Arc<Mutex<Option<Path>>>);
+
+impl Engine for Listening {
+    fn run(
+        &mut self,
+        _: SectionId,
+        _: &mut [u64],
+        _: &mut Packet,
+        _: &[Table],
+        _: &mut Context,
+    ) -> Ended {
+        Ended::Stop
+    }
+
+    fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path.cloned();
+        Ok(false)
+    }
+}

@@ -1,0 +1,588 @@
+//! A program's path as one program of the kernel: sections, blocks, and where they lead.
+
+use crate::frame::{
+    CELLS, CHECKSUM_ERROR, DONE, EMITTED, ENDED, FROM, Frame, HIT, LENGTH, NANOSECONDS, PORT, POSITION, RESULT,
+};
+use crate::instruction::{
+    Alu, Assembler, Compare, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10, Size,
+};
+use crate::maps::{Map, Object, Purpose};
+use crate::packet::{DATA, DATA_END};
+use p4::ir::{
+    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, Terminator,
+};
+use p4::source::Span;
+use pipeline::engine::{Path, Source, Step};
+use pipeline::environment::{Environment, Unsupported};
+use pipeline::layout::limbs;
+use std::collections::BTreeMap;
+
+/// bpf_map_lookup_elem.
+pub(crate) const LOOKUP: i32 = 1;
+const KTIME_GET_NS: i32 = 5;
+const REDIRECT_MAP: i32 = 51;
+/// `struct xdp_md`: the interface that a packet came by, and what lies before it.
+const DATA_META: i32 = 8;
+const INTERFACE: i32 = 12;
+const XDP_ABORTED: i32 = 0;
+const XDP_DROP: i32 = 1;
+const XDP_PASS: i32 = 2;
+/// How many bytes lie before a packet that a program is tried with: port, time, and length.
+pub(crate) const BEFORE: usize = 24;
+/// How many jumps backwards there are in a section: the verifier follows each of them.
+const BACKWARDS: i32 = 64;
+
+/// Why a statement cannot be in a program of the kernel.
+pub(crate) type Fault = Unsupported;
+
+/// How a packet ended, in the low byte of [`RESULT`]; above it the number of the path's step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Code {
+    Sent,
+    Dropped,
+    /// It is to leave the path.
+    Left,
+    /// It asks for more than the kernel allows.
+    Beyond,
+    /// It became longer than there is room before it, or shorter than an Ethernet header.
+    NoRoom,
+    Assert,
+    Assume,
+    /// Too many jumps backwards.
+    Steps,
+}
+
+/// How a program learns by which port a packet came, and where packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entrance {
+    /// Port, time and length lie before the packet, as BPF_PROG_TEST_RUN gives them; a packet that is sent stays where it is. Behind a packet there
+    /// may be more, since the kernel takes none that are shorter than an Ethernet header.
+    Trial,
+    /// From the interface; a packet that is sent goes to another.
+    Attached,
+}
+
+/// What the end of a body means.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    Section { after: Label },
+    Action { next: Label, exit: Label },
+}
+
+/// Makes a program.
+pub(crate) struct Unit<'a> {
+    pub(crate) a: Assembler,
+    pub(crate) environment: &'a Environment,
+    pub(crate) program: &'a Program,
+    pub(crate) frame: Frame,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) entrance: Entrance,
+    section: Option<&'a Section>,
+    /// Where a parser goes on after an error.
+    failing: Option<Label>,
+    /// The step that the code is for.
+    step: u64,
+    span: Option<Span>,
+    /// The next free temporary.
+    free: i32,
+    leaves: BTreeMap<(Code, u64), Label>,
+    faults: Vec<Unsupported>,
+}
+
+/// Makes a program of a path.
+///
+/// # Errors
+/// All places of the program that the kernel cannot do.
+pub fn compile(
+    environment: &Environment,
+    path: &Path,
+    entrance: Entrance,
+) -> Result<Object, Vec<Unsupported>> {
+    if cfg!(target_endian = "big") {
+        return Err(vec!["programs for the kernel are made on machines with little-endian numbers only".into()]);
+    }
+    let Some(frame) = Frame::new(&environment.layout) else {
+        let cells = environment.layout.cells();
+        return Err(vec![
+            format!("the program has {cells} cells of fields and variables, more than the 32 KiB of a map's value hold").into(),
+        ]);
+    };
+    let mut unit = Unit {
+        a: Assembler::default(),
+        environment,
+        program: &environment.program,
+        frame,
+        maps: Vec::new(),
+        entrance,
+        section: None,
+        failing: None,
+        step: 0,
+        span: None,
+        free: 0,
+        leaves: BTreeMap::new(),
+        faults: Vec::new(),
+    };
+    unit.path(path);
+    let Unit {
+        a,
+        maps,
+        mut faults,
+        ..
+    } = unit;
+    if !faults.is_empty() {
+        let mut told = Vec::new();
+        faults.retain(|fault| {
+            let new = !told.contains(&(fault.span, fault.message.clone()));
+            told.push((fault.span, fault.message.clone()));
+            new
+        });
+        return Err(faults);
+    }
+    let length = a.len();
+    let (code, relocations) = a.finish().map_err(|_| {
+        vec![Unsupported::from(format!(
+            "the program has {length} instructions, too many for the jumps of the kernel's machine"
+        ))]
+    })?;
+    Ok(Object {
+        code,
+        relocations,
+        maps,
+        frame,
+    })
+}
+
+impl<'a> Unit<'a> {
+    pub(crate) fn fault(&self, message: &str) -> Fault {
+        Unsupported {
+            message: message.into(),
+            span: self.span,
+        }
+    }
+
+    /// Room for so many cells in the frame, until the statement ends.
+    pub(crate) fn take(&mut self, cells: usize) -> Result<i32, Fault> {
+        let at = self.frame.temporaries + self.free;
+        self.free += 8 * cells as i32;
+        if at + 8 * cells as i32 > self.frame.emit {
+            return Err(self.fault("the expression is too large; cut it into several"));
+        }
+        Ok(at)
+    }
+
+    fn path(&mut self, path: &Path) {
+        self.begin();
+        for (number, step) in path.steps.iter().enumerate() {
+            self.step = number as u64;
+            self.free = 0;
+            match *step {
+                Step::Run(id) => {
+                    let program = self.program;
+                    let section = &program.sections[id.index()];
+                    self.section = Some(section);
+                    self.a.alu(Alu::Move, R9, 0);
+                    let after = self.a.label();
+                    self.body(&section.body, End::Section { after });
+                    let ends = self.a.is_used(after);
+                    self.a.bind(after);
+                    if !ends {
+                        // Nothing comes here.
+                        return self.finish();
+                    }
+                }
+                Step::Set(slot, source) => {
+                    self.source(source);
+                    let ty = self.program.slots[slot.index()].ty;
+                    let at = self.cell(slot);
+                    self.cut(R1, ty.width().min(64));
+                    self.a.store(Size::B8, R7, at, R1);
+                    for cell in 1..limbs(ty.width()) as i32 {
+                        self.a.store_number(Size::B8, R7, at + 8 * cell, 0);
+                    }
+                }
+                // Each section counts its own jumps. What asks for something is refused when the program is made.
+                Step::Renew | Step::LeaveIfAsked => {}
+                Step::LeaveIf(slot) => {
+                    let at = self.cell(slot);
+                    let on = self.a.label();
+                    self.a.load(Size::B8, R1, R7, at);
+                    self.a.jump_if(Compare::Equal, R1, 0, on);
+                    self.leave(Code::Left);
+                    self.a.bind(on);
+                }
+                Step::DropIf(slot, value) => {
+                    let at = self.cell(slot);
+                    let on = self.a.label();
+                    self.a.load(Size::B8, R1, R7, at);
+                    self.a.number(R2, value);
+                    self.a.jump_if(Compare::NotEqual, R1, R2, on);
+                    self.leave(Code::Dropped);
+                    self.a.bind(on);
+                }
+                Step::Port(slot) => {
+                    let at = self.cell(slot);
+                    self.a.load(Size::B8, R1, R7, at);
+                    self.a.store(Size::B8, R7, PORT, R1);
+                }
+                Step::Send => {
+                    self.send();
+                    self.leave(Code::Sent);
+                }
+            }
+        }
+        self.finish();
+    }
+
+    /// The frame, in which nothing is read and all slots are zero.
+    fn begin(&mut self) {
+        let frame = self.map(Purpose::Frame);
+        let there = self.a.label();
+        self.a.alu(Alu::Move, R6, R1);
+        self.a.store_number(Size::B4, R10, -4, 0);
+        self.a.map(R1, frame);
+        self.a.alu(Alu::Move, R2, R10);
+        self.a.alu(Alu::Add, R2, -4);
+        self.a.call(LOOKUP);
+        self.a.jump_if(Compare::NotEqual, R0, 0, there);
+        self.a.alu(Alu::Move, R0, XDP_ABORTED);
+        self.a.exit();
+        self.a.bind(there);
+        self.a.alu(Alu::Move, R7, R0);
+        for at in [POSITION, EMITTED, PORT, CHECKSUM_ERROR, HIT] {
+            self.a.store_number(Size::B8, R7, at, 0);
+        }
+        for cell in 0..self.frame.cells as i32 {
+            self.a
+                .store_number(Size::B8, R7, CELLS + 8 * cell, 0);
+        }
+        self.a.load(Size::B4, R1, R6, DATA);
+        self.a.load(Size::B4, R2, R6, DATA_END);
+        self.a.alu(Alu::Move, R3, R2);
+        self.a.alu(Alu::Subtract, R3, R1);
+        self.a.store(Size::B8, R7, LENGTH, R3);
+        match self.entrance {
+            Entrance::Trial => {
+                let there = self.a.label();
+                self.a.load(Size::B4, R3, R6, DATA_META);
+                self.a.alu(Alu::Move, R4, R3);
+                self.a.alu(Alu::Add, R4, BEFORE as i32);
+                self.a.jump_if(Compare::LessEqual, R4, R1, there);
+                self.a.alu(Alu::Move, R0, XDP_ABORTED);
+                self.a.exit();
+                self.a.bind(there);
+                for (number, at) in [FROM, NANOSECONDS, LENGTH].into_iter().enumerate() {
+                    self.a.load(Size::B8, R1, R3, 8 * number as i32);
+                    self.a.store(Size::B8, R7, at, R1);
+                }
+            }
+            Entrance::Attached => {
+                let ports = self.map(Purpose::PortOf);
+                let known = self.a.label();
+                self.a.call(KTIME_GET_NS);
+                self.a.store(Size::B8, R7, NANOSECONDS, R0);
+                self.a.load(Size::B4, R1, R6, INTERFACE);
+                self.a.store(Size::B4, R7, crate::frame::INDEX, R1);
+                self.lookup(ports, crate::frame::INDEX);
+                self.a.jump_if(Compare::NotEqual, R0, 0, known);
+                // No port of the switch: it is the stack's.
+                self.a.alu(Alu::Move, R0, XDP_PASS);
+                self.a.exit();
+                self.a.bind(known);
+                self.a.load(Size::B8, R1, R0, 0);
+                self.a.store(Size::B8, R7, FROM, R1);
+            }
+        }
+    }
+
+    fn source(&mut self, source: Source) {
+        let from = match source {
+            Source::Number(number) => return self.a.number(R1, number),
+            Source::Slot(slot) => self.cell(slot),
+            Source::Port => FROM,
+            Source::Length => LENGTH,
+            Source::Now | Source::Nanoseconds => NANOSECONDS,
+            Source::ChecksumError => CHECKSUM_ERROR,
+            Source::WaitingPackets(_) | Source::WaitingTime(_) => {
+                let fault = self.fault("the program reads how long queues are, which a program of the kernel does not know");
+                return self.faults.push(fault);
+            }
+        };
+        self.a.load(Size::B8, R1, R7, from);
+        if source == Source::Now {
+            self.a.alu(Alu::Divide, R1, 1000);
+        }
+    }
+
+    /// Ends the packet's way here.
+    pub(crate) fn leave(&mut self, code: Code) {
+        let key = (code, self.step);
+        let label = match self.leaves.get(&key) {
+            Some(label) => *label,
+            None => {
+                let label = self.a.label();
+                self.leaves.insert(key, label);
+                label
+            }
+        };
+        self.a.jump(label);
+    }
+
+    /// Ends it since the kernel does not allow what it asks for.
+    pub(crate) fn leave_odd(&mut self) {
+        self.leave(Code::Beyond);
+    }
+
+    /// All ends.
+    fn finish(&mut self) {
+        let (sent, other) = (self.a.label(), self.a.label());
+        for ((code, step), label) in std::mem::take(&mut self.leaves) {
+            self.a.bind(label);
+            self.a.number(R8, u64::from(code as u8) | step << 8);
+            self.a
+                .jump(if code == Code::Sent { sent } else { other });
+        }
+        for (label, is_sent) in [(sent, true), (other, false)] {
+            let used = self.a.is_used(label);
+            self.a.bind(label);
+            if !used {
+                continue;
+            }
+            self.a.store(Size::B8, R7, RESULT, R8);
+            self.a.call(KTIME_GET_NS);
+            self.a.store(Size::B8, R7, DONE, R0);
+            // Only this processor counts here.
+            self.a.alu(Alu::And, R8, 7);
+            self.a.alu(Alu::ShiftLeft, R8, 3);
+            self.a.alu(Alu::Add, R8, R7);
+            self.a.load(Size::B8, R1, R8, ENDED);
+            self.a.alu(Alu::Add, R1, 1);
+            self.a.store(Size::B8, R8, ENDED, R1);
+            if is_sent && self.entrance == Entrance::Attached {
+                let interfaces = self.map(Purpose::Interfaces);
+                self.a.map(R1, interfaces);
+                self.a.load(Size::B8, R2, R7, PORT);
+                // What becomes of a packet to a port that there is not.
+                self.a.alu(Alu::Move, R3, XDP_DROP);
+                self.a.call(REDIRECT_MAP);
+            } else {
+                self.a.alu(Alu::Move, R0, XDP_DROP);
+            }
+            self.a.exit();
+        }
+    }
+
+    /// Ends the current block with an error of the parser.
+    pub(crate) fn fail_with(&mut self, error: ParserError) {
+        if let (Some(slot), Some(value)) = (
+            self.section.and_then(|section| section.error),
+            self.program.error(error),
+        ) {
+            let value = value.clone();
+            self.set(slot, &value);
+        }
+        match self.failing {
+            Some(label) => self.a.jump(label),
+            // No parser extracts without saying where to go on.
+            None => self.leave(Code::Beyond),
+        }
+    }
+
+    pub(crate) fn body(&mut self, body: &Body, end: End) {
+        let labels: Vec<Label> = body.blocks.iter().map(|_| self.a.label()).collect();
+        let before = self.failing;
+        let mut rejects = None;
+        if let End::Section { after } = end {
+            self.failing = Some(match body.fail {
+                Some(block) => labels[block.index()],
+                None => after,
+            });
+            rejects = Some(after);
+        }
+        // The kernel refuses code that nothing leads to: a block is made when something has jumped to it.
+        let mut made = vec![false; labels.len()];
+        self.a.jump(labels[0]);
+        while let Some(index) = (0..labels.len()).find(|i| !made[*i] && self.a.is_used(labels[*i])) {
+            made[index] = true;
+            self.a.bind(labels[index]);
+            let block = &body.blocks[index];
+            if let Err(fault) = self.block(block, index, &labels, end, rejects) {
+                self.faults.push(fault);
+                // Nothing is made of it, but what it leads to may have faults, too.
+                for to in targets(&block.terminator) {
+                    self.a.jump(labels[to.index()]);
+                }
+                match end {
+                    End::Section { after } => self.a.jump(after),
+                    End::Action { next, .. } => self.a.jump(next),
+                }
+            }
+        }
+        self.failing = before;
+    }
+
+    fn block(
+        &mut self,
+        block: &Block,
+        index: usize,
+        labels: &[Label],
+        end: End,
+        rejects: Option<Label>,
+    ) -> Result<(), Fault> {
+        for statement in &block.statements {
+            self.span = Some(statement.span);
+            self.free = 0;
+            self.statement(statement)?;
+        }
+        self.free = 0;
+        // Jumps backwards are counted; each goes by a piece of code of its own.
+        let mut backwards: Vec<(Label, Label)> = Vec::new();
+        let mut to = |unit: &mut Self, block: BlockId| {
+            if block.index() > index {
+                return labels[block.index()];
+            }
+            let label = unit.a.label();
+            backwards.push((label, labels[block.index()]));
+            label
+        };
+        match &block.terminator {
+            Terminator::Jump(block) => {
+                let label = to(self, *block);
+                self.a.jump(label);
+            }
+            Terminator::Branch { condition, yes, no } => {
+                let (yes, no) = (to(self, *yes), to(self, *no));
+                self.branch(condition, 0, yes, no)?;
+            }
+            Terminator::Select {
+                keys,
+                cases,
+                default,
+            } => {
+                let mut chosen = Vec::new();
+                for case in cases {
+                    chosen.push((&case.patterns[..], to(self, case.next)));
+                }
+                let default = to(self, *default);
+                self.select(keys, &chosen, default)?;
+            }
+            Terminator::Apply { table, next, exit } => {
+                let (next, exit) = (to(self, *next), to(self, *exit));
+                self.apply(*table, next, exit)?;
+            }
+            Terminator::Return => match end {
+                End::Section { after } => self.a.jump(after),
+                End::Action { next, .. } => self.a.jump(next),
+            },
+            Terminator::Exit => match end {
+                End::Section { after } => self.a.jump(after),
+                End::Action { exit, .. } => self.a.jump(exit),
+            },
+            Terminator::Reject => match rejects {
+                Some(after) => self.a.jump(after),
+                None => self.leave(Code::Beyond),
+            },
+        }
+        for (label, target) in backwards {
+            let used = self.a.is_used(label);
+            self.a.bind(label);
+            if used {
+                let on = self.a.label();
+                self.a.alu(Alu::Add, R9, 1);
+                self.a.jump_if(Compare::Less, R9, BACKWARDS, on);
+                self.leave(Code::Steps);
+                self.a.bind(on);
+                self.a.jump(target);
+            }
+        }
+        Ok(())
+    }
+
+    fn select(
+        &mut self,
+        keys: &[Expr],
+        cases: &[(&[Pattern], Label)],
+        default: Label,
+    ) -> Result<(), Fault> {
+        let mut places = Vec::new();
+        for key in keys {
+            places.push((self.place(key)?, self.type_of(key)));
+        }
+        for (patterns, to) in cases {
+            let next = self.a.label();
+            for (pattern, (at, ty)) in patterns.iter().zip(&places) {
+                self.matches(pattern, *at, ty.width(), next)?;
+            }
+            self.a.jump(*to);
+            if !self.a.is_used(next) {
+                // It takes all.
+                self.a.bind(next);
+                return Ok(());
+            }
+            self.a.bind(next);
+        }
+        self.a.jump(default);
+        Ok(())
+    }
+
+    /// Goes on if a key is as a pattern says, and to `next` otherwise.
+    fn matches(
+        &mut self,
+        pattern: &Pattern,
+        at: i32,
+        width: u32,
+        next: Label,
+    ) -> Result<(), Fault> {
+        let cells = limbs(width) as i32;
+        match pattern {
+            Pattern::Any => {}
+            Pattern::Equal(value) => {
+                let value = self.place(value)?;
+                for cell in 0..cells {
+                    self.a.load(Size::B8, R1, R7, at + 8 * cell);
+                    self.a.load(Size::B8, R2, R7, value + 8 * cell);
+                    self.a.jump_if(Compare::NotEqual, R1, R2, next);
+                }
+            }
+            Pattern::Mask(value, mask) => {
+                let (value, mask) = (self.place(value)?, self.place(mask)?);
+                for cell in 0..cells {
+                    self.a.load(Size::B8, R1, R7, at + 8 * cell);
+                    self.a.load(Size::B8, R2, R7, value + 8 * cell);
+                    self.a.load(Size::B8, R3, R7, mask + 8 * cell);
+                    self.a.alu(Alu::Xor, R1, R2);
+                    self.a.alu(Alu::And, R1, R3);
+                    self.a.jump_if(Compare::NotEqual, R1, 0, next);
+                }
+            }
+            Pattern::Range(from, to) => {
+                if width > 64 {
+                    return Err(self.fault("a range of more than 64 bits is not supported"));
+                }
+                let (from, to) = (self.place(from)?, self.place(to)?);
+                self.a.load(Size::B8, R1, R7, at);
+                self.a.load(Size::B8, R2, R7, from);
+                self.a.load(Size::B8, R3, R7, to);
+                self.a.jump_if(Compare::Less, R1, R2, next);
+                self.a.jump_if(Compare::Greater, R1, R3, next);
+            }
+            Pattern::ValueSet(_) => {
+                return Err(self.fault("value sets are not supported in the kernel"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn targets(terminator: &Terminator) -> Vec<BlockId> {
+    match terminator {
+        Terminator::Jump(to) => vec![*to],
+        Terminator::Branch { yes, no, .. } => vec![*yes, *no],
+        Terminator::Select { cases, default, .. } => {
+            let cases = cases.iter().map(|case| case.next);
+            cases.chain([*default]).collect()
+        }
+        Terminator::Apply { next, exit, .. } => vec![*next, *exit],
+        Terminator::Return | Terminator::Exit | Terminator::Reject => Vec::new(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Our own corpus in the kernel: the packets that its STF files expect come out.
+
+use p4::compile::{Options, compile};
+use p4::source::{IncludeError, Includes};
+use pipeline::architecture::{Config, Pipeline};
+use pipeline::environment::Environment;
+use pipeline::stf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xdp::Xdp;
+
+struct Beside<'a>(&'a Path);
+
+impl Includes for Beside<'_> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
+        let text = match std::fs::read_to_string(self.0.join(name)) {
+            Ok(text) => text,
+            Err(_) => p4::library::file(name).ok_or("no such file")?.into(),
+        };
+        Ok((name.into(), text))
+    }
+}
+
+/// Whether programs can be loaded here; if not, the test is skipped and says why.
+pub(crate) fn allowed() -> bool {
+    match live::ebpf::Map::new(2, 4, 8, 1, 0, None) {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("skipped: no maps of eBPF can be made here ({error}); it needs root");
+            false
+        }
+    }
+}
+
+/// A program of the project with its tables.
+pub(crate) fn environment(program: &Path) -> Arc<Environment> {
+    let name = program.display().to_string();
+    let text = std::fs::read_to_string(program).expect(&name);
+    let folder = program.parent().expect("it is in a folder");
+    let compiled = compile(&name, &text, &mut Beside(folder), &Options::default());
+    let program_of = compiled.program.expect(&name);
+    let environment = Environment::new(Arc::new(program_of), Default::default());
+    Arc::new(environment.expect(&name))
+}
+
+/// What came of a program's test: how many expectations it met, how many packets the kernel ran and did not take; or why the kernel does not run it.
+fn run(program: &Path) -> Result<[u64; 3], String> {
+    let name = program.display().to_string();
+    let environment = environment(program);
+    let engine = Xdp::new(&environment).expect(&name);
+    let tally = engine.tally();
+    let pipeline = Pipeline::new(&environment, Box::new(engine), &Config::default());
+    let mut pipeline = pipeline.map_err(|why| why.message)?;
+    let script = std::fs::read_to_string(program.with_extension("stf")).expect(&name);
+    let script = stf::parse(&script).unwrap_or_else(|_| panic!("{name}: its test has faults"));
+    let outcome = stf::run(&script, &mut pipeline);
+    assert!(
+        outcome.failures.is_empty(),
+        "{name}: {:?}",
+        outcome.failures
+    );
+    let count = |count: &std::sync::atomic::AtomicU64| count.load(std::sync::atomic::Ordering::Relaxed);
+    Ok([
+        outcome.met as u64,
+        count(&tally.kernel),
+        count(&tally.interpreter),
+    ])
+}
+
+#[test]
+fn the_corpus_passes_in_the_kernel_or_says_what_the_kernel_cannot_do() {
+    if !allowed() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("testdata/p4")];
+    let examples = std::fs::read_dir(root.join("examples")).expect("they are here");
+    folders.extend(examples.map(|entry| entry.expect("an entry").path()));
+    let (mut passed, mut sums) = (0, [0; 3]);
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        let files = std::fs::read_dir(folder).expect("a folder");
+        let files = files.map(|entry| entry.expect("an entry").path());
+        let tested = |path: &PathBuf| {
+            path.extension().is_some_and(|e| e == "p4") && path.with_extension("stf").exists()
+        };
+        for program in files.filter(tested) {
+            match run(&program) {
+                Ok(counts) => {
+                    passed += 1;
+                    for (sum, count) in sums.iter_mut().zip(counts) {
+                        *sum += count;
+                    }
+                    println!("{}: {counts:?}", program.display());
+                }
+                Err(why) => println!("{}: {why}", program.display()),
+            }
+        }
+    }
+    let [met, kernel, interpreter] = sums;
+    let told = format!("{passed} programs, {met} expectations, {kernel} packets in the kernel and {interpreter} not");
+    println!("{told}");
+    assert!(passed >= 10 && met >= 100 && kernel > 10 * interpreter, "{told}");
+}

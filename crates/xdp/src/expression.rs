@@ -41,7 +41,7 @@ impl Unit<'_> {
     }
 
     /// Extends a number of so many bits by its sign.
-    fn sign(&mut self, register: Register, width: u32) {
+    pub(crate) fn sign(&mut self, register: Register, width: u32) {
         if (1..64).contains(&width) {
             self.a.alu(Alu::ShiftLeft, register, 64 - width as i32);
             self.a

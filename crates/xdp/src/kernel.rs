@@ -300,7 +300,7 @@ fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
 fn last_words(log: &str) -> String {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = lines.filter(|line| {
-        let statistics = ["processed ", "verification time", "stack depth", "mark_precise"];
+        let statistics = ["processed ", "verification time", "stack depth", "mark_precise", "cur state:", "old state:"];
         !statistics.iter().any(|word| line.starts_with(word))
     });
     told.last().unwrap_or("it gave no reason").into()

@@ -9,7 +9,7 @@ use crate::instruction::{
 use crate::maps::{Map, Object, Purpose};
 use crate::packet::{DATA, DATA_END};
 use p4::ir::{
-    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, Terminator,
+    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, StatementKind, Terminator, Ty,
 };
 use p4::source::Span;
 use pipeline::engine::{Path, Source, Step};
@@ -394,15 +394,27 @@ impl<'a> Unit<'a> {
         let mut rejects = None;
         if let End::Section { after } = end {
             self.failing = Some(match body.fail {
+                Some(block) if fails_again(body, block) => self.a.label(),
                 Some(block) => labels[block.index()],
                 None => after,
             });
             rejects = Some(after);
         }
+        // A way back that errors take is counted, too.
+        let way_back = self.failing.zip(body.fail);
+        let mut way_back = way_back.filter(|(label, block)| *label != labels[block.index()]);
         // The kernel refuses code that nothing leads to: a block is made when something has jumped to it.
         let mut made = vec![false; labels.len()];
         self.a.jump(labels[0]);
-        while let Some(index) = (0..labels.len()).find(|i| !made[*i] && self.a.is_used(labels[*i])) {
+        loop {
+            let next = (0..labels.len()).find(|i| !made[*i] && self.a.is_used(labels[*i]));
+            let Some(index) = next else {
+                match way_back.take_if(|(label, _)| self.a.is_used(*label)) {
+                    Some((label, block)) => self.backwards(label, labels[block.index()]),
+                    None => break,
+                }
+                continue;
+            };
             made[index] = true;
             self.a.bind(labels[index]);
             let block = &body.blocks[index];
@@ -419,6 +431,20 @@ impl<'a> Unit<'a> {
             }
         }
         self.failing = before;
+    }
+
+    /// Counts a jump backwards.
+    fn backwards(&mut self, from: Label, to: Label) {
+        let used = self.a.is_used(from);
+        self.a.bind(from);
+        if used {
+            let on = self.a.label();
+            self.a.alu(Alu::Add, R9, 1);
+            self.a.jump_if(Compare::Less, R9, BACKWARDS, on);
+            self.leave(Code::Steps);
+            self.a.bind(on);
+            self.a.jump(to);
+        }
     }
 
     fn block(
@@ -484,16 +510,7 @@ impl<'a> Unit<'a> {
             },
         }
         for (label, target) in backwards {
-            let used = self.a.is_used(label);
-            self.a.bind(label);
-            if used {
-                let on = self.a.label();
-                self.a.alu(Alu::Add, R9, 1);
-                self.a.jump_if(Compare::Less, R9, BACKWARDS, on);
-                self.leave(Code::Steps);
-                self.a.bind(on);
-                self.a.jump(target);
-            }
+            self.backwards(label, target);
         }
         Ok(())
     }
@@ -511,7 +528,7 @@ impl<'a> Unit<'a> {
         for (patterns, to) in cases {
             let next = self.a.label();
             for (pattern, (at, ty)) in patterns.iter().zip(&places) {
-                self.matches(pattern, *at, ty.width(), next)?;
+                self.matches(pattern, *at, *ty, next)?;
             }
             self.a.jump(*to);
             if !self.a.is_used(next) {
@@ -530,9 +547,10 @@ impl<'a> Unit<'a> {
         &mut self,
         pattern: &Pattern,
         at: i32,
-        width: u32,
+        ty: Ty,
         next: Label,
     ) -> Result<(), Fault> {
+        let width = ty.width();
         let cells = limbs(width) as i32;
         match pattern {
             Pattern::Any => {}
@@ -563,8 +581,16 @@ impl<'a> Unit<'a> {
                 self.a.load(Size::B8, R1, R7, at);
                 self.a.load(Size::B8, R2, R7, from);
                 self.a.load(Size::B8, R3, R7, to);
-                self.a.jump_if(Compare::Less, R1, R2, next);
-                self.a.jump_if(Compare::Greater, R1, R3, next);
+                let signed = matches!(ty, Ty::Signed(_));
+                let (less, greater) = match signed {
+                    true => (Compare::SignedLess, Compare::SignedGreater),
+                    false => (Compare::Less, Compare::Greater),
+                };
+                for register in [R1, R2, R3].into_iter().filter(|_| signed) {
+                    self.sign(register, width);
+                }
+                self.a.jump_if(less, R1, R2, next);
+                self.a.jump_if(greater, R1, R3, next);
             }
             Pattern::ValueSet(_) => {
                 return Err(self.fault("value sets are not supported in the kernel"));
@@ -572,6 +598,31 @@ impl<'a> Unit<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a parser may fail once more behind this block.
+fn fails_again(body: &Body, block: BlockId) -> bool {
+    let mut seen = vec![false; body.blocks.len()];
+    let mut left = vec![block];
+    while let Some(block) = left.pop() {
+        if std::mem::replace(&mut seen[block.index()], true) {
+            continue;
+        }
+        let block = &body.blocks[block.index()];
+        if block.statements.iter().any(|statement| {
+            matches!(
+                statement.kind,
+                StatementKind::Extract { .. }
+                    | StatementKind::ExtractNext { .. }
+                    | StatementKind::Lookahead { .. }
+                    | StatementKind::Advance { .. }
+            )
+        }) {
+            return true;
+        }
+        left.extend(targets(&block.terminator));
+    }
+    false
 }
 
 fn targets(terminator: &Terminator) -> Vec<BlockId> {

@@ -2,3 +2,6 @@
 
 mod corpus;
 mod interfaces;
+mod agreement;
+#[path = "../../jit/tests/random/mod.rs"]
+mod random;

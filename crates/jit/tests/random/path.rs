@@ -47,7 +47,7 @@ pub fn path(c: &mut Choices<'_>, program: &Program) -> Path {
 /// What came of a packet on a path: slots only where it left it.
 #[derive(Debug, PartialEq)]
 pub struct Way {
-    passed: Passed,
+    pub passed: Passed,
     slots: Vec<Bits>,
     position: u64,
     emitted: Vec<u8>,

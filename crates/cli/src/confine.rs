@@ -28,6 +28,8 @@ pub struct Permissions {
     pub compiles: bool,
     /// Has lines typed and edited at a terminal.
     pub edits: bool,
+    /// Loads programs into the kernel.
+    pub kernel: bool,
 }
 
 /// From here on the command reads files, and writes where it has opened already or, if it may, to new files.
@@ -38,6 +40,9 @@ pub fn reader(permissions: Permissions) -> anyhow::Result<()> {
     let mut keep = CapabilitySet::DAC_READ_SEARCH;
     if permissions.writes {
         keep |= WRITES;
+    }
+    if permissions.kernel {
+        keep |= KERNEL;
     }
     guard(keep, || allowed(permissions))
 }
@@ -75,6 +80,23 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
     }
     guard(keep, || forbidden(xdp))
 }
+
+/// From here on the command changes the maps of a program that it has in the kernel. `paths` is for one that has yet to make or remove a socket.
+///
+/// # Errors
+/// When the system refuses.
+pub fn kernel(paths: bool) -> anyhow::Result<()> {
+    let keep = match paths {
+        true => KERNEL | WRITES,
+        false => KERNEL,
+    };
+    guard(keep, || forbidden(true))
+}
+
+/// What loads programs into the kernel. Without PERFMON a program may not compare addresses.
+const KERNEL: CapabilitySet = CapabilitySet::BPF
+    .union(CapabilitySet::NET_ADMIN)
+    .union(CapabilitySet::PERFMON);
 
 /// What root needs to write in folders of others.
 const WRITES: CapabilitySet = CapabilitySet::DAC_OVERRIDE
@@ -162,6 +184,9 @@ fn allowed(permissions: Permissions) -> Result<SeccompFilter, seccompiler::Backe
     }
     if permissions.writes {
         rules.extend(PUTS_IN_PLACE.iter().map(|&call| (call, Vec::new())));
+    }
+    if permissions.kernel {
+        rules.insert(libc::SYS_bpf, Vec::new());
     }
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         let rule = match permissions.compiles {

@@ -211,6 +211,7 @@ impl Lab {
             confine::reader(Permissions {
                 writes: !self.dry && !self.check,
                 compiles: true,
+                kernel: first.loads_programs(),
                 ..Permissions::default()
             })?;
         }

@@ -6,6 +6,7 @@ mod control;
 mod format;
 mod graph;
 mod info;
+mod kernel;
 mod lsp;
 mod packets;
 mod repl;

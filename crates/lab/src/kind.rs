@@ -200,6 +200,8 @@ pub(crate) struct Planned {
     pub stream: Option<u16>,
     /// Files that it reads during the run.
     pub inputs: Vec<PathBuf>,
+    /// It loads a program into the kernel.
+    pub loads_program: bool,
     /// Where controllers reach it by P4Runtime.
     pub p4runtime: Option<SocketAddr>,
     pub make: Box<Make>,
@@ -218,6 +220,7 @@ impl Planned {
             tests: 0,
             stream: None,
             inputs: Vec::new(),
+            loads_program: false,
             p4runtime: None,
             make: Box::new(make),
         }

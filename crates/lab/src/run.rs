@@ -342,6 +342,12 @@ impl Lab {
         let nodes = self.nodes.iter();
         nodes.filter_map(|plan| Some((plan.name.clone(), plan.planned.command.clone()?)))
     }
+
+    /// Whether a node loads a program into the kernel, which needs root in any world.
+    #[must_use]
+    pub fn loads_programs(&self) -> bool {
+        self.nodes.iter().any(|plan| plan.planned.loads_program)
+    }
 }
 
 /// Sees to it that what a run writes goes into the folder for it, if [`Options::allow_paths`] does not allow

@@ -48,6 +48,31 @@ impl Xdp {
         })
     }
 
+    /// An engine with its program in the kernel.
+    ///
+    /// # Errors
+    /// As for [`Switch::new`](crate::Switch::new).
+    pub fn loaded(environment: &Arc<Environment>) -> Result<Self, Error> {
+        let made = Self::new(environment).map_err(|fault| Error::Unsupported(vec![fault]))?;
+        let path = crate::switch::path(environment)?;
+        let kernel = Kernel::load(environment, &path, Entrance::Trial)?;
+        Ok(Xdp {
+            kernel: Some(kernel),
+            ..made
+        })
+    }
+
+    /// How many nanoseconds the kernel takes for a packet on average, if it runs so often, each time on what it has made of it.
+    /// `None` when it does not take it, or does not send it at the end.
+    pub fn time(&mut self, port: u32, bytes: &[u8], times: u32) -> Option<u32> {
+        let kernel = self.kernel.as_mut()?;
+        kernel.bring_tables().ok()?;
+        let given = given(port, 0, bytes, 0);
+        let trial = kernel.program.run(&given, BEFORE, times).ok()?;
+        let result = kernel.last_frame().ok()?[RESULT as usize / 8];
+        (result & 0xFF == Code::Sent as u64).then_some(trial.nanoseconds)
+    }
+
     /// What it counts while it runs.
     #[must_use]
     pub fn tally(&self) -> Arc<Tally> {
@@ -125,14 +150,9 @@ impl Xdp {
         context: &mut Context,
     ) -> Option<Passed> {
         let kernel = self.kernel.as_mut()?;
-        let mut given = Vec::with_capacity(BEFORE + bytes.len());
-        given.extend(u64::from(port).to_ne_bytes());
-        given.extend(context.now.as_ns().to_ne_bytes());
-        given.extend((bytes.len() as u64).to_ne_bytes());
-        given.extend(bytes);
         // The kernel takes no packets, and makes none, that are shorter than an Ethernet header.
         let behind = if bytes.len() < BEHIND { BEHIND } else { 0 };
-        given.resize(given.len() + behind, 0);
+        let given = given(port, context.now.as_ns(), bytes, behind);
         kernel.bring_tables().ok()?;
         kernel.push();
         let trial = kernel.program.run(&given, BEFORE, 1).ok()?;
@@ -173,7 +193,22 @@ impl Xdp {
             cells.copy_from_slice(&frame[first..first + count]);
             return Some(Passed::Left(step, leaves));
         }
-        context.stop = Some(if is(Code::Assert) { Stop::Assert } else { Stop::Assume });
+        context.stop = Some(if is(Code::Assert) {
+            Stop::Assert
+        } else {
+            Stop::Assume
+        });
         Some(Passed::Stopped)
     }
+}
+
+/// A packet with what lies before it, and `behind` bytes more.
+fn given(port: u32, now: u64, bytes: &[u8], behind: usize) -> Vec<u8> {
+    let mut given = Vec::with_capacity(BEFORE + bytes.len() + behind);
+    for word in [u64::from(port), now, bytes.len() as u64] {
+        given.extend(word.to_ne_bytes());
+    }
+    given.extend(bytes);
+    given.resize(given.len() + behind, 0);
+    given
 }

@@ -207,9 +207,7 @@ impl Unit<'_> {
         }
         if matches!(operator, Binary::ShiftLeft | Binary::ShiftRight) {
             if is_wide(right_ty) {
-                return Err(
-                    self.fault("a shift by a number of more than 64 bits is not supported")
-                );
+                return Err(self.fault("a shift by a number of more than 64 bits is not supported"));
             }
             let by = self.both(left, right, depth)?;
             return self.shift(operator, to, by, width, signed);
@@ -368,8 +366,7 @@ impl Unit<'_> {
             }
             _ => {
                 self.scalar(condition, depth)?;
-                self.a
-                    .jump_if(Compare::NotEqual, register(depth), 0, yes);
+                self.a.jump_if(Compare::NotEqual, register(depth), 0, yes);
                 self.a.jump(no);
                 Ok(())
             }
@@ -427,7 +424,9 @@ impl Unit<'_> {
     ) -> Result<(), Fault> {
         let ty = self.type_of(left);
         if matches!(ty, Ty::Signed(_)) && !matches!(operator, Binary::Equal | Binary::NotEqual) {
-            return Err(self.fault("a comparison of signed numbers of more than 64 bits is not supported"));
+            return Err(
+                self.fault("a comparison of signed numbers of more than 64 bits is not supported")
+            );
         }
         // Registers of lesser depths are kept in the frame; either way they are back.
         let places: Vec<i32> = (0..depth).map(|_| self.take(1)).collect::<Result<_, _>>()?;
@@ -452,7 +451,11 @@ impl Unit<'_> {
             self.a.jump_if(Compare::Greater, R1, R2, before_greater);
         }
         self.a.jump(before_equal);
-        for (label, to) in [(before_less, less), (before_greater, greater), (before_equal, equal)] {
+        for (label, to) in [
+            (before_less, less),
+            (before_greater, greater),
+            (before_equal, equal),
+        ] {
             self.a.bind(label);
             for (number, place) in places.iter().enumerate() {
                 self.a.load(Size::B8, register(number as u8), R7, *place);
@@ -570,9 +573,9 @@ impl Unit<'_> {
             Expr::Cast { value, ty } => {
                 let from = self.type_of(value);
                 if matches!(from, Ty::Signed(_)) && from.width() < ty.width() {
-                    return Err(self.fault(
-                        "a signed number cannot be extended to more than 64 bits here",
-                    ));
+                    return Err(
+                        self.fault("a signed number cannot be extended to more than 64 bits here")
+                    );
                 }
                 let at = self.place(value)?;
                 let kept = from.width().min(ty.width());
@@ -635,7 +638,9 @@ impl Unit<'_> {
             if matches!(self.type_of(left), Ty::Signed(_)) && operator == Binary::ShiftRight {
                 return Err(self.fault("signed numbers of more than 64 bits cannot be shifted"));
             }
-            let by = by.to_u64().map_or(width, |by| by.min(u64::from(width)) as u32);
+            let by = by
+                .to_u64()
+                .map_or(width, |by| by.min(u64::from(width)) as u32);
             let from = self.place(left)?;
             let to = self.zeros(count)?;
             let (low, kept, above) = match operator {
@@ -649,8 +654,7 @@ impl Unit<'_> {
                 if begin < end {
                     self.bits_from(from, low + begin - above, end - begin, 0);
                     if begin > 64 * cell {
-                        self.a
-                            .alu(Alu::ShiftLeft, R1, (begin - 64 * cell) as i32);
+                        self.a.alu(Alu::ShiftLeft, R1, (begin - 64 * cell) as i32);
                     }
                     self.a.store(Size::B8, R7, to + 8 * cell as i32, R1);
                 }
@@ -669,9 +673,7 @@ impl Unit<'_> {
                 Binary::Xor => self.a.alu(Alu::Xor, R1, R2),
                 Binary::Add | Binary::Subtract => self.with_carry(operator, carry),
                 _ => {
-                    return Err(
-                        self.fault("this operator is not supported on more than 64 bits")
-                    );
+                    return Err(self.fault("this operator is not supported on more than 64 bits"));
                 }
             }
             self.store_cell(to, cell, width);
@@ -689,7 +691,11 @@ impl Unit<'_> {
             let plain = self.a.label();
             self.a.alu(Alu::Move, R0, R1);
             self.a.alu(operation, R1, other);
-            let fits = if add { Compare::GreaterEqual } else { Compare::LessEqual };
+            let fits = if add {
+                Compare::GreaterEqual
+            } else {
+                Compare::LessEqual
+            };
             self.a.jump_if(fits, R1, R0, plain);
             self.a.store_number(Size::B8, R7, carry, 1);
             self.a.bind(plain);

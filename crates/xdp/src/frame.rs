@@ -29,8 +29,8 @@ pub(crate) const DONE: i32 = 72;
 pub(crate) const INDEX: i32 = 80;
 /// How many packets ended as each [`crate::unit::Code`] says.
 pub(crate) const ENDED: i32 = 88;
-/// How many numbers these are.
-pub(crate) const CODES: usize = 8;
+/// How many numbers these are, a power of two.
+pub(crate) const CODES: usize = 16;
 /// A table's key, or bytes to hash.
 pub(crate) const KEY: i32 = ENDED + 8 * CODES as i32;
 pub(crate) const KEY_BYTES: usize = 512;

@@ -268,7 +268,9 @@ impl Assembler {
     /// The instructions, and which of them name a map by its number.
     pub(crate) fn finish(mut self) -> Result<(Vec<Instruction>, Vec<usize>), TooFar> {
         for (at, label) in self.jumps {
-            let to = self.labels[label.0].0.expect("each label that is used stands somewhere");
+            let to = self.labels[label.0]
+                .0
+                .expect("each label that is used stands somewhere");
             let distance = to as i64 - at as i64 - 1;
             self.code[at].offset = i16::try_from(distance).map_err(|_| TooFar)?;
         }

@@ -5,7 +5,7 @@ use crate::instruction::relocate;
 use crate::maps::{self, Kind, Matching, Object, Purpose};
 use crate::unit::{Entrance, compile};
 use live::ebpf::{self, LoadError, MMAPABLE, Memory, NO_PREALLOC, Program};
-use p4::ir::TableId;
+use p4::ir::{KeyMatch, TableId, ValueSetId};
 use pipeline::engine::Path;
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::hash::CrcTable;
@@ -27,7 +27,9 @@ pub enum Error {
     )]
     Refused { instructions: usize, reason: String },
     /// The kernel did not give what is needed.
-    #[error("{doing}: {error}; programs in the kernel need CAP_BPF and CAP_NET_ADMIN (root), and Linux 5.18 or later")]
+    #[error(
+        "{doing}: {error}; programs in the kernel need CAP_BPF and CAP_NET_ADMIN (root), and Linux 5.18 or later"
+    )]
     Kernel {
         doing: &'static str,
         #[source]
@@ -58,6 +60,8 @@ pub(crate) struct Kernel {
     /// What is in the map of each table, by key.
     entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
     defaults: Vec<Vec<u8>>,
+    /// The members that the map of each value set has.
+    members: BTreeMap<ValueSetId, Arc<Vec<Vec<KeyMatch>>>>,
 }
 
 impl Kernel {
@@ -109,9 +113,12 @@ impl Kernel {
             copies,
             changes: None,
             entries: BTreeMap::new(),
+            members: BTreeMap::new(),
             defaults: vec![Vec::new(); environment.tables.forms().len()],
         };
-        kernel.bring_tables().map_err(failed("filling the tables"))?;
+        kernel
+            .bring_tables()
+            .map_err(failed("filling the tables"))?;
         kernel.push();
         Ok(kernel)
     }
@@ -123,8 +130,38 @@ impl Kernel {
         self.maps.get(number)
     }
 
-    /// Brings the maps of tables to what the environment has, if that has changed.
+    /// Puts a whole array of entries in place of the one that packets see.
+    fn exchange(&self, number: usize, block: &[u8]) -> io::Result<()> {
+        let inner = inner(&self.object.maps[number])?;
+        let first = 0u32.to_ne_bytes();
+        inner.set(&first, block)?;
+        self.maps[number].set(&first, &inner.number().to_ne_bytes())
+    }
+
+    fn bring_value_sets(&mut self) -> io::Result<()> {
+        let environment = Arc::clone(&self.environment);
+        for (number, map) in self.object.maps.iter().enumerate() {
+            let Purpose::ValueSet(id) = map.purpose else {
+                continue;
+            };
+            let members = environment.value_sets[id.index()].get();
+            if self
+                .members
+                .get(&id)
+                .is_some_and(|there| Arc::ptr_eq(there, &members))
+            {
+                continue;
+            }
+            let set = &environment.program.value_sets[id.index()];
+            self.exchange(number, &maps::members(set, &members, map.value as usize))?;
+            self.members.insert(id, members);
+        }
+        Ok(())
+    }
+
+    /// Brings the maps of tables and value sets to what the environment has, if that has changed.
     pub(crate) fn bring_tables(&mut self) -> io::Result<()> {
+        self.bring_value_sets()?;
         let environment = Arc::clone(&self.environment);
         let changes = environment.tables.changes();
         if self.changes == Some(changes) {
@@ -135,11 +172,15 @@ impl Kernel {
             if let Ok((call, _)) = environment.tables.default(id) {
                 self.bring_default(index, maps::row(form, &call, 0))?;
             }
-            let number = self.object.maps.iter().position(|map| map.purpose == Purpose::Table(id));
+            let number = self
+                .object
+                .maps
+                .iter()
+                .position(|map| map.purpose == Purpose::Table(id));
             let Some(number) = number else { continue };
             let wanted = self.object.maps[number];
             let map = &self.maps[number];
-            let there = self.entries.entry(id).or_default();
+            let there = self.entries.remove(&id).unwrap_or_default();
             let entries = environment.tables.entries(id);
             let mut wants = BTreeMap::new();
             if wanted.kind == Kind::ArrayOfMaps {
@@ -164,15 +205,12 @@ impl Kernel {
                 if there.get(key) == Some(value) {
                     continue;
                 }
-                if wanted.kind == Kind::ArrayOfMaps {
-                    let inner = inner(&wanted)?;
-                    inner.set(&0u32.to_ne_bytes(), value)?;
-                    map.set(key, &inner.number().to_ne_bytes())?;
-                } else {
-                    map.set(key, value)?;
+                match wanted.kind {
+                    Kind::ArrayOfMaps => self.exchange(number, value)?,
+                    _ => map.set(key, value)?,
                 }
             }
-            *there = wants;
+            self.entries.insert(id, wants);
         }
         self.changes = Some(changes);
         Ok(())
@@ -180,7 +218,10 @@ impl Kernel {
 
     fn bring_default(&mut self, index: usize, mut row: Vec<u8>) -> io::Result<()> {
         let maps = self.object.maps.iter();
-        let Some(number) = maps.clone().position(|map| map.purpose == Purpose::Defaults) else {
+        let Some(number) = maps
+            .clone()
+            .position(|map| map.purpose == Purpose::Defaults)
+        else {
             return Ok(());
         };
         row.resize(self.object.maps[number].value as usize, 0);
@@ -300,7 +341,14 @@ fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
 fn last_words(log: &str) -> String {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = lines.filter(|line| {
-        let statistics = ["processed ", "verification time", "stack depth", "mark_precise", "cur state:", "old state:"];
+        let statistics = [
+            "processed ",
+            "verification time",
+            "stack depth",
+            "mark_precise",
+            "cur state:",
+            "old state:",
+        ];
         !statistics.iter().any(|word| line.starts_with(word))
     });
     told.last().unwrap_or("it gave no reason").into()

@@ -1,7 +1,7 @@
 //! The kernel's maps of a program: what is in them, and how the tables' entries become their keys and values.
 
 use crate::instruction::Instruction;
-use p4::ir::{KeyMatch, ObjectId, TableId};
+use p4::ir::{KeyMatch, ObjectId, TableId, Ty, ValueSetId};
 use p4::value::Bits;
 use pipeline::externs::hash::Crc;
 use pipeline::layout::limbs;
@@ -14,6 +14,8 @@ pub enum Purpose {
     Frame,
     /// The entries of a table.
     Table(TableId),
+    /// The members of a value set.
+    ValueSet(ValueSetId),
     /// The default actions, by the tables' numbers.
     Defaults,
     /// Packets and bytes.
@@ -93,14 +95,60 @@ pub(crate) fn row_bytes(form: &Form) -> u32 {
     16 + 8 * form.argument_cells() as u32
 }
 
-/// How many bytes of an entry stand before its row, for each key cell what it is compared with: value and mask, or from and to.
-pub(crate) fn pattern_bytes(form: &Form) -> u32 {
-    16 * form.key_cells() as u32
+/// A key of an entry that is tried after others: for each of its cells an entry has value and mask, or from and to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tried {
+    pub(crate) ty: Ty,
+    pub(crate) is_range: bool,
+}
+
+impl Tried {
+    /// The keys of a table.
+    pub(crate) fn keys(form: &Form) -> Vec<Tried> {
+        let keys = form.keys.iter().map(|key| Tried {
+            ty: key.ty,
+            is_range: key.kind == MatchKind::Range,
+        });
+        keys.collect()
+    }
+
+    /// The fields of a value set.
+    pub(crate) fn fields(set: &p4::ir::ValueSet) -> Vec<Tried> {
+        let fields = set.fields.iter().map(|(_, ty, kind)| Tried {
+            ty: *ty,
+            is_range: MatchKind::of(kind) == Some(MatchKind::Range),
+        });
+        fields.collect()
+    }
+
+    pub(crate) fn cells(self) -> usize {
+        limbs(self.ty.width())
+    }
+}
+
+/// How many bytes of an entry stand before its row.
+pub(crate) fn pattern_bytes(keys: &[Tried]) -> u32 {
+    16 * keys.iter().map(|key| key.cells() as u32).sum::<u32>()
+}
+
+/// The map of a value set's members.
+pub(crate) fn set_map(id: ValueSetId, set: &p4::ir::ValueSet) -> Map {
+    let entry = pattern_bytes(&Tried::fields(set));
+    Map {
+        purpose: Purpose::ValueSet(id),
+        kind: Kind::ArrayOfMaps,
+        key: 4,
+        value: 8 + set.size.max(1) * entry,
+        entries: 1,
+    }
 }
 
 /// The keys in the order of a trie: the prefix is the last.
 pub(crate) fn trie_order(form: &Form, prefix: usize) -> Vec<&KeyForm> {
-    let exact = form.keys.iter().filter(|key| key.index != form.keys[prefix].index);
+    let exact = form
+        .keys
+        .iter()
+        .filter(|key| key.index != form.keys[prefix].index);
     exact.chain([&form.keys[prefix]]).collect()
 }
 
@@ -113,10 +161,20 @@ pub(crate) fn trie_bytes(form: &Form) -> u32 {
 pub(crate) fn table_map(table: TableId, form: &Form) -> Option<Map> {
     let (kind, key, value, entries) = match Matching::of(form) {
         Matching::Never => return None,
-        Matching::Exact => (Kind::Hash, 8 * form.key_cells() as u32, row_bytes(form), form.size),
-        Matching::Prefix(_) => (Kind::LpmTrie, 4 + trie_bytes(form), row_bytes(form), form.size),
+        Matching::Exact => (
+            Kind::Hash,
+            8 * form.key_cells() as u32,
+            row_bytes(form),
+            form.size,
+        ),
+        Matching::Prefix(_) => (
+            Kind::LpmTrie,
+            4 + trie_bytes(form),
+            row_bytes(form),
+            form.size,
+        ),
         Matching::Linear => {
-            let entry = pattern_bytes(form) + row_bytes(form);
+            let entry = pattern_bytes(&Tried::keys(form)) + row_bytes(form);
             (Kind::ArrayOfMaps, 4, 8 + form.size * entry, 1)
         }
     };
@@ -179,7 +237,9 @@ pub(crate) fn trie_key(form: &Form, prefix: usize, keys: &[KeyMatch]) -> Vec<u8>
     let mut data = Vec::new();
     for key in trie_order(form, prefix) {
         let place = form.keys.iter().position(|other| other.index == key.index);
-        let given = place.and_then(|place| keys.get(place)).unwrap_or(&KeyMatch::Any);
+        let given = place
+            .and_then(|place| keys.get(place))
+            .unwrap_or(&KeyMatch::Any);
         let width = key.ty.width();
         let whole = width.div_ceil(8);
         bits += match given {
@@ -190,7 +250,11 @@ pub(crate) fn trie_key(form: &Form, prefix: usize, keys: &[KeyMatch]) -> Vec<u8>
         };
         let value = value_of(given, width).unsigned() << (8 * whole - width);
         let bytes = value.to_bytes_be();
-        let bytes = if value.bits() == 0 { &[][..] } else { &bytes[..] };
+        let bytes = if value.bits() == 0 {
+            &[][..]
+        } else {
+            &bytes[..]
+        };
         data.resize(data.len() + whole as usize - bytes.len(), 0);
         data.extend(bytes);
     }
@@ -206,9 +270,10 @@ pub(crate) fn block(form: &Form, entries: &[Installed], size: usize) -> Vec<u8> 
     sorted.sort_by_key(|entry| (u32::MAX - entry.entry.priority, entry.handle));
     let mut bytes = Vec::new();
     push(&mut bytes, sorted.len() as u64);
+    let keys = Tried::keys(form);
     for installed in sorted {
-        for (key, given) in form.keys.iter().zip(&installed.entry.keys) {
-            pattern(key, given, &mut bytes);
+        for (key, given) in keys.iter().zip(&installed.entry.keys) {
+            pattern(*key, given, &mut bytes);
         }
         let row = row(form, &installed.entry.call, u64::from(installed.index) + 1);
         bytes.extend(row);
@@ -217,13 +282,26 @@ pub(crate) fn block(form: &Form, entries: &[Installed], size: usize) -> Vec<u8> 
     bytes
 }
 
-fn pattern(key: &KeyForm, given: &KeyMatch, bytes: &mut Vec<u8>) {
+/// All members of a value set, as the one value of its map.
+pub(crate) fn members(set: &p4::ir::ValueSet, members: &[Vec<KeyMatch>], size: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    push(&mut bytes, members.len() as u64);
+    for member in members {
+        for (key, given) in Tried::fields(set).into_iter().zip(member) {
+            pattern(key, given, &mut bytes);
+        }
+    }
+    bytes.resize(size, 0);
+    bytes
+}
+
+fn pattern(key: Tried, given: &KeyMatch, bytes: &mut Vec<u8>) {
     let width = key.ty.width();
     let ones = |count: u32| Bits::new(width, p4::value::mask(count) << (width - count));
     let (first, second) = match given {
-        KeyMatch::Any if key.kind == MatchKind::Range => (Bits::zero(width), ones(width)),
+        KeyMatch::Any if key.is_range => (Bits::zero(width), ones(width)),
         KeyMatch::Any => (Bits::zero(width), Bits::zero(width)),
-        KeyMatch::Exact(value) if key.kind == MatchKind::Range => (value.clone(), value.clone()),
+        KeyMatch::Exact(value) if key.is_range => (value.clone(), value.clone()),
         KeyMatch::Exact(value) => (value.clone(), ones(width)),
         KeyMatch::Prefix(value, length) => (value.clone(), ones((*length).min(width))),
         KeyMatch::Mask(one, two) | KeyMatch::Range(one, two) => (one.clone(), two.clone()),
@@ -233,7 +311,7 @@ fn pattern(key: &KeyForm, given: &KeyMatch, bytes: &mut Vec<u8>) {
     first.resize(width).to_limbs(&mut a);
     second.resize(width).to_limbs(&mut b);
     for (a, b) in a.into_iter().zip(b) {
-        let a = if key.kind == MatchKind::Range { a } else { a & b };
+        let a = if key.is_range { a } else { a & b };
         push(bytes, a);
         push(bytes, b);
     }

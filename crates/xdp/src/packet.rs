@@ -17,7 +17,12 @@ impl Unit<'_> {
     /// A header's width in bits, if the program can read and write it.
     fn header_width(&mut self, id: HeaderId) -> Result<u32, Fault> {
         let header = &self.program.headers[id.index()];
-        let types = || header.fields.iter().map(|s| self.program.slots[s.index()].ty);
+        let types = || {
+            header
+                .fields
+                .iter()
+                .map(|s| self.program.slots[s.index()].ty)
+        };
         if types().any(|ty| matches!(ty, Ty::Varbit(_))) {
             return Err(self.fault(&format!(
                 "`{}` has a varbit, which has no fixed place in a program of the kernel; make headers of fixed length of it, one after the other",
@@ -164,7 +169,9 @@ impl Unit<'_> {
             return self.a.alu(Alu::Move, R2, 0);
         }
         // What one load takes: from where, and how many bytes.
-        let one = [1, 2, 4, 8].into_iter().filter(|size| *size >= bytes && *size <= total);
+        let one = [1, 2, 4, 8]
+            .into_iter()
+            .filter(|size| *size >= bytes && *size <= total);
         let one = one.map(|size| (first.min(total - size), size)).next();
         if let Some((from, size)) = one {
             self.a.load(Size::of(size), R2, R8, from as i32);
@@ -192,7 +199,10 @@ impl Unit<'_> {
         self.a.alu(Alu::Move, R2, 0);
         let mut done = 0;
         while done < bytes {
-            let size = [4, 2, 1].into_iter().find(|size| done + size <= bytes).unwrap_or(1);
+            let size = [4, 2, 1]
+                .into_iter()
+                .find(|size| done + size <= bytes)
+                .unwrap_or(1);
             self.a.load(Size::of(size), R5, R8, (first + done) as i32);
             if size > 1 {
                 self.a.big_endian(R5, 8 * size as i32);
@@ -265,7 +275,10 @@ impl Unit<'_> {
             let mut at = (done / 8) as i32;
             let mut left = here.div_ceil(8);
             while left > 0 {
-                let size = [8, 4, 2, 1].into_iter().find(|size| *size <= left).unwrap_or(1);
+                let size = [8, 4, 2, 1]
+                    .into_iter()
+                    .find(|size| *size <= left)
+                    .unwrap_or(1);
                 self.a.store(Size::of(size), R8, at, R1);
                 left -= size;
                 at += size as i32;

@@ -199,7 +199,11 @@ impl Unit<'_> {
                 for (number, (item, result)) in call.items.iter().zip(results).enumerate() {
                     let width = call.outputs[number].ty.width();
                     let from = if *egress_spec == Some(number) || *mcast_grp == Some(number) {
-                        let value = if *egress_spec == Some(number) { drop_port } else { 0 };
+                        let value = if *egress_spec == Some(number) {
+                            drop_port
+                        } else {
+                            0
+                        };
                         let to = self.take(limbs(width))?;
                         self.a.store_number(Size::B8, R7, to, value as i32);
                         to
@@ -291,13 +295,17 @@ impl Unit<'_> {
                 let mend = match operation {
                     Operation::Clone { .. }
                     | Operation::Resubmit { .. }
-                    | Operation::Recirculate { .. } => "a program of the kernel cannot copy a packet or begin anew with it",
+                    | Operation::Recirculate { .. } => {
+                        "a program of the kernel cannot copy a packet or begin anew with it"
+                    }
                     Operation::Digest { .. } | Operation::Log { .. } => {
                         "messages to the control plane are not supported in the kernel"
                     }
                     Operation::ExecuteMeter { .. }
                     | Operation::ReadDirectMeter
-                    | Operation::ExecuteDirectMeter { .. } => "meters are not supported in the kernel",
+                    | Operation::ExecuteDirectMeter { .. } => {
+                        "meters are not supported in the kernel"
+                    }
                     Operation::UpdateChecksum { .. } | Operation::VerifyChecksum { .. } => {
                         "a checksum over the payload is not supported in the kernel"
                     }

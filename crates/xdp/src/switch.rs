@@ -14,6 +14,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// An interface has a program already.
+const EBUSY: i32 = 16;
+
 /// An interface as a port of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
@@ -28,6 +31,8 @@ pub struct Interface {
 pub struct Counts {
     /// They were given to the interface of a port. What it did not take is in its own statistics.
     pub sent: u64,
+    /// They were to be sent by a port that is not there.
+    pub no_port: u64,
     pub dropped: u64,
     /// They were to be copied or to go another way that a program of the kernel cannot: multicast, for example. They are lost.
     pub left: u64,
@@ -44,7 +49,7 @@ impl Counts {
     /// How many came in.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.sent + self.dropped + self.lost() + self.stopped
+        self.sent + self.no_port + self.dropped + self.lost() + self.stopped
     }
 
     /// How many the kernel could not do what the program asks for with.
@@ -62,6 +67,7 @@ pub struct Switch {
     kernel: Kernel,
     /// What counters and registers were when they were last the same on both sides.
     same: Vec<u64>,
+    modes: Vec<Mode>,
     _links: Vec<OwnedFd>,
 }
 
@@ -78,21 +84,51 @@ impl Switch {
                 Some(map) => map.set(&key.to_ne_bytes(), value),
                 None => Ok(()),
             };
-            set(Purpose::PortOf, interface.index, &(port as u64).to_ne_bytes())
-                .map_err(failed("numbering the ports"))?;
-            set(Purpose::Interfaces, port as u32, &interface.index.to_ne_bytes())
-                .map_err(failed("numbering the interfaces"))?;
+            set(
+                Purpose::PortOf,
+                interface.index,
+                &(port as u64).to_ne_bytes(),
+            )
+            .map_err(failed("numbering the ports"))?;
+            set(
+                Purpose::Interfaces,
+                port as u32,
+                &interface.index.to_ne_bytes(),
+            )
+            .map_err(failed("numbering the interfaces"))?;
         }
-        let attach = |interface: &Interface| kernel.program.attach(interface.index, interface.mode);
-        let links = interfaces.iter().map(attach).collect::<io::Result<_>>();
+        let attach = |interface: &Interface| {
+            let first = kernel.program.attach(interface.index, interface.mode);
+            match (first, interface.mode) {
+                (Ok(link), mode) => Ok((link, mode)),
+                // A driver without XDP.
+                (Err(error), Mode::Driver) if error.raw_os_error() != Some(EBUSY) => {
+                    let link = kernel.program.attach(interface.index, Mode::Generic)?;
+                    Ok((link, Mode::Generic))
+                }
+                (Err(error), _) => Err(error),
+            }
+        };
+        let links = interfaces
+            .iter()
+            .map(attach)
+            .collect::<io::Result<Vec<_>>>();
         let links = links.map_err(failed("attaching the program to an interface"))?;
+        let (links, modes) = links.into_iter().unzip();
         let mut switch = Switch {
             kernel,
             same: Vec::new(),
+            modes,
             _links: links,
         };
         switch.read();
         Ok(switch)
+    }
+
+    /// Where the program came to run, interface by interface.
+    #[must_use]
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
     }
 
     /// Gives the kernel what the control plane has changed: tables, and counters and registers that were set since [`Switch::read`].
@@ -119,6 +155,7 @@ impl Switch {
         let count = |code: Code| ended[code as usize];
         Ok(Counts {
             sent: count(Code::Sent),
+            no_port: count(Code::NoPort),
             dropped: count(Code::Dropped),
             left: count(Code::Left),
             beyond: count(Code::Beyond),
@@ -129,7 +166,7 @@ impl Switch {
 }
 
 /// The path of the architecture of an environment's program: what it tells an engine.
-fn path(environment: &Arc<Environment>) -> Result<Path, Error> {
+pub(crate) fn path(environment: &Arc<Environment>) -> Result<Path, Error> {
     let told = Arc::new(Mutex::new(None));
     let engine = Box::new(Listening(Arc::clone(&told)));
     Pipeline::new(environment, engine, &Config::default())

@@ -2,14 +2,19 @@
 
 use crate::frame::{HIT, INDEX, KEY, KEY_BYTES};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R4, R5, R7, R8, R9, R10, Size};
-use crate::maps::{self, Matching, Purpose, pattern_bytes, row_bytes, table_map, trie_bytes, trie_order};
+use crate::maps::{
+    self, Matching, Purpose, Tried, pattern_bytes, row_bytes, set_map, table_map, trie_bytes,
+    trie_order,
+};
 use crate::unit::{Code, End, Fault, LOOKUP, Unit};
-use p4::ir::{Extern, Library, TableId, Ty};
+use p4::ir::{Extern, Library, TableId, Ty, ValueSetId};
 use pipeline::layout::limbs;
 use pipeline::table::{Form, MatchKind};
 
 /// So many entries are tried one after the other.
 const MOST_LINEAR: u32 = 1024;
+/// So many bytes the members of a value set have.
+const MOST_MEMBERS: u32 = 64 * 1024;
 /// On the stack: the row that was found, and the number of jumps backwards.
 const ROW: i32 = -8;
 const STEPS: i32 = -16;
@@ -26,8 +31,7 @@ impl Unit<'_> {
         self.look_up(id, form, miss, found)?;
         self.a.bind(miss);
         let defaults = self.map(Purpose::Defaults);
-        self.a
-            .store_number(Size::B4, R7, INDEX, id.index() as i32);
+        self.a.store_number(Size::B4, R7, INDEX, id.index() as i32);
         self.lookup(defaults, INDEX);
         self.a.alu(Alu::Move, R8, R0);
         self.a.jump_if(Compare::NotEqual, R8, 0, found);
@@ -120,9 +124,9 @@ impl Unit<'_> {
                     key.kind == MatchKind::Range && key.ty.width() > 64
                 };
                 if form.keys.iter().any(wide) {
-                    return Err(self.fault(&format!(
-                        "table `{name}` has a range of more than 64 bits"
-                    )));
+                    return Err(
+                        self.fault(&format!("table `{name}` has a range of more than 64 bits"))
+                    );
                 }
                 if form.size > MOST_LINEAR {
                     return Err(self.fault(&format!(
@@ -180,7 +184,10 @@ impl Unit<'_> {
             }
         }
         match Matching::of(form) {
-            Matching::Linear => self.linear(form, map, miss, found),
+            Matching::Linear => {
+                let keys = Tried::keys(form);
+                self.linear(&keys, row_bytes(form), form.size, map, [miss, found]);
+            }
             matching => {
                 let key = match matching {
                     Matching::Prefix(_) => KEY + 4,
@@ -194,10 +201,52 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Tries one entry after the other.
-    fn linear(&mut self, form: &Form, map: usize, miss: Label, found: Label) {
-        let stride = (pattern_bytes(form) + row_bytes(form)) as i32;
-        let size = form.size as i32;
+    /// Goes on if values in the frame are one of a value set's members, and to `next` otherwise.
+    pub(crate) fn in_set(
+        &mut self,
+        id: ValueSetId,
+        values: &[(i32, Ty)],
+        next: Label,
+    ) -> Result<(), Fault> {
+        let set = &self.program.value_sets[id.index()];
+        let keys = Tried::fields(set);
+        let wanted = set_map(id, set);
+        if wanted.value > MOST_MEMBERS {
+            return Err(self.fault(&format!(
+                "value set `{}` is too large for the kernel: give it a smaller size",
+                set.name
+            )));
+        }
+        if keys.iter().any(|key| key.is_range && key.ty.width() > 64) {
+            return Err(self.fault(&format!(
+                "value set `{}` has a range of more than 64 bits",
+                set.name
+            )));
+        }
+        let mut at = KEY;
+        for (key, (place, _)) in keys.iter().zip(values) {
+            self.copy(*place, at, key.cells());
+            at += 8 * key.cells() as i32;
+        }
+        let map = self.map_of(wanted);
+        let found = self.a.label();
+        self.linear(&keys, 0, set.size.max(1), map, [next, found]);
+        self.a.bind(found);
+        Ok(())
+    }
+
+    /// Tries one entry after the other against the key: goes to the first label when none fits, and to the second with the
+    /// address of the row of the first that does in `R8`.
+    fn linear(
+        &mut self,
+        keys: &[Tried],
+        row: u32,
+        size: u32,
+        map: usize,
+        [miss, found]: [Label; 2],
+    ) {
+        let stride = (pattern_bytes(keys) + row) as i32;
+        let size = size as i32;
         let [again, next, over, matched] = [(); 4].map(|()| self.a.label());
         self.a.store_number(Size::B4, R7, INDEX, 0);
         self.lookup(map, INDEX);
@@ -216,18 +265,19 @@ impl Unit<'_> {
         self.a.alu(Alu::Move, R2, R9);
         self.a.alu(Alu::Multiply, R2, stride);
         self.a.alu(Alu::Add, R2, R8);
-        for key in &form.keys {
-            for cell in (key.at..key.at + key.cells()).map(|cell| cell as i32) {
-                self.a.load(Size::B8, R3, R7, KEY + 8 * cell);
-                self.a.load(Size::B8, R4, R2, 8 + 16 * cell);
-                self.a.load(Size::B8, R5, R2, 16 + 16 * cell);
-                if key.kind == MatchKind::Range {
-                    self.a.jump_if(Compare::Less, R3, R4, next);
-                    self.a.jump_if(Compare::Greater, R3, R5, next);
-                } else {
-                    self.a.alu(Alu::And, R3, R5);
-                    self.a.jump_if(Compare::NotEqual, R3, R4, next);
-                }
+        let cells = keys
+            .iter()
+            .flat_map(|key| std::iter::repeat_n(key.is_range, key.cells()));
+        for (cell, is_range) in (0..).zip(cells) {
+            self.a.load(Size::B8, R3, R7, KEY + 8 * cell);
+            self.a.load(Size::B8, R4, R2, 8 + 16 * cell);
+            self.a.load(Size::B8, R5, R2, 16 + 16 * cell);
+            if is_range {
+                self.a.jump_if(Compare::Less, R3, R4, next);
+                self.a.jump_if(Compare::Greater, R3, R5, next);
+            } else {
+                self.a.alu(Alu::And, R3, R5);
+                self.a.jump_if(Compare::NotEqual, R3, R4, next);
             }
         }
         // By way of memory: to the verifier all entries are the same from here on.
@@ -245,7 +295,7 @@ impl Unit<'_> {
         self.a.jump_if(Compare::GreaterEqual, R1, size, miss);
         self.a.alu(Alu::Multiply, R1, stride);
         self.a.alu(Alu::Add, R8, R1);
-        self.a.alu(Alu::Add, R8, 8 + pattern_bytes(form) as i32);
+        self.a.alu(Alu::Add, R8, 8 + pattern_bytes(keys) as i32);
         self.a.jump(found);
     }
 
@@ -271,8 +321,8 @@ impl Unit<'_> {
             Purpose::Crc(_) => (maps::Kind::Array, 4, 8 * 256, 1),
             Purpose::PortOf => (maps::Kind::Hash, 4, 8, 1024),
             Purpose::Interfaces => (maps::Kind::DevMapHash, 4, 4, 1024),
-            // It has a map only with a key, see `table_map`.
-            Purpose::Table(_) => (maps::Kind::Array, 4, 8, 1),
+            // Their maps are made by `table_map` and `set_map`.
+            Purpose::Table(_) | Purpose::ValueSet(_) => (maps::Kind::Array, 4, 8, 1),
         };
         self.map_of(maps::Map {
             purpose,

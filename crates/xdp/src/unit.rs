@@ -1,7 +1,8 @@
 //! A program's path as one program of the kernel: sections, blocks, and where they lead.
 
 use crate::frame::{
-    CELLS, CHECKSUM_ERROR, DONE, EMITTED, ENDED, FROM, Frame, HIT, LENGTH, NANOSECONDS, PORT, POSITION, RESULT,
+    CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, HIT, LENGTH, NANOSECONDS,
+    PORT, POSITION, RESULT,
 };
 use crate::instruction::{
     Alu, Assembler, Compare, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10, Size,
@@ -9,7 +10,8 @@ use crate::instruction::{
 use crate::maps::{Map, Object, Purpose};
 use crate::packet::{DATA, DATA_END};
 use p4::ir::{
-    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, StatementKind, Terminator, Ty,
+    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, StatementKind, Terminator,
+    Ty,
 };
 use p4::source::Span;
 use pipeline::engine::{Path, Source, Step};
@@ -27,6 +29,7 @@ const INTERFACE: i32 = 12;
 const XDP_ABORTED: i32 = 0;
 const XDP_DROP: i32 = 1;
 const XDP_PASS: i32 = 2;
+const XDP_REDIRECT: i32 = 4;
 /// How many bytes lie before a packet that a program is tried with: port, time, and length.
 pub(crate) const BEFORE: usize = 24;
 /// How many jumps backwards there are in a section: the verifier follows each of them.
@@ -51,6 +54,8 @@ pub(crate) enum Code {
     Assume,
     /// Too many jumps backwards.
     Steps,
+    /// It is to leave by a port that is not there.
+    NoPort,
 }
 
 /// How a program learns by which port a packet came, and where packets go.
@@ -100,7 +105,9 @@ pub fn compile(
     entrance: Entrance,
 ) -> Result<Object, Vec<Unsupported>> {
     if cfg!(target_endian = "big") {
-        return Err(vec!["programs for the kernel are made on machines with little-endian numbers only".into()]);
+        return Err(vec![
+            "programs for the kernel are made on machines with little-endian numbers only".into(),
+        ]);
     }
     let Some(frame) = Frame::new(&environment.layout) else {
         let cells = environment.layout.cells();
@@ -253,8 +260,7 @@ impl<'a> Unit<'a> {
             self.a.store_number(Size::B8, R7, at, 0);
         }
         for cell in 0..self.frame.cells as i32 {
-            self.a
-                .store_number(Size::B8, R7, CELLS + 8 * cell, 0);
+            self.a.store_number(Size::B8, R7, CELLS + 8 * cell, 0);
         }
         self.a.load(Size::B4, R1, R6, DATA);
         self.a.load(Size::B4, R2, R6, DATA_END);
@@ -336,13 +342,29 @@ impl<'a> Unit<'a> {
     /// All ends.
     fn finish(&mut self) {
         let (sent, other) = (self.a.label(), self.a.label());
+        let attached = self.entrance == Entrance::Attached;
         for ((code, step), label) in std::mem::take(&mut self.leaves) {
             self.a.bind(label);
             self.a.number(R8, u64::from(code as u8) | step << 8);
-            self.a
-                .jump(if code == Code::Sent { sent } else { other });
+            self.a.jump(match code == Code::Sent && attached {
+                true => sent,
+                false => other,
+            });
         }
-        for (label, is_sent) in [(sent, true), (other, false)] {
+        let redirected = self.a.label();
+        if self.a.is_used(sent) {
+            self.a.bind(sent);
+            let interfaces = self.map(Purpose::Interfaces);
+            self.a.map(R1, interfaces);
+            self.a.load(Size::B8, R2, R7, PORT);
+            self.a.alu(Alu::Move, R3, XDP_DROP);
+            self.a.call(REDIRECT_MAP);
+            // The map has no such port: what was to be done then.
+            self.a.jump_if(Compare::NotEqual, R0, XDP_DROP, redirected);
+            self.a.number(R8, Code::NoPort as u64);
+            self.a.jump(other);
+        }
+        for (label, is_redirected) in [(redirected, true), (other, false)] {
             let used = self.a.is_used(label);
             self.a.bind(label);
             if !used {
@@ -352,22 +374,21 @@ impl<'a> Unit<'a> {
             self.a.call(KTIME_GET_NS);
             self.a.store(Size::B8, R7, DONE, R0);
             // Only this processor counts here.
-            self.a.alu(Alu::And, R8, 7);
+            self.a.alu(Alu::And, R8, CODES as i32 - 1);
             self.a.alu(Alu::ShiftLeft, R8, 3);
             self.a.alu(Alu::Add, R8, R7);
             self.a.load(Size::B8, R1, R8, ENDED);
             self.a.alu(Alu::Add, R1, 1);
             self.a.store(Size::B8, R8, ENDED, R1);
-            if is_sent && self.entrance == Entrance::Attached {
-                let interfaces = self.map(Purpose::Interfaces);
-                self.a.map(R1, interfaces);
-                self.a.load(Size::B8, R2, R7, PORT);
-                // What becomes of a packet to a port that there is not.
-                self.a.alu(Alu::Move, R3, XDP_DROP);
-                self.a.call(REDIRECT_MAP);
-            } else {
-                self.a.alu(Alu::Move, R0, XDP_DROP);
-            }
+            self.a.alu(
+                Alu::Move,
+                R0,
+                if is_redirected {
+                    XDP_REDIRECT
+                } else {
+                    XDP_DROP
+                },
+            );
             self.a.exit();
         }
     }
@@ -527,8 +548,12 @@ impl<'a> Unit<'a> {
         }
         for (patterns, to) in cases {
             let next = self.a.label();
-            for (pattern, (at, ty)) in patterns.iter().zip(&places) {
-                self.matches(pattern, *at, *ty, next)?;
+            for (number, (pattern, (at, ty))) in patterns.iter().zip(&places).enumerate() {
+                match pattern {
+                    // Its other fields are the keys behind this one.
+                    Pattern::ValueSet(set) => self.in_set(*set, &places[number..], next)?,
+                    pattern => self.matches(pattern, *at, *ty, next)?,
+                }
             }
             self.a.jump(*to);
             if !self.a.is_used(next) {
@@ -543,17 +568,11 @@ impl<'a> Unit<'a> {
     }
 
     /// Goes on if a key is as a pattern says, and to `next` otherwise.
-    fn matches(
-        &mut self,
-        pattern: &Pattern,
-        at: i32,
-        ty: Ty,
-        next: Label,
-    ) -> Result<(), Fault> {
+    fn matches(&mut self, pattern: &Pattern, at: i32, ty: Ty, next: Label) -> Result<(), Fault> {
         let width = ty.width();
         let cells = limbs(width) as i32;
         match pattern {
-            Pattern::Any => {}
+            Pattern::Any | Pattern::ValueSet(_) => {}
             Pattern::Equal(value) => {
                 let value = self.place(value)?;
                 for cell in 0..cells {
@@ -591,9 +610,6 @@ impl<'a> Unit<'a> {
                 }
                 self.a.jump_if(less, R1, R2, next);
                 self.a.jump_if(greater, R1, R3, next);
-            }
-            Pattern::ValueSet(_) => {
-                return Err(self.fault("value sets are not supported in the kernel"));
             }
         }
         Ok(())

@@ -19,8 +19,14 @@ fn bodies(program: &mut Program) -> impl Iterator<Item = &mut Body> {
 /// Gives each statement a place of its own, and each block without any a statement less to tell it by.
 fn number(program: &mut Program) {
     let mut next = 1;
-    for statement in bodies(program).flat_map(|body| &mut body.blocks).flat_map(|block| &mut block.statements) {
-        statement.span = Span { start: next, end: next };
+    for statement in bodies(program)
+        .flat_map(|body| &mut body.blocks)
+        .flat_map(|block| &mut block.statements)
+    {
+        statement.span = Span {
+            start: next,
+            end: next,
+        };
         next += 1;
     }
 }
@@ -35,7 +41,10 @@ fn for_the_kernel(mut program: Program, path: &Path) -> Option<Arc<Program>> {
             Ok(_) => return Some(shared),
             Err(faults) => faults,
         };
-        let spans: BTreeSet<u32> = faults.iter().map(|fault| fault.span.map_or(0, |span| span.start)).collect();
+        let spans: BTreeSet<u32> = faults
+            .iter()
+            .map(|fault| fault.span.map_or(0, |span| span.start))
+            .collect();
         if spans.contains(&0) {
             return None;
         }
@@ -74,7 +83,10 @@ fn a_path_in_the_kernel_does_what_its_sections_do_one_by_one() {
         let program = program(c);
         let mut path = path(c, &program);
         path.steps.retain(|step| {
-            !matches!(step, Step::Set(_, Source::WaitingPackets(_) | Source::WaitingTime(_)))
+            !matches!(
+                step,
+                Step::Set(_, Source::WaitingPackets(_) | Source::WaitingTime(_))
+            )
         });
         let Some(program) = for_the_kernel(program, &path) else {
             continue;
@@ -86,7 +98,10 @@ fn a_path_in_the_kernel_does_what_its_sections_do_one_by_one() {
         if let Err(why) = two.engine.prepare(Some(&path)) {
             // Loops in loops are more than the verifier follows.
             let large = ["too large", "too complex", "too many", "infinite"];
-            assert!(large.iter().any(|word| why.message.contains(word)), "seed {seed}: {why}");
+            assert!(
+                large.iter().any(|word| why.message.contains(word)),
+                "seed {seed}: {why}"
+            );
             continue;
         }
         programs += 1;
@@ -114,5 +129,8 @@ fn a_path_in_the_kernel_does_what_its_sections_do_one_by_one() {
         }
     }
     println!("{programs} programs, {compared} packets compared, {beside} not taken");
-    assert!(compared > 500 && compared > 2 * beside, "{programs} programs, {compared} packets, {beside} not taken");
+    assert!(
+        compared > 500 && compared > 2 * beside,
+        "{programs} programs, {compared} packets, {beside} not taken"
+    );
 }

@@ -59,7 +59,8 @@ fn run(program: &Path) -> Result<[u64; 3], String> {
         "{name}: {:?}",
         outcome.failures
     );
-    let count = |count: &std::sync::atomic::AtomicU64| count.load(std::sync::atomic::Ordering::Relaxed);
+    let count =
+        |count: &std::sync::atomic::AtomicU64| count.load(std::sync::atomic::Ordering::Relaxed);
     Ok([
         outcome.met as u64,
         count(&tally.kernel),
@@ -97,7 +98,12 @@ fn the_corpus_passes_in_the_kernel_or_says_what_the_kernel_cannot_do() {
         }
     }
     let [met, kernel, interpreter] = sums;
-    let told = format!("{passed} programs, {met} expectations, {kernel} packets in the kernel and {interpreter} not");
+    let told = format!(
+        "{passed} programs, {met} expectations, {kernel} packets in the kernel and {interpreter} not"
+    );
     println!("{told}");
-    assert!(passed >= 10 && met >= 100 && kernel > 10 * interpreter, "{told}");
+    assert!(
+        passed >= 10 && met >= 100 && kernel > 10 * interpreter,
+        "{told}"
+    );
 }

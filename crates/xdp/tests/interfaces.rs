@@ -55,40 +55,57 @@ fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_sa
     };
     pair("s0", "h0");
     pair("s1", "h1");
-    space.enter(|| {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/p4-udp-counter/udp_counter.p4");
-        let environment = environment(&program);
-        let control = Control::new(environment.clone());
-        let interfaces = ["s0", "s1"].map(|name| Interface {
-            index: interface::find(name).expect("asked").expect("it is here").index,
-            mode: Mode::Generic,
-        });
-        let mut switch = Switch::new(&environment, &interfaces).expect("it runs in the kernel");
-        control.say("table add table_count 53 do count_c1 1").expect("an entry");
-        control.say("table add table_count 19 do _drop").expect("an entry");
-        switch.bring().expect("the maps have room");
-        let open = |name: &str| port::open(&name.parse().unwrap(), &Options::default()).expect(name);
-        let (mut left, mut right) = (open("h0"), open("h1"));
-        for port in [53, 19, 80, 53] {
-            left.tx.send(&[&datagram(port)]).expect("sent");
-        }
-        right.tx.send(&[&datagram(53)]).expect("sent");
-        assert_eq!(arrivals(&mut right), [datagram(53), datagram(80), datagram(53)]);
-        assert_eq!(arrivals(&mut left), [datagram(53)]);
-        switch.read();
-        let told = control.say("counter read c1 1").expect("a counter").rows;
-        assert!(told[0].0.to_string().contains("packets=3 bytes=180"), "{}", told[0].0);
-        // Entries go, too.
-        control.say("table rm table_count 19").expect("it is there");
-        switch.bring().expect("the maps have room");
-        left.tx.send(&[&datagram(19)]).expect("sent");
-        assert_eq!(arrivals(&mut right), [datagram(19)]);
-        let counts = switch.counts().expect("counts");
-        assert!(counts.sent >= 5 && counts.dropped == 1, "{counts:?}");
-        // Gone from the interfaces with the value.
-        drop(switch);
-        left.tx.send(&[&datagram(80)]).expect("sent");
-        assert!(arrivals(&mut right).is_empty());
-    })
-    .expect("the namespace");
+    space
+        .enter(|| {
+            let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../examples/p4-udp-counter/udp_counter.p4");
+            let environment = environment(&program);
+            let control = Control::new(environment.clone());
+            let interfaces = ["s0", "s1"].map(|name| Interface {
+                index: interface::find(name)
+                    .expect("asked")
+                    .expect("it is here")
+                    .index,
+                mode: Mode::Generic,
+            });
+            let mut switch = Switch::new(&environment, &interfaces).expect("it runs in the kernel");
+            control
+                .say("table add table_count 53 do count_c1 1")
+                .expect("an entry");
+            control
+                .say("table add table_count 19 do _drop")
+                .expect("an entry");
+            switch.bring().expect("the maps have room");
+            let open =
+                |name: &str| port::open(&name.parse().unwrap(), &Options::default()).expect(name);
+            let (mut left, mut right) = (open("h0"), open("h1"));
+            for port in [53, 19, 80, 53] {
+                left.tx.send(&[&datagram(port)]).expect("sent");
+            }
+            right.tx.send(&[&datagram(53)]).expect("sent");
+            assert_eq!(
+                arrivals(&mut right),
+                [datagram(53), datagram(80), datagram(53)]
+            );
+            assert_eq!(arrivals(&mut left), [datagram(53)]);
+            switch.read();
+            let told = control.say("counter read c1 1").expect("a counter").rows;
+            assert!(
+                told[0].0.to_string().contains("packets=3 bytes=180"),
+                "{}",
+                told[0].0
+            );
+            // Entries go, too.
+            control.say("table rm table_count 19").expect("it is there");
+            switch.bring().expect("the maps have room");
+            left.tx.send(&[&datagram(19)]).expect("sent");
+            assert_eq!(arrivals(&mut right), [datagram(19)]);
+            let counts = switch.counts().expect("counts");
+            assert!(counts.sent >= 5 && counts.dropped == 1, "{counts:?}");
+            // Gone from the interfaces with the value.
+            drop(switch);
+            left.tx.send(&[&datagram(80)]).expect("sent");
+            assert!(arrivals(&mut right).is_empty());
+        })
+        .expect("the namespace");
 }

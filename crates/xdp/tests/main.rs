@@ -1,7 +1,7 @@
 //! P4 programs in the kernel against the interpreter.
 
+mod agreement;
 mod corpus;
 mod interfaces;
-mod agreement;
 #[path = "../../jit/tests/random/mod.rs"]
 mod random;

@@ -40,6 +40,7 @@ impl Lab {
             confine::reader(Permissions {
                 writes: !self.dry,
                 compiles: true,
+                kernel: lab.loads_programs(),
                 edits: editor.is_some(),
             })?;
         }

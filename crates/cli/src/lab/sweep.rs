@@ -50,6 +50,9 @@ impl Lab {
             confine::reader(Permissions {
                 writes: self.plot.is_some(),
                 compiles: true,
+                kernel: self
+                    .read(registry, World::Sim)
+                    .is_ok_and(|lab| lab.loads_programs()),
                 ..Permissions::default()
             })?;
         }

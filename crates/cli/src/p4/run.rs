@@ -1,9 +1,10 @@
 //! `wire p4 run`: a program on live ports.
 
 use super::control::{carry_out, said};
+use super::kernel;
 use super::source::Reading;
 use crate::Verdict;
-use crate::complaints::Leniency;
+use crate::complaints::{Complaints, Leniency};
 use crate::confine;
 use crate::control::Listener;
 use crate::of::Keys;
@@ -15,9 +16,11 @@ use ::pipeline::architecture::{Config, Pipeline};
 use ::pipeline::control::Control;
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use lab::engine::{EngineKind, describe, pipeline};
+use live::port::PortSpec;
 use node::Time;
+use p4::compile::Compiled;
 use p4runtime::{Settings, SwitchNode, serve};
 use packet::Tick;
 use std::net::TcpListener;
@@ -31,6 +34,7 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire p4 run router.p4 --on eth1 eth2 --entries entries.txt --control s1.sock
+  wire p4 run router.p4 --on eth1 eth2 --engine xdp --control s1.sock
   wire p4 run router.p4 --on eth1 eth2 --cpu-port 510 --p4runtime 127.0.0.1:9559
   wire p4 run router.p4 --on eth1 eth2 --p4runtime 0.0.0.0:9559 --private-key k.pem --certificate c.pem --ca-cert ca.pem")]
 pub struct Run {
@@ -57,7 +61,7 @@ pub struct Run {
     device_id: Option<u64>,
     #[command(flatten)]
     keys: Keys,
-    /// fast or reference
+    /// fast, reference, or xdp: the kernel runs it, before the stack sees a packet
     #[arg(long, value_name = "ENGINE", default_value = "fast")]
     engine: EngineKind,
     /// Where random numbers begin
@@ -95,6 +99,9 @@ impl Run {
             seed: self.seed,
             ..Config::default()
         };
+        if self.engine == EngineKind::Xdp {
+            return self.in_the_kernel(&program, &compiled, options, &on, &complaints, &name);
+        }
         let pipeline = pipeline(&program, self.engine, options.clone(), &config);
         let pipeline =
             pipeline.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
@@ -172,5 +179,34 @@ impl Run {
             eprintln!("wire: {told}");
         }
         verdict
+    }
+
+    /// The kernel runs the program, not this process.
+    fn in_the_kernel(
+        &self,
+        program: &Arc<p4::ir::Program>,
+        compiled: &Compiled,
+        options: Options,
+        on: &[PortSpec],
+        complaints: &Complaints,
+        name: &str,
+    ) -> anyhow::Result<Verdict> {
+        ensure!(
+            self.p4runtime.is_none() && self.cpu_port.is_none(),
+            "the engine `xdp` has no P4Runtime and no port of the controller: leave --p4runtime and --cpu-port out, or take --engine fast"
+        );
+        let environment = Environment::new(Arc::clone(program), options);
+        let environment =
+            Arc::new(environment.map_err(|unsupported| anyhow!(describe(&unsupported, compiled)))?);
+        if let Some(path) = &self.entries {
+            carry_out(&Control::new(Arc::clone(&environment)), path)?;
+        }
+        let report = kernel::Report {
+            name,
+            duration: self.duration,
+            json: self.json,
+            complaints,
+        };
+        kernel::run(&environment, compiled, on, self.control.as_deref(), &report)
     }
 }

@@ -28,7 +28,7 @@ pub struct Test {
     tests: Vec<PathBuf>,
     #[command(flatten)]
     reading: Reading,
-    /// Only one engine: fast or reference
+    /// Only one engine: fast, reference, or xdp, which needs root
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineKind>,
     /// Tell what the tests read, and packets at ports that they do not mention
@@ -49,6 +49,7 @@ impl Test {
         let compiles = true;
         confine::reader(Permissions {
             compiles,
+            kernel: self.engine == Some(EngineKind::Xdp),
             ..Permissions::default()
         })?;
         let jobs = self.jobs()?;

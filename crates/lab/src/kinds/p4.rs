@@ -36,7 +36,7 @@ struct Config {
     define: Vec<String>,
     #[serde(default = "ports")]
     ports: usize,
-    /// `fast` or `reference`.
+    /// `fast`, `reference` or `xdp`.
     engine: Option<String>,
     /// A file of commands for the control plane, carried out before the first packet.
     entries: Option<PathBuf>,
@@ -110,6 +110,7 @@ fn plan(config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
     };
     Ok(Planned {
         p4runtime: section.read.p4runtime,
+        loads_program: section.engine == EngineKind::Xdp,
         ..Planned::new(properties, move |context| match &compiled {
             Some(compiled) => section.make(Arc::clone(compiled), context),
             None => {

@@ -257,7 +257,10 @@ impl Program {
             Ok(fd) => return Ok(Program(owned(fd))),
             Err(error) => error,
         };
-        if !matches!(error.raw_os_error(), Some(libc::EACCES | libc::EINVAL | libc::E2BIG)) {
+        if !matches!(
+            error.raw_os_error(),
+            Some(libc::EACCES | libc::EINVAL | libc::E2BIG)
+        ) {
             return Err(error.into());
         }
         // Once more with its reasons, which take time and memory.

@@ -1,0 +1,172 @@
+//! `wire p4 run --engine xdp`: the kernel forwards, and this process brings it what the control plane says.
+
+use super::control::said;
+use crate::Verdict;
+use crate::complaints::Complaints;
+use crate::confine;
+use crate::control::Listener;
+use crate::report::{begin, put};
+use ::pipeline::control::Control;
+use ::pipeline::environment::Environment;
+use anyhow::{Context, anyhow, bail};
+use live::clock::now_ns;
+use live::ebpf::Mode;
+use live::port::PortSpec;
+use live::{interface, signal};
+use node::Time;
+use p4::compile::Compiled;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use xdp::{Counts, Error, Interface, Switch};
+
+/// What is said of the run.
+pub struct Report<'a> {
+    pub name: &'a str,
+    pub duration: Option<Time>,
+    pub json: bool,
+    pub complaints: &'a Complaints,
+}
+
+/// How often the process looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs the program of an environment on interfaces until a signal, or for the duration.
+///
+/// # Errors
+/// When a port is no interface, or the kernel does not run the program.
+pub fn run(
+    environment: &Arc<Environment>,
+    compiled: &Compiled,
+    on: &[PortSpec],
+    control: Option<&Path>,
+    report: &Report<'_>,
+) -> anyhow::Result<Verdict> {
+    let interfaces = on
+        .iter()
+        .map(interface)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let names: Vec<String> = on.iter().map(ToString::to_string).collect();
+    let switch = Switch::new(environment, &interfaces).map_err(|error| match error {
+        Error::Unsupported(faults) => {
+            let faults = faults
+                .iter()
+                .map(|fault| lab::engine::describe(fault, compiled));
+            anyhow!(faults.collect::<Vec<_>>().join("\n"))
+        }
+        error => error.into(),
+    })?;
+    for (name, mode) in names.iter().zip(switch.modes()) {
+        if *mode == Mode::Generic {
+            eprintln!(
+                "wire: {name}: the program runs behind the driver; a local sender on its link must not send segments larger than the MTU, \
+                 which are lost: ethtool -K PEER tx off tso off gso off"
+            );
+        }
+    }
+    let switch = Arc::new(Mutex::new(switch));
+    let own = Control::new(Arc::clone(environment));
+    confine::kernel(control.is_some())?;
+    let shared = Arc::clone(&switch);
+    let listener = control.map(|path| {
+        Listener::open(path, move |line| {
+            let mut switch = lock(&shared);
+            switch.read();
+            let answer = said(&own, line);
+            // The answer comes when packets see what was changed.
+            switch
+                .bring()
+                .map_err(|error| format!("the kernel did not take the change: {error}"))?;
+            answer
+        })
+    });
+    let _listener = listener.transpose()?;
+    begin(report.name, &names, report.duration);
+    let begun = now_ns();
+    let over = || {
+        report
+            .duration
+            .is_some_and(|most| now_ns() - begun >= most.as_ns())
+    };
+    while !signal::stop_requested() && !over() {
+        std::thread::sleep(LOOK);
+    }
+    let counts = lock(&switch)
+        .counts()
+        .context("reading the kernel's counters")?;
+    tell(&counts, &names, report)?;
+    let lost = counts.lost() + counts.no_port;
+    let what = format_args!("{lost} packets were lost in the kernel");
+    report.complaints.lost(lost, what);
+    let done = report.duration.is_none() || over();
+    Ok(report.complaints.finish().max(Verdict::if_done(done)))
+}
+
+fn lock(switch: &Mutex<Switch>) -> MutexGuard<'_, Switch> {
+    switch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn interface(spec: &PortSpec) -> anyhow::Result<Interface> {
+    let PortSpec::Interface(name) = spec else {
+        bail!("--on {spec}: the engine `xdp` runs on interfaces only, as in --on eth1 eth2");
+    };
+    let found = interface::find(name).with_context(|| name.clone())?;
+    let found =
+        found.with_context(|| format!("there is no interface `{name}`; `wire ports` shows all"))?;
+    // A veth takes what is redirected to it in the driver only if its peer has asked for that.
+    let mode = match found.driver.as_str() {
+        "veth" | "dummy" | "" => Mode::Generic,
+        _ => Mode::Driver,
+    };
+    Ok(Interface {
+        index: found.index,
+        mode,
+    })
+}
+
+/// What became of packets, and how it is told.
+fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 5] {
+    [
+        ("no_port", counts.no_port, "for a port that is not there"),
+        (
+            "left",
+            counts.left,
+            "to be copied or sent another way, which the kernel cannot",
+        ),
+        (
+            "beyond",
+            counts.beyond,
+            "with more headers than the kernel reads or writes",
+        ),
+        (
+            "no_room",
+            counts.no_room,
+            "grown or shrunk by more than the kernel allows",
+        ),
+        (
+            "stopped",
+            counts.stopped,
+            "stopped by an assertion or after too many steps",
+        ),
+    ]
+}
+
+fn tell(counts: &Counts, names: &[String], report: &Report<'_>) -> anyhow::Result<()> {
+    let Counts { sent, dropped, .. } = counts;
+    let received = counts.received();
+    if report.json {
+        let mut line = json_line!("p4", "run", {
+            "engine": "xdp", "ports": names, "received": received, "sent": sent, "dropped": dropped,
+        });
+        for (name, count, _) in ends(counts) {
+            line[name] = count.into();
+        }
+        return put(&format!("{line}\n"), names);
+    }
+    let mut text =
+        format!("{received} packets received, {sent} sent, {dropped} dropped by the program\n");
+    for (_, count, what) in ends(counts).iter().filter(|(_, count, _)| *count > 0) {
+        text.push_str(&format!("{count} {what}\n"));
+    }
+    put(&text, names)
+}

@@ -3,7 +3,8 @@
 use crate::frame::{CELLS, CHECKSUM_ERROR, EMITTED, PORT, POSITION, RESULT};
 use crate::kernel::{Error, Kernel};
 use crate::unit::{BEFORE, Code, Entrance};
-use p4::ir::SectionId;
+use p4::ir::{SectionId, SlotId, Ty};
+use p4::value::Bits;
 use pipeline::context::{Context, Effects, Stop};
 use pipeline::engine::{Ended, Engine, Packet, Passed, Path};
 use pipeline::environment::{Environment, Unsupported};
@@ -88,6 +89,30 @@ impl Xdp {
         packet.emitted.extend(emitted);
         packet.emitted_bits = 8 * count as u64;
         packet.emit_rest(bytes);
+    }
+}
+
+impl Xdp {
+    /// Varbits as all others have them: as numbers, not as bytes.
+    fn number_varbits(&self, cells: &mut [u64]) {
+        let layout = &self.environment.layout;
+        for (index, slot) in self.environment.program.slots.iter().enumerate() {
+            if !matches!(slot.ty, Ty::Varbit(_)) {
+                continue;
+            }
+            let slot = SlotId(index as u32);
+            let range = layout.range(slot);
+            let length = cells[range.end - 1] as usize;
+            let bytes = cells[range.start..range.end - 1].iter();
+            let bytes: Vec<u8> = bytes
+                .flat_map(|cell| cell.to_ne_bytes())
+                .take(length / 8)
+                .collect();
+            let value = bytes.iter().fold(Bits::zero(length as u32), |value, byte| {
+                Bits::new(length as u32, (value.unsigned() << 8u8) + *byte)
+            });
+            layout.write(cells, slot, &value);
+        }
     }
 }
 
@@ -191,6 +216,7 @@ impl Xdp {
             let first = CELLS as usize / 8;
             let count = cells.len();
             cells.copy_from_slice(&frame[first..first + count]);
+            self.number_varbits(cells);
             return Some(Passed::Left(step, leaves));
         }
         context.stop = Some(if is(Code::Assert) {

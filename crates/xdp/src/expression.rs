@@ -54,7 +54,7 @@ impl Unit<'_> {
         let to = register(depth);
         let ty = self.type_of(expression);
         if matches!(ty, Ty::Varbit(_)) {
-            return Err(self.fault("a varbit has no fixed place in a program of the kernel"));
+            return Err(self.fault("a varbit cannot be used here"));
         }
         if is_wide(ty) {
             return Err(self.fault("a value of more than 64 bits cannot be used here"));
@@ -140,8 +140,10 @@ impl Unit<'_> {
                 self.scalar(no, depth)?;
                 self.a.bind(end);
             }
-            Expr::VarbitLength(_) => {
-                return Err(self.fault("a varbit has no fixed place in a program of the kernel"));
+            Expr::VarbitLength(slot) => {
+                let most = self.program.slots[slot.index()].ty.width();
+                let at = self.cell(*slot) + 8 * limbs(most) as i32;
+                self.a.load(Size::B8, to, R7, at);
             }
         }
         Ok(())
@@ -387,7 +389,7 @@ impl Unit<'_> {
         let Some(compare) = comparison(operator, signed) else {
             return Err(self.fault("this operator is not supported"));
         };
-        if is_wide(ty) {
+        if is_wide(ty) || matches!(ty, Ty::Varbit(_)) {
             return self.compare_wide(operator, left, right, depth, yes, no);
         }
         let to = register(depth);
@@ -444,7 +446,9 @@ impl Unit<'_> {
             _ => (no, yes, yes),
         };
         let [before_less, before_greater, before_equal] = [(); 3].map(|()| self.a.label());
-        for cell in (0..limbs(ty.width()) as i32).rev() {
+        // Two varbits are equal if their bytes and lengths are.
+        let cells = limbs(ty.width()) + usize::from(matches!(ty, Ty::Varbit(_)));
+        for cell in (0..cells as i32).rev() {
             self.a.load(Size::B8, R1, R7, left + 8 * cell);
             self.a.load(Size::B8, R2, R7, right + 8 * cell);
             self.a.jump_if(Compare::Less, R1, R2, before_less);
@@ -520,12 +524,17 @@ impl Unit<'_> {
     /// A value of any width in the frame; of a slot its own cells. All registers may change.
     pub(crate) fn place(&mut self, expression: &Expr) -> Result<i32, Fault> {
         let ty = self.type_of(expression);
-        if matches!(ty, Ty::Varbit(_)) {
-            return Err(self.fault("a varbit has no fixed place in a program of the kernel"));
-        }
         let count = limbs(ty.width());
         if let Expr::Slot(slot) = expression {
             return Ok(self.cell(*slot));
+        }
+        if matches!(ty, Ty::Varbit(_)) {
+            return match expression {
+                Expr::Constant(value, _) if value.width() == 0 => self.zeros(count + 1),
+                _ => Err(self.fault(
+                    "a varbit can be assigned and compared in the kernel, and nothing else",
+                )),
+            };
         }
         if !is_wide(ty) {
             self.scalar(expression, 0)?;

@@ -1,6 +1,6 @@
 //! From the packet's bytes to slots, and back.
 
-use crate::frame::{CELLS, EMIT_BYTES, EMITTED, LENGTH, POSITION};
+use crate::frame::{CELLS, EMIT_BYTES, EMITTED, INDEX, LENGTH, POSITION};
 use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R5, R6, R7, R8, Size};
 use crate::unit::{Code, Entrance, Fault, Unit};
 use p4::ir::{Expr, HeaderId, ParserError, SlotId, StackId, Ty};
@@ -14,8 +14,8 @@ pub(crate) const DATA: i32 = 0;
 pub(crate) const DATA_END: i32 = 4;
 
 impl Unit<'_> {
-    /// A header's width in bits, if the program can read and write it.
-    fn header_width(&mut self, id: HeaderId) -> Result<u32, Fault> {
+    /// How many bits a header has, without its varbit, and that, if the program can read and write them.
+    fn header_width(&mut self, id: HeaderId) -> Result<(u32, Option<SlotId>), Fault> {
         let header = &self.program.headers[id.index()];
         let types = || {
             header
@@ -23,48 +23,119 @@ impl Unit<'_> {
                 .iter()
                 .map(|s| self.program.slots[s.index()].ty)
         };
-        if types().any(|ty| matches!(ty, Ty::Varbit(_))) {
+        let is_varbit = |ty: Ty| matches!(ty, Ty::Varbit(_));
+        let varbit = types().position(is_varbit);
+        if varbit.is_some_and(|place| place + 1 < header.fields.len()) {
             return Err(self.fault(&format!(
-                "`{}` has a varbit, which has no fixed place in a program of the kernel; make headers of fixed length of it, one after the other",
+                "fields behind the varbit of `{}` are not supported in the kernel; make a header of their own of them",
                 header.name
             )));
         }
-        let width: u32 = types().map(Ty::width).sum();
+        let width: u32 = types().filter(|ty| !is_varbit(*ty)).map(Ty::width).sum();
+        let whole: u32 = types().map(Ty::width).sum();
         if !width.is_multiple_of(8) {
             return Err(self.fault(&format!(
                 "`{}` has {width} bits, which are no whole bytes",
                 header.name
             )));
         }
-        if width as usize > 8 * EMIT_BYTES / 2 {
+        if whole as usize > 8 * EMIT_BYTES / 2 {
             return Err(self.fault(&format!(
                 "`{}` has {} bytes, more than {}",
                 header.name,
-                width / 8,
+                whole / 8,
                 EMIT_BYTES / 2
             )));
         }
-        Ok(width)
+        Ok((width, varbit.map(|place| header.fields[place])))
     }
 
-    pub(crate) fn extract(&mut self, id: HeaderId) -> Result<(), Fault> {
-        let width = self.header_width(id)?;
+    pub(crate) fn extract(&mut self, id: HeaderId, size: Option<&Expr>) -> Result<(), Fault> {
+        let (width, varbit) = self.header_width(id)?;
+        let most = varbit.map(|slot| self.program.slots[slot.index()].ty.width());
+        if let Some(size) = size {
+            self.check_size(size, width, most.unwrap_or(0))?;
+        }
         self.available(width)?;
         // The position behind it, still in R1 as bits.
         self.a.alu(Alu::Add, R1, width as i32);
         self.a.store(Size::B8, R7, POSITION, R1);
         let header = &self.program.headers[id.index()];
         let mut at = 0;
-        for slot in &header.fields {
+        for slot in header.fields.iter().filter(|slot| Some(**slot) != varbit) {
             let field = self.program.slots[slot.index()].ty.width();
             self.read_bits(at, field, width / 8, self.cell(*slot));
             at += field;
         }
         self.set(header.valid, &Bits::new(1, 1u8));
+        if let Some(slot) = varbit {
+            self.extract_varbit(slot, size.is_some());
+        }
         Ok(())
     }
 
-    pub(crate) fn extract_next(&mut self, id: StackId) -> Result<(), Fault> {
+    /// Fails unless a varbit of so many bits fits and is there, behind `width` other bits. Leaves its length in the frame.
+    fn check_size(&mut self, size: &Expr, width: u32, most: u32) -> Result<(), Fault> {
+        let (whole, there, fits) = (self.a.label(), self.a.label(), self.a.label());
+        self.scalar(size, 0)?;
+        self.a.store(Size::B8, R7, INDEX, R1);
+        self.a.alu(Alu::Move, R2, R1);
+        self.a.alu(Alu::And, R2, 7);
+        self.a.jump_if(Compare::Equal, R2, 0, whole);
+        self.fail_with(ParserError::ParserInvalidArgument);
+        self.a.bind(whole);
+        self.a.load(Size::B8, R2, R7, POSITION);
+        self.a.alu(Alu::Add, R2, R1);
+        self.a.alu(Alu::Add, R2, width as i32);
+        self.a.load(Size::B8, R3, R7, LENGTH);
+        self.a.alu(Alu::ShiftLeft, R3, 3);
+        self.a.jump_if(Compare::LessEqual, R2, R3, there);
+        self.fail_with(ParserError::PacketTooShort);
+        self.a.bind(there);
+        self.a.jump_if(Compare::LessEqual, R1, most as i32, fits);
+        self.fail_with(ParserError::HeaderTooShort);
+        self.a.bind(fits);
+        Ok(())
+    }
+
+    /// Reads a varbit of the length in the frame, or of none. In a program of the kernel its cells have its bytes as they are in the packet,
+    /// and zeros behind them.
+    fn extract_varbit(&mut self, slot: SlotId, has_size: bool) {
+        const LOAD_BYTES: i32 = 189;
+        let (at, most) = (self.cell(slot), self.program.slots[slot.index()].ty.width());
+        let length = at + 8 * limbs(most) as i32;
+        for cell in 0..=limbs(most) as i32 {
+            self.a.store_number(Size::B8, R7, at + 8 * cell, 0);
+        }
+        if !has_size || most == 0 {
+            return;
+        }
+        let (fits, read, end) = (self.a.label(), self.a.label(), self.a.label());
+        self.a.load(Size::B8, R4, R7, INDEX);
+        self.a.store(Size::B8, R7, length, R4);
+        self.a.load(Size::B8, R2, R7, POSITION);
+        self.a.alu(Alu::Move, R1, R2);
+        self.a.alu(Alu::Add, R1, R4);
+        self.a.store(Size::B8, R7, POSITION, R1);
+        self.a.alu(Alu::ShiftRight, R2, 3);
+        self.a.alu(Alu::ShiftRight, R4, 3);
+        self.a.jump_if(Compare::Equal, R4, 0, end);
+        // To the verifier the length is any again.
+        self.a
+            .jump_if(Compare::LessEqual, R4, (most / 8) as i32, fits);
+        self.leave_odd();
+        self.a.bind(fits);
+        self.a.alu(Alu::Move, R1, R6);
+        self.a.alu(Alu::Move, R3, R7);
+        self.a.alu(Alu::Add, R3, at);
+        self.a.call(LOAD_BYTES);
+        self.a.jump_if(Compare::Equal, R0, 0, read);
+        self.leave_odd();
+        self.a.bind(read);
+        self.a.bind(end);
+    }
+
+    pub(crate) fn extract_next(&mut self, id: StackId, size: Option<&Expr>) -> Result<(), Fault> {
         let stack = &self.program.stacks[id.index()];
         let next = self.cell(stack.next);
         let end = self.a.label();
@@ -72,7 +143,7 @@ impl Unit<'_> {
             let other = self.a.label();
             self.a.load(Size::B8, R1, R7, next);
             self.a.jump_if(Compare::NotEqual, R1, number as i32, other);
-            self.extract(*header)?;
+            self.extract(*header, size)?;
             self.a.store_number(Size::B8, R7, next, number as i32 + 1);
             self.a.jump(end);
             self.a.bind(other);
@@ -85,7 +156,7 @@ impl Unit<'_> {
     pub(crate) fn lookahead(&mut self, into: SlotId) -> Result<(), Fault> {
         let ty = self.program.slots[into.index()].ty;
         if matches!(ty, Ty::Varbit(_)) {
-            return Err(self.fault("a varbit has no fixed place in a program of the kernel"));
+            return Err(self.fault("a varbit cannot be looked ahead at in the kernel"));
         }
         let width = ty.width();
         self.available(width)?;
@@ -219,24 +290,59 @@ impl Unit<'_> {
     }
 
     pub(crate) fn emit(&mut self, id: HeaderId) -> Result<(), Fault> {
-        let width = self.header_width(id)?;
+        let (width, varbit) = self.header_width(id)?;
         let header = &self.program.headers[id.index()];
         let valid = self.cell(header.valid);
         let end = self.a.label();
         self.a.load(Size::B8, R1, R7, valid);
         self.a.jump_if(Compare::Equal, R1, 0, end);
-        let pieces = header.fields.iter().map(|slot| {
+        let fields = header.fields.iter().filter(|slot| Some(**slot) != varbit);
+        let pieces = fields.map(|slot| {
             let width = self.program.slots[slot.index()].ty.width();
             (self.cell(*slot), width)
         });
         let pieces: Vec<(i32, u32)> = pieces.collect();
         self.append(&pieces, width);
+        if let Some(slot) = varbit {
+            self.append_varbit(slot);
+        }
         self.a.bind(end);
         Ok(())
     }
 
+    /// Appends the bytes of a varbit: all that it may have, of which what follows replaces those that it has not.
+    fn append_varbit(&mut self, slot: SlotId) {
+        let (from, most) = (self.cell(slot), self.program.slots[slot.index()].ty.width());
+        let cells = limbs(most) as i32;
+        let (room, whole) = (self.a.label(), self.a.label());
+        self.a.load(Size::B8, R1, R7, EMITTED);
+        self.a
+            .jump_if(Compare::LessEqual, R1, EMIT_BYTES as i32 - 8 * cells, room);
+        self.leave_odd();
+        self.a.bind(room);
+        self.a.alu(Alu::Move, R8, R7);
+        self.a.alu(Alu::Add, R8, R1);
+        self.a.alu(Alu::Add, R8, self.frame.emit);
+        for cell in 0..cells {
+            self.a.load(Size::B8, R2, R7, from + 8 * cell);
+            self.a.store(Size::B8, R8, 8 * cell, R2);
+        }
+        self.a.load(Size::B8, R2, R7, from + 8 * cells);
+        self.a.alu(Alu::Move, R3, R2);
+        self.a.alu(Alu::And, R3, 7);
+        self.a.jump_if(Compare::Equal, R3, 0, whole);
+        self.leave_odd();
+        self.a.bind(whole);
+        self.a.alu(Alu::ShiftRight, R2, 3);
+        self.a.alu(Alu::Add, R1, R2);
+        self.a.store(Size::B8, R7, EMITTED, R1);
+    }
+
     pub(crate) fn emit_value(&mut self, value: &Expr) -> Result<(), Fault> {
         let width = self.type_of(value).width();
+        if matches!(self.type_of(value), Ty::Varbit(_)) {
+            return Err(self.fault("a varbit can only be emitted as a part of its header"));
+        }
         if !width.is_multiple_of(8) {
             return Err(self.fault("a value that is no whole bytes cannot be emitted"));
         }

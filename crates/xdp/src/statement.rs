@@ -15,6 +15,14 @@ impl Unit<'_> {
         match &statement.kind {
             StatementKind::Assign { target, value } => {
                 let width = self.type_of(value).width();
+                if let Ty::Varbit(most) = self.type_of(value) {
+                    let LValue::Slot(slot) = target else {
+                        return Err(self.fault("a varbit can only be assigned as a whole"));
+                    };
+                    let from = self.place(value)?;
+                    self.copy(from, self.cell(*slot), limbs(most) + 1);
+                    return Ok(());
+                }
                 if let (LValue::Slot(slot), true) = (target, width <= 64) {
                     self.scalar(value, 0)?;
                     let at = self.cell(*slot);
@@ -24,11 +32,8 @@ impl Unit<'_> {
                 let from = self.place(value)?;
                 self.put(target, from, width)
             }
-            StatementKind::Extract { header, size: None } => self.extract(*header),
-            StatementKind::ExtractNext { stack, size: None } => self.extract_next(*stack),
-            StatementKind::Extract { .. } | StatementKind::ExtractNext { .. } => Err(self.fault(
-                "a varbit has no fixed place in a program of the kernel; make headers of fixed length of it, one after the other",
-            )),
+            StatementKind::Extract { header, size } => self.extract(*header, size.as_ref()),
+            StatementKind::ExtractNext { stack, size } => self.extract_next(*stack, size.as_ref()),
             StatementKind::Lookahead { into } => self.lookahead(*into),
             StatementKind::Advance { bits } => self.advance(bits),
             StatementKind::Length { into } => {
@@ -386,18 +391,27 @@ impl Unit<'_> {
     /// The hash of a call's items in `R1`.
     fn hash(&mut self, call: &Call, algorithm: Algorithm) -> Result<(), Fault> {
         let first = call.items.first().and_then(|item| item.valid);
-        let whole = |item: &Item| {
-            item.valid == first && !matches!(call.inputs[item.input].ty, Ty::Varbit(_))
+        // The Internet checksum is a sum, in which the options' place does not matter, if they are whole words.
+        let is_sum = algorithm == Algorithm::Checksum16;
+        let mut bits = 0;
+        let mut whole = |item: &Item| {
+            let ty = call.inputs[item.input].ty;
+            let varbit = matches!(ty, Ty::Varbit(_));
+            bits += if varbit { 0 } else { ty.width() };
+            item.valid == first && (!varbit || is_sum && bits.is_multiple_of(16))
         };
-        if !call.items.iter().all(whole) {
+        if !call.items.iter().all(&mut whole) {
             return Err(self.fault(
                 "a hash over data of variable length (a varbit, headers that may not be there) is not supported in the kernel",
             ));
         }
-        let mut pieces = Vec::new();
+        let (mut pieces, mut varbits) = (Vec::new(), Vec::new());
         for item in &call.items {
-            let width = call.inputs[item.input].ty.width();
-            pieces.push((self.input(call, item.input)?, width));
+            let place = self.input(call, item.input)?;
+            match call.inputs[item.input].ty {
+                Ty::Varbit(most) => varbits.push((place, most)),
+                ty => pieces.push((place, ty.width())),
+            }
         }
         let width: u32 = pieces.iter().map(|(_, width)| width).sum();
         let bytes = width.div_ceil(8) as i32;
@@ -438,7 +452,7 @@ impl Unit<'_> {
                     self.a.alu(Alu::ShiftLeft, R1, (8 - count % 8) as i32);
                 }
             }
-            (algorithm, _) => self.sixteen(&pieces, width, algorithm == Algorithm::Checksum16),
+            _ => self.sixteen(&pieces, &varbits, width, is_sum),
         }
         self.a.bind(end);
         Ok(())
@@ -466,7 +480,7 @@ impl Unit<'_> {
     }
 
     /// The Internet checksum, or the exclusive or, of numbers of 16 bits; in `R1`.
-    fn sixteen(&mut self, pieces: &[(i32, u32)], width: u32, sum: bool) {
+    fn sixteen(&mut self, pieces: &[(i32, u32)], varbits: &[(i32, u32)], width: u32, sum: bool) {
         let combine = if sum { Alu::Add } else { Alu::Xor };
         self.a.alu(Alu::Move, R4, 0);
         let mut done = 0;
@@ -480,9 +494,26 @@ impl Unit<'_> {
             self.a.alu(combine, R4, R1);
             done += here;
         }
+        for (at, most) in varbits {
+            let (cells, whole) = (limbs(*most) as i32, self.a.label());
+            self.a.load(Size::B8, R1, R7, at + 8 * cells);
+            self.a.alu(Alu::And, R1, 15);
+            self.a.jump_if(Compare::Equal, R1, 0, whole);
+            self.leave_odd();
+            self.a.bind(whole);
+            for cell in 0..cells {
+                self.a.load(Size::B8, R1, R7, at + 8 * cell);
+                self.a.big_endian(R1, 64);
+                self.a.alu(Alu::Move, R2, R1);
+                self.a.alu(Alu::ShiftRight, R2, 32);
+                self.a.low_half(R1);
+                self.a.alu(Alu::Add, R4, R1);
+                self.a.alu(Alu::Add, R4, R2);
+            }
+        }
         self.a.alu(Alu::Move, R1, R4);
         // Carries come round at most three times.
-        for (by, mask) in [(32, 32), (16, 16), (16, 16), (16, 16)] {
+        for (by, mask) in [(32, 32), (32, 32), (16, 16), (16, 16), (16, 16)] {
             if !sum && by == 32 {
                 continue;
             }

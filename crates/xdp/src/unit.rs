@@ -182,6 +182,7 @@ impl<'a> Unit<'a> {
         self.begin();
         for (number, step) in path.steps.iter().enumerate() {
             self.step = number as u64;
+            self.span = None;
             self.free = 0;
             match *step {
                 Step::Run(id) => {

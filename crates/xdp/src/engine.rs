@@ -188,9 +188,11 @@ impl Xdp {
         let is = |code: Code| result & 0xFF == code as u64;
         if is(Code::Beyond) || is(Code::Steps) {
             // Nothing of it is kept.
+            kernel.forget();
             return None;
         }
         kernel.pull();
+        kernel.hear();
         context.stop = None;
         context.effects = Effects {
             checksum_error: word(CHECKSUM_ERROR) != 0,

@@ -31,8 +31,10 @@ pub(crate) const INDEX: i32 = 80;
 pub(crate) const ENDED: i32 = 88;
 /// How many numbers these are, a power of two.
 pub(crate) const CODES: usize = 16;
-/// A table's key, or bytes to hash.
-pub(crate) const KEY: i32 = ENDED + 8 * CODES as i32;
+/// How many messages there was no room for.
+pub(crate) const LOST: i32 = ENDED + 8 * CODES as i32;
+/// A table's key, bytes to hash, or a message.
+pub(crate) const KEY: i32 = LOST + 8;
 pub(crate) const KEY_BYTES: usize = 512;
 /// The first of the cells.
 pub(crate) const CELLS: i32 = KEY + KEY_BYTES as i32;

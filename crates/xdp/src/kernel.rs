@@ -4,9 +4,11 @@ use crate::frame::{CODES, DONE, ENDED};
 use crate::instruction::relocate;
 use crate::maps::{self, Kind, Matching, Object, Purpose};
 use crate::unit::{Entrance, compile};
-use live::ebpf::{self, LoadError, MMAPABLE, Memory, NO_PREALLOC, Program};
+use live::ebpf::{self, LoadError, MMAPABLE, Memory, Messages, NO_PREALLOC, Program};
+use node::Time;
 use p4::ir::{KeyMatch, TableId, ValueSetId};
-use pipeline::engine::Path;
+use pipeline::context::Context;
+use pipeline::engine::{Packet, Path};
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::hash::CrcTable;
 use pipeline::state::{Counter, Register};
@@ -60,6 +62,8 @@ pub(crate) struct Kernel {
     /// What is in the map of each table, by key.
     entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
     defaults: Vec<Vec<u8>>,
+    /// What the program has to say to the control plane.
+    messages: Option<(Messages, Context)>,
     /// The members that the map of each value set has.
     members: BTreeMap<ValueSetId, Arc<Vec<Vec<KeyMatch>>>>,
 }
@@ -103,6 +107,13 @@ impl Kernel {
             },
             LoadError::Kernel(error) => failed("loading the program")(error),
         })?;
+        let ring = object
+            .maps
+            .iter()
+            .position(|map| map.purpose == Purpose::Messages);
+        let messages = ring.map(|number| Messages::new(&made[number])).transpose();
+        let messages = messages.map_err(failed("mapping the ring of messages"))?;
+        let messages = messages.map(|ring| (ring, Context::new(Arc::clone(environment), 0)));
         let copies = ebpf::copies().map_err(failed("asking for the processors"))?;
         let mut kernel = Kernel {
             environment: Arc::clone(environment),
@@ -110,6 +121,7 @@ impl Kernel {
             program,
             maps: made,
             memories,
+            messages,
             copies,
             changes: None,
             entries: BTreeMap::new(),
@@ -281,6 +293,32 @@ impl Kernel {
         all
     }
 
+    /// Forgets what the program has left to the process.
+    pub(crate) fn forget(&mut self) {
+        if let Some((ring, _)) = &mut self.messages {
+            ring.read(&mut |_| {});
+        }
+    }
+
+    /// Carries out what the program has left to the process: digests and what it logs.
+    pub(crate) fn hear(&mut self) {
+        let Some((ring, context)) = &mut self.messages else {
+            return;
+        };
+        let calls = &self.object.calls;
+        ring.read(&mut |message| {
+            let [number, nanoseconds, input @ ..] = message else {
+                return;
+            };
+            let Some(call) = calls.get(*number as usize) else {
+                return;
+            };
+            context.begin(Time::from_ns(*nanoseconds), 0);
+            let mut output = vec![0; call.output_cells];
+            call.invoke(input, &mut output, &mut [], &Packet::default(), context);
+        });
+    }
+
     /// The frames of all processors, as words.
     fn frames(&self) -> io::Result<Vec<Vec<u64>>> {
         let map = self.map(Purpose::Frame).ok_or(io::ErrorKind::NotFound)?;
@@ -300,9 +338,9 @@ impl Kernel {
         Ok(last.unwrap_or_default())
     }
 
-    /// How many packets ended in which way, on all processors.
-    pub(crate) fn ended(&self) -> io::Result<[u64; CODES]> {
-        let mut sums = [0u64; CODES];
+    /// How many packets ended in which way, on all processors, and as the last how many messages were lost.
+    pub(crate) fn ended(&self) -> io::Result<[u64; CODES + 1]> {
+        let mut sums = [0u64; CODES + 1];
         for frame in self.frames()? {
             let counts = frame[ENDED as usize / 8..].iter();
             for (sum, count) in sums.iter_mut().zip(counts) {

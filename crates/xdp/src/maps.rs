@@ -3,9 +3,10 @@
 use crate::instruction::Instruction;
 use p4::ir::{KeyMatch, ObjectId, TableId, Ty, ValueSetId};
 use p4::value::Bits;
+use pipeline::externs::Call;
 use pipeline::externs::hash::Crc;
 use pipeline::layout::limbs;
-use pipeline::table::{Call, Form, Installed, KeyForm, MatchKind};
+use pipeline::table::{self, Form, Installed, KeyForm, MatchKind};
 
 /// What a map is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum Purpose {
     PortOf,
     /// By port: the interface.
     Interfaces,
+    /// Calls that the process carries out.
+    Messages,
 }
 
 /// A kind of map, by the kernel's name.
@@ -39,6 +42,7 @@ pub enum Kind {
     LpmTrie = 11,
     ArrayOfMaps = 12,
     DevMapHash = 25,
+    RingBuffer = 27,
 }
 
 /// A map that is to be made.
@@ -61,6 +65,8 @@ pub struct Object {
     /// The instructions that name a map, by its number, where the kernel wants its descriptor.
     pub relocations: Vec<usize>,
     pub maps: Vec<Map>,
+    /// Calls of externs that concern the control plane alone, by their numbers in messages.
+    pub(crate) calls: Vec<Call>,
     /// How many bytes lie before a packet when the program is tried, for [`Entrance::Trial`](crate::Entrance).
     pub(crate) frame: crate::frame::Frame,
 }
@@ -198,9 +204,9 @@ fn push_bits(bytes: &mut Vec<u8>, value: &Bits, width: u32) {
 }
 
 /// A call's row; `entry` is 0 for a default action.
-pub(crate) fn row(form: &Form, call: &Call, entry: u64) -> Vec<u8> {
+pub(crate) fn row(form: &Form, call: &table::Call, entry: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    if let Call::Action(call) = call {
+    if let table::Call::Action(call) = call {
         push(&mut bytes, u64::from(call.action));
         push(&mut bytes, entry);
         let parameters = &form.actions[call.action as usize].parameters;

@@ -1,6 +1,6 @@
 //! Statements.
 
-use crate::frame::{CHECKSUM_ERROR, HIT, INDEX, KEY, KEY_BYTES, LENGTH};
+use crate::frame::{CHECKSUM_ERROR, HIT, INDEX, KEY, KEY_BYTES, LENGTH, LOST, NANOSECONDS};
 use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R5, R7, R8, Size};
 use crate::maps::Purpose;
 use crate::unit::{Code, Fault, LOOKUP, Unit};
@@ -296,15 +296,13 @@ impl Unit<'_> {
                 self.a.bind(on);
                 Ok(())
             }
+            Operation::Digest { .. } | Operation::Log { .. } => self.defer(call),
             operation => {
                 let mend = match operation {
                     Operation::Clone { .. }
                     | Operation::Resubmit { .. }
                     | Operation::Recirculate { .. } => {
                         "a program of the kernel cannot copy a packet or begin anew with it"
-                    }
-                    Operation::Digest { .. } | Operation::Log { .. } => {
-                        "messages to the control plane are not supported in the kernel"
                     }
                     Operation::ExecuteMeter { .. }
                     | Operation::ReadDirectMeter
@@ -322,6 +320,51 @@ impl Unit<'_> {
                 )))
             }
         }
+    }
+
+    /// Has the process carry out a call that concerns the control plane alone: sends it the time and what the call is given.
+    fn defer(&mut self, call: &Call) -> Result<(), Fault> {
+        const RINGBUF_OUTPUT: i32 = 130;
+        let bytes = 16 + 8 * call.input_cells;
+        if bytes > KEY_BYTES {
+            return Err(self.fault(&format!(
+                "`{}` has {bytes} bytes of data, more than {KEY_BYTES}",
+                call.name
+            )));
+        }
+        let varbit = |ty| matches!(ty, Ty::Varbit(_));
+        if call.inputs.iter().any(|input| varbit(input.ty)) {
+            return Err(self.fault(&format!(
+                "`{}` is given a varbit, which is not supported in the kernel",
+                call.name
+            )));
+        }
+        for input in &call.inputs {
+            let from = self.place(&input.value)?;
+            self.copy(
+                from,
+                KEY + 16 + 8 * input.at as i32,
+                limbs(input.ty.width()),
+            );
+        }
+        let number = self.calls.len() as i32;
+        self.calls.push(call.clone());
+        self.a.store_number(Size::B8, R7, KEY, number);
+        self.copy(NANOSECONDS, KEY + 8, 1);
+        let (map, sent) = (self.map(Purpose::Messages), self.a.label());
+        self.a.map(R1, map);
+        self.a.alu(Alu::Move, R2, R7);
+        self.a.alu(Alu::Add, R2, KEY);
+        self.a.alu(Alu::Move, R3, bytes as i32);
+        self.a.alu(Alu::Move, R4, 0);
+        self.a.call(RINGBUF_OUTPUT);
+        self.a.jump_if(Compare::Equal, R0, 0, sent);
+        // Only this processor counts here.
+        self.a.load(Size::B8, R1, R7, LOST);
+        self.a.alu(Alu::Add, R1, 1);
+        self.a.store(Size::B8, R7, LOST, R1);
+        self.a.bind(sent);
+        Ok(())
     }
 
     /// The element of an array with the index in `R1`: its address in `R8`; to `end` where there is none.

@@ -1,5 +1,6 @@
 //! A program on interfaces.
 
+use crate::frame::CODES;
 use crate::kernel::{Error, Kernel, failed};
 use crate::maps::Purpose;
 use crate::unit::{Code, Entrance};
@@ -41,6 +42,8 @@ pub struct Counts {
     pub beyond: u64,
     /// They grew by more than there is room for before a packet, or shrank below an Ethernet header. They are lost.
     pub no_room: u64,
+    /// Digests and messages there was no room for.
+    pub messages_lost: u64,
     /// An `assert` or `assume` did not hold, or there were too many jumps backwards.
     pub stopped: u64,
 }
@@ -141,8 +144,9 @@ impl Switch {
         Ok(())
     }
 
-    /// Brings the environment's counters and registers to what the kernel has counted.
+    /// Brings the environment what the kernel has counted and what the program has said: counters, registers, digests.
     pub fn read(&mut self) {
+        self.kernel.hear();
         self.same = self.kernel.pull();
     }
 
@@ -160,6 +164,7 @@ impl Switch {
             left: count(Code::Left),
             beyond: count(Code::Beyond),
             no_room: count(Code::NoRoom),
+            messages_lost: ended[CODES],
             stopped: count(Code::Assert) + count(Code::Assume) + count(Code::Steps),
         })
     }

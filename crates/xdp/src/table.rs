@@ -13,6 +13,8 @@ use pipeline::table::{Form, MatchKind};
 
 /// So many entries are tried one after the other.
 const MOST_LINEAR: u32 = 1024;
+/// The ring of messages, a power of two.
+const RING_BYTES: u32 = 1 << 20;
 /// So many bytes the members of a value set have.
 const MOST_MEMBERS: u32 = 64 * 1024;
 /// On the stack: the row that was found, and the number of jumps backwards.
@@ -321,6 +323,7 @@ impl Unit<'_> {
             Purpose::Crc(_) => (maps::Kind::Array, 4, 8 * 256, 1),
             Purpose::PortOf => (maps::Kind::Hash, 4, 8, 1024),
             Purpose::Interfaces => (maps::Kind::DevMapHash, 4, 4, 1024),
+            Purpose::Messages => (maps::Kind::RingBuffer, 0, 0, RING_BYTES),
             // Their maps are made by `table_map` and `set_map`.
             Purpose::Table(_) | Purpose::ValueSet(_) => (maps::Kind::Array, 4, 8, 1),
         };

@@ -16,6 +16,7 @@ use p4::ir::{
 use p4::source::Span;
 use pipeline::engine::{Path, Source, Step};
 use pipeline::environment::{Environment, Unsupported};
+use pipeline::externs::Call;
 use pipeline::layout::limbs;
 use std::collections::BTreeMap;
 
@@ -82,6 +83,7 @@ pub(crate) struct Unit<'a> {
     pub(crate) program: &'a Program,
     pub(crate) frame: Frame,
     pub(crate) maps: Vec<Map>,
+    pub(crate) calls: Vec<Call>,
     pub(crate) entrance: Entrance,
     section: Option<&'a Section>,
     /// Where a parser goes on after an error.
@@ -121,6 +123,7 @@ pub fn compile(
         program: &environment.program,
         frame,
         maps: Vec::new(),
+        calls: Vec::new(),
         entrance,
         section: None,
         failing: None,
@@ -134,6 +137,7 @@ pub fn compile(
     let Unit {
         a,
         maps,
+        calls,
         mut faults,
         ..
     } = unit;
@@ -156,6 +160,7 @@ pub fn compile(
         code,
         relocations,
         maps,
+        calls,
         frame,
     })
 }

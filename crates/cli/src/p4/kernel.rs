@@ -90,6 +90,8 @@ pub fn run(
     };
     while !signal::stop_requested() && !over() {
         std::thread::sleep(LOOK);
+        // Digests wait in a ring that has an end.
+        lock(&switch).read();
     }
     let counts = lock(&switch)
         .counts()
@@ -125,7 +127,7 @@ fn interface(spec: &PortSpec) -> anyhow::Result<Interface> {
 }
 
 /// What became of packets, and how it is told.
-fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 5] {
+fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 6] {
     [
         ("no_port", counts.no_port, "for a port that is not there"),
         (

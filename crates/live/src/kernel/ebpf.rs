@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const BPF_MAP_CREATE: libc::c_int = 0;
 const BPF_MAP_LOOKUP_ELEM: libc::c_int = 1;
@@ -157,16 +157,65 @@ impl Map {
     /// # Errors
     /// When the map is no array that is [`MMAPABLE`].
     pub fn memory(&self) -> io::Result<Memory> {
-        let len = self.value * self.entries as usize;
-        // SAFETY: a new mapping.
-        let at = unsafe {
-            let rights = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED;
-            libc::mmap(std::ptr::null_mut(), len, rights, flags, self.number(), 0)
-        };
-        match NonNull::new(at.cast()) {
-            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, len }),
-            _ => Err(io::Error::last_os_error()),
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        Memory::map(self, self.value * self.entries as usize, rights, 0)
+    }
+}
+
+/// What programs write into a ring buffer (BPF_MAP_TYPE_RINGBUF), read by one process.
+#[derive(Debug)]
+pub struct Messages {
+    /// How far this process has read.
+    consumer: Memory,
+    /// How far programs have written, and the ring, twice.
+    producer: Memory,
+    page: usize,
+    size: usize,
+}
+
+impl Messages {
+    /// Of a ring buffer.
+    ///
+    /// # Errors
+    /// When the map is none.
+    pub fn new(map: &Map) -> io::Result<Messages> {
+        // SAFETY: it asks for a number.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let size = map.entries as usize;
+        let read = libc::PROT_READ;
+        Ok(Messages {
+            consumer: Memory::map(map, page, read | libc::PROT_WRITE, 0)?,
+            producer: Memory::map(map, page + 2 * size, read, page as i64)?,
+            page,
+            size,
+        })
+    }
+
+    /// Gives all that is there, one after the other, in words of 64 bits.
+    pub fn read(&mut self, each: &mut dyn FnMut(&[u64])) {
+        const BUSY: u64 = 1 << 31;
+        const DISCARDED: u64 = 1 << 30;
+        let (words, ring) = (self.producer.words(), self.page / 8);
+        let mut at = self.consumer.words()[0].load(Ordering::Acquire);
+        while at < words[0].load(Ordering::Acquire) {
+            let place = ring + (at as usize & (self.size - 1)) / 8;
+            // Length and flags, in the first half of the header.
+            let header = words[place].load(Ordering::Acquire);
+            if header & BUSY != 0 {
+                break;
+            }
+            let length = (header & (DISCARDED - 1)) as usize;
+            if header & DISCARDED == 0 {
+                // The ring stands there twice, so that no message is cut.
+                let message = &words[place + 1..place + 1 + length.div_ceil(8)];
+                let message: Vec<u64> = message
+                    .iter()
+                    .map(|word| word.load(Ordering::Relaxed))
+                    .collect();
+                each(&message);
+            }
+            at += 8 + length.next_multiple_of(8) as u64;
+            self.consumer.words()[0].store(at, Ordering::Release);
         }
     }
 }
@@ -183,7 +232,7 @@ pub fn copies() -> io::Result<usize> {
         .ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible has no number"))
 }
 
-/// An array's elements.
+/// Memory of a map that this process sees, such as an array's elements.
 #[derive(Debug)]
 pub struct Memory {
     at: NonNull<AtomicU64>,
@@ -196,6 +245,18 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
+    fn map(map: &Map, len: usize, rights: libc::c_int, offset: i64) -> io::Result<Memory> {
+        // SAFETY: a new mapping.
+        let at = unsafe {
+            let none = std::ptr::null_mut();
+            libc::mmap(none, len, rights, libc::MAP_SHARED, map.number(), offset)
+        };
+        match NonNull::new(at.cast()) {
+            Some(at) if at.as_ptr() as isize != -1 => Ok(Memory { at, len }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// In words of 64 bits, one element behind the other.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {

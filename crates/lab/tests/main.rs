@@ -7,6 +7,7 @@ mod conformance;
 mod contract;
 mod controllers;
 mod covert;
+mod engines;
 mod examples;
 mod faults;
 mod hardware;

@@ -17,7 +17,7 @@
 //! | `instruction` | instructions and labels |
 //! | `frame` | where slots and values are |
 //! | `unit` | sections, blocks, selects, ends |
-//! | `expression`, `statement`, `packet`, `table` | what they say |
+//! | `expression`, `wide`, `statement`, `packet`, `table` | what they say |
 //! | `maps` | the maps, and what entries are in them |
 //! | `kernel` | loading, and bringing maps up to date |
 //! | `engine` | running packets one by one |
@@ -36,6 +36,7 @@ mod statement;
 mod switch;
 mod table;
 mod unit;
+mod wide;
 
 pub use engine::{Tally, Xdp};
 pub use instruction::Instruction;

@@ -1,6 +1,7 @@
 //! The kernel's maps of a program: what is in them, and how the tables' entries become their keys and values.
 
 use crate::instruction::Instruction;
+use core::fmt;
 use p4::ir::{KeyMatch, ObjectId, TableId, Ty, ValueSetId};
 use p4::value::Bits;
 use pipeline::externs::Call;
@@ -67,7 +68,7 @@ pub struct Object {
     pub maps: Vec<Map>,
     /// Calls of externs that concern the control plane alone, by their numbers in messages.
     pub(crate) calls: Vec<Call>,
-    /// How many bytes lie before a packet when the program is tried, for [`Entrance::Trial`](crate::Entrance).
+    /// Where things are in the memory that a packet's program works in.
     pub(crate) frame: crate::frame::Frame,
 }
 
@@ -320,5 +321,28 @@ fn pattern(key: Tried, given: &KeyMatch, bytes: &mut Vec<u8>) {
         let a = if key.is_range { a } else { a & b };
         push(bytes, a);
         push(bytes, b);
+    }
+}
+
+/// The maps, and the instructions as LLVM and `bpftool` write them; what they name are the maps' numbers here.
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, map) in self.maps.iter().enumerate() {
+            let Map {
+                purpose,
+                kind,
+                key,
+                value,
+                entries,
+            } = map;
+            writeln!(
+                f,
+                "map {number}: {kind:?} for {purpose:?}, keys of {key} bytes, values of {value}, at most {entries}"
+            )?;
+        }
+        for (number, instruction) in self.code.iter().enumerate() {
+            writeln!(f, "{number:6}: {instruction}")?;
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | [`behind`] | [`Behind`]: any node, behind ports that are hardware |
 //! | [`port`] | a gigabit port with receive stamps and scheduled departures: `rtl/timing_nic`, its medium and its host |
-//! | [`module`] | [`Module`], a Verilated module; all `unsafe` code |
+//! | [`module`] | [`Module`], a Verilated module; with `shared` all `unsafe` code |
+//! | [`p4`](mod@p4) | P4 programs as hardware: an engine |
 //! | [`ports`] | the places of modules' ports among their words, made from the Verilog |
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -15,7 +16,10 @@
 pub mod behind;
 #[allow(unsafe_code)]
 pub mod module;
+pub mod p4;
 pub mod port;
+#[allow(unsafe_code)]
+mod shared;
 /// The places of modules' ports among their words, made from the Verilog.
 pub mod ports {
     include!(concat!(env!("OUT_DIR"), "/ports.rs"));

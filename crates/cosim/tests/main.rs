@@ -2,6 +2,7 @@
 
 mod behind;
 mod line_rate;
+mod p4;
 mod pcs10g;
 mod timing_nic;
 

@@ -87,7 +87,9 @@ pub(super) struct Machine {
     /// How many passes the packet that came in still has.
     passes: u32,
     config: Config,
-    /// Whether the engine follows the architecture's path.
+    /// What the architecture does with a packet that asks for nothing, if it can say so.
+    pub(super) wanted: Option<Path>,
+    /// Whether the engine follows it.
     path: bool,
     /// The cells of packets on the path, and the packet.
     passing: (Vec<u64>, Packet),
@@ -107,6 +109,7 @@ impl Machine {
             pool: Vec::new(),
             passes: 0,
             config: config.clone(),
+            wanted: None,
             path: false,
             passing: (environment.layout.fresh(), Packet::default()),
         }
@@ -115,6 +118,7 @@ impl Machine {
     /// Gets the engine ready, which may follow this path.
     pub(super) fn prepare(&mut self, path: Option<&Path>) -> Result<(), Unsupported> {
         self.path = self.engine.prepare(path)?;
+        self.wanted = path.cloned();
         Ok(())
     }
 

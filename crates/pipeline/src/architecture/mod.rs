@@ -14,7 +14,7 @@ pub use machine::Config;
 use machine::{Egress, Job, Machine, preserve};
 
 use crate::context::{Stop, Waiting};
-use crate::engine::Engine;
+use crate::engine::{Engine, Path};
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
 use crate::table::Table;
@@ -147,6 +147,12 @@ impl Pipeline {
     #[must_use]
     pub fn environment(&self) -> &Arc<Environment> {
         &self.environment
+    }
+
+    /// What the architecture does with a packet that is sent by one port and asks for nothing; PSA cannot say it.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.machine.wanted.as_ref()
     }
 
     /// Whether the program reads what waits at ports: v1model's `enq_qdepth`, `deq_qdepth` and `deq_timedelta`.

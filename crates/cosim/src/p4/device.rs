@@ -1,0 +1,196 @@
+//! The hardware at its pins: streams of packets, and the register bus.
+
+use crate::shared::{INPUTS, OUTPUTS, Shared};
+use node::Time;
+use verilog::map::address;
+
+/// Places of inputs among the words of a cycle.
+mod input {
+    pub(super) const FLAGS: usize = 0;
+    pub(super) const PORT: usize = 1;
+    pub(super) const NANOSECONDS: usize = 2;
+    pub(super) const MICROSECONDS: usize = 3;
+    pub(super) const ADDRESS: usize = 4;
+    pub(super) const DATA: usize = 5;
+    pub(super) const KEEP: usize = 6;
+    pub(super) const WORD: usize = 7;
+}
+
+/// Bits of the inputs' flags.
+const RST: u64 = 1;
+const VALID: u64 = 2;
+const LAST: u64 = 4;
+const READY: u64 = 8;
+const WRITE: u64 = 16;
+
+/// What became of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It left by a port.
+    Sent(u16, Vec<u8>),
+    /// It was dropped; [`verilog::reason`].
+    Dropped(u8),
+}
+
+/// A packet that went through, and when, in cycles since the reset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The cycle in which its first word was taken.
+    pub first_in: u64,
+    /// The cycle in which its first word left, or in which it was dropped.
+    pub first_out: u64,
+    /// The cycle in which its last word left.
+    pub last_out: u64,
+}
+
+/// The hardware does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the hardware stands still: {0} cycles without a word in or out")]
+pub struct Stuck(u64);
+
+/// So many cycles may pass without a word in or out.
+const PATIENCE: u64 = 10_000;
+
+/// Hardware in reset, or behind it.
+pub struct Device {
+    shared: Shared,
+    cycles: u64,
+}
+
+impl Device {
+    pub(crate) fn new(shared: Shared) -> Device {
+        let mut device = Device { shared, cycles: 0 };
+        for _ in 0..4 {
+            device.idle(RST);
+        }
+        device
+    }
+
+    fn idle(&mut self, flags: u64) -> u64 {
+        let mut inputs = [0; INPUTS];
+        inputs[input::FLAGS] = flags;
+        self.shared.cycle(&inputs, &mut [0; OUTPUTS]);
+        self.cycles += 1;
+        0
+    }
+
+    /// Writes a word to a register.
+    pub fn write(&mut self, to: u16, data: u32) {
+        let mut inputs = [0; INPUTS];
+        inputs[input::FLAGS] = WRITE;
+        inputs[input::ADDRESS] = to.into();
+        inputs[input::DATA] = data.into();
+        self.shared.cycle(&inputs, &mut [0; OUTPUTS]);
+        self.cycles += 1;
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, from: u16) -> u32 {
+        let mut inputs = [0; INPUTS];
+        inputs[input::ADDRESS] = from.into();
+        let mut outputs = [0; OUTPUTS];
+        for _ in 0..2 {
+            self.shared.cycle(&inputs, &mut outputs);
+            self.cycles += 1;
+        }
+        outputs[3] as u32
+    }
+
+    /// Gives an entry to a row of an object.
+    pub fn commit(&mut self, object: usize, row: u32, words: &[u32]) {
+        for (place, word) in words.iter().enumerate() {
+            self.write(address::ENTRY + place as u16, *word);
+        }
+        self.write(address::COMMIT, (object as u32) << 24 | row);
+    }
+
+    /// Reads a cell of a memory, as words.
+    pub fn fetch(&mut self, object: usize, row: u32, words: usize) -> Vec<u32> {
+        self.write(address::FETCH, (object as u32) << 24 | row);
+        (0..words as u16).map(|word| self.read(address::FETCHED + word)).collect()
+    }
+
+    /// Packets one behind the other, each word as soon as the hardware takes it, at the time `now`.
+    ///
+    /// # Errors
+    /// When it takes and gives nothing any more.
+    pub fn stream(&mut self, packets: &[(u16, &[u8])], now: Time) -> Result<Vec<Passage>, Stuck> {
+        let mut done: Vec<Passage> = Vec::new();
+        let mut begun: Vec<u64> = Vec::new();
+        let (mut packet, mut word) = (0, 0);
+        let mut leaving: Option<(u64, Vec<u8>)> = None;
+        let mut inputs = [0; INPUTS];
+        inputs[input::NANOSECONDS] = now.as_ns();
+        inputs[input::MICROSECONDS] = now.as_ns() / 1000;
+        let mut waited = 0;
+        while done.len() < packets.len() {
+            inputs[input::FLAGS] = READY;
+            if let Some((port, bytes)) = packets.get(packet) {
+                let rest = &bytes[word * 64..];
+                let part = &rest[..rest.len().min(64)];
+                let last = rest.len() <= 64;
+                inputs[input::FLAGS] |= VALID | if last { LAST } else { 0 };
+                inputs[input::PORT] = (*port).into();
+                inputs[input::KEEP] = match part.len() {
+                    64 => u64::MAX,
+                    short => (1 << short) - 1,
+                };
+                let mut lanes = [0; 64];
+                lanes[..part.len()].copy_from_slice(part);
+                let (chunks, _) = lanes.as_chunks::<8>();
+                for (to, from) in inputs[input::WORD..].iter_mut().zip(chunks) {
+                    *to = u64::from_le_bytes(*from);
+                }
+            }
+            let mut outputs = [0; OUTPUTS];
+            self.shared.cycle(&inputs, &mut outputs);
+            let now = self.cycles;
+            self.cycles += 1;
+            waited += 1;
+            if let Some((_, bytes)) = packets.get(packet)
+                && outputs[0] & 1 != 0
+            {
+                waited = 0;
+                if word == 0 {
+                    begun.push(now);
+                }
+                word += 1;
+                if word * 64 >= bytes.len() {
+                    (packet, word) = (packet + 1, 0);
+                }
+            }
+            if outputs[0] & 2 != 0 {
+                waited = 0;
+                let (first, bytes) = leaving.get_or_insert((now, Vec::new()));
+                let (first, count) = (*first, outputs[4].count_ones() as usize);
+                let lanes = outputs[5..13].iter().flat_map(|lane| lane.to_le_bytes());
+                bytes.extend(lanes.take(count));
+                if outputs[0] & 4 != 0 {
+                    let bytes = std::mem::take(bytes);
+                    leaving = None;
+                    done.push(Passage {
+                        outcome: Outcome::Sent(outputs[1] as u16, bytes),
+                        first_in: begun[done.len()],
+                        first_out: first,
+                        last_out: now,
+                    });
+                }
+            }
+            if outputs[0] & 8 != 0 {
+                waited = 0;
+                done.push(Passage {
+                    outcome: Outcome::Dropped(outputs[2] as u8),
+                    first_in: begun[done.len()],
+                    first_out: now,
+                    last_out: now,
+                });
+            }
+            if waited > PATIENCE {
+                return Err(Stuck(waited));
+            }
+        }
+        Ok(done)
+    }
+}

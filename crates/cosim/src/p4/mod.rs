@@ -1,0 +1,283 @@
+//! P4 programs as hardware: an engine beside the interpreter and the fast one.
+//!
+//! | module | |
+//! |---|---|
+//! | `verilate` | a shared object of the Verilog, made once and kept |
+//! | `device` | the hardware at its pins |
+//! | `rows` | where entries of tables stand |
+
+mod device;
+mod rows;
+mod verilate;
+
+pub use device::{Device, Outcome, Passage, Stuck};
+pub use verilate::{CannotRun, files};
+
+use num_bigint::BigUint;
+use p4::ir::SectionId;
+use pipeline::architecture::{Config, Pipeline};
+use pipeline::context::{Context, Stop};
+use pipeline::engine::{Ended, Engine, Packet, Passed, Path};
+use pipeline::environment::{Environment, Message, Object, Unsupported};
+use pipeline::interpreter::Interpreter;
+use pipeline::table::Table;
+use rows::Rows;
+use std::sync::Arc;
+use verilog::map::TableKind;
+use verilog::map::address::{DEFAULT_ROW, WRITTEN};
+use verilog::{Design, Options, reason};
+
+/// A program's hardware.
+///
+/// # Errors
+/// What the program asks for that hardware cannot do, or the engine cannot.
+pub fn design(environment: &Arc<Environment>, options: &Options<'_>) -> Result<Design, Unsupported> {
+    let interpreter = Interpreter::new(environment)?;
+    let pipeline = Pipeline::new(environment, Box::new(interpreter), &Config::default())?;
+    let path = pipeline.path().ok_or_else(no_path)?;
+    Design::new(environment, path, options)
+}
+
+fn no_path() -> Unsupported {
+    Unsupported::from("programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can")
+}
+
+/// The design of a program that is only run: without places of the source in its comments.
+fn plain(environment: &Environment, path: &Path) -> Result<Design, Unsupported> {
+    let options = Options {
+        name: "p4",
+        window: 256,
+        levels: 6,
+        place: &|_| None,
+    };
+    Design::new(environment, path, &options)
+}
+
+/// The engine: a program in Verilog, cycle by cycle.
+pub struct Rtl {
+    environment: Arc<Environment>,
+    /// Made when the path is known.
+    running: Option<Running>,
+}
+
+struct Running {
+    device: Device,
+    design: Design,
+    tables: Vec<Shadow>,
+    /// By memory, what its cells have.
+    cells: Vec<Vec<BigUint>>,
+    writes: Vec<u32>,
+}
+
+/// What the hardware knows of a table.
+#[derive(Default)]
+struct Shadow {
+    seen: Option<u64>,
+    rows: Rows,
+    /// Of a table in two halves: those of the half that is not read.
+    hidden: Rows,
+}
+
+impl Rtl {
+    /// An engine for an environment's program. The hardware is made when it is told the architecture's path.
+    #[must_use]
+    pub fn new(environment: &Arc<Environment>) -> Rtl {
+        Rtl {
+            environment: Arc::clone(environment),
+            running: None,
+        }
+    }
+}
+
+impl Running {
+    fn new(environment: &Environment, path: &Path) -> Result<Running, Unsupported> {
+        let design = plain(environment, path)?;
+        let library = verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
+        let device = Device::new(crate::shared::Shared::new(library));
+        let cells = design.map.memories.iter().map(|memory| vec![BigUint::default(); memory.size]);
+        Ok(Running {
+            device,
+            tables: design.map.tables.iter().map(|_| Shadow::default()).collect(),
+            cells: cells.collect(),
+            writes: vec![0; design.map.memories.len()],
+            design,
+        })
+    }
+
+    /// Brings the hardware to what the control plane has said since.
+    fn tell(&mut self, environment: &Environment, context: &Context) {
+        let generation = environment.tables.changes();
+        for (object, map) in self.design.map.tables.iter().enumerate() {
+            let shadow = &mut self.tables[object];
+            let profile = environment.tables.forms()[map.table.index()].implementation.is_some();
+            if shadow.seen == Some(generation) && !profile {
+                continue;
+            }
+            let (rows, left) = rows::rows(environment, map);
+            shadow.seen = Some(generation);
+            let words = map.entry().div_ceil(32) as usize;
+            let prefix = matches!(map.kind, TableKind::Prefix { .. });
+            if prefix {
+                // The other half is written, and then turned to.
+                std::mem::swap(&mut shadow.rows, &mut shadow.hidden);
+            }
+            // What comes stands before what goes, so that no entry that stays is ever missing.
+            for (row, bits) in &rows {
+                // The default has no halves.
+                if shadow.rows.get(row) != Some(bits) || (prefix && *row == DEFAULT_ROW) {
+                    self.device.commit(object, *row, &words_of(bits, words));
+                }
+            }
+            let gone = shadow.rows.keys().filter(|row| !rows.contains_key(row));
+            for row in gone {
+                // A boundary that is not used is beyond all keys.
+                let fill = if prefix { u32::MAX } else { 0 };
+                self.device.commit(object, *row, &vec![fill; words]);
+            }
+            if prefix {
+                self.device.commit(object, 0, &[]);
+            }
+            if left > 0 && shadow.rows != rows {
+                environment.messages.push(Message {
+                    at: context.now,
+                    text: format!("table {}: {left} entries have no row in the hardware, and match nothing; give the table a larger `size`", map.name),
+                });
+            }
+            shadow.rows = rows;
+        }
+        let first = self.design.map.tables.len();
+        for (number, map) in self.design.map.memories.iter().enumerate() {
+            let words = map.width.div_ceil(32) as usize;
+            for index in 0..map.size {
+                let value = held(&environment.objects[map.object.index()], index);
+                if self.cells[number][index] != value {
+                    self.device.commit(first + number, index as u32, &words_of(&value, words));
+                    self.cells[number][index] = value;
+                }
+            }
+        }
+    }
+
+    /// Brings what packets have written back.
+    fn ask(&mut self, environment: &Environment) {
+        let first = self.design.map.tables.len();
+        for (number, map) in self.design.map.memories.iter().enumerate() {
+            let object = first + number;
+            let at = WRITTEN + 2 * object as u16;
+            let writes = self.device.read(at);
+            let times = writes.wrapping_sub(self.writes[number]);
+            self.writes[number] = writes;
+            let last = match times {
+                0 => continue,
+                1 => Some(self.device.read(at + 1) as usize),
+                _ => None,
+            };
+            let words = map.width.div_ceil(32) as usize;
+            let changed = last.map_or(0..map.size, |last| last..last + 1);
+            for index in changed {
+                let value = BigUint::new(self.device.fetch(object, index as u32, words));
+                if self.cells[number][index] != value {
+                    hold(&environment.objects[map.object.index()], index, &value);
+                    self.cells[number][index] = value;
+                }
+            }
+        }
+    }
+}
+
+/// A number as words, the least significant first.
+fn words_of(value: &BigUint, count: usize) -> Vec<u32> {
+    let mut words = value.to_u32_digits();
+    words.resize(count, 0);
+    words
+}
+
+/// A cell of an object as the hardware has it.
+fn held(object: &Object, index: usize) -> BigUint {
+    match object {
+        Object::Register(register) => {
+            let values = register.read(index).unwrap_or_default();
+            values.iter().fold(BigUint::default(), |all, value| (all << value.width()) | value.unsigned())
+        }
+        Object::Counter(counter) => {
+            let (packets, bytes) = counter.read(index).unwrap_or_default();
+            (BigUint::from(bytes) << 64) | BigUint::from(packets)
+        }
+        _ => BigUint::default(),
+    }
+}
+
+fn hold(object: &Object, index: usize, value: &BigUint) {
+    match object {
+        Object::Register(register) => {
+            let mut rest = value.clone();
+            let mut values: Vec<p4::value::Bits> = Vec::new();
+            for (_, ty) in register.fields.iter().rev() {
+                values.insert(0, p4::value::Bits::new(ty.width(), rest.clone()));
+                rest >>= ty.width();
+            }
+            register.set(index, &values);
+        }
+        Object::Counter(counter) => {
+            let low = |value: &BigUint| value.iter_u64_digits().next().unwrap_or(0);
+            counter.set(index, low(value), low(&(value >> 64)));
+        }
+        _ => {}
+    }
+}
+
+impl Engine for Rtl {
+    fn run(&mut self, _: SectionId, _: &mut [u64], _: &mut Packet, _: &[Table], context: &mut Context) -> Ended {
+        // Packets go along the path, and nothing leaves it.
+        context.stop = Some(Stop::Steps);
+        Ended::Stop
+    }
+
+    fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
+        let path = path.ok_or_else(no_path)?;
+        self.running = Some(Running::new(&self.environment, path)?);
+        Ok(true)
+    }
+
+    fn pass(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        _: &mut [u64],
+        packet: &mut Packet,
+        _: &[Table],
+        context: &mut Context,
+    ) -> Passed {
+        let running = self.running.as_mut().expect("a path was prepared");
+        packet.emitted.clear();
+        packet.emitted_bits = 0;
+        context.stop = None;
+        if bytes.len() > running.design.longest {
+            context.stop = Some(Stop::Steps);
+            return Passed::Stopped;
+        }
+        running.tell(&self.environment, context);
+        let passage = running.device.stream(&[(port as u16, bytes)], context.now);
+        running.ask(&self.environment);
+        match passage.map(|mut all| all.pop().map(|passage| passage.outcome)) {
+            Ok(Some(Outcome::Sent(port, bytes))) => {
+                packet.emitted_bits = 8 * bytes.len() as u64;
+                packet.emitted = bytes;
+                Passed::Sent(port.into())
+            }
+            Ok(Some(Outcome::Dropped(code))) => {
+                context.stop = match code {
+                    reason::ASSERT => Some(Stop::Assert),
+                    reason::ASSUME => Some(Stop::Assume),
+                    reason::STEPS => Some(Stop::Steps),
+                    step => return Passed::Dropped(usize::from(step) - 1),
+                };
+                Passed::Stopped
+            }
+            Ok(None) | Err(_) => {
+                context.stop = Some(Stop::Steps);
+                Passed::Stopped
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Makes a shared object of a program in Verilog, or takes one that was made before.
+
+use crate::shared::Library;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+use verilog::{Design, LIBRARY};
+
+const SHIM: &str = include_str!("../../shim/p4.cpp");
+/// What the C++ of a module is compiled with: small programs run for a short while, so that compiling counts.
+const FLAGS: [&str; 4] = ["-std=c++17", "-O1", "-fPIC", "-w"];
+
+/// Why a design cannot be run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CannotRun {
+    /// A tool is not there.
+    #[error("`{0}` cannot be run, which makes a program in Verilog run: install it (Debian: apt-get install verilator g++)")]
+    NoTool(&'static str),
+    /// A tool does not take what it was given, which is a fault of the generator.
+    #[error("`{tool}` does not take the Verilog in {}: {text}", .folder.display())]
+    Refused {
+        /// Its name.
+        tool: &'static str,
+        /// Where the files are.
+        folder: PathBuf,
+        /// The first lines of what it says.
+        text: String,
+    },
+    /// The cache cannot be used.
+    #[error("{}: {text}", .file.display())]
+    Cache {
+        /// The file or folder.
+        file: PathBuf,
+        /// Why.
+        text: String,
+    },
+}
+
+/// Where compiled programs are kept: `WIRELINE_RTL_CACHE`, or `wireline/rtl` in the user's cache.
+fn cache() -> PathBuf {
+    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    env::var_os("WIRELINE_RTL_CACHE").map(PathBuf::from).unwrap_or_else(|| {
+        let user = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+        user.unwrap_or_else(env::temp_dir).join("wireline/rtl")
+    })
+}
+
+/// All files of a design.
+pub fn files(design: &Design) -> impl Iterator<Item = (&str, &str)> {
+    let own = design.files.iter().map(|(name, text)| (&**name, &**text));
+    own.chain(LIBRARY)
+}
+
+/// The library of a design.
+pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
+    let root = run("verilator", Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]), Path::new(""))?;
+    let root = PathBuf::from(root.trim());
+    let version = run("verilator", Command::new("verilator").arg("--version"), Path::new(""))?;
+    let key = |parts: &[&str]| {
+        let mut hasher = DefaultHasher::new();
+        (parts, FLAGS, &version).hash(&mut hasher);
+        hasher.finish()
+    };
+    let cache = cache();
+    let texts: Vec<&str> = files(design).map(|(_, text)| text).chain([SHIM]).collect();
+    let made = cache.join(format!("{:016x}.so", key(&texts)));
+    if !made.exists() {
+        fs::create_dir_all(&cache).map_err(|error| unusable(&cache, error))?;
+        let runtime = runtime(&root, &cache, &format!("{:016x}", key(&["runtime"])))?;
+        let folder = cache.join(format!("{}.{}", made.display(), std::process::id()));
+        compile(design, &root, &runtime, &folder, &made)?;
+        fs::remove_dir_all(&folder).map_err(|error| unusable(&folder, error))?;
+    }
+    Library::open(&made).map_err(|text| CannotRun::Cache { file: made, text })
+}
+
+fn compile(design: &Design, root: &Path, runtime: &Path, folder: &Path, made: &Path) -> Result<(), CannotRun> {
+    fs::create_dir_all(folder).map_err(|error| unusable(folder, error))?;
+    let write = |name: &str, text: &str| {
+        let file = folder.join(name);
+        fs::write(&file, text).map_err(|error| unusable(&file, error))
+    };
+    for (name, text) in files(design).chain([("shim.cpp", SHIM)]) {
+        write(name, text)?;
+    }
+    let mut verilator = Command::new("verilator");
+    verilator.current_dir(folder).args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--prefix", "Vp4", "-Mdir", "model", "-Wno-fatal", "--unroll-count", "20000"]);
+    verilator.args(["--output-split", "20000", "--top-module", &design.name, "-y", ".", &format!("{}.v", design.name)]);
+    run("verilator", &mut verilator, folder)?;
+    let model = folder.join("model");
+    let entries = fs::read_dir(&model).map_err(|error| unusable(&model, error))?;
+    let mut sources: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "cpp"));
+    sources.sort();
+    let object = folder.join("p4.so");
+    // One unit: the runtime's headers are read once.
+    let all: String = sources.iter().map(|path| format!("#include \"{}\"\n", path.display())).collect();
+    write("all.cpp", &(all + "#include \"shim.cpp\"\n"))?;
+    let mut cxx = Command::new("c++");
+    cxx.current_dir(folder).args(FLAGS).args(["-shared", "-o"]).arg(&object).arg("all.cpp").arg(runtime);
+    includes(&mut cxx, root).arg("-I").arg(&model);
+    run("c++", &mut cxx, folder)?;
+    // Whoever makes the same at the same time makes the same.
+    fs::rename(&object, made).map_err(|error| unusable(made, error))
+}
+
+/// Verilator's own part, which all programs share, as an object.
+fn runtime(root: &Path, cache: &Path, key: &str) -> Result<PathBuf, CannotRun> {
+    let made = cache.join(format!("{key}.o"));
+    if !made.exists() {
+        let part = cache.join(format!("{key}.{}.o", std::process::id()));
+        let source = root.join("include/verilated.cpp");
+        let threads = root.join("include/verilated_threads.cpp");
+        let all = cache.join(format!("{key}.{}.cpp", std::process::id()));
+        let text = format!("#include \"{}\"\n#include \"{}\"\n", source.display(), threads.display());
+        fs::write(&all, text).map_err(|error| unusable(&all, error))?;
+        let mut cxx = Command::new("c++");
+        cxx.args(FLAGS).args(["-c", "-o"]).arg(&part).arg(&all);
+        run("c++", includes(&mut cxx, root), cache)?;
+        fs::rename(&part, &made).map_err(|error| unusable(&made, error))?;
+        fs::remove_file(&all).map_err(|error| unusable(&all, error))?;
+    }
+    Ok(made)
+}
+
+fn includes<'a>(command: &'a mut Command, root: &Path) -> &'a mut Command {
+    command.arg("-I").arg(root.join("include")).arg("-I").arg(root.join("include/vltstd"));
+    command.args(["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"])
+}
+
+fn unusable(file: &Path, error: std::io::Error) -> CannotRun {
+    CannotRun::Cache {
+        file: file.into(),
+        text: error.to_string(),
+    }
+}
+
+fn run(tool: &'static str, command: &mut Command, folder: &Path) -> Result<String, CannotRun> {
+    let output = command.output().map_err(|_| CannotRun::NoTool(tool))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let text: Vec<&str> = text.lines().take(12).collect();
+    Err(CannotRun::Refused {
+        tool,
+        folder: folder.into(),
+        text: text.join("\n"),
+    })
+}

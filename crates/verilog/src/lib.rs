@@ -1,0 +1,50 @@
+//! P4 programs as hardware: from the intermediate representation to synthesizable Verilog 2005 and the map of its registers.
+//!
+//! A [`Design`] takes one packet a cycle of at most 64 bytes from an AXI stream of 512 bits. A window with the packet's first bytes goes
+//! through a pipeline, in which each value of the program is worked out in the first cycle in which all that it needs is
+//! there; the packet itself waits in a queue beside it, and is put together with the new headers at the end. Nothing in
+//! the pipeline ever waits.
+//!
+//! | module | |
+//! |---|---|
+//! | `walk` | the program's ways, as conditions and choices: start here |
+//! | `graph` | operators on bit vectors, each there once |
+//! | `expressions`, `packet`, `tables`, `objects`, `calls`, `hashes` | what the program says, as operators |
+//! | `schedule` | which operator works in which cycle |
+//! | `text`, `design` | the Verilog |
+//! | [`map`] | the register map |
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod calls;
+mod design;
+mod expressions;
+mod graph;
+mod hashes;
+pub mod map;
+mod objects;
+mod packet;
+mod schedule;
+mod tables;
+mod text;
+mod walk;
+
+pub use design::{Design, LIBRARY};
+pub use tables::ResultForm;
+pub use walk::reason;
+
+use p4::source::Span;
+
+/// How the hardware is built.
+pub struct Options<'a> {
+    /// The name of the top module, an identifier.
+    pub name: &'a str,
+    /// The parser looks at so many bytes of a packet, at most.
+    pub window: u64,
+    /// So many levels of logic lie between two registers.
+    pub levels: u32,
+    /// The place of a span in the program, for comments.
+    pub place: &'a dyn Fn(Span) -> Option<alloc::string::String>,
+}

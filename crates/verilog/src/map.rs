@@ -1,0 +1,218 @@
+//! The register map: what the control side writes where.
+//!
+//! Words of an entry are put in place one by one, and then all at once given to a row of an object.
+
+use crate::tables::ResultForm;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use p4::ir::{ObjectId, TableId};
+
+/// Addresses of words.
+pub mod address {
+    /// The words of the entry that comes next, the least significant first.
+    pub const ENTRY: u16 = 0x0000;
+    /// Gives the entry to a row: the object's number in the upper 8 bits, the row's in the lower 24.
+    pub const COMMIT: u16 = 0x1000;
+    /// Takes a cell of a memory to [`FETCHED`]; the number as with [`COMMIT`].
+    pub const FETCH: u16 = 0x1001;
+    /// The words of the cell that was taken, from two cycles later on.
+    pub const FETCHED: u16 = 0x2000;
+    /// For each object two words: how often packets have written, and which row last.
+    pub const WRITTEN: u16 = 0x3000;
+    /// The row of a table's default.
+    pub const DEFAULT_ROW: u32 = 0xFF_FFFF;
+}
+
+/// How a table is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// Without keys: only the default.
+    Default,
+    /// Four ways of 2^`index` rows; row way * 2^`index` + hash. For each way and bit of the index the mask of the key of which it is
+    /// the parity, the key as little-endian 64-bit words.
+    Exact {
+        /// How many bits an index has.
+        index: u32,
+        /// By way, then by bit.
+        hashes: Vec<Vec<Vec<u64>>>,
+    },
+    /// Rows of value and mask, of which the first that matches wins.
+    Ternary {
+        /// How many.
+        rows: u32,
+    },
+    /// Longest prefixes as sorted intervals: rows 1 to 2^`levels` - 1 are the boundaries in the order of a binary heap, those from 2^`levels` on
+    /// what the intervals say, from the lowest on. They go to the half that is not read; row 0 turns to it.
+    Prefix {
+        /// How many levels the tree has.
+        levels: u32,
+    },
+}
+
+impl TableKind {
+    /// So many cycles from the key to the answer.
+    #[must_use]
+    pub fn latency(&self) -> u32 {
+        match self {
+            TableKind::Default => 0,
+            TableKind::Exact { .. } | TableKind::Ternary { .. } => 2,
+            TableKind::Prefix { levels } => levels + 1,
+        }
+    }
+}
+
+/// A table in the hardware.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMap {
+    pub table: TableId,
+    /// The name for the control plane.
+    pub name: Arc<str>,
+    pub kind: TableKind,
+    /// Name and bits of each key, the first at the left.
+    pub keys: Vec<(Arc<str>, u32)>,
+    /// What an entry gives.
+    pub result: ResultForm,
+    /// Names of actions, with name and bits of each parameter; their number is their place.
+    pub actions: Vec<(Arc<str>, Vec<(Arc<str>, u32)>)>,
+}
+
+impl TableMap {
+    /// How many bits the key has.
+    #[must_use]
+    pub fn key(&self) -> u32 {
+        self.keys.iter().map(|(_, width)| width).sum()
+    }
+
+    /// How many bits an entry has.
+    #[must_use]
+    pub fn entry(&self) -> u32 {
+        match self.kind {
+            TableKind::Default => self.result.data(),
+            TableKind::Exact { .. } => 1 + self.key() + self.result.data(),
+            TableKind::Ternary { .. } => 1 + 2 * self.key() + self.result.data(),
+            TableKind::Prefix { .. } => self.key().max(1 + self.result.data()),
+        }
+    }
+}
+
+/// A register or counter in the hardware.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryMap {
+    pub object: ObjectId,
+    /// The name for the control plane.
+    pub name: Arc<str>,
+    /// Bits of a cell; a counter has bytes above packets.
+    pub width: u32,
+    pub size: usize,
+}
+
+/// All that the control side sees. Objects are numbered: tables first, memories behind them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Map {
+    pub tables: Vec<TableMap>,
+    pub memories: Vec<MemoryMap>,
+}
+
+impl Map {
+    /// How many words of 32 bits the widest entry has.
+    #[must_use]
+    pub fn words(&self) -> u32 {
+        let tables = self.tables.iter().map(TableMap::entry);
+        let memories = self.memories.iter().map(|memory| memory.width);
+        tables.chain(memories).max().unwrap_or(1).div_ceil(32).max(1)
+    }
+
+    /// As JSON, for programs of any language.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let mut text = format!(
+            "{{\n  \"entry\": {}, \"commit\": {}, \"fetch\": {}, \"fetched\": {}, \"written\": {}, \"default_row\": {},\n  \"tables\": [",
+            address::ENTRY,
+            address::COMMIT,
+            address::FETCH,
+            address::FETCHED,
+            address::WRITTEN,
+            address::DEFAULT_ROW
+        );
+        for (number, table) in self.tables.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            let kind = match &table.kind {
+                TableKind::Default => "\"kind\": \"default\"".into(),
+                TableKind::Exact { index, hashes } => {
+                    format!("\"kind\": \"exact\", \"ways\": 4, \"index_bits\": {index}, \"hashes\": {hashes:?}")
+                }
+                TableKind::Prefix { levels } => format!("\"kind\": \"prefix\", \"levels\": {levels}"),
+                TableKind::Ternary { rows } => format!("\"kind\": \"ternary\", \"rows\": {rows}"),
+            };
+            let pairs = |pairs: &[(Arc<str>, u32)]| {
+                let pairs = pairs.iter().map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));
+                pairs.collect::<Vec<_>>().join(", ")
+            };
+            let actions = table
+                .actions
+                .iter()
+                .map(|(name, parameters)| format!("{{\"name\": {name:?}, \"parameters\": [{}]}}", pairs(parameters)));
+            let _ = write!(
+                text,
+                "{comma}\n    {{\"object\": {number}, \"name\": {:?}, {kind},\n     \"keys\": [{}], \"entry_bits\": {}, \"action_bits\": {}, \"argument_bits\": {},\n     \"actions\": [{}]}}",
+                table.name,
+                pairs(&table.keys),
+                table.result.entry,
+                table.result.action,
+                table.result.arguments,
+                actions.collect::<Vec<_>>().join(", "),
+            );
+        }
+        text += "\n  ],\n  \"memories\": [";
+        for (number, memory) in self.memories.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            let _ = write!(
+                text,
+                "{comma}\n    {{\"object\": {}, \"name\": {:?}, \"bits\": {}, \"cells\": {}}}",
+                self.tables.len() + number,
+                memory.name,
+                memory.width,
+                memory.size
+            );
+        }
+        text + "\n  ]\n}\n"
+    }
+
+    /// As a header for C.
+    #[must_use]
+    pub fn c_header(&self, name: &str) -> String {
+        let guard = name.to_ascii_uppercase();
+        let mut text = format!(
+            "/* The register map of {name}: words of 32 bits. An entry's words go to ENTRY and up, the least significant first; COMMIT\n   gives it to a row: object << 24 | row. FETCH takes a cell to FETCHED. */\n#ifndef {guard}_H\n#define {guard}_H\n\n"
+        );
+        let mut define = |what: &str, value: u64| {
+            let _ = writeln!(text, "#define {guard}_{what} 0x{value:x}");
+        };
+        define("ENTRY", address::ENTRY.into());
+        define("COMMIT", address::COMMIT.into());
+        define("FETCH", address::FETCH.into());
+        define("FETCHED", address::FETCHED.into());
+        define("WRITTEN", address::WRITTEN.into());
+        define("DEFAULT_ROW", address::DEFAULT_ROW.into());
+        for (number, table) in self.tables.iter().enumerate() {
+            let of = crate::text::identifier(&table.name).to_ascii_uppercase();
+            define(&format!("{of}_OBJECT"), number as u64);
+            define(&format!("{of}_KEY_BITS"), table.key().into());
+            define(&format!("{of}_ENTRY_BITS"), table.entry().into());
+            for (number, (action, _)) in table.actions.iter().enumerate() {
+                let action = crate::text::identifier(action).to_ascii_uppercase();
+                define(&format!("{of}_{action}"), number as u64);
+            }
+        }
+        for (number, memory) in self.memories.iter().enumerate() {
+            let of = crate::text::identifier(&memory.name).to_ascii_uppercase();
+            define(&format!("{of}_OBJECT"), (self.tables.len() + number) as u64);
+            define(&format!("{of}_BITS"), memory.width.into());
+            define(&format!("{of}_CELLS"), memory.size as u64);
+        }
+        text + &format!("\n#endif /* {guard}_H */\n")
+    }
+}

@@ -1,0 +1,485 @@
+//! Follows a program's blocks with all packets at once: each place in the program has a condition under which a packet
+//! comes there, and what each slot then holds; where ways meet there is a choice between values.
+//!
+//! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
+
+use crate::graph::{Graph, Id, Input};
+use crate::objects::Access;
+use crate::Options;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use num_bigint::BigUint;
+use p4::ir::{Body, Pattern, ParserError, Program, Slot, SlotId, StatementKind, Terminator, Ty};
+use p4::source::Span;
+use pipeline::engine::{Path, Source, Step};
+use pipeline::environment::{Environment, Unsupported};
+
+/// A loop is unrolled so often, at most.
+const ROUNDS: u32 = 64;
+/// A program with more operators than these is too large.
+const NODES: usize = 1 << 20;
+
+/// Why a packet goes no further, by its code in the hardware: 0 for none, a step of the path by its index and 1, or one of these.
+pub mod reason {
+    /// `assert(false)`
+    pub const ASSERT: u8 = 250;
+    /// `assume(false)`
+    pub const ASSUME: u8 = 251;
+    /// More rounds of a loop, or deeper headers, than the hardware has.
+    pub const STEPS: u8 = 252;
+}
+
+/// What the slots hold at a place in the program.
+#[derive(Clone)]
+pub(crate) struct State {
+    /// By slot, then the lengths of varbits, then what [`Extra`] has.
+    pub(crate) values: Vec<Id>,
+    /// The parser is not before this bit.
+    pub(crate) least: u64,
+    /// The parser is not beyond this bit.
+    pub(crate) most: u64,
+}
+
+/// What a packet has beside the program's slots, behind them in [`State::values`].
+#[derive(Clone, Copy)]
+pub(crate) struct Extra {
+    /// How far the parser is, in bits; 16 bits.
+    pub(crate) position: usize,
+    pub(crate) checksum_error: usize,
+    /// At most so many bytes leave; 32 bits.
+    pub(crate) truncate: usize,
+}
+
+/// A packet's way on.
+pub(crate) type Edge = (Id, State);
+
+/// A part of what the deparser emits.
+pub(crate) struct Emitted {
+    pub(crate) when: Id,
+    pub(crate) bits: Id,
+    /// How many of them there are, where that depends: they are the first ones then.
+    pub(crate) length: Option<Id>,
+    pub(crate) span: Span,
+}
+
+/// A table where the program applies it.
+pub(crate) struct Lookup {
+    pub(crate) table: p4::ir::TableId,
+    /// One for each key that is compared.
+    pub(crate) keys: Vec<Id>,
+    pub(crate) result: Id,
+    /// So many cycles from the keys to the result.
+    pub(crate) latency: u32,
+}
+
+/// The entry that an action runs for.
+#[derive(Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) found: Id,
+    pub(crate) entry: Id,
+}
+
+pub(crate) struct Walk<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) program: &'a Program,
+    pub(crate) options: &'a Options<'a>,
+    pub(crate) graph: Graph,
+    pub(crate) lengths: BTreeMap<SlotId, usize>,
+    pub(crate) extra: Extra,
+    pub(crate) lookups: Vec<Lookup>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) emitted: Vec<Emitted>,
+    pub(crate) hit: Option<Hit>,
+    /// Where a parser's errors go.
+    error: Option<SlotId>,
+    /// Conditions and codes of packets that go no further.
+    pub(crate) ends: Vec<(Id, u8)>,
+    /// The packet's bits that somebody may look at.
+    pub(crate) window: u64,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) span: Option<Span>,
+}
+
+/// What becomes of a packet.
+pub(crate) struct Verdict {
+    /// Of 16 bits.
+    pub(crate) port: Id,
+    /// 0 where it is sent.
+    pub(crate) reason: Id,
+    /// The payload's first byte, 16 bits.
+    pub(crate) payload: Id,
+    /// At most so many bytes leave, 32 bits.
+    pub(crate) truncate: Id,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(environment: &'a Environment, options: &'a Options<'a>) -> Self {
+        let program = &*environment.program;
+        let mut next = program.slots.len();
+        let mut lengths = BTreeMap::new();
+        for (index, slot) in program.slots.iter().enumerate() {
+            if let Ty::Varbit(_) = slot.ty {
+                lengths.insert(SlotId(index as u32), next);
+                next += 1;
+            }
+        }
+        Walk {
+            environment,
+            program,
+            options,
+            graph: Graph::default(),
+            lengths,
+            extra: Extra {
+                position: next,
+                checksum_error: next + 1,
+                truncate: next + 2,
+            },
+            lookups: Vec::new(),
+            accesses: Vec::new(),
+            emitted: Vec::new(),
+            hit: None,
+            error: None,
+            ends: Vec::new(),
+            window: 0,
+            warnings: Vec::new(),
+            span: None,
+        }
+    }
+
+    /// Why the program cannot be hardware, at the statement that is worked on.
+    pub(crate) fn cannot<T>(&self, message: impl Into<String>) -> Result<T, Unsupported> {
+        Err(Unsupported {
+            message: message.into(),
+            span: self.span,
+        })
+    }
+
+    pub(crate) fn slot(&self, slot: SlotId) -> &'a Slot {
+        &self.program.slots[slot.index()]
+    }
+
+    fn begin(&mut self) -> Result<State, Unsupported> {
+        let mut values = Vec::with_capacity(self.extra.truncate + 1);
+        for slot in &self.program.slots {
+            let width = slot.ty.width();
+            if width == 0 && !matches!(slot.ty, Ty::Varbit(_)) {
+                return self.cannot(format!("`{}` has no bits; hardware has no wires of none", slot.name));
+            }
+            values.push(self.graph.constant(width, 0u8));
+        }
+        let none = self.graph.constant(32, 0u8);
+        values.extend(self.lengths.values().map(|_| none));
+        values.push(self.graph.constant(16, 0u8));
+        values.push(self.graph.bit(false));
+        values.push(self.graph.constant(32, u32::MAX));
+        Ok(State {
+            values,
+            least: 0,
+            most: 0,
+        })
+    }
+
+    /// A packet's way through the architecture.
+    pub(crate) fn path(&mut self, path: &Path) -> Result<Verdict, Unsupported> {
+        let mut state = self.begin()?;
+        let mut alive = self.graph.bit(true);
+        let mut port = self.graph.constant(16, 0u8);
+        for (number, step) in path.steps.iter().enumerate() {
+            self.span = None;
+            match *step {
+                Step::Run(section) => {
+                    let section = &self.program.sections[section.index()];
+                    self.error = section.error;
+                    let ends = self.body(&section.body, (alive, state), true)?;
+                    (alive, state) = self.meet(ends.into_iter().map(|(edge, _)| edge).collect())?;
+                }
+                Step::Set(slot, source) => {
+                    let ty = self.slot(slot).ty;
+                    let value = self.source(source, &state)?;
+                    state.values[slot.index()] = self.graph.resize(value, ty.width());
+                }
+                // Loops are counted where they are unrolled; what asks for copies is refused where it asks.
+                Step::Renew | Step::LeaveIfAsked => {}
+                Step::LeaveIf(slot) => {
+                    let value = state.values[slot.index()];
+                    if self.graph.number(value) != Some(0) {
+                        return self.cannot(format!(
+                            "the program gives `{}` a value: packets for a group of ports need a replication engine, which this hardware has not; send to one port, or use another engine",
+                            self.slot(slot).name
+                        ));
+                    }
+                }
+                Step::DropIf(slot, value) => {
+                    let held = state.values[slot.index()];
+                    let same = self.graph.equal_to(held, value);
+                    let dropped = self.graph.and(alive, same);
+                    self.ends.push((dropped, number as u8 + 1));
+                    let not = self.graph.not(same);
+                    alive = self.graph.and(alive, not);
+                }
+                Step::Port(slot) => port = self.graph.resize(state.values[slot.index()], 16),
+                Step::Send => {}
+            }
+        }
+        let mut reason = self.graph.constant(8, 0u8);
+        for (when, code) in core::mem::take(&mut self.ends).into_iter().rev() {
+            let code = self.graph.constant(8, code);
+            reason = self.graph.choose(when, code, reason);
+        }
+        let position = state.values[self.extra.position];
+        if !self.graph.whole_bytes(position) {
+            return self.cannot(
+                "the parser may end within a byte: hardware moves whole bytes; give the headers that it extracts lengths of whole bytes",
+            );
+        }
+        let three = self.graph.constant(16, 3u8);
+        let payload = self.graph.two(crate::graph::Two::ShiftRight, position, three);
+        let truncate = state.values[self.extra.truncate];
+        Ok(Verdict {
+            port,
+            reason,
+            payload,
+            truncate,
+        })
+    }
+
+    fn source(&mut self, source: Source, state: &State) -> Result<Id, Unsupported> {
+        Ok(match source {
+            Source::Number(value) => self.graph.constant(64, value),
+            Source::Slot(slot) => state.values[slot.index()],
+            Source::Port => self.graph.input(Input::Port),
+            Source::Length => self.graph.input(Input::Length),
+            Source::Now => self.graph.input(Input::Microseconds),
+            Source::Nanoseconds => self.graph.input(Input::Nanoseconds),
+            Source::ChecksumError => state.values[self.extra.checksum_error],
+            Source::WaitingPackets(_) | Source::WaitingTime(_) => {
+                return self.cannot(
+                    "the program reads the depth of queues, which this hardware has not; leave out `enq_qdepth`, `deq_qdepth` and `deq_timedelta`",
+                );
+            }
+        })
+    }
+
+    /// One place for packets that come by several ways.
+    pub(crate) fn meet(&mut self, edges: Vec<Edge>) -> Result<Edge, Unsupported> {
+        let mut edges: Vec<Edge> = edges.into_iter().filter(|(when, _)| !self.graph.is_false(*when)).collect();
+        if edges.len() < 2 {
+            return match edges.pop() {
+                Some(edge) => Ok(edge),
+                None => Ok((self.graph.bit(false), self.begin()?)),
+            };
+        }
+        let conditions: Vec<Id> = edges.iter().map(|(when, _)| *when).collect();
+        let when = self.graph.any(&conditions);
+        let apart = self.graph.apart(&conditions);
+        let mut merged = edges[0].1.clone();
+        let mut groups: BTreeMap<Vec<usize>, Id> = BTreeMap::new();
+        for at in 0..merged.values.len() {
+            let first = merged.values[at];
+            if edges.iter().all(|(_, state)| state.values[at] == first) {
+                continue;
+            }
+            let mut by_value: BTreeMap<Id, Vec<usize>> = BTreeMap::new();
+            for (number, (_, state)) in edges.iter().enumerate() {
+                by_value.entry(state.values[at]).or_default().push(number);
+            }
+            let mut by_value: Vec<(Id, Vec<usize>)> = by_value.into_iter().collect();
+            by_value.sort_by_key(|(_, edges)| edges.len());
+            let Some((mut value, _)) = by_value.pop() else {
+                continue;
+            };
+            for (other, numbers) in by_value {
+                let condition = match groups.get(&numbers) {
+                    Some(condition) => *condition,
+                    None => {
+                        let of: Vec<Id> = numbers.iter().map(|number| apart[*number]).collect();
+                        let condition = self.graph.any(&of);
+                        groups.insert(numbers, condition);
+                        condition
+                    }
+                };
+                value = self.graph.choose(condition, other, value);
+            }
+            merged.values[at] = value;
+        }
+        merged.least = edges.iter().map(|(_, state)| state.least).min().unwrap_or(0);
+        merged.most = edges.iter().map(|(_, state)| state.most).max().unwrap_or(0);
+        Ok((when, merged))
+    }
+
+    /// A body's ways out; the flag says that one is an `exit`.
+    pub(crate) fn body(&mut self, body: &'a Body, from: Edge, section: bool) -> Result<Vec<(Edge, bool)>, Unsupported> {
+        let mut waiting: BTreeMap<(u32, u32), Vec<Edge>> = BTreeMap::new();
+        waiting.insert((0, 0), alloc::vec![from]);
+        let mut out = Vec::new();
+        let mut told = false;
+        while let Some(((round, at), edges)) = waiting.pop_first() {
+            let (when, state) = self.meet(edges)?;
+            if self.graph.is_false(when) {
+                continue;
+            }
+            let Some(block) = body.blocks.get(at as usize) else {
+                out.push(((when, state), false));
+                continue;
+            };
+            if self.graph.nodes.len() > NODES {
+                return self.cannot("the program is too large: more than a million operators; shorten its loops or its parser");
+            }
+            if round > ROUNDS {
+                self.ends.push((when, reason::STEPS));
+                if !core::mem::replace(&mut told, true) {
+                    self.warnings.push(format!(
+                        "a loop is unrolled {ROUNDS} times: packets that need more rounds are dropped"
+                    ));
+                }
+                continue;
+            }
+            let mut fails = Vec::new();
+            let Some((when, state)) = self.statements(block, (when, state), &mut fails)? else {
+                continue;
+            };
+            let mut to = |next: p4::ir::BlockId, edge: Edge| {
+                let round = if next.0 > at { round } else { round + 1 };
+                waiting.entry((round, next.0)).or_default().push(edge);
+            };
+            for edge in fails {
+                match body.fail {
+                    Some(fail) => to(fail, edge),
+                    None => out.push((edge, false)),
+                }
+            }
+            if self.graph.is_false(when) {
+                continue;
+            }
+            match &block.terminator {
+                Terminator::Jump(next) => to(*next, (when, state)),
+                Terminator::Branch { condition, yes, no } => {
+                    let condition = self.value(condition, &state)?;
+                    let opposite = self.graph.not(condition);
+                    to(*yes, (self.graph.and(when, condition), state.clone()));
+                    to(*no, (self.graph.and(when, opposite), state));
+                }
+                Terminator::Select { keys, cases, default } => {
+                    let types: Vec<Ty> = keys.iter().map(|key| key.ty(&self.program.slots)).collect();
+                    let mut values = Vec::new();
+                    for key in keys {
+                        values.push(self.value(key, &state)?);
+                    }
+                    let mut left = when;
+                    for case in cases {
+                        let mut matches = self.graph.bit(true);
+                        for ((pattern, value), ty) in case.patterns.iter().zip(&values).zip(&types) {
+                            let one = self.pattern(pattern, *value, *ty, &state)?;
+                            matches = self.graph.and(matches, one);
+                        }
+                        to(case.next, (self.graph.and(left, matches), state.clone()));
+                        let not = self.graph.not(matches);
+                        left = self.graph.and(left, not);
+                    }
+                    to(*default, (left, state));
+                }
+                Terminator::Apply { table, next, exit } => {
+                    for (edge, exits) in self.apply(*table, (when, state))? {
+                        to(if exits { *exit } else { *next }, edge);
+                    }
+                }
+                Terminator::Return | Terminator::Reject => out.push(((when, state), false)),
+                Terminator::Exit => out.push(((when, state), !section)),
+            }
+        }
+        Ok(out)
+    }
+
+    fn pattern(&mut self, pattern: &Pattern, value: Id, ty: Ty, state: &State) -> Result<Id, Unsupported> {
+        use crate::graph::Two;
+        Ok(match pattern {
+            Pattern::Any => self.graph.bit(true),
+            Pattern::Equal(wanted) => {
+                let wanted = self.value(wanted, state)?;
+                self.graph.two(Two::Equal, value, wanted)
+            }
+            Pattern::Mask(wanted, mask) => {
+                let (wanted, mask) = (self.value(wanted, state)?, self.value(mask, state)?);
+                let wanted = self.graph.two(Two::And, wanted, mask);
+                let value = self.graph.two(Two::And, value, mask);
+                self.graph.two(Two::Equal, value, wanted)
+            }
+            Pattern::Range(from, to) => {
+                let (from, to) = (self.value(from, state)?, self.value(to, state)?);
+                let less = match ty {
+                    Ty::Signed(_) => Two::LessSigned,
+                    _ => Two::Less,
+                };
+                let (below, above) = (self.graph.two(less, value, from), self.graph.two(less, to, value));
+                let outside = self.graph.or(below, above);
+                self.graph.not(outside)
+            }
+            Pattern::ValueSet(_) => {
+                return self.cannot("a `parser_value_set` is not in this hardware; write its values into the select");
+            }
+        })
+    }
+
+    /// Statements one behind the other; nothing when no packet is left.
+    fn statements(
+        &mut self,
+        block: &'a p4::ir::Block,
+        from: Edge,
+        fails: &mut Vec<Edge>,
+    ) -> Result<Option<Edge>, Unsupported> {
+        let (mut when, mut state) = from;
+        for statement in &block.statements {
+            self.span = Some(statement.span);
+            match &statement.kind {
+                StatementKind::Assign { target, value } => {
+                    let (value, length) = self.whole_value(value, &state)?;
+                    self.assign(target, value, length, &mut state)?;
+                }
+                StatementKind::Call { callee, arguments, results } => {
+                    when = self.call(callee, arguments, results, when, &mut state)?;
+                }
+                StatementKind::Emit { header } => self.emit(*header, when, &state)?,
+                StatementKind::EmitValue { value } => {
+                    let bits = self.value(value, &state)?;
+                    self.emitted.push(Emitted {
+                        when,
+                        bits,
+                        length: None,
+                        span: statement.span,
+                    });
+                }
+                StatementKind::Length { into } => {
+                    state.values[into.index()] = self.graph.input(Input::Length);
+                }
+                StatementKind::Extract { .. }
+                | StatementKind::ExtractNext { .. }
+                | StatementKind::Lookahead { .. }
+                | StatementKind::Advance { .. } => {
+                    for (condition, error) in self.parse(&statement.kind, when, &mut state)? {
+                        let failed = self.graph.and(when, condition.0);
+                        if !self.graph.is_false(failed) {
+                            fails.push(self.failed(failed, error, condition.1));
+                        }
+                        let not = self.graph.not(condition.0);
+                        when = self.graph.and(when, not);
+                    }
+                }
+            }
+            if self.graph.is_false(when) {
+                return Ok(if fails.is_empty() { None } else { Some((when, state)) });
+            }
+        }
+        Ok(Some((when, state)))
+    }
+
+    /// A packet with which a statement of the parser failed, as it was before.
+    fn failed(&mut self, when: Id, error: ParserError, mut state: State) -> Edge {
+        if let (Some(slot), Some(value)) = (self.error, self.program.error(error)) {
+            let value: BigUint = value.unsigned().clone();
+            state.values[slot.index()] = self.graph.constant(self.slot(slot).ty.width(), value);
+        }
+        (when, state)
+    }
+}

@@ -206,7 +206,11 @@ impl Lab {
         );
         // Live, a lab starts programs and makes namespaces; in real time it makes interfaces.
         let runs_programs = self.allow_commands && first.commands().next().is_some();
-        let makes = runs_programs || self.realtime || worlds.contains(&World::Live);
+        // Hardware is compiled by programs.
+        let makes = runs_programs
+            || self.realtime
+            || worlds.contains(&World::Live)
+            || ::lab::engine::has_hardware();
         if self.check || !makes {
             confine::reader(Permissions {
                 writes: !self.dry && !self.check,

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod compile;
 mod control;
 mod format;
 mod graph;
@@ -37,6 +38,7 @@ pub struct P4 {
 #[derive(clap::Subcommand)]
 enum Action {
     Check(check::Check),
+    Compile(compile::Compile),
     #[command(name = "fmt")]
     Format(format::Format),
     Graph(graph::Graph),
@@ -79,6 +81,7 @@ impl P4 {
         }
         match self.action {
             Action::Check(command) => command.run(),
+            Action::Compile(command) => command.run(),
             Action::Format(command) => command.run(),
             Action::Graph(command) => command.run(),
             Action::Lsp(command) => command.run(),

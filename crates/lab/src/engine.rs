@@ -7,7 +7,7 @@ use ::pipeline::interpreter::Interpreter;
 use p4::compile::Compiled;
 use p4::ir;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,27 @@ pub enum EngineKind {
     Fast,
     /// A program of the kernel, for XDP: needs root, and does what the kernel can do.
     Xdp,
+    /// Hardware in Verilog, cycle by cycle: of a command that [brings](bring_hardware) it.
+    Rtl,
+}
+
+/// Makes an engine that is hardware.
+type Make = dyn Fn(&Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> + Send + Sync;
+
+static HARDWARE: OnceLock<Box<Make>> = OnceLock::new();
+
+/// Brings the engine [`EngineKind::Rtl`], once, before anything is run. It may start a compiler.
+pub fn bring_hardware(
+    make: impl Fn(&Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> + Send + Sync + 'static,
+) {
+    // A second one changes nothing.
+    let _ = HARDWARE.set(Box::new(make));
+}
+
+/// Whether the engine [`EngineKind::Rtl`] is here.
+#[must_use]
+pub fn has_hardware() -> bool {
+    HARDWARE.get().is_some()
 }
 
 impl EngineKind {
@@ -30,6 +51,7 @@ impl EngineKind {
             EngineKind::Reference => "reference",
             EngineKind::Fast => "fast",
             EngineKind::Xdp => "xdp",
+            EngineKind::Rtl => "rtl",
         }
     }
 
@@ -48,13 +70,20 @@ impl EngineKind {
             #[cfg(feature = "jit")]
             EngineKind::Fast => Ok(Box::new(jit::Jit::new(environment)?)),
             EngineKind::Xdp => Ok(Box::new(xdp::Xdp::new(environment)?)),
+            EngineKind::Rtl => match HARDWARE.get() {
+                Some(make) => make(environment),
+                None => Err(Unsupported {
+                    message: "the engine `rtl` is hardware in Verilog, which the command `wire-rtl` has and this one has not: build it with `cargo build -p wireline-rtl`".into(),
+                    span: None,
+                }),
+            },
         }
     }
 }
 
 /// A text that names no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`fast`, `reference` or `xdp` is wanted, not `{0}`")]
+#[error("`fast`, `reference`, `xdp` or `rtl` is wanted, not `{0}`")]
 pub struct UnknownEngine(String);
 
 impl FromStr for EngineKind {
@@ -65,6 +94,7 @@ impl FromStr for EngineKind {
             "reference" => Ok(EngineKind::Reference),
             "fast" => Ok(EngineKind::Fast),
             "xdp" => Ok(EngineKind::Xdp),
+            "rtl" => Ok(EngineKind::Rtl),
             _ => Err(UnknownEngine(text.into())),
         }
     }

@@ -1,8 +1,9 @@
-//! The command `wire`, and the world `cosim` in it.
+//! The command `wire`, with the world `cosim` and the engine `rtl` in it.
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
     let registry = lab::Registry::standard();
+    lab::engine::bring_hardware(|environment| Ok(Box::new(cosim::p4::Rtl::new(environment))));
     cli::main(registry.with_hardware(|node, site| {
         let behind = cosim::Behind::new(node, site.oscillator, site.waves)?;
         Ok(Box::new(behind))

@@ -10,12 +10,16 @@ use crate::walk::Walk;
 use crate::Options;
 use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use p4::ir::{ObjectId, TableId};
+use pipeline::architecture::{Config, Pipeline};
 use pipeline::engine::Path;
 use pipeline::environment::{Environment, Unsupported};
+use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
 pub const LIBRARY: [(&str, &str); 6] = [
@@ -56,6 +60,19 @@ pub struct Design {
 }
 
 impl Design {
+    /// Hardware for an environment's program.
+    ///
+    /// # Errors
+    /// What the program asks for that cannot be hardware, or that no engine can do, with the place.
+    pub fn of(environment: &Arc<Environment>, options: &Options<'_>) -> Result<Design, Unsupported> {
+        let interpreter = Interpreter::new(environment)?;
+        let pipeline = Pipeline::new(environment, Box::new(interpreter), &Config::default())?;
+        match pipeline.path() {
+            Some(path) => Design::new(environment, path, options),
+            None => Err(Unsupported::from("programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can")),
+        }
+    }
+
     /// Hardware for an environment's program on its architecture's path.
     ///
     /// # Errors
@@ -130,7 +147,7 @@ impl Design {
         }
         let header_w = self.header.max(1) * 8;
         let header = match self.header {
-            0 => format!("{{{{{}{{1'b0}}}}}}", 512 * header_words).replace("{{{", "{{").replace("}}}", "}}"),
+            0 => format!("{{{}{{1'b0}}}}", 512 * header_words),
             bytes if bytes == 64 * header_words => "out_header".into(),
             bytes => format!("{{out_header, {}'d0}}", 512 * header_words - 8 * bytes),
         };

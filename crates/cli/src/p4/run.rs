@@ -61,7 +61,7 @@ pub struct Run {
     device_id: Option<u64>,
     #[command(flatten)]
     keys: Keys,
-    /// fast, reference, or xdp: the kernel runs it, before the stack sees a packet
+    /// fast, reference, rtl, or xdp: the kernel runs it, before the stack sees a packet
     #[arg(long, value_name = "ENGINE", default_value = "fast")]
     engine: EngineKind,
     /// Where random numbers begin

@@ -5,15 +5,16 @@ use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, ensure};
-use lab::engine::{EngineKind, pipeline};
+use lab::engine::{EngineKind, UnknownEngine, pipeline};
 use pipeline::architecture::Config;
 use pipeline::environment::Options;
 use pipeline::stf::{self, Outcome};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
-/// Run STF files on programs, in both engines
+/// Run STF files on programs, in both software engines
 ///
 /// Of a folder each program is tested that has an STF file of the same name beside it. Without an STF file the one of the
 /// program's own name is taken. The exit code is 1 if a test fails.
@@ -28,9 +29,9 @@ pub struct Test {
     tests: Vec<PathBuf>,
     #[command(flatten)]
     reading: Reading,
-    /// Only one engine: fast, reference, or xdp, which needs root
+    /// Only one engine: fast, reference, rtl, or xdp, which needs root; or all
     #[arg(long, value_name = "ENGINE")]
-    engine: Option<EngineKind>,
+    engine: Option<Engines>,
     /// Tell what the tests read, and packets at ports that they do not mention
     #[arg(long, short)]
     verbose: bool,
@@ -42,16 +43,45 @@ pub struct Test {
     json: bool,
 }
 
+/// One engine, or all that there are.
+#[derive(Clone, Copy)]
+struct Engines(Option<EngineKind>);
+
+impl FromStr for Engines {
+    type Err = UnknownEngine;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEngine> {
+        match text {
+            "all" => Ok(Engines(None)),
+            one => Ok(Engines(Some(one.parse()?))),
+        }
+    }
+}
+
 impl Test {
+    /// The engines that are asked for.
+    fn engines(&self) -> Vec<EngineKind> {
+        let software = [EngineKind::Reference, EngineKind::Fast];
+        match self.engine {
+            None => software.to_vec(),
+            Some(Engines(Some(one))) => vec![one],
+            Some(Engines(None)) => [software.as_slice(), &[EngineKind::Rtl]].concat(),
+        }
+    }
+
     /// Runs them.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
-        let compiles = true;
-        confine::reader(Permissions {
-            compiles,
-            kernel: self.engine == Some(EngineKind::Xdp),
-            ..Permissions::default()
-        })?;
+        // Hardware is compiled by programs, which a confined command cannot start.
+        let engines = self.engines();
+        if !(engines.contains(&EngineKind::Rtl) && lab::engine::has_hardware()) {
+            let compiles = true;
+            confine::reader(Permissions {
+                compiles,
+                kernel: engines.contains(&EngineKind::Xdp),
+                ..Permissions::default()
+            })?;
+        }
         let jobs = self.jobs()?;
         let mut failed = 0;
         for (program, tests) in &jobs {
@@ -109,10 +139,7 @@ impl Test {
         tests: &[PathBuf],
         stdout: &mut Output,
     ) -> anyhow::Result<usize> {
-        let engines = match self.engine {
-            Some(one) => vec![one],
-            None => vec![EngineKind::Reference, EngineKind::Fast],
-        };
+        let engines = self.engines();
         let mut failed = vec![false; tests.len()];
         let mut results: Vec<Vec<Outcome>> = vec![Vec::new(); tests.len()];
         for engine in &engines {
@@ -167,7 +194,7 @@ impl Test {
         let mut text = String::new();
         let mut told: Vec<&Outcome> = Vec::new();
         for (engine, outcome) in engines.iter().zip(outcomes) {
-            // What both engines say is said once.
+            // What several engines say is said once.
             if told.iter().any(|other| other.failures == outcome.failures) {
                 continue;
             }

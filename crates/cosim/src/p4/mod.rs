@@ -15,28 +15,15 @@ pub use verilate::{CannotRun, files};
 
 use num_bigint::BigUint;
 use p4::ir::SectionId;
-use pipeline::architecture::{Config, Pipeline};
 use pipeline::context::{Context, Stop};
 use pipeline::engine::{Ended, Engine, Packet, Passed, Path};
 use pipeline::environment::{Environment, Message, Object, Unsupported};
-use pipeline::interpreter::Interpreter;
 use pipeline::table::Table;
 use rows::Rows;
 use std::sync::Arc;
 use verilog::map::TableKind;
 use verilog::map::address::{DEFAULT_ROW, WRITTEN};
 use verilog::{Design, Options, reason};
-
-/// A program's hardware.
-///
-/// # Errors
-/// What the program asks for that hardware cannot do, or the engine cannot.
-pub fn design(environment: &Arc<Environment>, options: &Options<'_>) -> Result<Design, Unsupported> {
-    let interpreter = Interpreter::new(environment)?;
-    let pipeline = Pipeline::new(environment, Box::new(interpreter), &Config::default())?;
-    let path = pipeline.path().ok_or_else(no_path)?;
-    Design::new(environment, path, options)
-}
 
 fn no_path() -> Unsupported {
     Unsupported::from("programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can")

@@ -9,7 +9,7 @@ use verilog::{Design, LIBRARY};
 
 const SHIM: &str = include_str!("../../shim/p4.cpp");
 /// What the C++ of a module is compiled with: small programs run for a short while, so that compiling counts.
-const FLAGS: [&str; 4] = ["-std=c++17", "-O1", "-fPIC", "-w"];
+const FLAGS: [&str; 4] = ["-std=c++17", "-O0", "-fPIC", "-w"];
 
 /// Why a design cannot be run.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -36,7 +36,7 @@ struct Config {
     define: Vec<String>,
     #[serde(default = "ports")]
     ports: usize,
-    /// `fast`, `reference` or `xdp`.
+    /// `fast`, `reference`, `xdp` or `rtl`.
     engine: Option<String>,
     /// A file of commands for the control plane, carried out before the first packet.
     entries: Option<PathBuf>,

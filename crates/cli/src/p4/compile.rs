@@ -1,0 +1,107 @@
+//! `wire p4 compile`
+
+use super::source::{Reading, count};
+use crate::Verdict;
+use crate::confine::{self, Permissions};
+use anyhow::{Context, anyhow};
+use lab::engine::describe;
+use pipeline::environment::{Environment, Options};
+use std::path::PathBuf;
+use std::sync::Arc;
+use verilog::{Design, LIBRARY};
+
+/// Make hardware of a program: synthesizable Verilog
+///
+/// The folder gets the top module, with AXI streams of 512 bits for packets and a register bus, the pipeline, the modules that all
+/// programs share, and the map of the registers as JSON and as a header for C. What the program asks for that is no hardware is told with its place.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire p4 compile --target verilog router.p4 -o router-rtl")]
+pub struct Compile {
+    /// The program
+    program: PathBuf,
+    /// What to make
+    #[arg(long, value_enum)]
+    target: Target,
+    /// The folder for the files; made if it is not there
+    #[arg(long, short, value_name = "FOLDER")]
+    output: PathBuf,
+    /// The parser looks at so many bytes of a packet, at most
+    #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(64..=2048))]
+    window: u64,
+    /// Levels of logic between two registers: fewer are a faster clock and more cycles
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=100))]
+    levels: u32,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// What a program is compiled to.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Target {
+    /// Verilog 2005 for FPGAs
+    Verilog,
+}
+
+impl Compile {
+    /// Compiles the program.
+    ///
+    /// # Errors
+    /// When it has errors or is no hardware, or files cannot be written.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        let Target::Verilog = self.target;
+        let folder = &self.output;
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        confine::reader(Permissions {
+            writes: true,
+            ..Permissions::default()
+        })?;
+        let compiled = self.reading.load_valid(&self.program)?;
+        let shown = self.program.display();
+        let program = compiled.program.clone();
+        let program = program.ok_or_else(|| anyhow!("{shown} has no `main`, so that there is nothing to make"))?;
+        let place = |span: p4::source::Span| {
+            let at = compiled.sources.location(span.start)?;
+            Some(format!("{}:{}", at.file, at.line))
+        };
+        let stem = self.program.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let options = verilog::Options {
+            name: stem.as_deref().unwrap_or("program"),
+            window: self.window,
+            levels: self.levels,
+            place: &place,
+        };
+        let told = |unsupported| anyhow!(describe(&unsupported, &compiled));
+        let environment = Environment::new(Arc::new(program), Options::default()).map_err(told)?;
+        let design = Design::of(&Arc::new(environment), &options).map_err(told)?;
+        for warning in &design.warnings {
+            eprintln!("wire: warning: {warning}");
+        }
+        let own = design.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let (json, header) = (format!("{}.json", design.name), format!("{}.h", design.name));
+        let (map, c) = (design.map.json(), design.map.c_header(&design.name));
+        let maps = [(json.as_str(), map.as_str()), (header.as_str(), c.as_str())];
+        for (name, text) in own.chain(LIBRARY).chain(maps) {
+            live::output::replace(&folder.join(name), text.as_bytes())?;
+        }
+        eprintln!(
+            "wire: {}: module {}, {} in the pipeline, a window of {} bytes, {} and {}",
+            folder.display(),
+            design.name,
+            count(design.stages as usize, "cycle"),
+            design.window,
+            count(design.map.tables.len(), "table"),
+            match design.map.memories.len() {
+                1 => "1 memory".into(),
+                more => format!("{more} memories"),
+            }
+        );
+        if !design.alone.is_empty() {
+            eprintln!(
+                "wire: one packet at a time: a table or another register stands between reading and writing {}",
+                design.alone.join(", ")
+            );
+        }
+        Ok(Verdict::Good)
+    }
+}

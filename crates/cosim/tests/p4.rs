@@ -108,7 +108,7 @@ fn lint(program: &Path, folder: &Path) -> Result<String, String> {
     let verilator = ["--lint-only", "-Wall", "--unroll-count", "20000", "-y", ".", "--top-module", "dut", "dut.v"];
     let yosys = ["-q", "-p", "read_verilog *.v; hierarchy -check -top dut; proc; check -assert"];
     for (tool, arguments) in [("verilator", &verilator[..]), ("yosys", &yosys[..])] {
-        let output = std::process::Command::new(tool).args(arguments).current_dir(folder).output();
+        let output = std::process::Command::new("timeout").args(["60", tool]).args(arguments).current_dir(folder).output();
         let Ok(output) = output else {
             println!("skipped: {tool} is not here");
             continue;

@@ -1,6 +1,6 @@
 //! What runs a section.
 
-use crate::context::Context;
+use crate::context::{Context, Stop};
 use crate::environment::Unsupported;
 use crate::table::Table;
 use alloc::vec::Vec;
@@ -135,6 +135,19 @@ pub enum Passed {
     Left(usize, u32),
 }
 
+/// What became of a packet, or of a copy of one, that an engine has let through all of the architecture by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End<'a> {
+    /// It leaves by this port.
+    Sent(u32, &'a [u8]),
+    /// It is dropped at the step of the path with this index.
+    Dropped(usize),
+    /// [`Ended::Stop`], for this reason.
+    Stopped(Stop),
+    /// It was to be copied for a multicast group without ports.
+    NoGroup,
+}
+
 /// Runs the sections of the program of one [`Environment`](crate::environment::Environment).
 ///
 /// All engines keep the same [`Layout`](crate::layout::Layout) of cells, write to the same objects of the environment and leave the same
@@ -175,5 +188,19 @@ pub trait Engine: Send {
     ) -> Passed {
         let _ = (port, bytes, cells, packet, tables, context);
         unreachable!("this engine follows no path")
+    }
+
+    /// Lets a packet go along the path if [`Engine::prepare`] said that it can, with all copies that multicast groups make of it, and tells of
+    /// each what became of it. `false` from an engine that makes no copies; then nothing has happened. `context` is as for
+    /// [`Engine::pass`].
+    fn pass_all(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        context: &mut Context,
+        each: &mut dyn FnMut(End<'_>),
+    ) -> bool {
+        let _ = (port, bytes, context, each);
+        false
     }
 }

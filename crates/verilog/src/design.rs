@@ -22,15 +22,18 @@ use pipeline::environment::{Environment, Unsupported};
 use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
-pub const LIBRARY: [(&str, &str); 6] = [
+pub const LIBRARY: [(&str, &str); 7] = [
     ("p4_deparser.v", include_str!("../../../rtl/p4/rtl/p4_deparser.v")),
     ("p4_exact_table.v", include_str!("../../../rtl/p4/rtl/p4_exact_table.v")),
     ("p4_fifo.v", include_str!("../../../rtl/p4/rtl/p4_fifo.v")),
     ("p4_gather.v", include_str!("../../../rtl/p4/rtl/p4_gather.v")),
     ("p4_prefix_table.v", include_str!("../../../rtl/p4/rtl/p4_prefix_table.v")),
+    ("p4_replicator.v", include_str!("../../../rtl/p4/rtl/p4_replicator.v")),
     ("p4_ternary_table.v", include_str!("../../../rtl/p4/rtl/p4_ternary_table.v")),
 ];
 
+/// So many multicast groups there may be.
+const GROUPS: u32 = 64;
 /// The queue in which packets wait beside the pipeline has so many words of 64 bytes, as a power of two.
 const QUEUE_LOG2: u32 = 9;
 
@@ -83,7 +86,7 @@ impl Design {
         let (header, header_bytes) = walk.header()?;
         walk.join_writes();
         let window = (walk.window.div_ceil(8) * 8).max(8) as u32;
-        let outputs = [
+        let mut outputs = alloc::vec![
             ("out_reason", verdict.reason),
             ("out_port", verdict.port),
             ("out_header", header),
@@ -91,8 +94,12 @@ impl Design {
             ("out_payload", verdict.payload),
             ("out_limit", verdict.truncate),
         ];
+        if walk.split.is_some() {
+            outputs.push(("out_keep", walk.graph.input(Input::Keep)));
+            outputs.push(("out_replay", walk.graph.input(Input::Replay)));
+        }
         let roots: Vec<Id> = outputs.iter().map(|(_, id)| *id).collect();
-        let schedule = Schedule::new(&walk.graph, &roots, &walk.lookups, &walk.accesses, options.levels);
+        let schedule = Schedule::new(&walk.graph, &roots, &walk.lookups, &walk.accesses, options.levels, walk.split);
         let mut build = Build {
             environment,
             walk: &walk,
@@ -130,7 +137,7 @@ impl Design {
         let name = &self.name;
         let words = self.window.div_ceil(64);
         let header_words = self.header.div_ceil(64).max(1);
-        let flight = (self.stages + 8).next_power_of_two().max(16);
+        let flight = flight(self.stages);
         let flight_log2 = flight.trailing_zeros();
         let most = if self.alone.is_empty() { flight } else { 1 };
         let whole = u8::from(self.whole);
@@ -159,7 +166,48 @@ impl Design {
             0 => String::new(),
             _ => format!("    wire [{}:0] out_header;\n", header_w - 1),
         };
-        let result_w = 512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32;
+        let split = self.map.places;
+        let result_w = 512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32 + if split { 2 } else { 0 };
+        let (alone, leaves) = match (split, self.alone.is_empty()) {
+            (false, _) => ("", "result_taken"),
+            (true, true) => ("", "job_taken"),
+            (true, false) => ("none_under_way && ", "job_taken"),
+        };
+        if split && self.alone.is_empty() {
+            sink.push("none_under_way".into());
+        }
+        if split {
+            sink.push("replay_room".into());
+        }
+        let (flags, flags_out) = match split {
+            true => ("out_keep, out_replay, ", "result_keep, result_replay, "),
+            false => ("", ""),
+        };
+        let copies = match split {
+            true => "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(result_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n",
+            false => "",
+        };
+        let (queue_out, queue_valid, queue_taken) = match split {
+            true => ("queued", "queued_valid", "word_ready && !result_replay"),
+            false => ("{word_last, word_bytes, word}", "word_valid", "word_ready"),
+        };
+        let replays = match split {
+            true => format!(
+                "    // The words of a packet that is copied are kept for its next copy.
+    wire job_taken, none_under_way, out_keep, out_replay, result_keep, result_replay;
+    wire [519:0] queued, kept;
+    wire queued_valid, kept_valid, replay_room;
+    assign {{word_last, word_bytes, word}} = result_replay ? kept : queued;
+    assign word_valid = result_replay ? kept_valid : queued_valid;
+    p4_fifo #(.WIDTH(520), .DEPTH_LOG2({QUEUE_LOG2})) replays (
+        .clk(clk), .rst(rst),
+        .in_data({{word_last, word_bytes, word}}), .in_valid(word_ready && result_keep), .in_ready(replay_room),
+        .out_data(kept), .out_valid(kept_valid), .out_ready(word_ready && result_replay)
+    );
+"
+            ),
+            false => String::new(),
+        };
         let unused = sink.join(", ");
         format!(
             "// {name}: packets in by an AXI stream, packets out by another. tuser is the number of the port.
@@ -192,6 +240,7 @@ module {name} (
     // a packet that is dropped, and why
     output wire         drop_valid,
     output wire [7:0]   drop_reason,
+    output wire         more,          // another copy of the packet that leaves or is dropped comes
     // registers
     input  wire         ctl_write,
     input  wire [15:0]  ctl_address,
@@ -219,20 +268,20 @@ module {name} (
     // Each packet that the pipeline is given has a place for its result.
     reg [{flight_log2}:0] in_flight;
     wire queue_ready, given, window_valid, result_taken;
-    wire room = in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} < {flight_bits}'d{most};
+    wire room = {alone}in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} < {flight_bits}'d{most};
     assign s_axis_tready = queue_ready && (given || room);
     wire accepted = s_axis_tvalid && s_axis_tready;
     always @(posedge clk)
         if (rst) in_flight <= 0;
-        else in_flight <= in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} - {{{{{flight_log2}{{1'b0}}}}, result_taken}};
+        else in_flight <= in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} - {{{{{flight_log2}{{1'b0}}}}, {leaves}}};
 
     wire [511:0] word;
     wire [6:0] word_bytes;
     wire word_last, word_valid, word_ready;
-    p4_fifo #(.WIDTH(520), .DEPTH_LOG2({queue_log2})) queue (
+{replays}    p4_fifo #(.WIDTH(520), .DEPTH_LOG2({queue_log2})) queue (
         .clk(clk), .rst(rst),
         .in_data({{s_axis_tlast, in_bytes, in_word}}), .in_valid(s_axis_tvalid && (given || room)), .in_ready(queue_ready),
-        .out_data({{word_last, word_bytes, word}}), .out_valid(word_valid), .out_ready(word_ready)
+        .out_data({queue_out}), .out_valid({queue_valid}), .out_ready({queue_taken})
     );
 
     wire [{window_top}:0] window;
@@ -252,7 +301,7 @@ module {name} (
         .clk(clk), .rst(rst),
         .in_valid(window_valid), .window(window), .window_bytes(window_bytes),
 {connect}        .ctl_write(ctl_write), .ctl_address(ctl_address), .ctl_data(ctl_data), .ctl_read(ctl_read),
-{header_port}        .out_reason(out_reason), .out_port(out_port), .out_header_bytes(out_header_bytes),
+{copies}{header_port}        .out_reason(out_reason), .out_port(out_port), .out_header_bytes(out_header_bytes),
         .out_payload(out_payload), .out_limit(out_limit), .out_valid(out_valid)
     );
 
@@ -264,7 +313,7 @@ module {name} (
     always @(posedge clk) begin
         result_in <= out_valid && !rst;
         result <= {{
-            out_reason, out_port, {header}, out_header_bytes, moved[5:0],
+            {flags}out_reason, out_port, {header}, out_header_bytes, moved[5:0],
             moved[16] ? 10'd0 : moved[15:6], moved[16] ? back[9:0] : 10'd0, out_limit
         }};
     end
@@ -279,7 +328,7 @@ module {name} (
     p4_fifo #(.WIDTH({result_w}), .DEPTH_LOG2({flight_log2})) results (
         .clk(clk), .rst(rst),
         .in_data(result), .in_valid(result_in), .in_ready(result_room),
-        .out_data({{reason, result_port, result_header, result_header_bytes, result_turn, result_wait, result_skip, result_limit}}),
+        .out_data({{{flags_out}reason, result_port, result_header, result_header_bytes, result_turn, result_wait, result_skip, result_limit}}),
         .out_valid(result_valid), .out_ready(result_taken_ready)
     );
     assign result_taken = result_valid && result_taken_ready;
@@ -288,11 +337,11 @@ module {name} (
         .clk(clk), .rst(rst),
         .result_valid(result_valid), .result_ready(result_taken_ready), .result_reason(reason), .result_port(result_port),
         .result_header(result_header), .result_header_bytes(result_header_bytes), .result_turn(result_turn),
-        .result_wait(result_wait), .result_skip(result_skip), .result_limit(result_limit),
+        .result_wait(result_wait), .result_skip(result_skip), .result_limit(result_limit), .result_more({more}),
         .word(word), .word_bytes(word_bytes), .word_last(word_last), .word_valid(word_valid), .word_ready(word_ready),
         .out_word(out_word), .out_bytes(out_bytes), .out_last(m_axis_tlast), .out_port(m_axis_tuser),
         .out_valid(m_axis_tvalid), .out_ready(m_axis_tready),
-        .drop_valid(drop_valid), .drop_reason(drop_reason)
+        .drop_valid(drop_valid), .drop_reason(drop_reason), .more(more)
     );
     wire unused = &{{1'b0, {unused}}};
 endmodule
@@ -302,12 +351,18 @@ endmodule
             stages = self.stages,
             flight_bits = flight_log2 + 1,
             queue_log2 = QUEUE_LOG2,
+            more = if split { "result_keep" } else { "1'b0" },
             window_top = 8 * self.window - 1,
             window_w = 8 * self.window,
             result_top = result_w - 1,
             header_top = 512 * header_words - 1,
         )
     }
+}
+
+/// So many packets may be under way in a pipeline of so many cycles.
+fn flight(stages: u32) -> u32 {
+    (stages + 8).next_power_of_two().max(16)
 }
 
 struct Build<'a> {
@@ -323,7 +378,7 @@ impl Build<'_> {
     /// What is on the register bus.
     fn objects(&mut self) -> Result<(), Unsupported> {
         let forms = self.environment.tables.forms();
-        let mut seen: Vec<TableId> = self.walk.lookups.iter().map(|lookup| lookup.table).collect();
+        let mut seen: Vec<TableId> = self.walk.lookups.iter().filter_map(|lookup| lookup.table).collect();
         seen.sort();
         seen.dedup();
         for table in seen {
@@ -334,12 +389,27 @@ impl Build<'_> {
                 (action.name.clone(), parameters.collect())
             });
             self.map.tables.push(TableMap {
-                table,
+                table: Some(table),
                 name: form.name.clone(),
                 kind: crate::tables::kind(form, table.0),
                 keys,
                 result: ResultForm::new(&self.environment.program, form),
                 actions: actions.collect(),
+            });
+        }
+        if self.walk.split.is_some() {
+            self.map.places = true;
+            self.map.tables.push(TableMap {
+                table: None,
+                name: "multicast groups".into(),
+                kind: crate::tables::exact(16, GROUPS, u32::MAX),
+                keys: alloc::vec![("group".into(), 16)],
+                result: ResultForm {
+                    entry: 8,
+                    action: 1,
+                    arguments: 8,
+                },
+                actions: Vec::new(),
             });
         }
         for access in &self.walk.accesses {
@@ -359,7 +429,7 @@ impl Build<'_> {
                 size,
             });
         }
-        let objects = self.map.tables.len() + self.map.memories.len();
+        let objects = self.map.tables.len() + self.map.memories.len() + usize::from(self.map.places);
         if objects > 256 {
             return Err(Unsupported::from(format!(
                 "the program has {objects} tables, registers and counters; the register bus of this hardware has room for 256"
@@ -370,7 +440,7 @@ impl Build<'_> {
 
     fn pipeline(&mut self, name: &str, outputs: &[(&str, Id)], window: u32) -> String {
         let last = self.schedule.last;
-        for reserved in ["valid", "out_reason", "out_port", "out_header", "out_header_bytes", "out_payload", "out_limit", "entry", "commit", "fetch", "fetched", "fetched_next", "ctl_object", "ctl_row", "unused", "unused_window", "unused_reset"] {
+        for reserved in ["valid", "out_reason", "out_port", "out_header", "out_header_bytes", "out_payload", "out_limit", "entry", "commit", "fetch", "fetched", "fetched_next", "ctl_object", "ctl_row", "unused", "unused_window", "unused_commit", "unused_entry", "copy", "copy_vector", "copy_is_copy", "copy_none", "copy_port", "copy_instance", "copy_keep", "copy_replay", "result_taken", "job_taken", "none_under_way", "unused_copy"] {
             self.writer.reserve(reserved);
         }
         for (_, id) in outputs {
@@ -383,12 +453,26 @@ impl Build<'_> {
                 }
             }
         }
+        if let (Some(split), Some(stage)) = (self.walk.split, self.schedule.split) {
+            for id in [split.group, split.start, split.count] {
+                self.writer.want(id, stage);
+            }
+        }
         self.writer.settle();
         let answers = self.answers();
         let logic = self.writer.write();
         let (tables, cells) = (self.tables(), self.cells());
         let (reads, writes) = (self.reads(), self.writes());
         let (entry, control) = self.control();
+        let mut used_inputs = [false; 11];
+        for (index, node) in self.walk.graph.nodes.iter().enumerate() {
+            if let Op::Input(input) = node.op
+                && self.writer.is_used(Id(index as u32))
+            {
+                used_inputs[input as usize] = true;
+            }
+        }
+        let (crossing, replicator) = self.replicator(&used_inputs);
         let graph = &self.walk.graph;
         let mut text = format!("// The pipeline of {name}: {} cycles, one packet in each.\n", last.0 + 1);
         for warning in &self.walk.warnings {
@@ -399,14 +483,6 @@ impl Build<'_> {
             "\n`resetall\n`default_nettype none\n`timescale 1ns / 1ps\n\nmodule {name}_pipeline (\n    input  wire clk,\n    input  wire rst,\n    input  wire in_valid,\n    input  wire [{}:0] window,\n    input  wire [15:0] window_bytes,\n",
             window - 1
         );
-        let mut used_inputs = [false; 5];
-        for (index, node) in graph.nodes.iter().enumerate() {
-            if let Op::Input(input) = node.op
-                && self.writer.is_used(Id(index as u32))
-            {
-                used_inputs[input as usize] = true;
-            }
-        }
         for (input, port) in [
             (Input::Port, "[15:0] port"),
             (Input::Length, "[31:0] length"),
@@ -424,23 +500,31 @@ impl Build<'_> {
                 let _ = writeln!(text, "    output wire {}{name},", bus(width));
             }
         }
+        if self.walk.split.is_some() {
+            text += "    input  wire result_taken,\n    output wire job_taken,\n    output wire none_under_way,\n";
+        }
         text += "    output wire out_valid\n);\n";
         text += &entry;
         text += &answers;
+        text += &crossing;
         text += &cells;
         text += "\n    // ---- which cycles have a packet ----\n    wire valid_s0 = in_valid;\n";
+        let split = self.schedule.split;
+        let copied = |stage: u32| split.is_some_and(|split| split.0 + 1 == stage);
         for stage in 1..=last.0 {
-            let _ = writeln!(text, "    reg valid_s{stage};");
+            let kind = if copied(stage) { "wire" } else { "reg" };
+            let _ = writeln!(text, "    {kind} valid_s{stage};");
         }
         if last.0 > 0 {
             text += "    always @(posedge clk) begin\n";
-            for stage in 1..=last.0 {
+            for stage in (1..=last.0).filter(|stage| !copied(*stage)) {
                 let _ = writeln!(text, "        valid_s{stage} <= valid_s{} && !rst;", stage - 1);
             }
             text += "    end\n";
         }
         text += &logic;
         text += &tables;
+        text += &replicator;
         text += "\n    // ---- memories ----\n";
         text += &reads;
         text += &writes;
@@ -483,6 +567,87 @@ impl Build<'_> {
             let _ = writeln!(text, "    wire {}{name};", bus(self.walk.graph.width(result)));
         }
         text
+    }
+
+    /// What comes out of the replication engine, and the engine.
+    fn replicator(&mut self, used: &[bool]) -> (String, String) {
+        let (Some(split), Some(stage)) = (self.walk.split, self.schedule.split) else {
+            return (String::new(), String::new());
+        };
+        let crossed: Vec<(Id, Id)> = (0..self.walk.graph.nodes.len() as u32)
+            .map(Id)
+            .filter_map(|id| match self.walk.graph.op(id) {
+                Op::Crossed(a) if self.writer.is_used(id) => Some((id, *a)),
+                _ => None,
+            })
+            .collect();
+        let width: u32 = crossed.iter().map(|(id, _)| self.walk.graph.width(*id)).sum();
+        let mut before = String::from("\n    // ---- what comes out of the replication engine ----\n");
+        let _ = writeln!(before, "    wire {}copy_vector;", bus(width.max(1)));
+        before += "    wire copy_is_copy, copy_none, copy_keep, copy_replay;\n    wire [15:0] copy_port, copy_instance;\n";
+        let mut above = width;
+        let mut parts = Vec::new();
+        for (id, from) in &crossed {
+            let of = self.walk.graph.width(*id);
+            let name = self.writer.at(*id, Stage(stage.0 + 1));
+            let part = match (above, of) {
+                _ if width == 1 => "copy_vector".into(),
+                (above, 1) => format!("copy_vector[{}]", above - 1),
+                (above, of) => format!("copy_vector[{}:{}]", above - 1, above - of),
+            };
+            let _ = writeln!(before, "    wire {}{name} = {part};", bus(of));
+            above -= of;
+            parts.push(self.writer.at(*from, stage));
+        }
+        if parts.is_empty() {
+            parts.push("1'b0".into());
+        }
+        let mut unused: Vec<&str> = Vec::new();
+        if width == 0 {
+            unused.push("copy_vector");
+        }
+        for (input, name) in [
+            (Input::IsCopy, "copy_is_copy"),
+            (Input::CopyPort, "copy_port"),
+            (Input::CopyInstance, "copy_instance"),
+        ] {
+            if !used[input as usize] {
+                unused.push(name);
+            }
+        }
+        if !unused.is_empty() {
+            let _ = writeln!(before, "    wire unused_copy = &{{1'b0, {}}};", unused.join(", "));
+        }
+        let told = [split.group, split.start, split.count].map(|id| self.writer.at(id, stage));
+        let flight = self.flight().trailing_zeros();
+        let text = format!(
+            "
+    // ---- replication engine: behind cycle {} ----
+    p4_replicator #(.VECTOR_W({}), .DEPTH_LOG2({flight}), .RESULTS_LOG2({flight})) copy (
+        .clk(clk), .rst(rst),
+        .in_valid(valid_s{}), .in_vector({{{}}}), .in_group({}), .in_start({}), .in_count({}), .job_taken(job_taken),
+        .out_valid(valid_s{}), .out_vector(copy_vector), .out_is_copy(copy_is_copy), .out_none(copy_none), .out_port(copy_port),
+        .out_instance(copy_instance), .out_keep(copy_keep), .out_replay(copy_replay),
+        .result_taken(result_taken), .none_under_way(none_under_way),
+        .write(commit && ctl_object == 8'd{}), .write_row(ctl_row[7:0]), .write_entry(entry[31:0])
+    );
+",
+            stage.0,
+            width.max(1),
+            stage.0,
+            parts.join(", "),
+            told[0],
+            told[1],
+            told[2],
+            stage.0 + 1,
+            self.map.tables.len() + self.map.memories.len(),
+        );
+        (before, text)
+    }
+
+    /// So many packets may be under way, a power of two.
+    fn flight(&self) -> u32 {
+        flight(self.schedule.last.0 + 1)
     }
 
     /// The tables' instances.
@@ -561,7 +726,7 @@ impl Build<'_> {
             let size = memory.size.next_power_of_two().max(2);
             let _ = write!(
                 text,
-                "\n    // ---- {}: {} cells of {} bits ----\n    reg {}{cells} [0:{}];\n    integer {cells}_i;\n    initial for ({cells}_i = 0; {cells}_i < {size}; {cells}_i = {cells}_i + 1) {cells}[{cells}_i] = {};\n",
+                "\n    // ---- {}: {} cells of {} bits ----\n    reg {}{cells} [0:{}];\n`ifndef SYNTHESIS\n    // As memories of an FPGA begin\n    integer {cells}_i;\n    initial for ({cells}_i = 0; {cells}_i < {size}; {cells}_i = {cells}_i + 1) {cells}[{cells}_i] = {};\n`endif\n",
                 memory.name,
                 memory.size,
                 memory.width,
@@ -649,9 +814,7 @@ impl Build<'_> {
         if widest < 32 * words {
             let _ = writeln!(text, "    wire unused_entry = &{{1'b0, entry[{}:{widest}]}};", 32 * words - 1);
         }
-        if self.map.tables.is_empty() && self.map.memories.is_empty() {
-            text += "    wire unused_commit = &{1'b0, commit, ctl_object, ctl_row};\n";
-        }
+        text += "    wire unused_commit = &{1'b0, commit, ctl_object, ctl_row};\n";
         if self.map.memories.is_empty() {
             return (text, "    always @(posedge clk) ctl_read <= 32'd0;\n".into());
         }

@@ -34,6 +34,18 @@ pub(crate) enum Input {
     Nanoseconds,
     /// 64 bits.
     Microseconds,
+    /// Behind the replication engine: whether it is a copy.
+    IsCopy,
+    /// The port that the copy is for, 16 bits.
+    CopyPort,
+    /// The copy's number in its group, 16 bits.
+    CopyInstance,
+    /// Its group has no ports.
+    NoCopy,
+    /// Another copy comes.
+    Keep,
+    /// It is not the first copy.
+    Replay,
 }
 
 /// An operator with two operands of one width; the result of a comparison is one bit.
@@ -62,6 +74,8 @@ pub(crate) enum Two {
 pub(crate) enum Op {
     Constant(BigUint),
     Input(Input),
+    /// A value of the first half of the pipeline, as it comes out of the replication engine.
+    Crossed(Id),
     /// The packet's bits from this one on.
     Packet(u32),
     /// The same from a place that only the packet tells, of 16 bits.
@@ -177,11 +191,23 @@ impl Graph {
 
     pub(crate) fn input(&mut self, input: Input) -> Id {
         let width = match input {
-            Input::Port | Input::Available => 16,
+            Input::IsCopy | Input::NoCopy | Input::Keep | Input::Replay => 1,
+            Input::Port | Input::Available | Input::CopyPort | Input::CopyInstance => 16,
             Input::Length => 32,
             Input::Nanoseconds | Input::Microseconds => 64,
         };
         self.make(Op::Input(input), width)
+    }
+
+    /// The same value behind the replication engine.
+    pub(crate) fn crossed(&mut self, a: Id) -> Id {
+        match self.op(a) {
+            Op::Constant(_) => a,
+            _ => {
+                let width = self.width(a);
+                self.make(Op::Crossed(a), width)
+            }
+        }
     }
 
     pub(crate) fn packet(&mut self, from: u32, width: u32) -> Id {
@@ -675,7 +701,7 @@ impl Graph {
     /// Which nodes a node is made of.
     pub(crate) fn operands(&self, id: Id, mut each: impl FnMut(Id)) {
         match self.op(id) {
-            Op::Constant(_) | Op::Input(_) | Op::Packet(_) | Op::Lookup(_) | Op::Read(_) => {}
+            Op::Constant(_) | Op::Input(_) | Op::Packet(_) | Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) => {}
             Op::PacketAt(a) | Op::Not(a) | Op::Slice(a, _) | Op::Parity(a, _) => each(*a),
             Op::Two(_, a, b) => {
                 each(*a);
@@ -701,6 +727,7 @@ impl Graph {
             Op::Choose(_, yes, no) if self.leaves(id) > 0 => self.most(*yes).max(self.most(*no)),
             Op::Two(Two::Add, a, b) => self.most(*a).saturating_add(self.most(*b)),
             Op::Two(Two::And, a, b) => self.most(*a).min(self.most(*b)),
+            Op::Crossed(a) => self.most(*a),
             Op::Two(Two::Multiply, a, b) => self.most(*a).saturating_mul(self.most(*b)),
             Op::Concat(parts) => parts.iter().fold(0u64, |all, part| {
                 let width = self.width(*part);
@@ -721,6 +748,7 @@ impl Graph {
             Op::Two(Two::Multiply, a, b) => self.whole_bytes(*a) || self.whole_bytes(*b),
             Op::Concat(parts) => parts.last().is_some_and(|last| self.width(*last) >= 3 && self.whole_bytes(*last)),
             Op::Slice(a, 0) => self.width(id) >= 3 && self.whole_bytes(*a),
+            Op::Crossed(a) => self.whole_bytes(*a),
             _ => false,
         }
     }

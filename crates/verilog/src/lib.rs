@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `walk` | the program's ways, as conditions and choices: start here |
 //! | `graph` | operators on bit vectors, each there once |
+//! | `copies` | multicast |
 //! | `expressions`, `packet`, `tables`, `objects`, `calls`, `hashes` | what the program says, as operators |
 //! | `schedule` | which operator works in which cycle |
 //! | `text`, `design` | the Verilog |
@@ -19,6 +20,7 @@
 extern crate alloc;
 
 mod calls;
+mod copies;
 mod design;
 mod expressions;
 mod graph;

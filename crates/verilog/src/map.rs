@@ -67,7 +67,8 @@ impl TableKind {
 /// A table in the hardware.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMap {
-    pub table: TableId,
+    /// None is the table of multicast groups: its entry is a group's first place, its argument how many places it has.
+    pub table: Option<TableId>,
     /// The name for the control plane.
     pub name: Arc<str>,
     pub kind: TableKind,
@@ -114,6 +115,9 @@ pub struct MemoryMap {
 pub struct Map {
     pub tables: Vec<TableMap>,
     pub memories: Vec<MemoryMap>,
+    /// Whether there is a replication engine: behind the memories the object with 256 places of groups, each a port and above it, from bit 16 on,
+    /// an instance.
+    pub places: bool,
 }
 
 impl Map {
@@ -122,6 +126,7 @@ impl Map {
     pub fn words(&self) -> u32 {
         let tables = self.tables.iter().map(TableMap::entry);
         let memories = self.memories.iter().map(|memory| memory.width);
+        let memories = memories.chain(self.places.then_some(32));
         tables.chain(memories).max().unwrap_or(1).div_ceil(32).max(1)
     }
 
@@ -178,7 +183,11 @@ impl Map {
                 memory.size
             );
         }
-        text + "\n  ]\n}\n"
+        text += "\n  ]";
+        if self.places {
+            let _ = write!(text, ",\n  \"group_places\": {{\"object\": {}, \"cells\": 256}}", self.tables.len() + self.memories.len());
+        }
+        text + "\n}\n"
     }
 
     /// As a header for C.
@@ -212,6 +221,9 @@ impl Map {
             define(&format!("{of}_OBJECT"), (self.tables.len() + number) as u64);
             define(&format!("{of}_BITS"), memory.width.into());
             define(&format!("{of}_CELLS"), memory.size as u64);
+        }
+        if self.places {
+            define("GROUP_PLACES_OBJECT", (self.tables.len() + self.memories.len()) as u64);
         }
         text + &format!("\n#endif /* {guard}_H */\n")
     }

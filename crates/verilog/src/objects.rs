@@ -21,6 +21,8 @@ pub(crate) struct Access {
     /// What is read.
     pub(crate) result: Option<Id>,
     pub(crate) span: Option<Span>,
+    /// Whether it is behind the replication engine.
+    pub(crate) second: bool,
 }
 
 /// How many bits a cell has, and how many cells there are.
@@ -84,6 +86,7 @@ impl Walk<'_> {
             data: None,
             result,
             span: self.span,
+            second: self.split.is_some(),
         });
         let zero = self.graph.constant(width, 0u8);
         Ok(self.graph.choose(inside, value, zero))
@@ -106,6 +109,7 @@ impl Walk<'_> {
                 data: Some(data),
                 result: None,
                 span: self.span,
+                second: self.split.is_some(),
             });
         }
         Ok(())
@@ -165,7 +169,7 @@ impl Walk<'_> {
         let bytes = match unit {
             Unit::Packets => bytes,
             Unit::Bytes | Unit::Both => {
-                let length = self.graph.input(Input::Length);
+                let length = self.arrival(Input::Length);
                 let length = self.graph.resize(length, 64);
                 self.graph.two(Two::Add, bytes, length)
             }
@@ -184,7 +188,7 @@ impl Walk<'_> {
             let graph = &mut self.graph;
             let last = joined.iter_mut().rev().find(|other| other.object == access.object);
             match last {
-                Some(last) if graph.exclude(last.when, access.when) => {
+                Some(last) if last.second == access.second && graph.exclude(last.when, access.when) => {
                     let before = last.data.unwrap_or(data);
                     last.data = Some(graph.choose(access.when, data, before));
                     last.index = graph.choose(access.when, access.index, last.index);

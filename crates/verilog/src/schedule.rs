@@ -4,7 +4,8 @@
 //! a packet does with a register's cells between reading and writing stays in one cycle, whatever its depth, since the
 //! next packet comes in the next cycle. Where a table stands between, that cannot be: then packets come one at a time.
 
-use crate::graph::{Graph, Id, Op, Two};
+use crate::copies::Split;
+use crate::graph::{Graph, Id, Input, Op, Two};
 use crate::objects::Access;
 use crate::walk::Lookup;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ pub(crate) struct Schedule {
     /// Of nodes that somebody needs.
     pub(crate) stages: Vec<Option<Stage>>,
     pub(crate) accesses: Vec<Stage>,
+    /// The last cycle before the replication engine.
+    pub(crate) split: Option<Stage>,
     /// When everything is there.
     pub(crate) last: Stage,
     /// Packets come one at a time: because of these objects.
@@ -31,17 +34,51 @@ const LEVEL: u32 = 10;
 
 impl Schedule {
     /// `levels` of logic may lie between two registers.
-    pub(crate) fn new(graph: &Graph, roots: &[Id], lookups: &[Lookup], accesses: &[Access], levels: u32) -> Schedule {
+    pub(crate) fn new(
+        graph: &Graph,
+        roots: &[Id],
+        lookups: &[Lookup],
+        accesses: &[Access],
+        levels: u32,
+        split: Option<Split>,
+    ) -> Schedule {
         let mut schedule = Schedule {
             stages: Vec::new(),
             accesses: Vec::new(),
+            split: split.map(|_| Stage(0)),
             last: Stage(0),
             alone: BTreeSet::new(),
         };
-        let needed = needed(graph, roots, lookups, accesses);
+        for access in accesses {
+            // Both halves at once would see each other's packets half done.
+            let other = |one: &&Access| one.object == access.object && one.second != access.second;
+            if accesses.iter().any(|one| other(&one)) {
+                schedule.alone.insert(access.object);
+            }
+        }
+        let told = split.map(|split| [split.group, split.start, split.count]);
+        let all: Vec<Id> = roots.iter().copied().chain(told.into_iter().flatten()).collect();
+        let needed = needed(graph, &all, lookups, accesses);
         let mut cones = cones(graph, &needed, lookups, accesses, &mut schedule.alone);
         let mut fixed: BTreeMap<ObjectId, u32> = BTreeMap::new();
-        while !schedule.pass(graph, &needed, lookups, accesses, &cones, &mut fixed, levels * LEVEL) {
+        loop {
+            let mut good = schedule.pass(graph, &needed, lookups, accesses, &cones, &mut fixed, levels * LEVEL);
+            if let Some(split) = schedule.split {
+                let crossing = (0..graph.nodes.len()).filter(|index| needed[*index]).filter_map(|index| match graph.op(Id(index as u32)) {
+                    Op::Crossed(a) => Some(*a),
+                    _ => None,
+                });
+                let ends = crossing.chain(told.into_iter().flatten()).filter_map(|id| schedule.stages[id.index()]);
+                let writes = accesses.iter().zip(&schedule.accesses).filter(|(access, _)| !access.second);
+                let latest = ends.chain(writes.map(|(_, stage)| *stage)).max().unwrap_or_default();
+                if latest > split {
+                    schedule.split = Some(latest);
+                    good = false;
+                }
+            }
+            if good {
+                break;
+            }
             if fixed.values().any(|stage| *stage > 10_000) {
                 // Two objects that wait for each other.
                 schedule.alone.extend(fixed.keys());
@@ -54,7 +91,7 @@ impl Schedule {
         // Who comes alone writes at the end, when all is read.
         for (access, stage) in accesses.iter().zip(&mut schedule.accesses) {
             if access.data.is_some() && schedule.alone.contains(&access.object) {
-                *stage = schedule.last;
+                *stage = schedule.split.filter(|_| !access.second).unwrap_or(schedule.last);
             }
         }
         schedule
@@ -80,6 +117,7 @@ impl Schedule {
                 continue;
             }
             let id = Id(index as u32);
+            let behind = self.split.map_or(0, |split| split.0 + 1);
             let (mut stage, mut depth) = (0, 0);
             let mut after = |operand: Id| {
                 let at = self.stages[operand.index()].map_or(0, |stage| stage.0);
@@ -91,9 +129,16 @@ impl Schedule {
                 }
             };
             match graph.op(id) {
+                Op::Crossed(_) => (stage, depth) = (behind, 0),
+                Op::Input(Input::IsCopy | Input::CopyPort | Input::CopyInstance | Input::NoCopy | Input::Keep | Input::Replay) => {
+                    (stage, depth) = (behind, 0);
+                }
                 Op::Lookup(number) => {
                     let lookup = &lookups[*number as usize];
                     lookup.keys.iter().for_each(|key| after(*key));
+                    if lookup.second && stage < behind {
+                        (stage, depth) = (behind, 0);
+                    }
                     // Hashing the key is a level of its own.
                     stage += lookup.latency + u32::from(depth + LEVEL > limit && depth > 0);
                     depth = LEVEL / 2;
@@ -102,6 +147,9 @@ impl Schedule {
                     let access = &accesses[*number as usize];
                     after(access.index);
                     after(access.when);
+                    if access.second && stage < behind {
+                        (stage, depth) = (behind, 0);
+                    }
                     if !self.alone.contains(&access.object) {
                         let fixed = fixed.entry(access.object).or_insert(stage);
                         if *fixed < stage {
@@ -141,7 +189,8 @@ impl Schedule {
         self.accesses.clear();
         for access in accesses {
             let data = access.data.map_or(0, |data| of(&self.stages, data));
-            let ready = of(&self.stages, access.index).max(of(&self.stages, access.when)).max(data);
+            let least = self.split.filter(|_| access.second).map_or(0, |split| split.0 + 1);
+            let ready = of(&self.stages, access.index).max(of(&self.stages, access.when)).max(data).max(least);
             let stage = if self.alone.contains(&access.object) {
                 ready
             } else {
@@ -176,6 +225,7 @@ fn needed(graph: &Graph, roots: &[Id], lookups: &[Lookup], accesses: &[Access]) 
                 let access = &accesses[*number as usize];
                 waiting.extend([access.when, access.index]);
             }
+            Op::Crossed(a) => waiting.push(*a),
             _ => graph.operands(id, |operand| waiting.push(operand)),
         }
     }
@@ -200,6 +250,7 @@ fn cones(
             each(access.when);
             each(access.index);
         }
+        Op::Crossed(a) => each(*a),
         _ => graph.operands(id, each),
     };
     for object in objects {
@@ -229,7 +280,7 @@ fn cones(
         let between = |index: usize| behind[index] && before[index];
         let apart = |index: usize| {
             let other = matches!(graph.op(Id(index as u32)), Op::Read(number) if accesses[*number as usize].object != object);
-            between(index) && (other || matches!(graph.op(Id(index as u32)), Op::Lookup(_)))
+            between(index) && (other || matches!(graph.op(Id(index as u32)), Op::Lookup(_) | Op::Crossed(_)))
         };
         if (0..count).any(apart) {
             alone.insert(object);
@@ -267,7 +318,7 @@ fn cost(graph: &Graph, id: Id) -> u32 {
     let width = graph.width(id);
     let log = |width: u32| u32::BITS - width.leading_zeros();
     match graph.op(id) {
-        Op::Constant(_) | Op::Input(_) | Op::Packet(_) | Op::Slice(..) | Op::Concat(_) => 0,
+        Op::Constant(_) | Op::Input(_) | Op::Crossed(_) | Op::Packet(_) | Op::Slice(..) | Op::Concat(_) => 0,
         Op::Lookup(_) | Op::Read(_) | Op::Not(_) => 0,
         Op::PacketAt(_) => 6 * LEVEL,
         Op::Choose(..) => 6,

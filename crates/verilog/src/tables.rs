@@ -74,10 +74,11 @@ impl<'a> Walk<'a> {
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         let latency = kind(form, id.0).latency();
         self.lookups.push(Lookup {
-            table: id,
+            table: Some(id),
             keys,
             result,
             latency,
+            second: self.split.is_some(),
         });
         let name = &table.name;
         self.graph.name(result, || alloc::format!("{name} result"));
@@ -163,21 +164,26 @@ pub(crate) fn kind(form: &Form, seed: u32) -> TableKind {
     if form.keys.is_empty() {
         return TableKind::Default;
     }
-    let exact = |key: &pipeline::table::KeyForm| key.kind == Compared::Exact;
+    let is_exact = |key: &pipeline::table::KeyForm| key.kind == Compared::Exact;
     if let Some((last, others)) = form.keys.split_last()
         && last.kind == Compared::Lpm
-        && others.iter().all(exact)
+        && others.iter().all(is_exact)
         && form.size > FEW
     {
         // Each prefix makes two intervals at most, and all that is beside them one.
         return TableKind::Prefix { levels: bits_for(2 * form.size + 1) };
     }
-    if !form.keys.iter().all(exact) {
+    if !form.keys.iter().all(is_exact) {
         return TableKind::Ternary { rows: form.size.max(2) };
     }
     let width: u32 = form.keys.iter().map(|key| key.ty.width()).sum();
+    exact(width, form.size, seed)
+}
+
+/// A table of so many exact matches of so many bits.
+pub(crate) fn exact(width: u32, size: u32, seed: u32) -> TableKind {
     // Twice as many places as entries: with four ways there is nearly always one.
-    let index = bits_for(form.size.div_ceil(2).max(2) - 1).max(1);
+    let index = bits_for(size.div_ceil(2).max(2) - 1).max(1);
     let limbs = width.div_ceil(64) as usize;
     let mut draw = (0u64..).map(|number| split_mix(u64::from(seed), number));
     let mut mask = || {

@@ -106,6 +106,7 @@ impl<'a> Writer<'a> {
                     }
                 }
                 Op::Read(number) => self.want(self.reads[*number as usize], at),
+                Op::Crossed(a) => self.want(*a, self.schedule.split.unwrap_or_default()),
                 _ => {}
             }
             let mut operands = Vec::new();
@@ -128,7 +129,7 @@ impl<'a> Writer<'a> {
             let names = self.graph.names.contains_key(&id);
             let always = matches!(
                 self.graph.op(id),
-                Op::Lookup(_) | Op::Read(_) | Op::PacketAt(_) | Op::Two(Two::ShiftArithmetic | Two::Divide | Two::Modulo, ..)
+                Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) | Op::PacketAt(_) | Op::Two(Two::ShiftArithmetic | Two::Divide | Two::Modulo, ..)
             );
             let shared = self.uses.get(&id).copied().unwrap_or(0) > 1;
             let wires = matches!(self.graph.op(id), Op::Packet(_) | Op::Slice(..) | Op::Input(_));
@@ -164,6 +165,10 @@ impl<'a> Writer<'a> {
         let wish = match (self.graph.names.get(&id), self.graph.op(id)) {
             (Some(name), _) => name.clone(),
             (None, Op::Read(number)) => format!("read_{number}"),
+            (None, Op::Crossed(a)) => {
+                let of = self.graph.names.get(a).cloned();
+                of.map_or_else(|| "crossed".into(), |name| format!("{name} egress"))
+            }
             (None, Op::Input(_)) => format!("arrival_{}", self.expression(id)),
             (None, Op::Two(Two::And | Two::Or | Two::Equal | Two::Less | Two::LessSigned, ..) | Op::Not(_))
                 if self.graph.width(id) == 1 =>
@@ -208,13 +213,19 @@ impl<'a> Writer<'a> {
                 Input::Length => "length",
                 Input::Nanoseconds => "time_ns",
                 Input::Microseconds => "time_us",
+                Input::IsCopy => "copy_is_copy",
+                Input::CopyPort => "copy_port",
+                Input::CopyInstance => "copy_instance",
+                Input::NoCopy => "copy_none",
+                Input::Keep => "copy_keep",
+                Input::Replay => "copy_replay",
             }
             .into(),
             Op::Packet(from) => {
                 let top = self.window - 1 - from;
                 range("window", top, top + 1 - width, self.window)
             }
-            Op::PacketAt(_) | Op::Lookup(_) | Op::Read(_) => self.name_of(id),
+            Op::PacketAt(_) | Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) => self.name_of(id),
             Op::Not(a) => format!("~{}", self.at(a, at)),
             Op::Two(op, a, b) => {
                 let (a, b) = (self.at(a, at), self.at(b, at));
@@ -303,7 +314,7 @@ impl<'a> Writer<'a> {
         }
         let name = self.name_of(id);
         match self.graph.op(id).clone() {
-            Op::Lookup(_) | Op::Read(_) => {}
+            Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) => {}
             Op::PacketAt(from) => {
                 let from = self.at(from, self.stage(id));
                 let shifted = self.reserve(&format!("{name}_window"));

@@ -4,6 +4,7 @@
 //! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
 
 use crate::graph::{Graph, Id, Input};
+use crate::copies::{Split, port_of};
 use crate::objects::Access;
 use crate::Options;
 use alloc::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub mod reason {
     pub const ASSUME: u8 = 251;
     /// More rounds of a loop, or deeper headers, than the hardware has.
     pub const STEPS: u8 = 252;
+    /// Its multicast group has no ports.
+    pub const NO_GROUP: u8 = 253;
 }
 
 /// What the slots hold at a place in the program.
@@ -66,12 +69,15 @@ pub(crate) struct Emitted {
 
 /// A table where the program applies it.
 pub(crate) struct Lookup {
-    pub(crate) table: p4::ir::TableId,
+    /// None is the table of multicast groups.
+    pub(crate) table: Option<p4::ir::TableId>,
     /// One for each key that is compared.
     pub(crate) keys: Vec<Id>,
     pub(crate) result: Id,
     /// So many cycles from the keys to the result.
     pub(crate) latency: u32,
+    /// Whether it is behind the replication engine.
+    pub(crate) second: bool,
 }
 
 /// The entry that an action runs for.
@@ -92,6 +98,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) accesses: Vec<Access>,
     pub(crate) emitted: Vec<Emitted>,
     pub(crate) hit: Option<Hit>,
+    /// Behind the replication engine: what it was told.
+    pub(crate) split: Option<Split>,
     /// Where a parser's errors go.
     error: Option<SlotId>,
     /// Conditions and codes of packets that go no further.
@@ -140,6 +148,7 @@ impl<'a> Walk<'a> {
             accesses: Vec::new(),
             emitted: Vec::new(),
             hit: None,
+            split: None,
             error: None,
             ends: Vec::new(),
             window: 0,
@@ -198,17 +207,19 @@ impl<'a> Walk<'a> {
                 Step::Set(slot, source) => {
                     let ty = self.slot(slot).ty;
                     let value = self.source(source, &state)?;
-                    state.values[slot.index()] = self.graph.resize(value, ty.width());
+                    let value = self.graph.resize(value, ty.width());
+                    state.values[slot.index()] = match source {
+                        Source::Number(_) => self.of_copy(slot, value),
+                        _ => value,
+                    };
                 }
                 // Loops are counted where they are unrolled; what asks for copies is refused where it asks.
                 Step::Renew | Step::LeaveIfAsked => {}
                 Step::LeaveIf(slot) => {
                     let value = state.values[slot.index()];
                     if self.graph.number(value) != Some(0) {
-                        return self.cannot(format!(
-                            "the program gives `{}` a value: packets for a group of ports need a replication engine, which this hardware has not; send to one port, or use another engine",
-                            self.slot(slot).name
-                        ));
+                        let port = port_of(&path.steps[number..]);
+                        alive = self.replicate(slot, port, alive, &mut state);
                     }
                 }
                 Step::DropIf(slot, value) => {
@@ -249,10 +260,10 @@ impl<'a> Walk<'a> {
         Ok(match source {
             Source::Number(value) => self.graph.constant(64, value),
             Source::Slot(slot) => state.values[slot.index()],
-            Source::Port => self.graph.input(Input::Port),
-            Source::Length => self.graph.input(Input::Length),
-            Source::Now => self.graph.input(Input::Microseconds),
-            Source::Nanoseconds => self.graph.input(Input::Nanoseconds),
+            Source::Port => self.arrival(Input::Port),
+            Source::Length => self.arrival(Input::Length),
+            Source::Now => self.arrival(Input::Microseconds),
+            Source::Nanoseconds => self.arrival(Input::Nanoseconds),
             Source::ChecksumError => state.values[self.extra.checksum_error],
             Source::WaitingPackets(_) | Source::WaitingTime(_) => {
                 return self.cannot(
@@ -451,7 +462,7 @@ impl<'a> Walk<'a> {
                     });
                 }
                 StatementKind::Length { into } => {
-                    state.values[into.index()] = self.graph.input(Input::Length);
+                    state.values[into.index()] = self.arrival(Input::Length);
                 }
                 StatementKind::Extract { .. }
                 | StatementKind::ExtractNext { .. }

@@ -24,6 +24,7 @@ module p4_deparser #(
     input  wire [9:0]                  result_wait,    // words that only the header fills, before the packet's first
     input  wire [9:0]                  result_skip,    // words of the packet that nothing is left of
     input  wire [31:0]                 result_limit,   // no more bytes than these leave
+    input  wire                        result_more,    // another copy of the packet comes
     // the packet as it came
     input  wire [511:0]                word,
     input  wire [6:0]                  word_bytes,
@@ -38,7 +39,8 @@ module p4_deparser #(
     output reg                         out_valid,
     input  wire                        out_ready,
     output reg                         drop_valid,
-    output reg  [7:0]                  drop_reason
+    output reg  [7:0]                  drop_reason,
+    output reg                         more            // with what leaves or is dropped: another copy comes
 );
     localparam HEADER_W = 512 * HEADER_WORDS;
 
@@ -96,6 +98,7 @@ module p4_deparser #(
             out_last <= last;
             out_port <= result_port;
             drop_reason <= result_reason;
+            more <= result_more;
             if (takes) carried <= turned;
             header_left <= gives ? header << 512 : header;
             header_bytes_left <= !gives ? header_bytes : header_bytes > 16'd64 ? header_bytes - 16'd64 : 16'd0;

@@ -41,8 +41,11 @@ module p4_exact_table #(
                 assign hash[bit_of] = ^(key & HASHES[(way*INDEX_W + bit_of)*KEY_W +: KEY_W]);
             end
             wire written = write && !to_default && write_row[INDEX_W +: 2] == way;
+`ifndef SYNTHESIS
+            // As memories of an FPGA begin.
             integer i;
             initial for (i = 0; i < (1 << INDEX_W); i = i + 1) memory[i] = {ENTRY_W{1'b0}};
+`endif
             always @(posedge clk) begin
                 entry <= memory[hash];
                 if (written) memory[write_row[INDEX_W-1:0]] <= write_entry;

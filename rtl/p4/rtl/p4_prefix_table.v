@@ -2,7 +2,8 @@
 // one key a cycle comes in. The answer is there LEVELS + 1 cycles after the key.
 //
 // Whoever writes makes intervals of the prefixes, puts them in the half that nobody reads, and turns the keys that come from then on to
-// it: a key sees all of a change or nothing.
+// it: a key sees all of a change or nothing. Memories of an FPGA begin with zeros; boundaries are kept complemented, so that those that nobody
+// has written are beyond all keys.
 
 `resetall
 `default_nettype none
@@ -61,14 +62,16 @@ module p4_prefix_table #(
                 assign place = {halves[level], way[level][level-1:0]};
                 assign write_place = {!half, write_row[level-1:0]};
             end
+`ifndef SYNTHESIS
             integer i;
-            initial for (i = 0; i < (2 << level); i = i + 1) memory[i] = {KEY_W{1'b1}};
+            initial for (i = 0; i < (2 << level); i = i + 1) memory[i] = {KEY_W{1'b0}};
+`endif
             always @(posedge clk) begin
-                boundary <= memory[place];
+                boundary <= ~memory[place];
                 asked <= keys[level];
                 came <= way[level];
                 of <= halves[level];
-                if (written) memory[write_place] <= write_entry[KEY_W-1:0];
+                if (written) memory[write_place] <= ~write_entry[KEY_W-1:0];
             end
             assign way[level+1] = {came[LEVELS-1:0], asked >= boundary};
             assign halves[level+1] = of;
@@ -79,8 +82,10 @@ module p4_prefix_table #(
 
     reg [DATA_W:0] results [0:(2 << LEVELS) - 1];
     reg [DATA_W:0] result;
+`ifndef SYNTHESIS
     integer j;
     initial for (j = 0; j < (2 << LEVELS); j = j + 1) results[j] = {DATA_W+1{1'b0}};
+`endif
     wire [LEVELS:0] result_place = {halves[LEVELS], way[LEVELS][LEVELS-1:0]};
     always @(posedge clk) begin
         result <= results[result_place];

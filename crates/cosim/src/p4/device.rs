@@ -35,6 +35,8 @@ pub enum Outcome {
 /// A packet that went through, and when, in cycles since the reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
+    /// Which packet it was, or whose copy.
+    pub packet: usize,
     /// What became of it.
     pub outcome: Outcome,
     /// The cycle in which its first word was taken.
@@ -125,7 +127,8 @@ impl Device {
         inputs[input::NANOSECONDS] = now.as_ns();
         inputs[input::MICROSECONDS] = now.as_ns() / 1000;
         let mut waited = 0;
-        while done.len() < packets.len() {
+        let mut finished = 0;
+        while finished < packets.len() {
             inputs[input::FLAGS] = READY;
             if let Some((port, bytes)) = packets.get(packet) {
                 let rest = &bytes[word * 64..];
@@ -171,21 +174,25 @@ impl Device {
                     let bytes = std::mem::take(bytes);
                     leaving = None;
                     done.push(Passage {
+                        packet: finished,
                         outcome: Outcome::Sent(outputs[1] as u16, bytes),
-                        first_in: begun[done.len()],
+                        first_in: begun[finished],
                         first_out: first,
                         last_out: now,
                     });
+                    finished += usize::from(outputs[0] & 16 == 0);
                 }
             }
             if outputs[0] & 8 != 0 {
                 waited = 0;
                 done.push(Passage {
+                    packet: finished,
                     outcome: Outcome::Dropped(outputs[2] as u8),
-                    first_in: begun[done.len()],
+                    first_in: begun[finished],
                     first_out: now,
                     last_out: now,
                 });
+                finished += usize::from(outputs[0] & 16 == 0);
             }
             if waited > PATIENCE {
                 return Err(Stuck(waited));

@@ -16,7 +16,7 @@ pub use verilate::{CannotRun, files};
 use num_bigint::BigUint;
 use p4::ir::SectionId;
 use pipeline::context::{Context, Stop};
-use pipeline::engine::{Ended, Engine, Packet, Passed, Path};
+use pipeline::engine::{End, Ended, Engine, Packet, Path};
 use pipeline::environment::{Environment, Message, Object, Unsupported};
 use pipeline::table::Table;
 use rows::Rows;
@@ -33,7 +33,7 @@ fn no_path() -> Unsupported {
 fn plain(environment: &Environment, path: &Path) -> Result<Design, Unsupported> {
     let options = Options {
         name: "p4",
-        window: 256,
+        window: 1024,
         levels: 6,
         place: &|_| None,
     };
@@ -54,6 +54,8 @@ struct Running {
     /// By memory, what its cells have.
     cells: Vec<Vec<BigUint>>,
     writes: Vec<u32>,
+    /// The places of multicast groups.
+    places: Vec<u32>,
 }
 
 /// What the hardware knows of a table.
@@ -87,6 +89,7 @@ impl Running {
             tables: design.map.tables.iter().map(|_| Shadow::default()).collect(),
             cells: cells.collect(),
             writes: vec![0; design.map.memories.len()],
+            places: Vec::new(),
             design,
         })
     }
@@ -96,8 +99,10 @@ impl Running {
         let generation = environment.tables.changes();
         for (object, map) in self.design.map.tables.iter().enumerate() {
             let shadow = &mut self.tables[object];
-            let profile = environment.tables.forms()[map.table.index()].implementation.is_some();
-            if shadow.seen == Some(generation) && !profile {
+            // Members of profiles and groups of ports have no such number.
+            let forms = environment.tables.forms();
+            let other = map.table.is_none_or(|table| forms[table.index()].implementation.is_some());
+            if shadow.seen == Some(generation) && !other {
                 continue;
             }
             let (rows, left) = rows::rows(environment, map);
@@ -131,6 +136,16 @@ impl Running {
                 });
             }
             shadow.rows = rows;
+        }
+        if self.design.map.places {
+            let object = self.design.map.tables.len() + self.design.map.memories.len();
+            let places = rows::places(environment);
+            for (row, place) in places.iter().enumerate() {
+                if self.places.get(row) != Some(place) {
+                    self.device.commit(object, row as u32, &[*place]);
+                }
+            }
+            self.places = places;
         }
         let first = self.design.map.tables.len();
         for (number, map) in self.design.map.memories.iter().enumerate() {
@@ -226,45 +241,37 @@ impl Engine for Rtl {
         Ok(true)
     }
 
-    fn pass(
+    fn pass_all(
         &mut self,
         port: u32,
         bytes: &[u8],
-        _: &mut [u64],
-        packet: &mut Packet,
-        _: &[Table],
         context: &mut Context,
-    ) -> Passed {
-        let running = self.running.as_mut().expect("a path was prepared");
-        packet.emitted.clear();
-        packet.emitted_bits = 0;
-        context.stop = None;
+        each: &mut dyn FnMut(End<'_>),
+    ) -> bool {
+        let Some(running) = &mut self.running else {
+            return false;
+        };
         if bytes.len() > running.design.longest {
-            context.stop = Some(Stop::Steps);
-            return Passed::Stopped;
+            each(End::Stopped(Stop::Steps));
+            return true;
         }
         running.tell(&self.environment, context);
-        let passage = running.device.stream(&[(port as u16, bytes)], context.now);
+        let passages = running.device.stream(&[(port as u16, bytes)], context.now);
         running.ask(&self.environment);
-        match passage.map(|mut all| all.pop().map(|passage| passage.outcome)) {
-            Ok(Some(Outcome::Sent(port, bytes))) => {
-                packet.emitted_bits = 8 * bytes.len() as u64;
-                packet.emitted = bytes;
-                Passed::Sent(port.into())
-            }
-            Ok(Some(Outcome::Dropped(code))) => {
-                context.stop = match code {
-                    reason::ASSERT => Some(Stop::Assert),
-                    reason::ASSUME => Some(Stop::Assume),
-                    reason::STEPS => Some(Stop::Steps),
-                    step => return Passed::Dropped(usize::from(step) - 1),
-                };
-                Passed::Stopped
-            }
-            Ok(None) | Err(_) => {
-                context.stop = Some(Stop::Steps);
-                Passed::Stopped
-            }
+        let Ok(passages) = passages else {
+            each(End::Stopped(Stop::Steps));
+            return true;
+        };
+        for passage in passages {
+            each(match &passage.outcome {
+                Outcome::Sent(port, bytes) => End::Sent(u32::from(*port), bytes),
+                Outcome::Dropped(reason::ASSERT) => End::Stopped(Stop::Assert),
+                Outcome::Dropped(reason::ASSUME) => End::Stopped(Stop::Assume),
+                Outcome::Dropped(reason::STEPS) => End::Stopped(Stop::Steps),
+                Outcome::Dropped(reason::NO_GROUP) => End::NoGroup,
+                Outcome::Dropped(step) => End::Dropped(usize::from(*step) - 1),
+            });
         }
+        true
     }
 }

@@ -17,7 +17,10 @@ const MOVES: usize = 500;
 
 /// All rows of a table, and how many entries have no place.
 pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
-    let mut installed = environment.tables.entries(map.table);
+    let Some(table) = map.table else {
+        return groups(environment, map);
+    };
+    let mut installed = environment.tables.entries(table);
     installed.sort_by_key(|entry| entry.handle);
     let mut rows = Rows::new();
     let mut left = 0;
@@ -66,10 +69,45 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
             }
         }
     }
-    let call = environment.tables.default(map.table).map(|(call, _)| call);
+    let call = environment.tables.default(table).map(|(call, _)| call);
     let default = call.map_or_else(|_| BigUint::default(), |call| given(environment, map, 0, &call));
     rows.insert(address::DEFAULT_ROW, default);
     (rows, left)
+}
+
+/// The multicast groups: for each its first place, and how many it has. The places stand in the order of [`places`].
+fn groups(environment: &Environment, map: &TableMap) -> (Rows, usize) {
+    let TableKind::Exact { index, hashes } = &map.kind else {
+        return (Rows::new(), 0);
+    };
+    let (mut stand, mut next, mut left) = (BTreeMap::new(), 0, 0);
+    for (number, replicas) in &environment.replication.get().multicast {
+        let count = replicas.len();
+        if next + count > PLACES || count >= 256 {
+            left += 1;
+            continue;
+        }
+        let key = BigUint::from(*number);
+        let given = (BigUint::from(next) << (map.result.action + map.result.arguments)) | BigUint::from(count);
+        let bits = valid(map.key(), &key, map.result.data()) | given;
+        left += usize::from(!place(&mut stand, key, bits, *index, hashes));
+        next += count;
+    }
+    (stand.into_iter().map(|(row, (_, bits))| (row, bits)).collect(), left)
+}
+
+/// So many places all groups have together.
+const PLACES: usize = 256;
+
+/// The places of all groups: port, and above it instance.
+pub(crate) fn places(environment: &Environment) -> Vec<u32> {
+    let mut all: Vec<u32> = Vec::new();
+    for replicas in environment.replication.get().multicast.values() {
+        if all.len() + replicas.len() <= PLACES && replicas.len() < 256 {
+            all.extend(replicas.iter().map(|replica| replica.instance << 16 | replica.port & 0xFFFF));
+        }
+    }
+    all
 }
 
 /// The node of a binary tree, numbered level by level from 1, that is the `number`th from the left, from 1.
@@ -155,7 +193,8 @@ fn given(environment: &Environment, map: &TableMap, index: u32, call: &Call) -> 
 
 /// The action of a member of the table's action profile.
 fn member_of(environment: &Environment, map: &TableMap, member: u32) -> Option<(u32, Vec<Bits>)> {
-    let form = &environment.tables.forms()[map.table.index()];
+    let table = map.table?;
+    let form = &environment.tables.forms()[table.index()];
     let Object::Profile(profile) = &environment.objects[form.implementation?.index()] else {
         return None;
     };
@@ -165,7 +204,7 @@ fn member_of(environment: &Environment, map: &TableMap, member: u32) -> Option<(
     let program = &environment.program;
     let first = program.tables.iter().find(|table| table.implementation == form.implementation)?;
     let action = first.actions.get(member.action as usize)?.action;
-    let listed = &program.tables[map.table.index()].actions;
+    let listed = &program.tables[table.index()].actions;
     let number = listed.iter().position(|listed| listed.action == action)?;
     let mut cells = &member.arguments[..];
     let arguments = map.actions[number].1.iter().map(|(_, width)| {

@@ -3,7 +3,7 @@
 
 use super::fields::{self, Field};
 use super::{Cause, Drop, Egress, Job, Machine, Output};
-use crate::engine::{Ended, Passed, Path, Source, Step};
+use crate::engine::{End, Ended, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::table::Table;
 use alloc::vec::Vec;
@@ -158,15 +158,17 @@ impl Switch {
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
+        let dropped = |step| match step {
+            step if step == self.no_port => Drop::NoPort,
+            step if step < self.middle => Drop::Ingress,
+            _ => Drop::Egress,
+        };
+        if machine.pass_all(port, bytes, &mut |end| end.tell(out, dropped)) {
+            return;
+        }
         match machine.pass(port, bytes, tables) {
             Some(Passed::Sent(port)) => return out.send(port, machine.passed()),
-            Some(Passed::Dropped(step)) => {
-                return out.drop(match step {
-                    step if step == self.no_port => Drop::NoPort,
-                    step if step < self.middle => Drop::Ingress,
-                    _ => Drop::Egress,
-                });
-            }
+            Some(Passed::Dropped(step)) => return out.drop(dropped(step)),
             Some(Passed::Stopped) => return out.drop(machine.reason()),
             Some(Passed::Left(step, leaves)) => {
                 let job = machine.left(port, bytes, 0);
@@ -309,6 +311,16 @@ impl Bump {
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
+        let mut other = |end: End<'_>| {
+            let end = match end {
+                End::Sent(_, bytes) => End::Sent(port ^ 1, bytes),
+                end => end,
+            };
+            end.tell(out, |_| Drop::Program);
+        };
+        if machine.pass_all(port, bytes, &mut other) {
+            return;
+        }
         let mut job = match machine.pass(port, bytes, tables) {
             Some(Passed::Sent(_)) => return out.send(port ^ 1, machine.passed()),
             Some(Passed::Dropped(_)) => return out.drop(Drop::Program),

@@ -3,7 +3,7 @@
 use super::fields::FieldLists;
 use super::{Cause, Drop, Output};
 use crate::context::{Context, Preserved, STEPS};
-use crate::engine::{Ended, Engine, Packet, Passed, Path};
+use crate::engine::{End, Ended, Engine, Packet, Passed, Path};
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
 use crate::state::replication::{Replica, Session};
@@ -134,6 +134,16 @@ impl Machine {
         let context = &mut self.context;
         let engine = &mut self.engine;
         Some(engine.pass(port, bytes, cells, packet, tables, context))
+    }
+
+    /// Lets a packet that comes in go along the path with all its copies, if the engine makes them itself.
+    pub(super) fn pass_all(&mut self, port: u32, bytes: &[u8], each: &mut dyn FnMut(End<'_>)) -> bool {
+        if !self.path || self.context.trace.is_some() {
+            return false;
+        }
+        self.context.length = bytes.len() as u32;
+        self.context.steps = STEPS;
+        self.engine.pass_all(port, bytes, &mut self.context, each)
     }
 
     /// What left the path as [`Passed::Sent`].

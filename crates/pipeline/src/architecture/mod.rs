@@ -14,7 +14,7 @@ pub use machine::Config;
 use machine::{Egress, Job, Machine, preserve};
 
 use crate::context::{Stop, Waiting};
-use crate::engine::{Engine, Path};
+use crate::engine::{End, Engine, Path};
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
 use crate::table::Table;
@@ -32,6 +32,18 @@ impl From<Stop> for Drop {
             Stop::Assert => Drop::Assert,
             Stop::Assume => Drop::Assume,
             Stop::Steps => Drop::Steps,
+        }
+    }
+}
+
+impl End<'_> {
+    /// Hands it on; the architecture knows what a drop at a step means.
+    fn tell(self, out: &mut dyn Output, dropped: impl Fn(usize) -> Drop) {
+        match self {
+            End::Sent(port, bytes) => out.send(port, bytes),
+            End::Dropped(step) => out.drop(dropped(step)),
+            End::Stopped(stop) => out.drop(stop.into()),
+            End::NoGroup => out.drop(Drop::NoGroup),
         }
     }
 }

@@ -133,15 +133,16 @@ impl V1Model {
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
+        let dropped = |step| match step < self.middle {
+            true => Drop::Ingress,
+            false => Drop::Egress,
+        };
+        if machine.pass_all(port, bytes, &mut |end| end.tell(out, dropped)) {
+            return;
+        }
         match machine.pass(port, bytes, tables) {
             Some(Passed::Sent(port)) => return out.send(port, machine.passed()),
-            Some(Passed::Dropped(step)) => {
-                return out.drop(if step < self.middle {
-                    Drop::Ingress
-                } else {
-                    Drop::Egress
-                });
-            }
+            Some(Passed::Dropped(step)) => return out.drop(dropped(step)),
             Some(Passed::Stopped) => return out.drop(machine.reason()),
             Some(Passed::Left(step, leaves)) => {
                 let job = machine.left(port, bytes, instance::NORMAL);

@@ -50,7 +50,8 @@ pub(crate) struct Library {
 impl Library {
     /// Opens a file that [`crate::p4::verilate`] made.
     pub(crate) fn open(file: &Path) -> Result<Library, String> {
-        let name = CString::new(file.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+        let name =
+            CString::new(file.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: the name ends with a zero. What runs when the library is loaded is Verilator's.
         let handle = unsafe { dlopen(name.as_ptr(), RTLD_NOW) };
         let Some(handle) = NonNull::new(handle) else {
@@ -62,9 +63,14 @@ impl Library {
         let symbol = |name: &CStr| {
             // SAFETY: the handle is open, and the name ends with a zero.
             let found = unsafe { dlsym(handle.0.as_ptr(), name.as_ptr()) };
-            NonNull::new(found).ok_or_else(|| format!("{} has no {}", file.display(), name.to_string_lossy()))
+            NonNull::new(found)
+                .ok_or_else(|| format!("{} has no {}", file.display(), name.to_string_lossy()))
         };
-        let (new, free, run) = (symbol(c"wireline_p4_new")?, symbol(c"wireline_p4_free")?, symbol(c"wireline_p4_run")?);
+        let (new, free, run) = (
+            symbol(c"wireline_p4_new")?,
+            symbol(c"wireline_p4_free")?,
+            symbol(c"wireline_p4_run")?,
+        );
         // SAFETY: the shim gives these symbols these types.
         let (new, free, run) = unsafe {
             (
@@ -73,7 +79,12 @@ impl Library {
                 std::mem::transmute::<*mut c_void, Run>(run.as_ptr()),
             )
         };
-        Ok(Library { _handle: Arc::new(handle), new, free, run })
+        Ok(Library {
+            _handle: Arc::new(handle),
+            new,
+            free,
+            run,
+        })
     }
 }
 
@@ -97,7 +108,14 @@ impl Shared {
     /// A cycle: the inputs before a rising edge, and the outputs that they give.
     pub(crate) fn cycle(&mut self, inputs: &[u64; INPUTS], outputs: &mut [u64; OUTPUTS]) {
         // SAFETY: the module lives, and the words are those of one cycle.
-        unsafe { (self.library.run)(self.module.as_ptr(), 1, inputs.as_ptr(), outputs.as_mut_ptr()) };
+        unsafe {
+            (self.library.run)(
+                self.module.as_ptr(),
+                1,
+                inputs.as_ptr(),
+                outputs.as_mut_ptr(),
+            )
+        };
     }
 }
 

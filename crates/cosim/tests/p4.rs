@@ -28,7 +28,8 @@ fn environment(program: &Path) -> Result<Arc<Environment>, String> {
     let folder = program.parent().expect("it is in a folder");
     let compiled = compile(&name, &text, &mut Beside(folder), &Options::default());
     let program_of = compiled.program.ok_or("it does not compile")?;
-    let environment = Environment::new(Arc::new(program_of), Default::default()).map_err(|e| e.to_string())?;
+    let environment =
+        Environment::new(Arc::new(program_of), Default::default()).map_err(|e| e.to_string())?;
     Ok(Arc::new(environment))
 }
 
@@ -37,7 +38,8 @@ fn run(program: &Path) -> Result<usize, String> {
     let name = program.display().to_string();
     let environment = environment(program)?;
     let engine = Box::new(Rtl::new(&environment));
-    let mut pipeline = Pipeline::new(&environment, engine, &Config::default()).map_err(|e| e.to_string())?;
+    let mut pipeline =
+        Pipeline::new(&environment, engine, &Config::default()).map_err(|e| e.to_string())?;
     let script = std::fs::read_to_string(program.with_extension("stf")).expect(&name);
     let script = stf::parse(&script).map_err(|_| "its test has faults")?;
     let outcome = stf::run(&script, &mut pipeline);
@@ -52,9 +54,13 @@ fn programs(of: &Path) -> Vec<PathBuf> {
     if of.is_file() {
         return vec![of.into()];
     }
-    let files = std::fs::read_dir(of).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let files = std::fs::read_dir(of)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
     let mut programs: Vec<PathBuf> = files
-        .filter(|path| path.extension().is_some_and(|e| e == "p4") && path.with_extension("stf").exists())
+        .filter(|path| {
+            path.extension().is_some_and(|e| e == "p4") && path.with_extension("stf").exists()
+        })
         .collect();
     programs.sort();
     programs
@@ -69,7 +75,10 @@ fn a_corpus_that_is_named() {
     };
     let (mut passed, mut refused, mut failed) = (0, 0, 0);
     for program in std::env::split_paths(&of).flat_map(|of| programs(&of)) {
-        let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = program
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let begun = std::time::Instant::now();
         match std::panic::catch_unwind(|| run(&program)) {
             Ok(Ok(met)) => {
@@ -105,15 +114,34 @@ fn lint(program: &Path, folder: &Path) -> Result<String, String> {
         std::fs::write(folder.join(name), text).expect("a file");
     }
     let mut told = String::new();
-    let verilator = ["--lint-only", "-Wall", "--unroll-count", "20000", "-y", ".", "--top-module", "dut", "dut.v"];
-    let yosys = ["-q", "-p", "read_verilog *.v; hierarchy -check -top dut; proc; check -assert"];
+    let verilator = [
+        "--lint-only",
+        "-Wall",
+        "--unroll-count",
+        "20000",
+        "-y",
+        ".",
+        "--top-module",
+        "dut",
+        "dut.v",
+    ];
+    let yosys = [
+        "-q",
+        "-p",
+        "read_verilog *.v; hierarchy -check -top dut; proc; check -assert",
+    ];
     for (tool, arguments) in [("verilator", &verilator[..]), ("yosys", &yosys[..])] {
-        let output = std::process::Command::new("timeout").args(["60", tool]).args(arguments).current_dir(folder).output();
+        let output = std::process::Command::new("timeout")
+            .args(["60", tool])
+            .args(arguments)
+            .current_dir(folder)
+            .output();
         let Ok(output) = output else {
             println!("skipped: {tool} is not here");
             continue;
         };
-        let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned()
+            + &String::from_utf8_lossy(&output.stdout);
         if !output.status.success() || text.to_lowercase().contains("warning") {
             told += &format!("{tool}: {text}");
         }

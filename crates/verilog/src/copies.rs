@@ -33,7 +33,13 @@ impl Walk<'_> {
 
     /// Goes through the replication engine: packets of which this slot is not zero go to the group with this number. `port` is where the
     /// architecture looks for the port.
-    pub(crate) fn replicate(&mut self, slot: SlotId, port: Option<SlotId>, alive: Id, state: &mut State) -> Id {
+    pub(crate) fn replicate(
+        &mut self,
+        slot: SlotId,
+        port: Option<SlotId>,
+        alive: Id,
+        state: &mut State,
+    ) -> Id {
         let number = state.values[slot.index()];
         let width = self.graph.width(number).max(16);
         let number = self.graph.resize(number, width);
@@ -56,7 +62,11 @@ impl Walk<'_> {
         let count = self.graph.slice(result, 7, 0);
         let zero = self.graph.constant(8, 0u8);
         let count = self.graph.choose(hit, count, zero);
-        self.split = Some(Split { group, start, count });
+        self.split = Some(Split {
+            group,
+            start,
+            count,
+        });
         for value in &mut state.values {
             *value = self.graph.crossed(*value);
         }
@@ -88,11 +98,19 @@ impl Walk<'_> {
         if self.split.is_none() {
             return value;
         }
-        let parameters = self.program.sections.iter().flat_map(|section| &section.parameters);
-        let mut standard = parameters.filter(|parameter| matches!(&*parameter.ty, "standard_metadata_t" | "switch_metadata_t"));
+        let parameters = self
+            .program
+            .sections
+            .iter()
+            .flat_map(|section| &section.parameters);
+        let mut standard = parameters.filter(|parameter| {
+            matches!(&*parameter.ty, "standard_metadata_t" | "switch_metadata_t")
+        });
         let name = standard.find_map(|parameter| {
             let mut fields = parameter.fields.iter();
-            fields.find(|(_, field)| *field == slot).map(|(name, _)| name.clone())
+            fields
+                .find(|(_, field)| *field == slot)
+                .map(|(name, _)| name.clone())
         });
         match name.as_deref() {
             Some("egress_rid" | "instance") => self.copied(Input::CopyInstance, value),

@@ -1,5 +1,6 @@
 //! All of the Verilog of a program.
 
+use crate::Options;
 use crate::graph::{Id, Input, Op};
 use crate::map::{Map, MemoryMap, TableKind, TableMap};
 use crate::objects::shape;
@@ -7,10 +8,9 @@ use crate::schedule::{Schedule, Stage};
 use crate::tables::{ResultForm, bits_for};
 use crate::text::{Writer, bus, identifier, literal};
 use crate::walk::Walk;
-use crate::Options;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,13 +23,31 @@ use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
 pub const LIBRARY: [(&str, &str); 7] = [
-    ("p4_deparser.v", include_str!("../../../rtl/p4/rtl/p4_deparser.v")),
-    ("p4_exact_table.v", include_str!("../../../rtl/p4/rtl/p4_exact_table.v")),
+    (
+        "p4_deparser.v",
+        include_str!("../../../rtl/p4/rtl/p4_deparser.v"),
+    ),
+    (
+        "p4_exact_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_exact_table.v"),
+    ),
     ("p4_fifo.v", include_str!("../../../rtl/p4/rtl/p4_fifo.v")),
-    ("p4_gather.v", include_str!("../../../rtl/p4/rtl/p4_gather.v")),
-    ("p4_prefix_table.v", include_str!("../../../rtl/p4/rtl/p4_prefix_table.v")),
-    ("p4_replicator.v", include_str!("../../../rtl/p4/rtl/p4_replicator.v")),
-    ("p4_ternary_table.v", include_str!("../../../rtl/p4/rtl/p4_ternary_table.v")),
+    (
+        "p4_gather.v",
+        include_str!("../../../rtl/p4/rtl/p4_gather.v"),
+    ),
+    (
+        "p4_prefix_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_prefix_table.v"),
+    ),
+    (
+        "p4_replicator.v",
+        include_str!("../../../rtl/p4/rtl/p4_replicator.v"),
+    ),
+    (
+        "p4_ternary_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_ternary_table.v"),
+    ),
 ];
 
 /// So many multicast groups there may be.
@@ -67,12 +85,17 @@ impl Design {
     ///
     /// # Errors
     /// What the program asks for that cannot be hardware, or that no engine can do, with the place.
-    pub fn of(environment: &Arc<Environment>, options: &Options<'_>) -> Result<Design, Unsupported> {
+    pub fn of(
+        environment: &Arc<Environment>,
+        options: &Options<'_>,
+    ) -> Result<Design, Unsupported> {
         let interpreter = Interpreter::new(environment)?;
         let pipeline = Pipeline::new(environment, Box::new(interpreter), &Config::default())?;
         match pipeline.path() {
             Some(path) => Design::new(environment, path, options),
-            None => Err(Unsupported::from("programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can")),
+            None => Err(Unsupported::from(
+                "programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can",
+            )),
         }
     }
 
@@ -80,7 +103,11 @@ impl Design {
     ///
     /// # Errors
     /// What the program asks for that cannot be hardware, with the place.
-    pub fn new(environment: &Environment, path: &Path, options: &Options<'_>) -> Result<Design, Unsupported> {
+    pub fn new(
+        environment: &Environment,
+        path: &Path,
+        options: &Options<'_>,
+    ) -> Result<Design, Unsupported> {
         let mut walk = Walk::new(environment, options);
         let verdict = walk.path(path)?;
         let (header, header_bytes) = walk.header()?;
@@ -99,7 +126,14 @@ impl Design {
             outputs.push(("out_replay", walk.graph.input(Input::Replay)));
         }
         let roots: Vec<Id> = outputs.iter().map(|(_, id)| *id).collect();
-        let schedule = Schedule::new(&walk.graph, &roots, &walk.lookups, &walk.accesses, options.levels, walk.split);
+        let schedule = Schedule::new(
+            &walk.graph,
+            &roots,
+            &walk.lookups,
+            &walk.accesses,
+            options.levels,
+            walk.split,
+        );
         let mut build = Build {
             environment,
             walk: &walk,
@@ -111,7 +145,10 @@ impl Design {
         build.objects()?;
         let text = build.pipeline(&identifier(options.name), &outputs, window);
         let map = build.map;
-        let alone = schedule.alone.iter().map(|object| environment.program.objects[object.index()].name.to_string());
+        let alone = schedule
+            .alone
+            .iter()
+            .map(|object| environment.program.objects[object.index()].name.to_string());
         let alone: Vec<String> = alone.collect();
         let whole = text.contains("input  wire [31:0] length,");
         let mut design = Design {
@@ -128,7 +165,9 @@ impl Design {
         };
         let top = design.top(&text);
         design.files.push((format!("{}.v", design.name), top));
-        design.files.push((format!("{}_pipeline.v", design.name), text));
+        design
+            .files
+            .push((format!("{}_pipeline.v", design.name), text));
         Ok(design)
     }
 
@@ -144,7 +183,12 @@ impl Design {
         let has = |port: &str| pipeline.contains(&format!(" {port},\n"));
         let mut sink = alloc::vec!["result_room".to_string(), "back[16:10]".to_string()];
         let mut connect = String::new();
-        for (port, wire) in [("port", "window_port"), ("length", "window_length"), ("time_ns", "time_ns"), ("time_us", "time_us")] {
+        for (port, wire) in [
+            ("port", "window_port"),
+            ("length", "window_length"),
+            ("time_ns", "time_ns"),
+            ("time_us", "time_us"),
+        ] {
             match has(port) {
                 true => {
                     let _ = writeln!(connect, "        .{port}({wire}),");
@@ -167,7 +211,8 @@ impl Design {
             _ => format!("    wire [{}:0] out_header;\n", header_w - 1),
         };
         let split = self.map.places;
-        let result_w = 512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32 + if split { 2 } else { 0 };
+        let result_w =
+            512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32 + if split { 2 } else { 0 };
         let (alone, leaves) = match (split, self.alone.is_empty()) {
             (false, _) => ("", "result_taken"),
             (true, true) => ("", "job_taken"),
@@ -184,7 +229,9 @@ impl Design {
             false => ("", ""),
         };
         let copies = match split {
-            true => "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(result_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n",
+            true => {
+                "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(result_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n"
+            }
             false => "",
         };
         let (queue_out, queue_valid, queue_taken) = match split {
@@ -378,14 +425,26 @@ impl Build<'_> {
     /// What is on the register bus.
     fn objects(&mut self) -> Result<(), Unsupported> {
         let forms = self.environment.tables.forms();
-        let mut seen: Vec<TableId> = self.walk.lookups.iter().filter_map(|lookup| lookup.table).collect();
+        let mut seen: Vec<TableId> = self
+            .walk
+            .lookups
+            .iter()
+            .filter_map(|lookup| lookup.table)
+            .collect();
         seen.sort();
         seen.dedup();
         for table in seen {
             let form = &forms[table.index()];
-            let keys = form.keys.iter().map(|key| (key.name.clone(), key.ty.width())).collect();
+            let keys = form
+                .keys
+                .iter()
+                .map(|key| (key.name.clone(), key.ty.width()))
+                .collect();
             let actions = form.actions.iter().map(|action| {
-                let parameters = action.parameters.iter().map(|(name, ty)| (name.clone(), ty.width()));
+                let parameters = action
+                    .parameters
+                    .iter()
+                    .map(|(name, ty)| (name.clone(), ty.width()));
                 (action.name.clone(), parameters.collect())
             });
             self.map.tables.push(TableMap {
@@ -416,12 +475,18 @@ impl Build<'_> {
             if self.memories.contains_key(&access.object) {
                 continue;
             }
-            let Some((width, size)) = shape(&self.environment.objects[access.object.index()]) else {
+            let Some((width, size)) = shape(&self.environment.objects[access.object.index()])
+            else {
                 continue;
             };
-            let name = self.environment.program.objects[access.object.index()].name.clone();
+            let name = self.environment.program.objects[access.object.index()]
+                .name
+                .clone();
             let cells = self.writer.reserve(&format!("{name}_cells"));
-            self.memories.insert(access.object, (self.map.tables.len() + self.map.memories.len(), cells));
+            self.memories.insert(
+                access.object,
+                (self.map.tables.len() + self.map.memories.len(), cells),
+            );
             self.map.memories.push(MemoryMap {
                 object: access.object,
                 name,
@@ -429,7 +494,8 @@ impl Build<'_> {
                 size,
             });
         }
-        let objects = self.map.tables.len() + self.map.memories.len() + usize::from(self.map.places);
+        let objects =
+            self.map.tables.len() + self.map.memories.len() + usize::from(self.map.places);
         if objects > 256 {
             return Err(Unsupported::from(format!(
                 "the program has {objects} tables, registers and counters; the register bus of this hardware has room for 256"
@@ -440,7 +506,38 @@ impl Build<'_> {
 
     fn pipeline(&mut self, name: &str, outputs: &[(&str, Id)], window: u32) -> String {
         let last = self.schedule.last;
-        for reserved in ["valid", "out_reason", "out_port", "out_header", "out_header_bytes", "out_payload", "out_limit", "entry", "commit", "fetch", "fetched", "fetched_next", "ctl_object", "ctl_row", "unused", "unused_window", "unused_commit", "unused_entry", "copy", "copy_vector", "copy_is_copy", "copy_none", "copy_port", "copy_instance", "copy_keep", "copy_replay", "result_taken", "job_taken", "none_under_way", "unused_copy"] {
+        for reserved in [
+            "valid",
+            "out_reason",
+            "out_port",
+            "out_header",
+            "out_header_bytes",
+            "out_payload",
+            "out_limit",
+            "entry",
+            "commit",
+            "fetch",
+            "fetched",
+            "fetched_next",
+            "ctl_object",
+            "ctl_row",
+            "unused",
+            "unused_window",
+            "unused_commit",
+            "unused_entry",
+            "copy",
+            "copy_vector",
+            "copy_is_copy",
+            "copy_none",
+            "copy_port",
+            "copy_instance",
+            "copy_keep",
+            "copy_replay",
+            "result_taken",
+            "job_taken",
+            "none_under_way",
+            "unused_copy",
+        ] {
             self.writer.reserve(reserved);
         }
         for (_, id) in outputs {
@@ -474,7 +571,10 @@ impl Build<'_> {
         }
         let (crossing, replicator) = self.replicator(&used_inputs);
         let graph = &self.walk.graph;
-        let mut text = format!("// The pipeline of {name}: {} cycles, one packet in each.\n", last.0 + 1);
+        let mut text = format!(
+            "// The pipeline of {name}: {} cycles, one packet in each.\n",
+            last.0 + 1
+        );
         for warning in &self.walk.warnings {
             let _ = writeln!(text, "// Other than the program says: {warning}.");
         }
@@ -518,7 +618,11 @@ impl Build<'_> {
         if last.0 > 0 {
             text += "    always @(posedge clk) begin\n";
             for stage in (1..=last.0).filter(|stage| !copied(*stage)) {
-                let _ = writeln!(text, "        valid_s{stage} <= valid_s{} && !rst;", stage - 1);
+                let _ = writeln!(
+                    text,
+                    "        valid_s{stage} <= valid_s{} && !rst;",
+                    stage - 1
+                );
             }
             text += "    end\n";
         }
@@ -550,7 +654,11 @@ impl Build<'_> {
             holes.push("rst".into());
         }
         if !holes.is_empty() {
-            let _ = writeln!(text, "    wire unused_window = &{{1'b0, {}}};", holes.join(", "));
+            let _ = writeln!(
+                text,
+                "    wire unused_window = &{{1'b0, {}}};",
+                holes.join(", ")
+            );
         }
         text += "endmodule\n\n`resetall\n";
         text
@@ -558,13 +666,21 @@ impl Build<'_> {
 
     /// What comes from tables and memories, which all else may name.
     fn answers(&mut self) -> String {
-        let mut text = String::from("\n    // ---- what tables answer, and what is read of memories ----\n");
+        let mut text =
+            String::from("\n    // ---- what tables answer, and what is read of memories ----\n");
         let results = self.walk.lookups.iter().map(|lookup| lookup.result);
         let results = results.chain(self.walk.accesses.iter().filter_map(|access| access.result));
-        for result in results.filter(|result| self.writer.is_used(*result)).collect::<Vec<_>>() {
+        for result in results
+            .filter(|result| self.writer.is_used(*result))
+            .collect::<Vec<_>>()
+        {
             let stage = self.writer.stage(result);
             let name = self.writer.at(result, stage);
-            let _ = writeln!(text, "    wire {}{name};", bus(self.walk.graph.width(result)));
+            let _ = writeln!(
+                text,
+                "    wire {}{name};",
+                bus(self.walk.graph.width(result))
+            );
         }
         text
     }
@@ -581,8 +697,12 @@ impl Build<'_> {
                 _ => None,
             })
             .collect();
-        let width: u32 = crossed.iter().map(|(id, _)| self.walk.graph.width(*id)).sum();
-        let mut before = String::from("\n    // ---- what comes out of the replication engine ----\n");
+        let width: u32 = crossed
+            .iter()
+            .map(|(id, _)| self.walk.graph.width(*id))
+            .sum();
+        let mut before =
+            String::from("\n    // ---- what comes out of the replication engine ----\n");
         let _ = writeln!(before, "    wire {}copy_vector;", bus(width.max(1)));
         before += "    wire copy_is_copy, copy_none, copy_keep, copy_replay;\n    wire [15:0] copy_port, copy_instance;\n";
         let mut above = width;
@@ -616,7 +736,11 @@ impl Build<'_> {
             }
         }
         if !unused.is_empty() {
-            let _ = writeln!(before, "    wire unused_copy = &{{1'b0, {}}};", unused.join(", "));
+            let _ = writeln!(
+                before,
+                "    wire unused_copy = &{{1'b0, {}}};",
+                unused.join(", ")
+            );
         }
         let told = [split.group, split.start, split.count].map(|id| self.writer.at(id, stage));
         let flight = self.flight().trailing_zeros();
@@ -658,17 +782,33 @@ impl Build<'_> {
             if !self.writer.is_used(lookup.result) {
                 continue;
             }
-            let Some(object) = self.map.tables.iter().position(|table| table.table == lookup.table) else {
+            let Some(object) = self
+                .map
+                .tables
+                .iter()
+                .position(|table| table.table == lookup.table)
+            else {
                 continue;
             };
             let table = self.map.tables[object].clone();
             let stage = self.writer.stage(lookup.result);
             let result = self.writer.at(lookup.result, stage);
             let asked = Stage(stage.0.saturating_sub(lookup.latency));
-            let keys: Vec<String> = lookup.keys.iter().map(|key| self.writer.at(*key, asked)).collect();
+            let keys: Vec<String> = lookup
+                .keys
+                .iter()
+                .map(|key| self.writer.at(*key, asked))
+                .collect();
             let data = table.result.data();
-            let (entry, instance) = (table.entry(), self.writer.reserve(&format!("table_{}", table.name)));
-            let _ = writeln!(text, "\n    // ---- table {}: asked in cycle {}, answers in cycle {} ----", table.name, asked.0, stage.0);
+            let (entry, instance) = (
+                table.entry(),
+                self.writer.reserve(&format!("table_{}", table.name)),
+            );
+            let _ = writeln!(
+                text,
+                "\n    // ---- table {}: asked in cycle {}, answers in cycle {} ----",
+                table.name, asked.0, stage.0
+            );
             let ports = format!(
                 ".clk(clk), .rst(rst), .key({{{}}}), .hit({result}[{data}]), .data({result}[{}:0]),\n        .write(commit && ctl_object == 8'd{object}), .write_row(ctl_row), .write_entry(entry[{}:0])",
                 keys.join(", "),
@@ -746,10 +886,19 @@ impl Build<'_> {
                 continue;
             };
             let stage = self.writer.stage(result);
-            let (name, index) = (self.writer.at(result, stage), self.writer.at(access.index, stage));
+            let (name, index) = (
+                self.writer.at(result, stage),
+                self.writer.at(access.index, stage),
+            );
             let place = access.span.and_then(|span| (self.walk.options.place)(span));
-            let place = place.map(|place| format!("  // {place}")).unwrap_or_default();
-            let _ = writeln!(text, "    assign {name} = {}[{index}];{place}", self.memories[&access.object].1);
+            let place = place
+                .map(|place| format!("  // {place}"))
+                .unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "    assign {name} = {}[{index}];{place}",
+                self.memories[&access.object].1
+            );
         }
         text
     }
@@ -781,7 +930,9 @@ impl Build<'_> {
                     rest => format!("{{{rest}'d0, {index}}}"),
                 };
                 let place = access.span.and_then(|span| (self.walk.options.place)(span));
-                let place = place.map(|place| format!("  // {place}")).unwrap_or_default();
+                let place = place
+                    .map(|place| format!("  // {place}"))
+                    .unwrap_or_default();
                 let _ = write!(
                     text,
                     "        if (valid_s{} && {when}) begin{place}\n            {cells}[{index}] <= {data};\n            {cells}_writes <= {cells}_writes + 32'd1;\n            {cells}_last <= {wide};\n        end\n",
@@ -796,7 +947,9 @@ impl Build<'_> {
     /// The register bus.
     fn control(&mut self) -> (String, String) {
         let words = self.map.words();
-        let mut text = String::from("\n    // ---- registers: an entry word by word, then to a row of an object at once ----\n");
+        let mut text = String::from(
+            "\n    // ---- registers: an entry word by word, then to a row of an object at once ----\n",
+        );
         let _ = writeln!(text, "    reg [{}:0] entry;", 32 * words - 1);
         text += "    wire commit = ctl_write && ctl_address == 16'h1000;\n    wire [7:0] ctl_object = ctl_data[31:24];\n    wire [23:0] ctl_row = ctl_data[23:0];\n";
         text += "    always @(posedge clk) begin\n";
@@ -810,17 +963,36 @@ impl Build<'_> {
         }
         text += "    end\n";
         let widest = self.map.tables.iter().map(TableMap::entry);
-        let widest = widest.chain(self.map.memories.iter().map(|memory| memory.width)).max().unwrap_or(0);
+        let widest = widest
+            .chain(self.map.memories.iter().map(|memory| memory.width))
+            .max()
+            .unwrap_or(0);
         if widest < 32 * words {
-            let _ = writeln!(text, "    wire unused_entry = &{{1'b0, entry[{}:{widest}]}};", 32 * words - 1);
+            let _ = writeln!(
+                text,
+                "    wire unused_entry = &{{1'b0, entry[{}:{widest}]}};",
+                32 * words - 1
+            );
         }
         text += "    wire unused_commit = &{1'b0, commit, ctl_object, ctl_row};\n";
         if self.map.memories.is_empty() {
-            return (text, "    always @(posedge clk) ctl_read <= 32'd0;\n".into());
+            return (
+                text,
+                "    always @(posedge clk) ctl_read <= 32'd0;\n".into(),
+            );
         }
-        let memories = self.map.memories.iter().map(|memory| memory.width).max().unwrap_or(1);
+        let memories = self
+            .map
+            .memories
+            .iter()
+            .map(|memory| memory.width)
+            .max()
+            .unwrap_or(1);
         let fetched_words = memories.div_ceil(32);
-        let mut after = format!("    wire fetch = ctl_write && ctl_address == 16'h1001;\n    reg [{}:0] fetched;\n    always @(posedge clk) begin\n", 32 * fetched_words - 1);
+        let mut after = format!(
+            "    wire fetch = ctl_write && ctl_address == 16'h1001;\n    reg [{}:0] fetched;\n    always @(posedge clk) begin\n",
+            32 * fetched_words - 1
+        );
         for memory in &self.map.memories {
             let (object, cells) = &self.memories[&memory.object];
             let bits = bits_for(memory.size.saturating_sub(1).max(1) as u32);
@@ -828,16 +1000,33 @@ impl Build<'_> {
                 0 => format!("{cells}[ctl_row[{}:0]]", bits - 1),
                 rest => format!("{{{rest}'d0, {cells}[ctl_row[{}:0]]}}", bits - 1),
             };
-            let _ = writeln!(after, "        if (fetch && ctl_object == 8'd{object}) fetched <= {value};");
+            let _ = writeln!(
+                after,
+                "        if (fetch && ctl_object == 8'd{object}) fetched <= {value};"
+            );
         }
         after += "        case (ctl_address)\n";
         for word in 0..fetched_words {
-            let _ = writeln!(after, "            16'h{:x}: ctl_read <= fetched[{}:{}];", 0x2000 + word, 32 * word + 31, 32 * word);
+            let _ = writeln!(
+                after,
+                "            16'h{:x}: ctl_read <= fetched[{}:{}];",
+                0x2000 + word,
+                32 * word + 31,
+                32 * word
+            );
         }
         for memory in &self.map.memories {
             let (object, cells) = &self.memories[&memory.object];
-            let _ = writeln!(after, "            16'h{:x}: ctl_read <= {cells}_writes;", 0x3000 + 2 * object);
-            let _ = writeln!(after, "            16'h{:x}: ctl_read <= {{8'd0, {cells}_last}};", 0x3001 + 2 * object);
+            let _ = writeln!(
+                after,
+                "            16'h{:x}: ctl_read <= {cells}_writes;",
+                0x3000 + 2 * object
+            );
+            let _ = writeln!(
+                after,
+                "            16'h{:x}: ctl_read <= {{8'd0, {cells}_last}};",
+                0x3001 + 2 * object
+            );
         }
         after += "            default: ctl_read <= 32'd0;\n        endcase\n    end\n";
         (text, after)

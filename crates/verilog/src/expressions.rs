@@ -45,7 +45,9 @@ impl Walk<'_> {
                 let from = value.ty(&self.program.slots);
                 let value = self.value(value, state)?;
                 match from {
-                    _ if ty.width() == 0 => return self.cannot("a value has no bits; hardware has no wires of none"),
+                    _ if ty.width() == 0 => {
+                        return self.cannot("a value has no bits; hardware has no wires of none");
+                    }
                     Ty::Signed(_) => self.graph.resize_signed(value, ty.width()),
                     _ => self.graph.resize(value, ty.width()),
                 }
@@ -60,7 +62,11 @@ impl Walk<'_> {
     }
 
     /// A value, and how long it is if it is a varbit.
-    pub(crate) fn whole_value(&mut self, expr: &Expr, state: &State) -> Result<(Id, Option<Id>), Unsupported> {
+    pub(crate) fn whole_value(
+        &mut self,
+        expr: &Expr,
+        state: &State,
+    ) -> Result<(Id, Option<Id>), Unsupported> {
         let value = self.value(expr, state)?;
         let length = match (expr.ty(&self.program.slots), expr) {
             (Ty::Varbit(_), Expr::Slot(slot)) => Some(state.values[self.lengths[slot]]),
@@ -69,12 +75,16 @@ impl Walk<'_> {
                 let mut length = self.graph.constant(32, 0u8);
                 for (number, slot) in slots.iter().enumerate() {
                     let here = self.at(index, number);
-                    length = self.graph.choose(here, state.values[self.lengths[slot]], length);
+                    length = self
+                        .graph
+                        .choose(here, state.values[self.lengths[slot]], length);
                 }
                 Some(length)
             }
             (Ty::Varbit(_), Expr::Constant(bits, _)) => Some(self.graph.constant(32, bits.width())),
-            (Ty::Varbit(_), _) => return self.cannot("a varbit is computed; assign one whole varbit to another"),
+            (Ty::Varbit(_), _) => {
+                return self.cannot("a varbit is computed; assign one whole varbit to another");
+            }
             _ => None,
         };
         Ok((value, length))
@@ -107,7 +117,11 @@ impl Walk<'_> {
             Binary::Subtract => two(self, Two::Subtract),
             Binary::Multiply => two(self, Two::Multiply),
             Binary::Divide | Binary::Modulo => {
-                let op = if operator == Binary::Divide { Two::Divide } else { Two::Modulo };
+                let op = if operator == Binary::Divide {
+                    Two::Divide
+                } else {
+                    Two::Modulo
+                };
                 let by_zero = self.graph.equal_to(b, 0u8);
                 let one = self.graph.constant(self.graph.width(b), 1u8);
                 // What is divided by is never zero, so that no simulator makes an unknown of it.
@@ -116,7 +130,9 @@ impl Walk<'_> {
                 let zero = self.graph.constant(self.graph.width(a), 0u8);
                 self.graph.choose(by_zero, zero, result)
             }
-            Binary::SaturatingAdd | Binary::SaturatingSubtract => self.saturating(operator, a, b, signed),
+            Binary::SaturatingAdd | Binary::SaturatingSubtract => {
+                self.saturating(operator, a, b, signed)
+            }
             Binary::ShiftLeft => two(self, Two::ShiftLeft),
             Binary::ShiftRight if signed => two(self, Two::ShiftArithmetic),
             Binary::ShiftRight => two(self, Two::ShiftRight),
@@ -150,7 +166,11 @@ impl Walk<'_> {
             false => walk.graph.resize(id, width + 1),
         };
         let (x, y) = (wide(self, a), wide(self, b));
-        let op = if operator == Binary::SaturatingAdd { Two::Add } else { Two::Subtract };
+        let op = if operator == Binary::SaturatingAdd {
+            Two::Add
+        } else {
+            Two::Subtract
+        };
         let exact = self.graph.two(op, x, y);
         let low = self.graph.slice(exact, width - 1, 0);
         let top = self.graph.slice(exact, width, width);
@@ -185,12 +205,18 @@ impl Walk<'_> {
                 let value = self.spliced(state.values[slot.index()], *high, *low, value);
                 self.put(*slot, value, None, None, state);
             }
-            LValue::Element { slots, index, slice } => {
+            LValue::Element {
+                slots,
+                index,
+                slice,
+            } => {
                 let index = self.value(index, state)?;
                 for (number, slot) in slots.iter().enumerate() {
                     let here = self.at(index, number);
                     let value = match slice {
-                        Some((high, low)) => self.spliced(state.values[slot.index()], *high, *low, value),
+                        Some((high, low)) => {
+                            self.spliced(state.values[slot.index()], *high, *low, value)
+                        }
                         None => value,
                     };
                     self.put(*slot, value, length, Some(here), state);
@@ -214,7 +240,14 @@ impl Walk<'_> {
     }
 
     /// Gives a slot a value, where a condition holds.
-    pub(crate) fn put(&mut self, slot: SlotId, value: Id, length: Option<Id>, when: Option<Id>, state: &mut State) {
+    pub(crate) fn put(
+        &mut self,
+        slot: SlotId,
+        value: Id,
+        length: Option<Id>,
+        when: Option<Id>,
+        state: &mut State,
+    ) {
         let mut give = |walk: &mut Self, at: usize, value: Id| {
             let value = match when {
                 Some(when) => walk.graph.choose(when, value, state.values[at]),

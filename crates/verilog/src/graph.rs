@@ -293,7 +293,9 @@ impl Graph {
             .filter(|literal| others.iter().all(|set| set.contains(literal)))
             .copied()
             .collect();
-        let rest = sets.iter().map(|set| set.difference(&common).copied().collect());
+        let rest = sets
+            .iter()
+            .map(|set| set.difference(&common).copied().collect());
         let rest: Vec<BTreeSet<Id>> = rest.collect();
         rest.into_iter().map(|set| self.conjunction(set)).collect()
     }
@@ -311,7 +313,11 @@ impl Graph {
     pub(crate) fn two(&mut self, op: Two, a: Id, b: Id) -> Id {
         let width = self.width(a);
         let shift = matches!(op, Two::ShiftLeft | Two::ShiftRight | Two::ShiftArithmetic);
-        debug_assert!(shift || width == self.width(b), "{op:?} of {width} and {}", self.width(b));
+        debug_assert!(
+            shift || width == self.width(b),
+            "{op:?} of {width} and {}",
+            self.width(b)
+        );
         let result = match op {
             Two::Equal | Two::Less | Two::LessSigned => 1,
             _ => width,
@@ -321,10 +327,14 @@ impl Graph {
             return self.constant(result, value);
         }
         if self.known(b).is_some() && self.leaves(a) > 0 {
-            return self.through(a, &mut BTreeMap::new(), &mut |graph, leaf| graph.two(op, leaf, b));
+            return self.through(a, &mut BTreeMap::new(), &mut |graph, leaf| {
+                graph.two(op, leaf, b)
+            });
         }
         if self.known(a).is_some() && self.leaves(b) > 0 {
-            return self.through(b, &mut BTreeMap::new(), &mut |graph, leaf| graph.two(op, a, leaf));
+            return self.through(b, &mut BTreeMap::new(), &mut |graph, leaf| {
+                graph.two(op, a, leaf)
+            });
         }
         if width == 1 {
             match op {
@@ -342,7 +352,9 @@ impl Graph {
         match op {
             Two::Add | Two::Or | Two::Xor if zero(self, a) => return b,
             Two::Add | Two::Or | Two::Xor | Two::Subtract if zero(self, b) => return a,
-            Two::ShiftLeft | Two::ShiftRight | Two::ShiftArithmetic if zero(self, a) || zero(self, b) => {
+            Two::ShiftLeft | Two::ShiftRight | Two::ShiftArithmetic
+                if zero(self, a) || zero(self, b) =>
+            {
                 return a;
             }
             Two::And | Two::Multiply if zero(self, a) => return a,
@@ -376,7 +388,10 @@ impl Graph {
             }
             _ => {}
         }
-        let commutes = matches!(op, Two::Add | Two::Multiply | Two::And | Two::Or | Two::Xor | Two::Equal);
+        let commutes = matches!(
+            op,
+            Two::Add | Two::Multiply | Two::And | Two::Or | Two::Xor | Two::Equal
+        );
         let constant_first = self.known(a).is_some();
         let (a, b) = if commutes && (constant_first || (a > b && self.known(b).is_none())) {
             (b, a)
@@ -445,7 +460,9 @@ impl Graph {
         for literal in &literals {
             if let Op::Two(Two::Equal, value, constant) = *self.op(*literal)
                 && self.known(constant).is_some()
-                && is.insert(value, constant).is_some_and(|other| other != constant)
+                && is
+                    .insert(value, constant)
+                    .is_some_and(|other| other != constant)
             {
                 return self.bit(false);
             }
@@ -457,7 +474,9 @@ impl Graph {
                     return self.bit(false);
                 }
                 if let Op::Two(Two::Equal, value, constant) = *self.op(inner)
-                    && is.get(&value).is_some_and(|is| *is != constant && self.known(constant).is_some())
+                    && is
+                        .get(&value)
+                        .is_some_and(|is| *is != constant && self.known(constant).is_some())
                 {
                     continue;
                 }
@@ -524,7 +543,10 @@ impl Graph {
         if terms.iter().any(BTreeSet::is_empty) {
             return self.bit(true);
         }
-        let mut all: Vec<Id> = terms.into_iter().map(|term| self.conjunction(term)).collect();
+        let mut all: Vec<Id> = terms
+            .into_iter()
+            .map(|term| self.conjunction(term))
+            .collect();
         all.sort();
         all.dedup();
         let mut result: Option<Id> = None;
@@ -606,8 +628,11 @@ impl Graph {
                 }
                 self.concat(&kept)
             }
-            Op::Choose(..) if self.leaves(a) > 0 => self
-                .through(a, &mut BTreeMap::new(), &mut |graph, leaf| graph.slice(leaf, high, low)),
+            Op::Choose(..) if self.leaves(a) > 0 => {
+                self.through(a, &mut BTreeMap::new(), &mut |graph, leaf| {
+                    graph.slice(leaf, high, low)
+                })
+            }
             _ => self.make(Op::Slice(a, low), width),
         }
     }
@@ -648,7 +673,9 @@ impl Graph {
     fn joined(&mut self, left: Id, right: Id) -> Option<Id> {
         let (wide, narrow) = (self.width(left), self.width(right));
         match (self.op(left).clone(), self.op(right).clone()) {
-            (Op::Constant(x), Op::Constant(y)) => Some(self.constant(wide + narrow, (x << narrow) | y)),
+            (Op::Constant(x), Op::Constant(y)) => {
+                Some(self.constant(wide + narrow, (x << narrow) | y))
+            }
             (Op::Slice(a, high), Op::Slice(b, low)) if a == b && high == low + narrow => {
                 Some(self.slice(a, low + wide + narrow - 1, low))
             }
@@ -665,7 +692,9 @@ impl Graph {
         }
         let zeros = self.constant(width - of, 0u8);
         if self.leaves(a) > 0 {
-            return self.through(a, &mut BTreeMap::new(), &mut |graph, leaf| graph.concat(&[zeros, leaf]));
+            return self.through(a, &mut BTreeMap::new(), &mut |graph, leaf| {
+                graph.concat(&[zeros, leaf])
+            });
         }
         self.concat(&[zeros, a])
     }
@@ -701,7 +730,12 @@ impl Graph {
     /// Which nodes a node is made of.
     pub(crate) fn operands(&self, id: Id, mut each: impl FnMut(Id)) {
         match self.op(id) {
-            Op::Constant(_) | Op::Input(_) | Op::Packet(_) | Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) => {}
+            Op::Constant(_)
+            | Op::Input(_)
+            | Op::Packet(_)
+            | Op::Lookup(_)
+            | Op::Read(_)
+            | Op::Crossed(_) => {}
             Op::PacketAt(a) | Op::Not(a) | Op::Slice(a, _) | Op::Parity(a, _) => each(*a),
             Op::Two(_, a, b) => {
                 each(*a);
@@ -731,7 +765,9 @@ impl Graph {
             Op::Two(Two::Multiply, a, b) => self.most(*a).saturating_mul(self.most(*b)),
             Op::Concat(parts) => parts.iter().fold(0u64, |all, part| {
                 let width = self.width(*part);
-                all.checked_shl(width).filter(|_| width < 64).unwrap_or(if all == 0 { 0 } else { u64::MAX })
+                all.checked_shl(width)
+                    .filter(|_| width < 64)
+                    .unwrap_or(if all == 0 { 0 } else { u64::MAX })
                     .saturating_add(self.most(*part))
             }),
             _ => full,
@@ -746,7 +782,9 @@ impl Graph {
             Op::Choose(_, yes, no) => self.whole_bytes(*yes) && self.whole_bytes(*no),
             Op::Two(Two::Add | Two::Subtract, a, b) => self.whole_bytes(*a) && self.whole_bytes(*b),
             Op::Two(Two::Multiply, a, b) => self.whole_bytes(*a) || self.whole_bytes(*b),
-            Op::Concat(parts) => parts.last().is_some_and(|last| self.width(*last) >= 3 && self.whole_bytes(*last)),
+            Op::Concat(parts) => parts
+                .last()
+                .is_some_and(|last| self.width(*last) >= 3 && self.whole_bytes(*last)),
             Op::Slice(a, 0) => self.width(id) >= 3 && self.whole_bytes(*a),
             Op::Crossed(a) => self.whole_bytes(*a),
             _ => false,
@@ -777,7 +815,11 @@ fn work_out(op: Two, width: u32, x: &BigUint, y: &BigUint) -> BigUint {
         },
         Two::ShiftArithmetic => {
             let by = y.to_u32().unwrap_or(width).min(width);
-            let fill = if negative(x) { mask(by) << (width - by) } else { BigUint::zero() };
+            let fill = if negative(x) {
+                mask(by) << (width - by)
+            } else {
+                BigUint::zero()
+            };
             (x >> by) | fill
         }
         Two::Equal => truth(x == y),

@@ -27,7 +27,11 @@ struct Run {
 
 impl Walk<'_> {
     /// The hash of some data.
-    pub(crate) fn hash(&mut self, algorithm: Algorithm, pieces: &[Piece]) -> Result<Id, Unsupported> {
+    pub(crate) fn hash(
+        &mut self,
+        algorithm: Algorithm,
+        pieces: &[Piece],
+    ) -> Result<Id, Unsupported> {
         let runs = self.runs(algorithm, pieces)?;
         match algorithm {
             Algorithm::Checksum16 => {
@@ -72,7 +76,9 @@ impl Walk<'_> {
             }
             // Behind a varbit's end there are zeros, which change no sum.
             if piece.length.is_some() && !sums {
-                return self.cannot("a hash of a varbit is not in this hardware; hash fields of fixed length");
+                return self.cannot(
+                    "a hash of a varbit is not in this hardware; hash fields of fixed length",
+                );
             }
             match runs.last_mut() {
                 Some(last) if last.valid == piece.valid => {
@@ -149,7 +155,11 @@ impl Walk<'_> {
             let count = self.graph.width(run.bits);
             let both = self.graph.concat(&[register, run.bits]);
             let matrix = matrix(crc, count);
-            let bits: Vec<Id> = matrix.into_iter().rev().map(|mask| self.graph.parity(both, mask)).collect();
+            let bits: Vec<Id> = matrix
+                .into_iter()
+                .rev()
+                .map(|mask| self.graph.parity(both, mask))
+                .collect();
             let next = self.graph.concat(&bits);
             register = self.graph.choose(run.valid, next, register);
         }
@@ -161,8 +171,16 @@ impl Walk<'_> {
     }
 
     /// `base + hash % max`, and `base` where `max` is zero.
-    pub(crate) fn in_range(&mut self, hash: Id, base: Id, max: Id, results: &[LValue]) -> Result<Id, Unsupported> {
-        let width = results.first().map_or(64, |result| result.ty(&self.program.slots).width());
+    pub(crate) fn in_range(
+        &mut self,
+        hash: Id,
+        base: Id,
+        max: Id,
+        results: &[LValue],
+    ) -> Result<Id, Unsupported> {
+        let width = results
+            .first()
+            .map_or(64, |result| result.ty(&self.program.slots).width());
         let width = width.max(64);
         let (hash, base) = (self.graph.resize(hash, 64), self.graph.resize(base, 64));
         let max = self.graph.resize(max, 64);
@@ -203,7 +221,9 @@ fn reversed(value: u64, width: u32) -> u64 {
 /// the right, the state is above them.
 fn matrix(crc: Crc, count: u32) -> Vec<BigUint> {
     let width = crc.width as usize;
-    let mut state: Vec<BigUint> = (0..width).map(|bit| BigUint::one() << (count as usize + bit)).collect();
+    let mut state: Vec<BigUint> = (0..width)
+        .map(|bit| BigUint::one() << (count as usize + bit))
+        .collect();
     // Bits come from the left; with `reflect_in` each byte's least significant first.
     for byte in 0..count / 8 {
         for bit in 0..8 {

@@ -127,7 +127,12 @@ impl Map {
         let tables = self.tables.iter().map(TableMap::entry);
         let memories = self.memories.iter().map(|memory| memory.width);
         let memories = memories.chain(self.places.then_some(32));
-        tables.chain(memories).max().unwrap_or(1).div_ceil(32).max(1)
+        tables
+            .chain(memories)
+            .max()
+            .unwrap_or(1)
+            .div_ceil(32)
+            .max(1)
     }
 
     /// As JSON, for programs of any language.
@@ -147,19 +152,27 @@ impl Map {
             let kind = match &table.kind {
                 TableKind::Default => "\"kind\": \"default\"".into(),
                 TableKind::Exact { index, hashes } => {
-                    format!("\"kind\": \"exact\", \"ways\": 4, \"index_bits\": {index}, \"hashes\": {hashes:?}")
+                    format!(
+                        "\"kind\": \"exact\", \"ways\": 4, \"index_bits\": {index}, \"hashes\": {hashes:?}"
+                    )
                 }
-                TableKind::Prefix { levels } => format!("\"kind\": \"prefix\", \"levels\": {levels}"),
+                TableKind::Prefix { levels } => {
+                    format!("\"kind\": \"prefix\", \"levels\": {levels}")
+                }
                 TableKind::Ternary { rows } => format!("\"kind\": \"ternary\", \"rows\": {rows}"),
             };
             let pairs = |pairs: &[(Arc<str>, u32)]| {
-                let pairs = pairs.iter().map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));
+                let pairs = pairs
+                    .iter()
+                    .map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));
                 pairs.collect::<Vec<_>>().join(", ")
             };
-            let actions = table
-                .actions
-                .iter()
-                .map(|(name, parameters)| format!("{{\"name\": {name:?}, \"parameters\": [{}]}}", pairs(parameters)));
+            let actions = table.actions.iter().map(|(name, parameters)| {
+                format!(
+                    "{{\"name\": {name:?}, \"parameters\": [{}]}}",
+                    pairs(parameters)
+                )
+            });
             let _ = write!(
                 text,
                 "{comma}\n    {{\"object\": {number}, \"name\": {:?}, {kind},\n     \"keys\": [{}], \"entry_bits\": {}, \"action_bits\": {}, \"argument_bits\": {},\n     \"actions\": [{}]}}",
@@ -185,7 +198,11 @@ impl Map {
         }
         text += "\n  ]";
         if self.places {
-            let _ = write!(text, ",\n  \"group_places\": {{\"object\": {}, \"cells\": 256}}", self.tables.len() + self.memories.len());
+            let _ = write!(
+                text,
+                ",\n  \"group_places\": {{\"object\": {}, \"cells\": 256}}",
+                self.tables.len() + self.memories.len()
+            );
         }
         text + "\n}\n"
     }
@@ -223,7 +240,10 @@ impl Map {
             define(&format!("{of}_CELLS"), memory.size as u64);
         }
         if self.places {
-            define("GROUP_PLACES_OBJECT", (self.tables.len() + self.memories.len()) as u64);
+            define(
+                "GROUP_PLACES_OBJECT",
+                (self.tables.len() + self.memories.len()) as u64,
+            );
         }
         text + &format!("\n#endif /* {guard}_H */\n")
     }

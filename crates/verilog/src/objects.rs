@@ -92,7 +92,13 @@ impl Walk<'_> {
         Ok(self.graph.choose(inside, value, zero))
     }
 
-    fn store(&mut self, object: ObjectId, index: Id, data: Id, when: Id) -> Result<(), Unsupported> {
+    fn store(
+        &mut self,
+        object: ObjectId,
+        index: Id,
+        data: Id,
+        when: Id,
+    ) -> Result<(), Unsupported> {
         let Some((width, size)) = shape(&self.environment.objects[object.index()]) else {
             return self.cannot("this object keeps nothing");
         };
@@ -129,7 +135,10 @@ impl Walk<'_> {
         for result in results {
             let width = result.ty(&self.program.slots).width();
             if width > above {
-                return self.cannot(format!("`{}` is read into more bits than it has", self.program.objects[object.index()].name));
+                return self.cannot(format!(
+                    "`{}` is read into more bits than it has",
+                    self.program.objects[object.index()].name
+                ));
             }
             let part = self.graph.slice(value, above - 1, above - width);
             above -= width;
@@ -139,7 +148,13 @@ impl Walk<'_> {
     }
 
     /// `register.write(index, value)`
-    pub(crate) fn register_write(&mut self, object: ObjectId, index: Id, values: &[Id], when: Id) -> Result<(), Unsupported> {
+    pub(crate) fn register_write(
+        &mut self,
+        object: ObjectId,
+        index: Id,
+        values: &[Id],
+        when: Id,
+    ) -> Result<(), Unsupported> {
         let data = self.graph.concat(values);
         if let Some((width, _)) = shape(&self.environment.objects[object.index()])
             && width != self.graph.width(data)
@@ -154,7 +169,12 @@ impl Walk<'_> {
     }
 
     /// A counter counts the packet.
-    pub(crate) fn count(&mut self, object: ObjectId, index: Id, when: Id) -> Result<(), Unsupported> {
+    pub(crate) fn count(
+        &mut self,
+        object: ObjectId,
+        index: Id,
+        when: Id,
+    ) -> Result<(), Unsupported> {
         let Object::Counter(counter) = &self.environment.objects[object.index()] else {
             return self.cannot("this object does not count");
         };
@@ -163,7 +183,10 @@ impl Walk<'_> {
         if self.graph.width(value) == 0 || counter.size() == 0 {
             return Ok(());
         }
-        let (bytes, packets) = (self.graph.slice(value, 127, 64), self.graph.slice(value, 63, 0));
+        let (bytes, packets) = (
+            self.graph.slice(value, 127, 64),
+            self.graph.slice(value, 63, 0),
+        );
         let one = self.graph.constant(64, 1u8);
         let packets = self.graph.two(Two::Add, packets, one);
         let bytes = match unit {
@@ -186,9 +209,14 @@ impl Walk<'_> {
                 continue;
             };
             let graph = &mut self.graph;
-            let last = joined.iter_mut().rev().find(|other| other.object == access.object);
+            let last = joined
+                .iter_mut()
+                .rev()
+                .find(|other| other.object == access.object);
             match last {
-                Some(last) if last.second == access.second && graph.exclude(last.when, access.when) => {
+                Some(last)
+                    if last.second == access.second && graph.exclude(last.when, access.when) =>
+                {
                     let before = last.data.unwrap_or(data);
                     last.data = Some(graph.choose(access.when, data, before));
                     last.index = graph.choose(access.when, access.index, last.index);

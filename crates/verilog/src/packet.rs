@@ -22,7 +22,9 @@ impl Walk<'_> {
         state: &mut State,
     ) -> Result<Vec<Failure>, Unsupported> {
         match statement {
-            StatementKind::Extract { header, size } => self.extract(*header, size.as_ref(), when, state),
+            StatementKind::Extract { header, size } => {
+                self.extract(*header, size.as_ref(), when, state)
+            }
             StatementKind::ExtractNext { stack, size } => {
                 let stack = &self.program.stacks[stack.index()];
                 let next = state.values[stack.next.index()];
@@ -39,7 +41,9 @@ impl Walk<'_> {
                     inside = self.graph.or(inside, here);
                     let mut after = before.clone();
                     let mut left = here;
-                    for ((condition, state), error) in self.extract(*header, size.as_ref(), there, &mut after)? {
+                    for ((condition, state), error) in
+                        self.extract(*header, size.as_ref(), there, &mut after)?
+                    {
                         let failed = self.graph.and(left, condition);
                         let not = self.graph.not(condition);
                         left = self.graph.and(left, not);
@@ -50,7 +54,10 @@ impl Walk<'_> {
                     edges.push((left, after));
                 }
                 let outside = self.graph.not(inside);
-                failures.insert(0, ((outside, before.clone()), ParserError::StackOutOfBounds));
+                failures.insert(
+                    0,
+                    ((outside, before.clone()), ParserError::StackOutOfBounds),
+                );
                 if !edges.is_empty() {
                     *state = self.meet(edges)?.1;
                 }
@@ -93,7 +100,11 @@ impl Walk<'_> {
     ) -> Result<Vec<Failure>, Unsupported> {
         let header = &self.program.headers[id.index()];
         let types = header.fields.iter().map(|field| self.slot(*field).ty);
-        let fixed: u64 = types.clone().filter(|ty| !matches!(ty, Ty::Varbit(_))).map(|ty| u64::from(ty.width())).sum();
+        let fixed: u64 = types
+            .clone()
+            .filter(|ty| !matches!(ty, Ty::Varbit(_)))
+            .map(|ty| u64::from(ty.width()))
+            .sum();
         let most = types.clone().find_map(|ty| match ty {
             Ty::Varbit(most) => Some(most),
             _ => None,
@@ -146,7 +157,8 @@ impl Walk<'_> {
                     let (position, furthest) = start;
                     let size = self.graph.slice(size, 15, 0);
                     let position = self.graph.two(Two::Add, position, size);
-                    let value = self.bits_from((position, furthest + u64::from(most)), done, ty.width());
+                    let value =
+                        self.bits_from((position, furthest + u64::from(most)), done, ty.width());
                     self.put(*field, value, None, None, state);
                     done += ty.width();
                 }
@@ -166,7 +178,9 @@ impl Walk<'_> {
     /// The parser is so many bits further.
     fn move_on(&mut self, fixed: u64, variable: Option<Id>, most: u64, state: &mut State) {
         let by = self.graph.constant(16, fixed);
-        let mut position = self.graph.two(Two::Add, state.values[self.extra.position], by);
+        let mut position = self
+            .graph
+            .two(Two::Add, state.values[self.extra.position], by);
         if let Some(size) = variable {
             let size = self.graph.resize(size, 16);
             position = self.graph.two(Two::Add, position, size);
@@ -188,7 +202,10 @@ impl Walk<'_> {
             let (position, size) = (self.graph.resize(position, 33), self.graph.resize(size, 33));
             let end = self.graph.two(Two::Add, position, size);
             let end = self.graph.two(Two::Add, end, by);
-            let most = state.most.saturating_add(fixed).saturating_add(self.graph.most(size));
+            let most = state
+                .most
+                .saturating_add(fixed)
+                .saturating_add(self.graph.most(size));
             self.window = self.window.max(most.min(limit));
             let zeros = self.graph.constant(3, 0u8);
             let have = self.graph.concat(&[available, zeros]);
@@ -208,7 +225,10 @@ impl Walk<'_> {
             });
             match found {
                 Some(short) => {
-                    if let Some(deep) = self.graph.leaf_by_leaf(position, &mut |graph, at| graph.bit(at + fixed > limit)) {
+                    if let Some(deep) = self
+                        .graph
+                        .leaf_by_leaf(position, &mut |graph, at| graph.bit(at + fixed > limit))
+                    {
                         beyond = deep;
                     }
                     short
@@ -246,7 +266,10 @@ impl Walk<'_> {
 
     /// Bits of the packet from a place that is at most `most`, and `skip` further.
     fn bits_from(&mut self, (position, most): (Id, u64), skip: u32, width: u32) -> Id {
-        self.window = self.window.max(most + u64::from(skip) + u64::from(width)).min(self.options.window * 8);
+        self.window = self
+            .window
+            .max(most + u64::from(skip) + u64::from(width))
+            .min(self.options.window * 8);
         let limit = self.options.window * 8;
         let found = self.graph.leaf_by_leaf(position, &mut |graph, at| {
             let (from, to) = (at + u64::from(skip), at + u64::from(skip + width));
@@ -266,7 +289,12 @@ impl Walk<'_> {
     }
 
     /// `packet.emit(header)`
-    pub(crate) fn emit(&mut self, id: HeaderId, when: Id, state: &State) -> Result<(), Unsupported> {
+    pub(crate) fn emit(
+        &mut self,
+        id: HeaderId,
+        when: Id,
+        state: &State,
+    ) -> Result<(), Unsupported> {
         let header = &self.program.headers[id.index()];
         let when = self.graph.and(when, state.values[header.valid.index()]);
         if self.graph.is_false(when) {
@@ -288,11 +316,21 @@ impl Walk<'_> {
                 Some(length) => {
                     if !parts.is_empty() {
                         let bits = self.graph.concat(&core::mem::take(&mut parts));
-                        self.emitted.push(Emitted { when, bits, length: None, span });
+                        self.emitted.push(Emitted {
+                            when,
+                            bits,
+                            length: None,
+                            span,
+                        });
                     }
                     let length = Some(state.values[*length]);
                     if self.graph.width(value) > 0 {
-                        self.emitted.push(Emitted { when, bits: value, length, span });
+                        self.emitted.push(Emitted {
+                            when,
+                            bits: value,
+                            length,
+                            span,
+                        });
                     }
                 }
             }
@@ -306,7 +344,12 @@ impl Walk<'_> {
         }
         if !parts.is_empty() {
             let bits = self.graph.concat(&parts);
-            self.emitted.push(Emitted { when, bits, length: None, span });
+            self.emitted.push(Emitted {
+                when,
+                bits,
+                length: None,
+                span,
+            });
         }
         Ok(())
     }
@@ -317,7 +360,13 @@ impl Walk<'_> {
         let mut length = self.graph.constant(16, 0u8);
         let emitted = core::mem::take(&mut self.emitted);
         let mut odd = 0;
-        for Emitted { when, bits, length: variable, span } in emitted.iter().rev() {
+        for Emitted {
+            when,
+            bits,
+            length: variable,
+            span,
+        } in emitted.iter().rev()
+        {
             self.span = Some(*span);
             let width = self.graph.width(*bits);
             let by = match variable {
@@ -353,7 +402,8 @@ impl Walk<'_> {
             length = self.graph.choose(*when, longer, length);
         }
         if odd != 0 {
-            return self.cannot("what is emitted is no number of whole bytes; hardware moves whole bytes");
+            return self
+                .cannot("what is emitted is no number of whole bytes; hardware moves whole bytes");
         }
         let three = self.graph.constant(16, 3u8);
         let bytes = self.graph.two(Two::ShiftRight, length, three);

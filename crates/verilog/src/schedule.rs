@@ -57,20 +57,42 @@ impl Schedule {
             }
         }
         let told = split.map(|split| [split.group, split.start, split.count]);
-        let all: Vec<Id> = roots.iter().copied().chain(told.into_iter().flatten()).collect();
+        let all: Vec<Id> = roots
+            .iter()
+            .copied()
+            .chain(told.into_iter().flatten())
+            .collect();
         let needed = needed(graph, &all, lookups, accesses);
         let mut cones = cones(graph, &needed, lookups, accesses, &mut schedule.alone);
         let mut fixed: BTreeMap<ObjectId, u32> = BTreeMap::new();
         loop {
-            let mut good = schedule.pass(graph, &needed, lookups, accesses, &cones, &mut fixed, levels * LEVEL);
+            let mut good = schedule.pass(
+                graph,
+                &needed,
+                lookups,
+                accesses,
+                &cones,
+                &mut fixed,
+                levels * LEVEL,
+            );
             if let Some(split) = schedule.split {
-                let crossing = (0..graph.nodes.len()).filter(|index| needed[*index]).filter_map(|index| match graph.op(Id(index as u32)) {
-                    Op::Crossed(a) => Some(*a),
-                    _ => None,
-                });
-                let ends = crossing.chain(told.into_iter().flatten()).filter_map(|id| schedule.stages[id.index()]);
-                let writes = accesses.iter().zip(&schedule.accesses).filter(|(access, _)| !access.second);
-                let latest = ends.chain(writes.map(|(_, stage)| *stage)).max().unwrap_or_default();
+                let crossing = (0..graph.nodes.len())
+                    .filter(|index| needed[*index])
+                    .filter_map(|index| match graph.op(Id(index as u32)) {
+                        Op::Crossed(a) => Some(*a),
+                        _ => None,
+                    });
+                let ends = crossing
+                    .chain(told.into_iter().flatten())
+                    .filter_map(|id| schedule.stages[id.index()]);
+                let writes = accesses
+                    .iter()
+                    .zip(&schedule.accesses)
+                    .filter(|(access, _)| !access.second);
+                let latest = ends
+                    .chain(writes.map(|(_, stage)| *stage))
+                    .max()
+                    .unwrap_or_default();
                 if latest > split {
                     schedule.split = Some(latest);
                     good = false;
@@ -86,12 +108,20 @@ impl Schedule {
                 cones.iter_mut().for_each(|cone| *cone = None);
             }
         }
-        let ends = roots.iter().filter_map(|root| schedule.stages[root.index()]);
-        schedule.last = ends.chain(schedule.accesses.iter().copied()).max().unwrap_or_default();
+        let ends = roots
+            .iter()
+            .filter_map(|root| schedule.stages[root.index()]);
+        schedule.last = ends
+            .chain(schedule.accesses.iter().copied())
+            .max()
+            .unwrap_or_default();
         // Who comes alone writes at the end, when all is read.
         for (access, stage) in accesses.iter().zip(&mut schedule.accesses) {
             if access.data.is_some() && schedule.alone.contains(&access.object) {
-                *stage = schedule.split.filter(|_| !access.second).unwrap_or(schedule.last);
+                *stage = schedule
+                    .split
+                    .filter(|_| !access.second)
+                    .unwrap_or(schedule.last);
             }
         }
         schedule
@@ -130,7 +160,14 @@ impl Schedule {
             };
             match graph.op(id) {
                 Op::Crossed(_) => (stage, depth) = (behind, 0),
-                Op::Input(Input::IsCopy | Input::CopyPort | Input::CopyInstance | Input::NoCopy | Input::Keep | Input::Replay) => {
+                Op::Input(
+                    Input::IsCopy
+                    | Input::CopyPort
+                    | Input::CopyInstance
+                    | Input::NoCopy
+                    | Input::Keep
+                    | Input::Replay,
+                ) => {
                     (stage, depth) = (behind, 0);
                 }
                 Op::Lookup(number) => {
@@ -189,8 +226,14 @@ impl Schedule {
         self.accesses.clear();
         for access in accesses {
             let data = access.data.map_or(0, |data| of(&self.stages, data));
-            let least = self.split.filter(|_| access.second).map_or(0, |split| split.0 + 1);
-            let ready = of(&self.stages, access.index).max(of(&self.stages, access.when)).max(data).max(least);
+            let least = self
+                .split
+                .filter(|_| access.second)
+                .map_or(0, |split| split.0 + 1);
+            let ready = of(&self.stages, access.index)
+                .max(of(&self.stages, access.when))
+                .max(data)
+                .max(least);
             let stage = if self.alone.contains(&access.object) {
                 ready
             } else {
@@ -244,7 +287,10 @@ fn cones(
     let mut cones = vec![None; count];
     let objects: BTreeSet<ObjectId> = accesses.iter().map(|access| access.object).collect();
     let inputs = |id: Id, each: &mut dyn FnMut(Id)| match graph.op(id) {
-        Op::Lookup(number) => lookups[*number as usize].keys.iter().for_each(|key| each(*key)),
+        Op::Lookup(number) => lookups[*number as usize]
+            .keys
+            .iter()
+            .for_each(|key| each(*key)),
         Op::Read(number) => {
             let access = &accesses[*number as usize];
             each(access.when);
@@ -270,17 +316,22 @@ fn cones(
             if reads && access.result.is_none_or(|result| !needed[result.index()]) {
                 continue;
             }
-            ends.into_iter().flatten().for_each(|id| before[id.index()] = true);
+            ends.into_iter()
+                .flatten()
+                .for_each(|id| before[id.index()] = true);
         }
         for index in (0..count).rev() {
             if before[index] {
-                inputs(Id(index as u32), &mut |operand| before[operand.index()] = true);
+                inputs(Id(index as u32), &mut |operand| {
+                    before[operand.index()] = true
+                });
             }
         }
         let between = |index: usize| behind[index] && before[index];
         let apart = |index: usize| {
             let other = matches!(graph.op(Id(index as u32)), Op::Read(number) if accesses[*number as usize].object != object);
-            between(index) && (other || matches!(graph.op(Id(index as u32)), Op::Lookup(_) | Op::Crossed(_)))
+            between(index)
+                && (other || matches!(graph.op(Id(index as u32)), Op::Lookup(_) | Op::Crossed(_)))
         };
         if (0..count).any(apart) {
             alone.insert(object);
@@ -318,7 +369,12 @@ fn cost(graph: &Graph, id: Id) -> u32 {
     let width = graph.width(id);
     let log = |width: u32| u32::BITS - width.leading_zeros();
     match graph.op(id) {
-        Op::Constant(_) | Op::Input(_) | Op::Crossed(_) | Op::Packet(_) | Op::Slice(..) | Op::Concat(_) => 0,
+        Op::Constant(_)
+        | Op::Input(_)
+        | Op::Crossed(_)
+        | Op::Packet(_)
+        | Op::Slice(..)
+        | Op::Concat(_) => 0,
         Op::Lookup(_) | Op::Read(_) | Op::Not(_) => 0,
         Op::PacketAt(_) => 6 * LEVEL,
         Op::Choose(..) => 6,

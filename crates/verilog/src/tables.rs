@@ -53,7 +53,11 @@ pub(crate) fn bits_for(most: u32) -> u32 {
 
 impl<'a> Walk<'a> {
     /// Looks a table up and runs the action; the flag says that the action ended in `exit`.
-    pub(crate) fn apply(&mut self, id: TableId, (when, state): Edge) -> Result<Vec<(Edge, bool)>, Unsupported> {
+    pub(crate) fn apply(
+        &mut self,
+        id: TableId,
+        (when, state): Edge,
+    ) -> Result<Vec<(Edge, bool)>, Unsupported> {
         let table = &self.program.tables[id.index()];
         let form = &self.environment.tables.forms()[id.index()];
         let result_form = ResultForm::new(self.program, form);
@@ -83,7 +87,9 @@ impl<'a> Walk<'a> {
         let name = &table.name;
         self.graph.name(result, || alloc::format!("{name} result"));
         let hit = self.graph.slice(result, width - 1, width - 1);
-        let entry = self.graph.slice(result, width - 2, width - 1 - result_form.entry);
+        let entry = self
+            .graph
+            .slice(result, width - 2, width - 1 - result_form.entry);
         let action = self.graph.slice(
             result,
             result_form.arguments + result_form.action - 1,
@@ -129,7 +135,11 @@ impl<'a> Walk<'a> {
             left = self.graph.and(left, not);
             let of = &self.program.actions[listed.action.index()];
             let mut inner = state.clone();
-            let mut above: u32 = of.parameters.iter().map(|(_, slot, _)| self.slot(*slot).ty.width()).sum();
+            let mut above: u32 = of
+                .parameters
+                .iter()
+                .map(|(_, slot, _)| self.slot(*slot).ty.width())
+                .sum();
             for (_, slot, _) in &of.parameters {
                 let width = self.slot(*slot).ty.width();
                 if width == 0 || self.lengths.contains_key(slot) {
@@ -171,10 +181,14 @@ pub(crate) fn kind(form: &Form, seed: u32) -> TableKind {
         && form.size > FEW
     {
         // Each prefix makes two intervals at most, and all that is beside them one.
-        return TableKind::Prefix { levels: bits_for(2 * form.size + 1) };
+        return TableKind::Prefix {
+            levels: bits_for(2 * form.size + 1),
+        };
     }
     if !form.keys.iter().all(is_exact) {
-        return TableKind::Ternary { rows: form.size.max(2) };
+        return TableKind::Ternary {
+            rows: form.size.max(2),
+        };
     }
     let width: u32 = form.keys.iter().map(|key| key.ty.width()).sum();
     exact(width, form.size, seed)
@@ -196,6 +210,8 @@ pub(crate) fn exact(width: u32, size: u32, seed: u32) -> TableKind {
         }
         words
     };
-    let hashes = (0..4).map(|_| (0..index).map(|_| mask()).collect()).collect();
+    let hashes = (0..4)
+        .map(|_| (0..index).map(|_| mask()).collect())
+        .collect();
     TableKind::Exact { index, hashes }
 }

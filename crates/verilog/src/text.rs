@@ -115,24 +115,37 @@ impl<'a> Writer<'a> {
                 match self.graph.op(id) {
                     Op::Slice(_, low) => {
                         // A slice is taken where the whole comes to be.
-                        self.slices.entry(operand).or_default().push((low + self.graph.width(id) - 1, *low));
+                        self.slices
+                            .entry(operand)
+                            .or_default()
+                            .push((low + self.graph.width(id) - 1, *low));
                         let own = self.stage(operand);
                         self.until.entry(operand).or_insert(own);
                         self.named.insert(operand);
                     }
                     _ => self.used(operand, at),
                 }
-                if matches!(self.graph.op(id), Op::Two(Two::LessSigned | Two::ShiftArithmetic, ..)) {
+                if matches!(
+                    self.graph.op(id),
+                    Op::Two(Two::LessSigned | Two::ShiftArithmetic, ..)
+                ) {
                     self.named.insert(operand);
                 }
             }
             let names = self.graph.names.contains_key(&id);
             let always = matches!(
                 self.graph.op(id),
-                Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) | Op::PacketAt(_) | Op::Two(Two::ShiftArithmetic | Two::Divide | Two::Modulo, ..)
+                Op::Lookup(_)
+                    | Op::Read(_)
+                    | Op::Crossed(_)
+                    | Op::PacketAt(_)
+                    | Op::Two(Two::ShiftArithmetic | Two::Divide | Two::Modulo, ..)
             );
             let shared = self.uses.get(&id).copied().unwrap_or(0) > 1;
-            let wires = matches!(self.graph.op(id), Op::Packet(_) | Op::Slice(..) | Op::Input(_));
+            let wires = matches!(
+                self.graph.op(id),
+                Op::Packet(_) | Op::Slice(..) | Op::Input(_)
+            );
             if always || (!wires && (names || shared)) || (wires && names) {
                 self.named.insert(id);
             }
@@ -142,8 +155,13 @@ impl<'a> Writer<'a> {
         for id in self.until.keys() {
             let mut size = 1;
             self.graph.operands(*id, |operand| {
-                let inside = self.stage(operand) == self.stage(*id) && !self.named.contains(&operand);
-                size += if inside { sizes.get(&operand).copied().unwrap_or(1) } else { 1 };
+                let inside =
+                    self.stage(operand) == self.stage(*id) && !self.named.contains(&operand);
+                size += if inside {
+                    sizes.get(&operand).copied().unwrap_or(1)
+                } else {
+                    1
+                };
             });
             if size > LONG && !matches!(self.graph.op(*id), Op::Packet(_) | Op::Input(_)) {
                 self.named.insert(*id);
@@ -170,11 +188,11 @@ impl<'a> Writer<'a> {
                 of.map_or_else(|| "crossed".into(), |name| format!("{name} egress"))
             }
             (None, Op::Input(_)) => format!("arrival_{}", self.expression(id)),
-            (None, Op::Two(Two::And | Two::Or | Two::Equal | Two::Less | Two::LessSigned, ..) | Op::Not(_))
-                if self.graph.width(id) == 1 =>
-            {
-                "when".into()
-            }
+            (
+                None,
+                Op::Two(Two::And | Two::Or | Two::Equal | Two::Less | Two::LessSigned, ..)
+                | Op::Not(_),
+            ) if self.graph.width(id) == 1 => "when".into(),
             _ => "v".into(),
         };
         let name = self.reserve(&wish);
@@ -248,7 +266,8 @@ impl<'a> Writer<'a> {
                 format!("{a} {sign} {b}")
             }
             Op::Choose(condition, yes, no) => {
-                let (condition, yes, no) = (self.at(condition, at), self.at(yes, at), self.at(no, at));
+                let (condition, yes, no) =
+                    (self.at(condition, at), self.at(yes, at), self.at(no, at));
                 format!("{condition} ? {yes} : {no}")
             }
             Op::Slice(a, low) => {
@@ -318,7 +337,11 @@ impl<'a> Writer<'a> {
             Op::PacketAt(from) => {
                 let from = self.at(from, self.stage(id));
                 let shifted = self.reserve(&format!("{name}_window"));
-                let _ = writeln!(text, "    wire [{}:0] {shifted} = window << {from};", self.window - 1);
+                let _ = writeln!(
+                    text,
+                    "    wire [{}:0] {shifted} = window << {from};",
+                    self.window - 1
+                );
                 let part = range(&shifted, self.window - 1, self.window - width, self.window);
                 let _ = writeln!(text, "    wire {}{name} = {part};", bus(width));
                 if width < self.window {
@@ -334,7 +357,10 @@ impl<'a> Writer<'a> {
         }
         // What only slices look at may have bits that nobody looks at.
         let whole = self.uses.get(&id).is_some_and(|uses| *uses > 0)
-            || self.until.get(&id).is_some_and(|until| *until > self.stage(id));
+            || self
+                .until
+                .get(&id)
+                .is_some_and(|until| *until > self.stage(id));
         if !whole && let Some(slices) = self.slices.get(&id) {
             for (high, low) in holes(slices, width) {
                 sink.push(range(&name, high, low, width));
@@ -395,7 +421,9 @@ fn range(name: &str, high: u32, low: u32, width: u32) -> String {
 pub(crate) fn literal(width: u32, hexadecimal: &str) -> String {
     match (width, hexadecimal) {
         (1, digits) => format!("1'b{digits}"),
-        (width, digits) if digits.bytes().all(|digit| digit == b'0') && width > 64 => format!("{{{width}{{1'b0}}}}"),
+        (width, digits) if digits.bytes().all(|digit| digit == b'0') && width > 64 => {
+            format!("{{{width}{{1'b0}}}}")
+        }
         (width, digits) => format!("{width}'h{digits}"),
     }
 }
@@ -415,9 +443,9 @@ pub(crate) fn identifier(name: &str) -> String {
         _ => format!("n_{text}"),
     };
     // What ends like a delayed value, or is a word of the language, gets an end of its own.
-    let delayed = text
-        .rsplit_once("_s")
-        .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+    let delayed = text.rsplit_once("_s").is_some_and(|(_, digits)| {
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+    });
     match delayed || WORDS.binary_search(&&*text).is_ok() || text.contains("unused") {
         true => format!("{}_p4", text.replace("unused", "unusd")),
         false => text,

@@ -3,16 +3,16 @@
 //!
 //! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
 
-use crate::graph::{Graph, Id, Input};
-use crate::copies::{Split, port_of};
-use crate::objects::Access;
 use crate::Options;
+use crate::copies::{Split, port_of};
+use crate::graph::{Graph, Id, Input};
+use crate::objects::Access;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use num_bigint::BigUint;
-use p4::ir::{Body, Pattern, ParserError, Program, Slot, SlotId, StatementKind, Terminator, Ty};
+use p4::ir::{Body, ParserError, Pattern, Program, Slot, SlotId, StatementKind, Terminator, Ty};
 use p4::source::Span;
 use pipeline::engine::{Path, Source, Step};
 use pipeline::environment::{Environment, Unsupported};
@@ -174,7 +174,10 @@ impl<'a> Walk<'a> {
         for slot in &self.program.slots {
             let width = slot.ty.width();
             if width == 0 && !matches!(slot.ty, Ty::Varbit(_)) {
-                return self.cannot(format!("`{}` has no bits; hardware has no wires of none", slot.name));
+                return self.cannot(format!(
+                    "`{}` has no bits; hardware has no wires of none",
+                    slot.name
+                ));
             }
             values.push(self.graph.constant(width, 0u8));
         }
@@ -246,7 +249,9 @@ impl<'a> Walk<'a> {
             );
         }
         let three = self.graph.constant(16, 3u8);
-        let payload = self.graph.two(crate::graph::Two::ShiftRight, position, three);
+        let payload = self
+            .graph
+            .two(crate::graph::Two::ShiftRight, position, three);
         let truncate = state.values[self.extra.truncate];
         Ok(Verdict {
             port,
@@ -275,7 +280,10 @@ impl<'a> Walk<'a> {
 
     /// One place for packets that come by several ways.
     pub(crate) fn meet(&mut self, edges: Vec<Edge>) -> Result<Edge, Unsupported> {
-        let mut edges: Vec<Edge> = edges.into_iter().filter(|(when, _)| !self.graph.is_false(*when)).collect();
+        let mut edges: Vec<Edge> = edges
+            .into_iter()
+            .filter(|(when, _)| !self.graph.is_false(*when))
+            .collect();
         if edges.len() < 2 {
             return match edges.pop() {
                 Some(edge) => Ok(edge),
@@ -315,13 +323,22 @@ impl<'a> Walk<'a> {
             }
             merged.values[at] = value;
         }
-        merged.least = edges.iter().map(|(_, state)| state.least).min().unwrap_or(0);
+        merged.least = edges
+            .iter()
+            .map(|(_, state)| state.least)
+            .min()
+            .unwrap_or(0);
         merged.most = edges.iter().map(|(_, state)| state.most).max().unwrap_or(0);
         Ok((when, merged))
     }
 
     /// A body's ways out; the flag says that one is an `exit`.
-    pub(crate) fn body(&mut self, body: &'a Body, from: Edge, section: bool) -> Result<Vec<(Edge, bool)>, Unsupported> {
+    pub(crate) fn body(
+        &mut self,
+        body: &'a Body,
+        from: Edge,
+        section: bool,
+    ) -> Result<Vec<(Edge, bool)>, Unsupported> {
         let mut waiting: BTreeMap<(u32, u32), Vec<Edge>> = BTreeMap::new();
         waiting.insert((0, 0), alloc::vec![from]);
         let mut out = Vec::new();
@@ -372,8 +389,13 @@ impl<'a> Walk<'a> {
                     to(*yes, (self.graph.and(when, condition), state.clone()));
                     to(*no, (self.graph.and(when, opposite), state));
                 }
-                Terminator::Select { keys, cases, default } => {
-                    let types: Vec<Ty> = keys.iter().map(|key| key.ty(&self.program.slots)).collect();
+                Terminator::Select {
+                    keys,
+                    cases,
+                    default,
+                } => {
+                    let types: Vec<Ty> =
+                        keys.iter().map(|key| key.ty(&self.program.slots)).collect();
                     let mut values = Vec::new();
                     for key in keys {
                         values.push(self.value(key, &state)?);
@@ -381,7 +403,8 @@ impl<'a> Walk<'a> {
                     let mut left = when;
                     for case in cases {
                         let mut matches = self.graph.bit(true);
-                        for ((pattern, value), ty) in case.patterns.iter().zip(&values).zip(&types) {
+                        for ((pattern, value), ty) in case.patterns.iter().zip(&values).zip(&types)
+                        {
                             let one = self.pattern(pattern, *value, *ty, &state)?;
                             matches = self.graph.and(matches, one);
                         }
@@ -403,7 +426,13 @@ impl<'a> Walk<'a> {
         Ok(out)
     }
 
-    fn pattern(&mut self, pattern: &Pattern, value: Id, ty: Ty, state: &State) -> Result<Id, Unsupported> {
+    fn pattern(
+        &mut self,
+        pattern: &Pattern,
+        value: Id,
+        ty: Ty,
+        state: &State,
+    ) -> Result<Id, Unsupported> {
         use crate::graph::Two;
         Ok(match pattern {
             Pattern::Any => self.graph.bit(true),
@@ -423,7 +452,10 @@ impl<'a> Walk<'a> {
                     Ty::Signed(_) => Two::LessSigned,
                     _ => Two::Less,
                 };
-                let (below, above) = (self.graph.two(less, value, from), self.graph.two(less, to, value));
+                let (below, above) = (
+                    self.graph.two(less, value, from),
+                    self.graph.two(less, to, value),
+                );
                 let outside = self.graph.or(below, above);
                 self.graph.not(outside)
             }
@@ -448,7 +480,11 @@ impl<'a> Walk<'a> {
                     let (value, length) = self.whole_value(value, &state)?;
                     self.assign(target, value, length, &mut state)?;
                 }
-                StatementKind::Call { callee, arguments, results } => {
+                StatementKind::Call {
+                    callee,
+                    arguments,
+                    results,
+                } => {
                     when = self.call(callee, arguments, results, when, &mut state)?;
                 }
                 StatementKind::Emit { header } => self.emit(*header, when, &state)?,
@@ -479,7 +515,11 @@ impl<'a> Walk<'a> {
                 }
             }
             if self.graph.is_false(when) {
-                return Ok(if fails.is_empty() { None } else { Some((when, state)) });
+                return Ok(if fails.is_empty() {
+                    None
+                } else {
+                    Some((when, state))
+                });
             }
         }
         Ok(Some((when, state)))

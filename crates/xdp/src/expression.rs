@@ -1,9 +1,8 @@
 //! Expressions: of at most 64 bits in registers, wider ones in the frame, in cells of 64 bits, the least significant first.
 
-use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R5, R7, Register, Size};
+use crate::instruction::{Alu, Compare, Label, R0, R1, R5, R7, Register, Size};
 use crate::unit::{Fault, Unit};
-use p4::ir::{Binary, Expr, SlotId, Ty, Unary};
-use p4::value::Bits;
+use p4::ir::{Binary, Expr, Ty, Unary};
 use pipeline::layout::limbs;
 
 /// So many values are in registers at once, from `R1` on; `R0` and `R5` are for what is between.

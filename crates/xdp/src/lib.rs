@@ -42,5 +42,5 @@ pub use engine::{Tally, Xdp};
 pub use instruction::Instruction;
 pub use kernel::Error;
 pub use maps::{Kind, Map, Object, Purpose};
-pub use switch::{Counts, Interface, Switch};
+pub use switch::{Counts, Interface, Switch, program};
 pub use unit::{Entrance, compile};

@@ -350,6 +350,7 @@ impl Unit<'_> {
         let number = self.calls.len() as i32;
         self.calls.push(call.clone());
         self.a.store_number(Size::B8, R7, KEY, number);
+        self.tell_time();
         self.copy(NANOSECONDS, KEY + 8, 1);
         let (map, sent) = (self.map(Purpose::Messages), self.a.label());
         self.a.map(R1, map);

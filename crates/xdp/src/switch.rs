@@ -2,8 +2,8 @@
 
 use crate::frame::CODES;
 use crate::kernel::{Error, Kernel, failed};
-use crate::maps::Purpose;
-use crate::unit::{Code, Entrance};
+use crate::maps::{Object, Purpose};
+use crate::unit::{Code, Entrance, compile};
 use live::ebpf::Mode;
 use p4::ir::SectionId;
 use pipeline::architecture::{Config, Pipeline};
@@ -168,6 +168,15 @@ impl Switch {
             stopped: count(Code::Assert) + count(Code::Assume) + count(Code::Steps),
         })
     }
+}
+
+/// An environment's program as [`Switch::new`] loads it.
+///
+/// # Errors
+/// When the kernel cannot do what it asks for.
+pub fn program(environment: &Arc<Environment>) -> Result<Object, Error> {
+    let path = path(environment)?;
+    compile(environment, &path, Entrance::Attached).map_err(Error::Unsupported)
 }
 
 /// The path of the architecture of an environment's program: what it tells an engine.

@@ -185,6 +185,10 @@ impl<'a> Unit<'a> {
 
     fn path(&mut self, path: &Path) {
         self.begin();
+        let of_time = |step: &Step| matches!(step, Step::Set(_, Source::Now | Source::Nanoseconds));
+        if path.steps.iter().any(of_time) {
+            self.tell_time();
+        }
         for (number, step) in path.steps.iter().enumerate() {
             self.step = number as u64;
             self.span = None;
@@ -291,8 +295,6 @@ impl<'a> Unit<'a> {
             Entrance::Attached => {
                 let ports = self.map(Purpose::PortOf);
                 let known = self.a.label();
-                self.a.call(KTIME_GET_NS);
-                self.a.store(Size::B8, R7, NANOSECONDS, R0);
                 self.a.load(Size::B4, R1, R6, INTERFACE);
                 self.a.store(Size::B4, R7, crate::frame::INDEX, R1);
                 self.lookup(ports, crate::frame::INDEX);
@@ -304,6 +306,14 @@ impl<'a> Unit<'a> {
                 self.a.load(Size::B8, R1, R0, 0);
                 self.a.store(Size::B8, R7, FROM, R1);
             }
+        }
+    }
+
+    /// Brings the frame the kernel's time; a trial has been given its own.
+    pub(crate) fn tell_time(&mut self) {
+        if self.entrance == Entrance::Attached {
+            self.a.call(KTIME_GET_NS);
+            self.a.store(Size::B8, R7, NANOSECONDS, R0);
         }
     }
 
@@ -377,8 +387,11 @@ impl<'a> Unit<'a> {
                 continue;
             }
             self.a.store(Size::B8, R7, RESULT, R8);
-            self.a.call(KTIME_GET_NS);
-            self.a.store(Size::B8, R7, DONE, R0);
+            if !attached {
+                // By which the process tells this frame from those of other processors.
+                self.a.call(KTIME_GET_NS);
+                self.a.store(Size::B8, R7, DONE, R0);
+            }
             // Only this processor counts here.
             self.a.alu(Alu::And, R8, CODES as i32 - 1);
             self.a.alu(Alu::ShiftLeft, R8, 3);

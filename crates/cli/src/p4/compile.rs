@@ -10,13 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use verilog::{Design, LIBRARY};
 
-/// Make hardware of a program: synthesizable Verilog
+/// Make hardware of a program, or show what the kernel is given
 ///
-/// The folder gets the top module, with AXI streams of 512 bits for packets and a register bus, the pipeline, the modules that all
+/// For Verilog the folder gets the top module, with AXI streams of 512 bits for packets and a register bus, the pipeline, the modules that all
 /// programs share, and the map of the registers as JSON and as a header for C. What the program asks for that is no hardware is told with its place.
+/// For XDP it gets the maps and instructions of eBPF as text: what `wire p4 run --engine xdp` loads.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  wire p4 compile --target verilog router.p4 -o router-rtl")]
+#[command(after_help = "Examples:
+  wire p4 compile --target verilog router.p4 -o router-rtl
+  wire p4 compile --target xdp router.p4 -o router-xdp")]
 pub struct Compile {
     /// The program
     program: PathBuf,
@@ -41,6 +43,8 @@ pub struct Compile {
 enum Target {
     /// Verilog 2005 for FPGAs
     Verilog,
+    /// Instructions of eBPF, to be read
+    Xdp,
 }
 
 impl Compile {
@@ -49,7 +53,6 @@ impl Compile {
     /// # Errors
     /// When it has errors or is no hardware, or files cannot be written.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        let Target::Verilog = self.target;
         let folder = &self.output;
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         confine::reader(Permissions {
@@ -59,12 +62,16 @@ impl Compile {
         let compiled = self.reading.load_valid(&self.program)?;
         let shown = self.program.display();
         let program = compiled.program.clone();
-        let program = program.ok_or_else(|| anyhow!("{shown} has no `main`, so that there is nothing to make"))?;
+        let program = program
+            .ok_or_else(|| anyhow!("{shown} has no `main`, so that there is nothing to make"))?;
         let place = |span: p4::source::Span| {
             let at = compiled.sources.location(span.start)?;
             Some(format!("{}:{}", at.file, at.line))
         };
-        let stem = self.program.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let stem = self
+            .program
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
         let options = verilog::Options {
             name: stem.as_deref().unwrap_or("program"),
             window: self.window,
@@ -73,12 +80,31 @@ impl Compile {
         };
         let told = |unsupported| anyhow!(describe(&unsupported, &compiled));
         let environment = Environment::new(Arc::new(program), Options::default()).map_err(told)?;
-        let design = Design::of(&Arc::new(environment), &options).map_err(told)?;
+        let environment = Arc::new(environment);
+        if let Target::Xdp = self.target {
+            let object = super::kernel::program(&environment, &compiled)?;
+            let file = folder.join(options.name).with_extension("ebpf.txt");
+            live::output::replace(&file, object.to_string().as_bytes())?;
+            eprintln!(
+                "wire: {}: {}, {}",
+                file.display(),
+                count(object.code.len(), "instruction"),
+                count(object.maps.len(), "map")
+            );
+            return Ok(Verdict::Good);
+        }
+        let design = Design::of(&environment, &options).map_err(told)?;
         for warning in &design.warnings {
             eprintln!("wire: warning: {warning}");
         }
-        let own = design.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-        let (json, header) = (format!("{}.json", design.name), format!("{}.h", design.name));
+        let own = design
+            .files
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        let (json, header) = (
+            format!("{}.json", design.name),
+            format!("{}.h", design.name),
+        );
         let (map, c) = (design.map.json(), design.map.c_header(&design.name));
         let maps = [(json.as_str(), map.as_str()), (header.as_str(), c.as_str())];
         for (name, text) in own.chain(LIBRARY).chain(maps) {

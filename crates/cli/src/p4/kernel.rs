@@ -18,7 +18,7 @@ use p4::compile::Compiled;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use xdp::{Counts, Error, Interface, Switch};
+use xdp::{Counts, Error, Interface, Object, Switch};
 
 /// What is said of the run.
 pub struct Report<'a> {
@@ -47,15 +47,7 @@ pub fn run(
         .map(interface)
         .collect::<anyhow::Result<Vec<_>>>()?;
     let names: Vec<String> = on.iter().map(ToString::to_string).collect();
-    let switch = Switch::new(environment, &interfaces).map_err(|error| match error {
-        Error::Unsupported(faults) => {
-            let faults = faults
-                .iter()
-                .map(|fault| lab::engine::describe(fault, compiled));
-            anyhow!(faults.collect::<Vec<_>>().join("\n"))
-        }
-        error => error.into(),
-    })?;
+    let switch = Switch::new(environment, &interfaces).map_err(|error| told(error, compiled))?;
     for (name, mode) in names.iter().zip(switch.modes()) {
         if *mode == Mode::Generic {
             eprintln!(
@@ -104,6 +96,27 @@ pub fn run(
     Ok(report.complaints.finish().max(Verdict::if_done(done)))
 }
 
+/// The program as the kernel is given it.
+///
+/// # Errors
+/// All places of the program that the kernel cannot do.
+pub fn program(environment: &Arc<Environment>, compiled: &Compiled) -> anyhow::Result<Object> {
+    xdp::program(environment).map_err(|error| told(error, compiled))
+}
+
+/// Why the kernel does not run a program: all places, each in a line.
+fn told(error: Error, compiled: &Compiled) -> anyhow::Error {
+    match error {
+        Error::Unsupported(faults) => {
+            let faults = faults
+                .iter()
+                .map(|fault| lab::engine::describe(fault, compiled));
+            anyhow!(faults.collect::<Vec<_>>().join("\n"))
+        }
+        error => error.into(),
+    }
+}
+
 fn lock(switch: &Mutex<Switch>) -> MutexGuard<'_, Switch> {
     switch.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -144,6 +157,11 @@ fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 6] {
             "no_room",
             counts.no_room,
             "grown or shrunk by more than the kernel allows",
+        ),
+        (
+            "messages_lost",
+            counts.messages_lost,
+            "messages to the control plane were lost",
         ),
         (
             "stopped",

@@ -111,7 +111,9 @@ impl Device {
     /// Reads a cell of a memory, as words.
     pub fn fetch(&mut self, object: usize, row: u32, words: usize) -> Vec<u32> {
         self.write(address::FETCH, (object as u32) << 24 | row);
-        (0..words as u16).map(|word| self.read(address::FETCHED + word)).collect()
+        (0..words as u16)
+            .map(|word| self.read(address::FETCHED + word))
+            .collect()
     }
 
     /// Packets one behind the other, each word as soon as the hardware takes it, at the time `now`.

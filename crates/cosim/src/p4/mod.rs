@@ -81,12 +81,22 @@ impl Rtl {
 impl Running {
     fn new(environment: &Environment, path: &Path) -> Result<Running, Unsupported> {
         let design = plain(environment, path)?;
-        let library = verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
+        let library =
+            verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
         let device = Device::new(crate::shared::Shared::new(library));
-        let cells = design.map.memories.iter().map(|memory| vec![BigUint::default(); memory.size]);
+        let cells = design
+            .map
+            .memories
+            .iter()
+            .map(|memory| vec![BigUint::default(); memory.size]);
         Ok(Running {
             device,
-            tables: design.map.tables.iter().map(|_| Shadow::default()).collect(),
+            tables: design
+                .map
+                .tables
+                .iter()
+                .map(|_| Shadow::default())
+                .collect(),
             cells: cells.collect(),
             writes: vec![0; design.map.memories.len()],
             places: Vec::new(),
@@ -101,7 +111,9 @@ impl Running {
             let shadow = &mut self.tables[object];
             // Members of profiles and groups of ports have no such number.
             let forms = environment.tables.forms();
-            let other = map.table.is_none_or(|table| forms[table.index()].implementation.is_some());
+            let other = map
+                .table
+                .is_none_or(|table| forms[table.index()].implementation.is_some());
             if shadow.seen == Some(generation) && !other {
                 continue;
             }
@@ -153,7 +165,8 @@ impl Running {
             for index in 0..map.size {
                 let value = held(&environment.objects[map.object.index()], index);
                 if self.cells[number][index] != value {
-                    self.device.commit(first + number, index as u32, &words_of(&value, words));
+                    self.device
+                        .commit(first + number, index as u32, &words_of(&value, words));
                     self.cells[number][index] = value;
                 }
             }
@@ -199,7 +212,9 @@ fn held(object: &Object, index: usize) -> BigUint {
     match object {
         Object::Register(register) => {
             let values = register.read(index).unwrap_or_default();
-            values.iter().fold(BigUint::default(), |all, value| (all << value.width()) | value.unsigned())
+            values.iter().fold(BigUint::default(), |all, value| {
+                (all << value.width()) | value.unsigned()
+            })
         }
         Object::Counter(counter) => {
             let (packets, bytes) = counter.read(index).unwrap_or_default();
@@ -229,7 +244,14 @@ fn hold(object: &Object, index: usize, value: &BigUint) {
 }
 
 impl Engine for Rtl {
-    fn run(&mut self, _: SectionId, _: &mut [u64], _: &mut Packet, _: &[Table], context: &mut Context) -> Ended {
+    fn run(
+        &mut self,
+        _: SectionId,
+        _: &mut [u64],
+        _: &mut Packet,
+        _: &[Table],
+        context: &mut Context,
+    ) -> Ended {
         // Packets go along the path, and nothing leaves it.
         context.stop = Some(Stop::Steps);
         Ended::Stop

@@ -30,7 +30,8 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
             let mut places: BTreeMap<u32, (BigUint, BigUint)> = BTreeMap::new();
             for entry in &installed {
                 let (key, _) = joined(&entry.entry.keys, map);
-                let bits = valid(map.key(), &key, map.result.data()) | data(environment, map, entry);
+                let bits =
+                    valid(map.key(), &key, map.result.data()) | data(environment, map, entry);
                 left += usize::from(!place(&mut places, key, bits, *index, hashes));
             }
             rows.extend(places.into_iter().map(|(row, (_, bits))| (row, bits)));
@@ -50,8 +51,16 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
             }
         }
         TableKind::Ternary { rows: most } => {
-            let mut ordered: Vec<(&Installed, u32)> = installed.iter().map(|entry| (entry, prefix(entry))).collect();
-            ordered.sort_by_key(|(entry, prefix)| (std::cmp::Reverse((entry.entry.priority, *prefix)), entry.handle));
+            let mut ordered: Vec<(&Installed, u32)> = installed
+                .iter()
+                .map(|entry| (entry, prefix(entry)))
+                .collect();
+            ordered.sort_by_key(|(entry, prefix)| {
+                (
+                    std::cmp::Reverse((entry.entry.priority, *prefix)),
+                    entry.handle,
+                )
+            });
             let mut next = 0;
             for (entry, _) in ordered {
                 let data = data(environment, map, entry);
@@ -70,7 +79,10 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
         }
     }
     let call = environment.tables.default(table).map(|(call, _)| call);
-    let default = call.map_or_else(|_| BigUint::default(), |call| given(environment, map, 0, &call));
+    let default = call.map_or_else(
+        |_| BigUint::default(),
+        |call| given(environment, map, 0, &call),
+    );
     rows.insert(address::DEFAULT_ROW, default);
     (rows, left)
 }
@@ -88,12 +100,19 @@ fn groups(environment: &Environment, map: &TableMap) -> (Rows, usize) {
             continue;
         }
         let key = BigUint::from(*number);
-        let given = (BigUint::from(next) << (map.result.action + map.result.arguments)) | BigUint::from(count);
+        let given = (BigUint::from(next) << (map.result.action + map.result.arguments))
+            | BigUint::from(count);
         let bits = valid(map.key(), &key, map.result.data()) | given;
         left += usize::from(!place(&mut stand, key, bits, *index, hashes));
         next += count;
     }
-    (stand.into_iter().map(|(row, (_, bits))| (row, bits)).collect(), left)
+    (
+        stand
+            .into_iter()
+            .map(|(row, (_, bits))| (row, bits))
+            .collect(),
+        left,
+    )
 }
 
 /// So many places all groups have together.
@@ -104,7 +123,11 @@ pub(crate) fn places(environment: &Environment) -> Vec<u32> {
     let mut all: Vec<u32> = Vec::new();
     for replicas in environment.replication.get().multicast.values() {
         if all.len() + replicas.len() <= PLACES && replicas.len() < 256 {
-            all.extend(replicas.iter().map(|replica| replica.instance << 16 | replica.port & 0xFFFF));
+            all.extend(
+                replicas
+                    .iter()
+                    .map(|replica| replica.instance << 16 | replica.port & 0xFFFF),
+            );
         }
     }
     all
@@ -118,7 +141,11 @@ fn heap(number: u32, levels: u32) -> u32 {
 }
 
 /// Where intervals begin, from zero on, and what each says: hit and data, or nothing.
-fn intervals(environment: &Environment, map: &TableMap, installed: &[Installed]) -> Vec<(BigUint, BigUint)> {
+fn intervals(
+    environment: &Environment,
+    map: &TableMap,
+    installed: &[Installed],
+) -> Vec<(BigUint, BigUint)> {
     let end_of_all = mask(map.key()) + 1u8;
     let mut prefixes: Vec<(BigUint, BigUint, BigUint)> = installed
         .iter()
@@ -132,25 +159,33 @@ fn intervals(environment: &Environment, map: &TableMap, installed: &[Installed])
     // The longer ones behind those that they are in.
     prefixes.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     let mut found: Vec<(BigUint, BigUint)> = vec![(BigUint::default(), BigUint::default())];
-    let mut begin = |at: &BigUint, bits: BigUint| {
-        match found.last_mut() {
-            Some(last) if last.0 == *at => last.1 = bits,
-            Some(last) if last.1 == bits => {}
-            _ => found.push((at.clone(), bits)),
-        }
+    let mut begin = |at: &BigUint, bits: BigUint| match found.last_mut() {
+        Some(last) if last.0 == *at => last.1 = bits,
+        Some(last) if last.1 == bits => {}
+        _ => found.push((at.clone(), bits)),
     };
     let mut inside: Vec<(BigUint, BigUint)> = Vec::new();
     for (from, end, bits) in prefixes {
         while inside.last().is_some_and(|(end, _)| *end <= from) {
             let (end, _) = inside.pop().unwrap_or_default();
-            begin(&end, inside.last().map_or_else(BigUint::default, |(_, bits)| bits.clone()));
+            begin(
+                &end,
+                inside
+                    .last()
+                    .map_or_else(BigUint::default, |(_, bits)| bits.clone()),
+            );
         }
         begin(&from, bits.clone());
         inside.push((end, bits));
     }
     while let Some((end, _)) = inside.pop() {
         if end < end_of_all {
-            begin(&end, inside.last().map_or_else(BigUint::default, |(_, bits)| bits.clone()));
+            begin(
+                &end,
+                inside
+                    .last()
+                    .map_or_else(BigUint::default, |(_, bits)| bits.clone()),
+            );
         }
     }
     found
@@ -202,7 +237,10 @@ fn member_of(environment: &Environment, map: &TableMap, member: u32) -> Option<(
     let (_, member) = contents.resolve(Reference::Member(member), 0)?;
     // By the profile's first table; the same action here has the same name.
     let program = &environment.program;
-    let first = program.tables.iter().find(|table| table.implementation == form.implementation)?;
+    let first = program
+        .tables
+        .iter()
+        .find(|table| table.implementation == form.implementation)?;
     let action = first.actions.get(member.action as usize)?.action;
     let listed = &program.tables[table.index()].actions;
     let number = listed.iter().position(|listed| listed.action == action)?;
@@ -227,7 +265,9 @@ fn joined(keys: &[KeyMatch], map: &TableMap) -> (BigUint, BigUint) {
                 let part = mask(*length) << (width - length);
                 (value.unsigned() & &part, part)
             }
-            KeyMatch::Mask(value, part) => (value.unsigned() & part.unsigned(), part.unsigned().clone()),
+            KeyMatch::Mask(value, part) => {
+                (value.unsigned() & part.unsigned(), part.unsigned().clone())
+            }
             KeyMatch::Range(from, _) => (from.unsigned().clone(), full),
         };
         values = (values << width) | value;
@@ -264,12 +304,18 @@ fn prefixes(from: &Bits, to: &Bits, width: u32) -> Vec<KeyMatch> {
     let mut all = Vec::new();
     while next <= *to {
         // The largest block that begins here and does not reach beyond.
-        let aligned = next.trailing_zeros().unwrap_or(u64::from(width)).min(u64::from(width)) as u32;
+        let aligned = next
+            .trailing_zeros()
+            .unwrap_or(u64::from(width))
+            .min(u64::from(width)) as u32;
         let mut size = aligned;
         while size > 0 && &next + mask(size) > *to {
             size -= 1;
         }
-        all.push(KeyMatch::Prefix(Bits::new(width, next.clone()), width - size));
+        all.push(KeyMatch::Prefix(
+            Bits::new(width, next.clone()),
+            width - size,
+        ));
         next += BigUint::from(1u8) << size;
     }
     all
@@ -287,7 +333,10 @@ fn place(
         let limbs: Vec<u64> = key.iter_u64_digits().collect();
         let ways = hashes.iter().enumerate().map(|(way, masks)| {
             let hash = masks.iter().enumerate().map(|(bit, mask)| {
-                let both = limbs.iter().zip(mask).map(|(limb, mask)| (limb & mask).count_ones());
+                let both = limbs
+                    .iter()
+                    .zip(mask)
+                    .map(|(limb, mask)| (limb & mask).count_ones());
                 (both.sum::<u32>() & 1) << bit
             });
             (way as u32) << index | hash.sum::<u32>()

@@ -137,7 +137,12 @@ impl Machine {
     }
 
     /// Lets a packet that comes in go along the path with all its copies, if the engine makes them itself.
-    pub(super) fn pass_all(&mut self, port: u32, bytes: &[u8], each: &mut dyn FnMut(End<'_>)) -> bool {
+    pub(super) fn pass_all(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        each: &mut dyn FnMut(End<'_>),
+    ) -> bool {
         if !self.path || self.context.trace.is_some() {
             return false;
         }

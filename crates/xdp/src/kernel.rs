@@ -28,6 +28,11 @@ pub enum Error {
         "the kernel's verifier refused the program of {instructions} instructions: {reason}; a smaller program (fewer headers, tables of fewer entries with priorities, shorter loops) may pass"
     )]
     Refused { instructions: usize, reason: String },
+    /// The interface with this number has a program of XDP already.
+    #[error(
+        "interface {0} has a program of XDP already; take it off with `ip link set dev IFACE xdp off`, or end what has put it there"
+    )]
+    Taken(u32),
     /// The kernel did not give what is needed.
     #[error(
         "{doing}: {error}; programs in the kernel need CAP_BPF and CAP_NET_ADMIN (root), and Linux 5.18 or later"

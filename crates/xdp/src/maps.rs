@@ -30,6 +30,8 @@ pub enum Purpose {
     PortOf,
     /// By port: the interface.
     Interfaces,
+    /// By port: the longest frame that its interface takes, in bytes.
+    Longest,
     /// Calls that the process carries out.
     Messages,
 }

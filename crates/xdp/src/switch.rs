@@ -23,6 +23,8 @@ const EBUSY: i32 = 16;
 pub struct Interface {
     /// As the kernel numbers it.
     pub index: u32,
+    /// The most bytes of a packet behind the Ethernet header.
+    pub mtu: u32,
     /// Where the program is to run: of a veth, whose driver sends only what its peer has asked for, behind the driver.
     pub mode: Mode,
 }
@@ -34,6 +36,8 @@ pub struct Counts {
     pub sent: u64,
     /// They were to be sent by a port that is not there.
     pub no_port: u64,
+    /// They were longer than the MTU of the interface that they were to leave by: segments that a local sender has left whole, for example. They are lost.
+    pub too_long: u64,
     pub dropped: u64,
     /// They were to be copied or to go another way that a program of the kernel cannot: multicast, for example. They are lost.
     pub left: u64,
@@ -52,13 +56,13 @@ impl Counts {
     /// How many came in.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.sent + self.no_port + self.dropped + self.lost() + self.stopped
+        self.sent + self.dropped + self.lost() + self.stopped
     }
 
-    /// How many the kernel could not do what the program asks for with.
+    /// How many were lost, since the kernel could not do what the program asks for.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.left + self.beyond + self.no_room
+        self.no_port + self.too_long + self.left + self.beyond + self.no_room
     }
 }
 
@@ -100,23 +104,32 @@ impl Switch {
             )
             .map_err(failed("numbering the interfaces"))?;
         }
+        for (port, interface) in interfaces.iter().enumerate() {
+            set_mtu(&kernel, port as u32, interface.mtu).map_err(failed("telling the MTU"))?;
+        }
         let attach = |interface: &Interface| {
-            let first = kernel.program.attach(interface.index, interface.mode);
-            match (first, interface.mode) {
-                (Ok(link), mode) => Ok((link, mode)),
+            let attached = |mode| kernel.program.attach(interface.index, mode);
+            let (result, mode) = match attached(interface.mode) {
                 // A driver without XDP.
-                (Err(error), Mode::Driver) if error.raw_os_error() != Some(EBUSY) => {
-                    let link = kernel.program.attach(interface.index, Mode::Generic)?;
-                    Ok((link, Mode::Generic))
+                Err(error)
+                    if interface.mode == Mode::Driver && error.raw_os_error() != Some(EBUSY) =>
+                {
+                    (attached(Mode::Generic), Mode::Generic)
                 }
-                (Err(error), _) => Err(error),
+                first => (first, interface.mode),
+            };
+            match result {
+                Ok(link) => Ok((link, mode)),
+                Err(error) if error.raw_os_error() == Some(EBUSY) => {
+                    Err(Error::Taken(interface.index))
+                }
+                Err(error) => Err(failed("attaching the program to an interface")(error)),
             }
         };
         let links = interfaces
             .iter()
             .map(attach)
-            .collect::<io::Result<Vec<_>>>();
-        let links = links.map_err(failed("attaching the program to an interface"))?;
+            .collect::<Result<Vec<_>, _>>()?;
         let (links, modes) = links.into_iter().unzip();
         let mut switch = Switch {
             kernel,
@@ -132,6 +145,14 @@ impl Switch {
     #[must_use]
     pub fn modes(&self) -> &[Mode] {
         &self.modes
+    }
+
+    /// Another MTU of a port's interface.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn set_mtu(&mut self, port: usize, mtu: u32) -> io::Result<()> {
+        set_mtu(&self.kernel, port as u32, mtu)
     }
 
     /// Gives the kernel what the control plane has changed: tables, and counters and registers that were set since [`Switch::read`].
@@ -160,6 +181,7 @@ impl Switch {
         Ok(Counts {
             sent: count(Code::Sent),
             no_port: count(Code::NoPort),
+            too_long: count(Code::TooLong),
             dropped: count(Code::Dropped),
             left: count(Code::Left),
             beyond: count(Code::Beyond),
@@ -167,6 +189,15 @@ impl Switch {
             messages_lost: ended[CODES],
             stopped: count(Code::Assert) + count(Code::Assume) + count(Code::Steps),
         })
+    }
+}
+
+/// With an Ethernet header and a VLAN tag, as the kernel itself counts.
+fn set_mtu(kernel: &Kernel, port: u32, mtu: u32) -> io::Result<()> {
+    let longest = u64::from(mtu) + 14 + 4;
+    match kernel.map(Purpose::Longest) {
+        Some(map) => map.set(&port.to_ne_bytes(), &longest.to_ne_bytes()),
+        None => Ok(()),
     }
 }
 

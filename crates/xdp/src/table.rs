@@ -321,7 +321,7 @@ impl Unit<'_> {
                 (maps::Kind::Array, 4, 8 * width.max(1) as u32, size as u32)
             }
             Purpose::Crc(_) => (maps::Kind::Array, 4, 8 * 256, 1),
-            Purpose::PortOf => (maps::Kind::Hash, 4, 8, 1024),
+            Purpose::PortOf | Purpose::Longest => (maps::Kind::Hash, 4, 8, 1024),
             Purpose::Interfaces => (maps::Kind::DevMapHash, 4, 4, 1024),
             Purpose::Messages => (maps::Kind::RingBuffer, 0, 0, RING_BYTES),
             // Their maps are made by `table_map` and `set_map`.

@@ -1,8 +1,8 @@
 //! A program's path as one program of the kernel: sections, blocks, and where they lead.
 
 use crate::frame::{
-    CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, HIT, LENGTH, NANOSECONDS,
-    PORT, POSITION, RESULT,
+    CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, HIT, INDEX, LENGTH,
+    NANOSECONDS, PORT, POSITION, RESULT,
 };
 use crate::instruction::{
     Alu, Assembler, Compare, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10, Size,
@@ -57,6 +57,8 @@ pub(crate) enum Code {
     Steps,
     /// It is to leave by a port that is not there.
     NoPort,
+    /// It is longer than the interface takes that it is to leave by.
+    TooLong,
 }
 
 /// How a program learns by which port a packet came, and where packets go.
@@ -296,8 +298,8 @@ impl<'a> Unit<'a> {
                 let ports = self.map(Purpose::PortOf);
                 let known = self.a.label();
                 self.a.load(Size::B4, R1, R6, INTERFACE);
-                self.a.store(Size::B4, R7, crate::frame::INDEX, R1);
-                self.lookup(ports, crate::frame::INDEX);
+                self.a.store(Size::B4, R7, INDEX, R1);
+                self.lookup(ports, INDEX);
                 self.a.jump_if(Compare::NotEqual, R0, 0, known);
                 // No port of the switch: it is the stack's.
                 self.a.alu(Alu::Move, R0, XDP_PASS);
@@ -370,15 +372,7 @@ impl<'a> Unit<'a> {
         let redirected = self.a.label();
         if self.a.is_used(sent) {
             self.a.bind(sent);
-            let interfaces = self.map(Purpose::Interfaces);
-            self.a.map(R1, interfaces);
-            self.a.load(Size::B8, R2, R7, PORT);
-            self.a.alu(Alu::Move, R3, XDP_DROP);
-            self.a.call(REDIRECT_MAP);
-            // The map has no such port: what was to be done then.
-            self.a.jump_if(Compare::NotEqual, R0, XDP_DROP, redirected);
-            self.a.number(R8, Code::NoPort as u64);
-            self.a.jump(other);
+            self.redirect(redirected, other);
         }
         for (label, is_redirected) in [(redirected, true), (other, false)] {
             let used = self.a.is_used(label);
@@ -410,6 +404,33 @@ impl<'a> Unit<'a> {
             );
             self.a.exit();
         }
+    }
+
+    /// Gives the packet to the interface of its port.
+    fn redirect(&mut self, redirected: Label, other: Label) {
+        let (longest, interfaces) = (self.map(Purpose::Longest), self.map(Purpose::Interfaces));
+        let (there, fits) = (self.a.label(), self.a.label());
+        self.a.load(Size::B8, R1, R7, PORT);
+        self.a.store(Size::B4, R7, INDEX, R1);
+        self.lookup(longest, INDEX);
+        self.a.jump_if(Compare::NotEqual, R0, 0, there);
+        self.a.number(R8, Code::NoPort as u64);
+        self.a.jump(other);
+        self.a.bind(there);
+        // What is longer the kernel would drop without a word: segments that a local sender has left whole.
+        self.a.load(Size::B8, R3, R0, 0);
+        self.a.load(Size::B4, R1, R6, DATA);
+        self.a.load(Size::B4, R2, R6, DATA_END);
+        self.a.alu(Alu::Subtract, R2, R1);
+        self.a.jump_if(Compare::LessEqual, R2, R3, fits);
+        self.a.number(R8, Code::TooLong as u64);
+        self.a.jump(other);
+        self.a.bind(fits);
+        self.a.map(R1, interfaces);
+        self.a.load(Size::B8, R2, R7, PORT);
+        self.a.alu(Alu::Move, R3, XDP_DROP);
+        self.a.call(REDIRECT_MAP);
+        self.a.jump(redirected);
     }
 
     /// Ends the current block with an error of the parser.

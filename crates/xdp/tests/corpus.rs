@@ -68,6 +68,51 @@ fn run(program: &Path) -> Result<[u64; 3], String> {
     ])
 }
 
+/// A program of the corpus for the kernel, which nobody loads.
+fn made(name: &str) -> Result<xdp::Object, xdp::Error> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/p4");
+    xdp::program(&environment(&folder.join(name)))
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_told_with_its_place_and_all_at_once() {
+    let Err(xdp::Error::Unsupported(faults)) = made("wide_requests.p4") else {
+        panic!("it clones, truncates and recirculates");
+    };
+    assert!(faults.len() >= 5, "{faults:?}");
+    assert!(
+        faults.iter().all(|fault| fault.span.is_some()),
+        "{faults:?}"
+    );
+    for name in ["clone", "truncate", "resubmit", "recirculate"] {
+        let named = |fault: &pipeline::environment::Unsupported| fault.message.contains(name);
+        assert!(faults.iter().any(named), "{name}: {faults:?}");
+    }
+    let told = made("psa_paths.p4")
+        .expect_err("PSA has no path")
+        .to_string();
+    assert!(
+        told.contains("v1model, `switch` and `bump` have one"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_listing_names_maps_and_instructions() {
+    let listing = made("matches.p4")
+        .expect("it is for the kernel")
+        .to_string();
+    for part in [
+        "PerCpuArray for Frame",
+        "LpmTrie for Table",
+        "ArrayOfMaps for Table",
+        "r1 = map",
+        "exit",
+    ] {
+        assert!(listing.contains(part), "{part} is not in\n{listing}");
+    }
+}
+
 #[test]
 fn the_corpus_passes_in_the_kernel_or_says_what_the_kernel_cannot_do() {
     if !allowed() {

@@ -20,6 +20,11 @@ fn datagram(port: u16) -> Vec<u8> {
     frame
 }
 
+fn found(name: &str) -> interface::Interface {
+    let found = interface::find(name).expect("asked");
+    found.expect("it is here")
+}
+
 /// What arrives until nothing has for a while.
 fn arrivals(port: &mut Port) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
@@ -62,10 +67,8 @@ fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_sa
             let environment = environment(&program);
             let control = Control::new(environment.clone());
             let interfaces = ["s0", "s1"].map(|name| Interface {
-                index: interface::find(name)
-                    .expect("asked")
-                    .expect("it is here")
-                    .index,
+                index: found(name).index,
+                mtu: found(name).mtu,
                 mode: Mode::Generic,
             });
             let mut switch = Switch::new(&environment, &interfaces).expect("it runs in the kernel");
@@ -100,8 +103,15 @@ fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_sa
             switch.bring().expect("the maps have room");
             left.tx.send(&[&datagram(19)]).expect("sent");
             assert_eq!(arrivals(&mut right), [datagram(19)]);
+            // Longer than what s1 takes.
+            switch.set_mtu(1, 40).expect("the map has room");
+            left.tx.send(&[&datagram(80)]).expect("sent");
+            assert!(arrivals(&mut right).is_empty());
             let counts = switch.counts().expect("counts");
-            assert!(counts.sent >= 5 && counts.dropped == 1, "{counts:?}");
+            assert!(
+                counts.sent >= 5 && counts.dropped == 1 && counts.too_long == 1,
+                "{counts:?}"
+            );
             // Gone from the interfaces with the value.
             drop(switch);
             left.tx.send(&[&datagram(80)]).expect("sent");

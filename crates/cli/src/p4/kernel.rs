@@ -30,6 +30,8 @@ pub struct Report<'a> {
 
 /// How often the process looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
+/// After so many looks whether the interfaces are still there.
+const LOOKS_AT_INTERFACES: u32 = 25;
 
 /// Runs the program of an environment on interfaces until a signal, or for the duration.
 ///
@@ -47,15 +49,15 @@ pub fn run(
         .map(interface)
         .collect::<anyhow::Result<Vec<_>>>()?;
     let names: Vec<String> = on.iter().map(ToString::to_string).collect();
-    let switch = Switch::new(environment, &interfaces).map_err(|error| told(error, compiled))?;
-    for (name, mode) in names.iter().zip(switch.modes()) {
-        if *mode == Mode::Generic {
-            eprintln!(
-                "wire: {name}: the program runs behind the driver; a local sender on its link must not send segments larger than the MTU, \
-                 which are lost: ethtool -K PEER tx off tso off gso off"
-            );
+    let switch = Switch::new(environment, &interfaces).map_err(|error| match error {
+        Error::Taken(index) => {
+            let place = interfaces.iter().position(|interface| interface.index == index);
+            let name = place.map_or("the interface", |place| &names[place]);
+            anyhow!("{name} has a program of XDP already; take it off with `ip link set dev {name} xdp off`, or end what has put it there")
         }
-    }
+        error => told(error, compiled),
+    })?;
+    let behind = switch.modes().contains(&Mode::Generic);
     let switch = Arc::new(Mutex::new(switch));
     let own = Control::new(Arc::clone(environment));
     confine::kernel(control.is_some())?;
@@ -73,15 +75,33 @@ pub fn run(
         })
     });
     let _listener = listener.transpose()?;
-    begin(report.name, &names, report.duration);
+    let place = if behind {
+        "in the kernel, behind the driver"
+    } else {
+        "in the kernel"
+    };
+    begin(&format!("{} {place}", report.name), &names, report.duration);
     let begun = now_ns();
     let over = || {
         report
             .duration
             .is_some_and(|most| now_ns() - begun >= most.as_ns())
     };
+    let mut looks = 0;
     while !signal::stop_requested() && !over() {
         std::thread::sleep(LOOK);
+        looks += 1;
+        if looks % LOOKS_AT_INTERFACES == 0 {
+            // The kernel has taken the program off an interface that was removed, and says nothing.
+            for (port, (name, interface)) in names.iter().zip(&interfaces).enumerate() {
+                let found = interface::find(name).ok().flatten();
+                let found = found.filter(|found| found.index == interface.index);
+                let found = found.with_context(|| format!("{name} was removed, and with it the program on it; start the command again when it is back"))?;
+                lock(&switch)
+                    .set_mtu(port, found.mtu)
+                    .context("telling the kernel an MTU")?;
+            }
+        }
         // Digests wait in a ring that has an end.
         lock(&switch).read();
     }
@@ -89,7 +109,7 @@ pub fn run(
         .counts()
         .context("reading the kernel's counters")?;
     tell(&counts, &names, report)?;
-    let lost = counts.lost() + counts.no_port;
+    let lost = counts.lost();
     let what = format_args!("{lost} packets were lost in the kernel");
     report.complaints.lost(lost, what);
     let done = report.duration.is_none() || over();
@@ -135,14 +155,20 @@ fn interface(spec: &PortSpec) -> anyhow::Result<Interface> {
     };
     Ok(Interface {
         index: found.index,
+        mtu: found.mtu,
         mode,
     })
 }
 
 /// What became of packets, and how it is told.
-fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 6] {
+fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 7] {
     [
         ("no_port", counts.no_port, "for a port that is not there"),
+        (
+            "too_long",
+            counts.too_long,
+            "longer than the MTU: turn segmentation off where they come from (ethtool -K IFACE tx off tso off gso off)",
+        ),
         (
             "left",
             counts.left,

@@ -3,8 +3,13 @@
 mod behind;
 mod line_rate;
 mod p4;
+mod p4_random;
 mod pcs10g;
 mod timing_nic;
+
+/// Random programs and packets.
+#[path = "../../jit/tests/random/mod.rs"]
+mod random;
 
 /// A module, or a word on why its test is skipped.
 fn module(layout: cosim::module::Layout) -> Option<cosim::Module> {

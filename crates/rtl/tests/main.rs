@@ -1,5 +1,7 @@
 //! The command with hardware in it.
 
+mod p4;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -20,10 +20,7 @@ impl Walk<'_> {
         state: &mut State,
     ) -> Result<Id, Unsupported> {
         let call = Call::resolve(self.environment, callee, arguments, results);
-        let call = call.map_err(|error| Unsupported {
-            span: self.span,
-            ..error
-        })?;
+        let call = call.map_err(|error| Unsupported { span: self.span, ..error })?;
         let mut inputs = Vec::new();
         for input in &call.inputs {
             inputs.push(self.whole_value(&input.value, state)?);
@@ -42,11 +39,7 @@ impl Walk<'_> {
                     Some(valid) => inputs[valid].0,
                     None => walk.graph.bit(true),
                 };
-                pieces.push(Piece {
-                    bits,
-                    length,
-                    valid,
-                });
+                pieces.push(Piece { bits, length, valid });
             }
             pieces
         };
@@ -58,27 +51,19 @@ impl Walk<'_> {
             }
             Operation::MarkToDropSlots => {
                 let standard = self.standard();
-                for (name, value) in [
-                    ("egress_spec", self.environment.options.drop_port),
-                    ("mcast_grp", 0),
-                ] {
+                for (name, value) in [("egress_spec", self.environment.options.drop_port), ("mcast_grp", 0)] {
                     if let Some(slot) = standard(name) {
                         let value = self.graph.constant(self.slot(slot).ty.width(), value);
                         self.put(slot, value, None, None, state);
                     }
                 }
             }
-            Operation::MarkToDrop {
-                egress_spec,
-                mcast_grp,
-            } => {
+            Operation::MarkToDrop { egress_spec, mcast_grp } => {
                 for (number, result) in results.iter().enumerate() {
                     let (mut value, length) = inputs[call.items[number].input];
                     let width = self.graph.width(value);
                     if Some(number) == *egress_spec {
-                        value = self
-                            .graph
-                            .constant(width, self.environment.options.drop_port);
+                        value = self.graph.constant(width, self.environment.options.drop_port);
                     } else if Some(number) == *mcast_grp {
                         value = self.graph.constant(width, 0u8);
                     }
@@ -88,11 +73,7 @@ impl Walk<'_> {
             Operation::RegisterRead { object, index } => {
                 self.register_read(*object, number(*index), results, when, state)?;
             }
-            Operation::RegisterWrite {
-                object,
-                index,
-                value,
-            } => {
+            Operation::RegisterWrite { object, index, value } => {
                 let values: Vec<Id> = inputs[*value..].iter().map(|(value, _)| *value).collect();
                 self.register_write(*object, number(*index), &values, when)?;
             }
@@ -108,25 +89,18 @@ impl Walk<'_> {
                 let hash = self.hash(*algorithm, &pieces)?;
                 let value = match range {
                     None => hash,
-                    Some((base, max)) => {
-                        self.in_range(hash, number(*base), number(*max), results)?
-                    }
+                    Some((base, max)) => self.in_range(hash, number(*base), number(*max)),
                 };
                 self.give(results, value, state)?;
             }
-            Operation::Checksum16 { payload: false } => {
+            Operation::Checksum16 { payload } => {
                 let pieces = pieces(self);
-                let value = self.hash(p4::ir::Algorithm::Checksum16, &pieces)?;
+                let value = self.checksum(p4::ir::Algorithm::Checksum16, &pieces, *payload, state)?;
                 self.give(results, value, state)?;
             }
-            Operation::VerifyChecksum {
-                algorithm,
-                condition,
-                checksum,
-                payload: false,
-            } => {
+            Operation::VerifyChecksum { algorithm, condition, checksum, payload } => {
                 let pieces = pieces(self);
-                let found = self.hash(*algorithm, &pieces)?;
+                let found = self.checksum(*algorithm, &pieces, *payload, state)?;
                 let wanted = number(*checksum);
                 let width = self.graph.width(wanted);
                 let found = self.graph.resize(found, width);
@@ -137,14 +111,9 @@ impl Walk<'_> {
                 let at = self.extra.checksum_error;
                 state.values[at] = self.graph.or(state.values[at], wrong);
             }
-            Operation::UpdateChecksum {
-                algorithm,
-                condition,
-                checksum,
-                payload: false,
-            } => {
+            Operation::UpdateChecksum { algorithm, condition, checksum, payload } => {
                 let pieces = pieces(self);
-                let found = self.hash(*algorithm, &pieces)?;
+                let found = self.checksum(*algorithm, &pieces, *payload, state)?;
                 let asked = is_true(self, *condition);
                 let old = number(*checksum);
                 let found = self.graph.resize(found, self.graph.width(old));
@@ -175,12 +144,7 @@ impl Walk<'_> {
     }
 
     /// Puts a number into the only place for it, cut or filled up to its width.
-    fn give(
-        &mut self,
-        results: &[LValue],
-        value: Id,
-        state: &mut State,
-    ) -> Result<(), Unsupported> {
+    fn give(&mut self, results: &[LValue], value: Id, state: &mut State) -> Result<(), Unsupported> {
         let Some(result) = results.first() else {
             return Ok(());
         };
@@ -193,21 +157,12 @@ impl Walk<'_> {
 
     /// v1model's metadata by the name of the field.
     fn standard(&self) -> impl Fn(&str) -> Option<p4::ir::SlotId> + use<> {
-        let parameters = self
-            .program
-            .sections
-            .iter()
-            .flat_map(|section| &section.parameters);
+        let parameters = self.program.sections.iter().flat_map(|section| &section.parameters);
         let fields: Vec<_> = parameters
             .filter(|parameter| &*parameter.ty == "standard_metadata_t")
             .flat_map(|parameter| parameter.fields.iter().cloned())
             .collect();
-        move |name| {
-            fields
-                .iter()
-                .find(|(path, _)| &**path == name)
-                .map(|(_, slot)| *slot)
-        }
+        move |name| fields.iter().find(|(path, _)| &**path == name).map(|(_, slot)| *slot)
     }
 
     fn warn_of(&mut self, name: &str, what: &str) {
@@ -222,23 +177,14 @@ impl Walk<'_> {
 fn wanting(operation: &Operation) -> &'static str {
     match operation {
         Operation::Clone { .. } | Operation::Resubmit { .. } | Operation::Recirculate { .. } => {
-            "asks for a copy of the packet, which needs a replication engine that this hardware has not; use another engine"
+            "asks for a copy or another pass of the packet, which this hardware cannot; it copies for multicast groups"
         }
         Operation::Random { .. } | Operation::RandomRead { .. } => {
             "draws random numbers, which this hardware has not; hash a timestamp instead"
         }
-        Operation::Digest { .. } => {
-            "sends messages to the controller, which this hardware cannot; count, or use another engine"
-        }
-        Operation::ExecuteMeter { .. }
-        | Operation::ReadDirectMeter
-        | Operation::ExecuteDirectMeter { .. } => {
+        Operation::Digest { .. } => "sends messages to the controller, which this hardware cannot; count, or use another engine",
+        Operation::ExecuteMeter { .. } | Operation::ReadDirectMeter | Operation::ExecuteDirectMeter { .. } => {
             "meters, which this hardware cannot; use another engine"
-        }
-        Operation::VerifyChecksum { .. }
-        | Operation::UpdateChecksum { .. }
-        | Operation::Checksum16 { .. } => {
-            "sums up the payload, which this hardware does not see; compute the change of the checksum from what changes"
         }
         _ => "is an extern that this hardware has not; use another engine",
     }

@@ -3,6 +3,7 @@
 //! What the second half needs of the first is one vector, which comes out once for each copy.
 
 use crate::graph::{Id, Input};
+use crate::map::Source;
 use crate::walk::{Lookup, State, Walk, reason};
 use p4::ir::SlotId;
 use pipeline::engine::Step;
@@ -50,7 +51,7 @@ impl Walk<'_> {
         // A group's number is one of 16 bits wherever it is declared.
         let result = self.graph.lookup(self.lookups.len() as u32, 1 + 8 + 1 + 8);
         self.lookups.push(Lookup {
-            table: None,
+            source: Source::Groups,
             keys: alloc::vec![key],
             result,
             latency: 2,

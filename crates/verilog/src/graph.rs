@@ -30,6 +30,8 @@ pub(crate) enum Input {
     Available,
     /// The packet's length in bytes, 32 bits.
     Length,
+    /// The ones' complement sum of the packet, 16 bits.
+    Sum,
     /// 64 bits.
     Nanoseconds,
     /// 64 bits.
@@ -192,7 +194,7 @@ impl Graph {
     pub(crate) fn input(&mut self, input: Input) -> Id {
         let width = match input {
             Input::IsCopy | Input::NoCopy | Input::Keep | Input::Replay => 1,
-            Input::Port | Input::Available | Input::CopyPort | Input::CopyInstance => 16,
+            Input::Port | Input::Available | Input::Sum | Input::CopyPort | Input::CopyInstance => 16,
             Input::Length => 32,
             Input::Nanoseconds | Input::Microseconds => 64,
         };

@@ -1,11 +1,11 @@
 //! Checksums and hashes, as networks of adders and exclusive ors.
 
-use crate::graph::{Id, Two};
-use crate::walk::Walk;
+use crate::graph::{Graph, Id, Input, Two};
+use crate::walk::{State, Walk};
 use alloc::vec::Vec;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
-use p4::ir::{Algorithm, LValue};
+use p4::ir::{Algorithm, Callee, Function, Program, StatementKind};
 use pipeline::environment::Unsupported;
 use pipeline::externs::hash::{CRC16, CRC32, Crc};
 
@@ -27,11 +27,7 @@ struct Run {
 
 impl Walk<'_> {
     /// The hash of some data.
-    pub(crate) fn hash(
-        &mut self,
-        algorithm: Algorithm,
-        pieces: &[Piece],
-    ) -> Result<Id, Unsupported> {
+    pub(crate) fn hash(&mut self, algorithm: Algorithm, pieces: &[Piece]) -> Result<Id, Unsupported> {
         let runs = self.runs(algorithm, pieces)?;
         match algorithm {
             Algorithm::Checksum16 => {
@@ -66,6 +62,95 @@ impl Walk<'_> {
         }
     }
 
+    /// The hash of some data, and of the payload behind them.
+    pub(crate) fn checksum(
+        &mut self,
+        algorithm: Algorithm,
+        pieces: &[Piece],
+        payload: bool,
+        state: &State,
+    ) -> Result<Id, Unsupported> {
+        if !payload {
+            return self.hash(algorithm, pieces);
+        }
+        if algorithm != Algorithm::Checksum16 {
+            return self.cannot("of the payload this hardware has the Internet checksum (`csum16`) alone, no other hash");
+        }
+        let mut runs = self.runs(algorithm, pieces)?;
+        let widths = pieces.iter().map(|piece| self.graph.width(piece.bits));
+        if widths.sum::<u32>() % 16 != 0 {
+            return self.cannot("the data before the payload have an odd number of bytes, so that the payload's words would be shifted; fill them up");
+        }
+        runs.push(Run {
+            bits: state.values[self.extra.payload],
+            valid: self.graph.bit(true),
+        });
+        let sum = self.sum16(&runs)?;
+        Ok(self.graph.not(sum))
+    }
+
+    /// The ones' complement sum of what the parser has left: that of the packet without that of the bytes before.
+    pub(crate) fn payload_sum(&mut self, state: &State) -> Result<Id, Unsupported> {
+        let position = state.values[self.extra.position];
+        let whole = self.graph.input(Input::Sum);
+        let mut before = alloc::collections::BTreeMap::new();
+        let mut furthest = 0;
+        let each = self.graph.leaf_by_leaf(position, &mut |graph, at| {
+            furthest = furthest.max(at);
+            graph.constant(16, at)
+        });
+        if each.is_none() || furthest > self.options.window * 8 {
+            return self.cannot("the payload begins behind a header of variable length: the hardware sums up the payload behind headers of fixed length alone");
+        }
+        self.window = self.window.max(furthest);
+        // The sums of all beginnings, each with one word more.
+        let mut sum = self.graph.constant(32, 0u8);
+        before.insert(0, sum);
+        let mut at = 0;
+        while at + 16 <= furthest {
+            let word = self.graph.packet(at as u32, 16);
+            let word = self.graph.resize(word, 32);
+            sum = self.graph.two(Two::Add, sum, word);
+            at += 16;
+            before.insert(at, sum);
+        }
+        let swap = |graph: &mut Graph, value: Id| {
+            let (high, low) = (graph.slice(value, 15, 8), graph.slice(value, 7, 0));
+            graph.concat(&[low, high])
+        };
+        let fold = |graph: &mut Graph, sum: Id| {
+            let mut sum = sum;
+            for _ in 0..2 {
+                let (high, low) = (graph.slice(sum, 31, 16), graph.slice(sum, 15, 0));
+                let (high, low) = (graph.resize(high, 32), graph.resize(low, 32));
+                sum = graph.two(Two::Add, high, low);
+            }
+            graph.slice(sum, 15, 0)
+        };
+        let found = self.graph.leaf_by_leaf(position, &mut |graph, at| {
+            let mut sum = before[&(at / 16 * 16)];
+            let odd = at % 16 >= 8;
+            if odd {
+                let byte = graph.packet((at / 16 * 16) as u32, 8);
+                let zeros = graph.constant(8, 0u8);
+                let word = graph.concat(&[byte, zeros]);
+                let word = graph.resize(word, 32);
+                sum = graph.two(Two::Add, sum, word);
+            }
+            let sum = fold(graph, sum);
+            // What is left of nothing is nothing, and not minus nothing.
+            let same = graph.two(Two::Equal, sum, whole);
+            let minus = graph.not(sum);
+            let (wide, minus) = (graph.resize(whole, 32), graph.resize(minus, 32));
+            let rest = graph.two(Two::Add, wide, minus);
+            let rest = fold(graph, rest);
+            let rest = if odd { swap(graph, rest) } else { rest };
+            let none = graph.constant(16, 0u8);
+            graph.choose(same, none, rest)
+        });
+        found.map_or_else(|| self.cannot("the payload begins at no known place"), Ok)
+    }
+
     /// Pieces that count together as one number; whole bytes, with zeros behind.
     fn runs(&mut self, algorithm: Algorithm, pieces: &[Piece]) -> Result<Vec<Run>, Unsupported> {
         let sums = matches!(algorithm, Algorithm::Checksum16 | Algorithm::Xor16);
@@ -76,9 +161,7 @@ impl Walk<'_> {
             }
             // Behind a varbit's end there are zeros, which change no sum.
             if piece.length.is_some() && !sums {
-                return self.cannot(
-                    "a hash of a varbit is not in this hardware; hash fields of fixed length",
-                );
+                return self.cannot("a hash of a varbit is not in this hardware; hash fields of fixed length");
             }
             match runs.last_mut() {
                 Some(last) if last.valid == piece.valid => {
@@ -155,11 +238,7 @@ impl Walk<'_> {
             let count = self.graph.width(run.bits);
             let both = self.graph.concat(&[register, run.bits]);
             let matrix = matrix(crc, count);
-            let bits: Vec<Id> = matrix
-                .into_iter()
-                .rev()
-                .map(|mask| self.graph.parity(both, mask))
-                .collect();
+            let bits: Vec<Id> = matrix.into_iter().rev().map(|mask| self.graph.parity(both, mask)).collect();
             let next = self.graph.concat(&bits);
             register = self.graph.choose(run.valid, next, register);
         }
@@ -171,17 +250,7 @@ impl Walk<'_> {
     }
 
     /// `base + hash % max`, and `base` where `max` is zero.
-    pub(crate) fn in_range(
-        &mut self,
-        hash: Id,
-        base: Id,
-        max: Id,
-        results: &[LValue],
-    ) -> Result<Id, Unsupported> {
-        let width = results
-            .first()
-            .map_or(64, |result| result.ty(&self.program.slots).width());
-        let width = width.max(64);
+    pub(crate) fn in_range(&mut self, hash: Id, base: Id, max: Id) -> Id {
         let (hash, base) = (self.graph.resize(hash, 64), self.graph.resize(base, 64));
         let max = self.graph.resize(max, 64);
         let rest = match self.graph.number(max) {
@@ -205,9 +274,28 @@ impl Walk<'_> {
                 self.graph.choose(none, zero, rest)
             }
         };
-        let sum = self.graph.two(Two::Add, base, rest);
-        Ok(self.graph.resize(sum, width))
+        self.graph.two(Two::Add, base, rest)
     }
+}
+
+/// Whether a program asks for the sum of the payload.
+pub(crate) fn sums_payload(program: &Program) -> bool {
+    let sections = program.sections.iter().map(|section| &section.body);
+    let actions = program.actions.iter().map(|action| &action.body);
+    let mut statements = sections.chain(actions).flat_map(|body| &body.blocks).flat_map(|block| &block.statements);
+    statements.any(|statement| {
+        matches!(
+            &statement.kind,
+            StatementKind::Call {
+                callee: Callee::Function(
+                    Function::VerifyChecksumWithPayload
+                        | Function::UpdateChecksumWithPayload
+                        | Function::ChecksumWithPayload
+                ),
+                ..
+            }
+        )
+    })
 }
 
 fn reversed(value: u64, width: u32) -> u64 {
@@ -221,9 +309,7 @@ fn reversed(value: u64, width: u32) -> u64 {
 /// the right, the state is above them.
 fn matrix(crc: Crc, count: u32) -> Vec<BigUint> {
     let width = crc.width as usize;
-    let mut state: Vec<BigUint> = (0..width)
-        .map(|bit| BigUint::one() << (count as usize + bit))
-        .collect();
+    let mut state: Vec<BigUint> = (0..width).map(|bit| BigUint::one() << (count as usize + bit)).collect();
     // Bits come from the left; with `reflect_in` each byte's least significant first.
     for byte in 0..count / 8 {
         for bit in 0..8 {

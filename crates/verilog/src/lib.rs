@@ -12,13 +12,14 @@
 //! | `copies` | multicast |
 //! | `expressions`, `packet`, `tables`, `objects`, `calls`, `hashes` | what the program says, as operators |
 //! | `schedule` | which operator works in which cycle |
-//! | `text`, `design` | the Verilog |
+//! | `text`, `build`, `top`, `design` | the Verilog |
 //! | [`map`] | the register map |
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod build;
 mod calls;
 mod copies;
 mod design;
@@ -31,6 +32,7 @@ mod packet;
 mod schedule;
 mod tables;
 mod text;
+mod top;
 mod walk;
 
 pub use design::{Design, LIBRARY};

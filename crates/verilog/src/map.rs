@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
-use p4::ir::{ObjectId, TableId};
+use p4::ir::{ObjectId, TableId, ValueSetId};
 
 /// Addresses of words.
 pub mod address {
@@ -64,11 +64,19 @@ impl TableKind {
     }
 }
 
+/// What a table in the hardware is of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    Table(TableId),
+    ValueSet(ValueSetId),
+    /// The multicast groups: an entry is a group's first place, its argument how many places it has.
+    Groups,
+}
+
 /// A table in the hardware.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMap {
-    /// None is the table of multicast groups: its entry is a group's first place, its argument how many places it has.
-    pub table: Option<TableId>,
+    pub source: Source,
     /// The name for the control plane.
     pub name: Arc<str>,
     pub kind: TableKind,

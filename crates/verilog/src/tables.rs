@@ -1,11 +1,11 @@
 //! Tables where the program applies them: a lookup, and then the action that it names.
 
 use crate::graph::Id;
-use crate::map::TableKind;
+use crate::map::{Source, TableKind};
 use crate::walk::{Edge, Hit, Lookup, Walk};
 use alloc::vec::Vec;
 use node::random::split_mix;
-use p4::ir::{Extern, Library, MatchKind, Program, TableId};
+use p4::ir::{Extern, Library, MatchKind, TableId, ValueSetId};
 use pipeline::environment::Unsupported;
 use pipeline::table::{Form, MatchKind as Compared};
 
@@ -24,10 +24,9 @@ pub struct ResultForm {
 }
 
 impl ResultForm {
-    /// Of a program's table.
+    /// Of a table.
     #[must_use]
-    pub fn new(program: &Program, form: &Form) -> Self {
-        let _ = program;
+    pub fn new(form: &Form) -> Self {
         let arguments = form.actions.iter().map(|action| {
             let widths = action.parameters.iter().map(|(_, ty)| ty.width());
             widths.sum::<u32>()
@@ -51,7 +50,32 @@ pub(crate) fn bits_for(most: u32) -> u32 {
     (u32::BITS - most.leading_zeros()).max(1)
 }
 
+/// What a value set's lookup says beside hit: nothing that anybody wants.
+pub(crate) const MEMBER: ResultForm = ResultForm {
+    entry: 1,
+    action: 1,
+    arguments: 0,
+};
+
 impl<'a> Walk<'a> {
+    /// Whether keys are in a value set.
+    pub(crate) fn value_set(&mut self, set: ValueSetId, keys: &[Id]) -> Id {
+        let form = &self.program.value_sets[set.index()];
+        let keys = keys[..form.fields.len().min(keys.len())].to_vec();
+        let width = 1 + MEMBER.data();
+        let result = self.graph.lookup(self.lookups.len() as u32, width);
+        self.lookups.push(Lookup {
+            source: Source::ValueSet(set),
+            keys,
+            result,
+            latency: 2,
+            second: self.split.is_some(),
+        });
+        let name = &form.name;
+        self.graph.name(result, || alloc::format!("{name} result"));
+        self.graph.slice(result, width - 1, width - 1)
+    }
+
     /// Looks a table up and runs the action; the flag says that the action ended in `exit`.
     pub(crate) fn apply(
         &mut self,
@@ -60,7 +84,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Vec<(Edge, bool)>, Unsupported> {
         let table = &self.program.tables[id.index()];
         let form = &self.environment.tables.forms()[id.index()];
-        let result_form = ResultForm::new(self.program, form);
+        let result_form = ResultForm::new(form);
         let mut keys = Vec::new();
         for key in &table.keys {
             if key.match_kind == MatchKind::Selector {
@@ -78,7 +102,7 @@ impl<'a> Walk<'a> {
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         let latency = kind(form, id.0).latency();
         self.lookups.push(Lookup {
-            table: Some(id),
+            source: Source::Table(id),
             keys,
             result,
             latency,

@@ -3,16 +3,17 @@
 //!
 //! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
 
-use crate::Options;
-use crate::copies::{Split, port_of};
 use crate::graph::{Graph, Id, Input};
+use crate::copies::{Split, port_of};
 use crate::objects::Access;
+use crate::Options;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use num_bigint::BigUint;
-use p4::ir::{Body, ParserError, Pattern, Program, Slot, SlotId, StatementKind, Terminator, Ty};
+use crate::hashes::sums_payload;
+use p4::ir::{Body, Pattern, ParserError, Program, SectionKind, Slot, SlotId, StatementKind, Terminator, Ty};
 use p4::source::Span;
 use pipeline::engine::{Path, Source, Step};
 use pipeline::environment::{Environment, Unsupported};
@@ -53,6 +54,8 @@ pub(crate) struct Extra {
     pub(crate) checksum_error: usize,
     /// At most so many bytes leave; 32 bits.
     pub(crate) truncate: usize,
+    /// The ones' complement sum of the payload, if anybody asks for it; 16 bits.
+    pub(crate) payload: usize,
 }
 
 /// A packet's way on.
@@ -69,8 +72,7 @@ pub(crate) struct Emitted {
 
 /// A table where the program applies it.
 pub(crate) struct Lookup {
-    /// None is the table of multicast groups.
-    pub(crate) table: Option<p4::ir::TableId>,
+    pub(crate) source: crate::map::Source,
     /// One for each key that is compared.
     pub(crate) keys: Vec<Id>,
     pub(crate) result: Id,
@@ -143,6 +145,7 @@ impl<'a> Walk<'a> {
                 position: next,
                 checksum_error: next + 1,
                 truncate: next + 2,
+                payload: next + 3,
             },
             lookups: Vec::new(),
             accesses: Vec::new(),
@@ -170,14 +173,11 @@ impl<'a> Walk<'a> {
     }
 
     fn begin(&mut self) -> Result<State, Unsupported> {
-        let mut values = Vec::with_capacity(self.extra.truncate + 1);
+        let mut values = Vec::with_capacity(self.extra.payload + 1);
         for slot in &self.program.slots {
             let width = slot.ty.width();
             if width == 0 && !matches!(slot.ty, Ty::Varbit(_)) {
-                return self.cannot(format!(
-                    "`{}` has no bits; hardware has no wires of none",
-                    slot.name
-                ));
+                return self.cannot(format!("`{}` has no bits; hardware has no wires of none", slot.name));
             }
             values.push(self.graph.constant(width, 0u8));
         }
@@ -186,6 +186,7 @@ impl<'a> Walk<'a> {
         values.push(self.graph.constant(16, 0u8));
         values.push(self.graph.bit(false));
         values.push(self.graph.constant(32, u32::MAX));
+        values.push(self.graph.constant(16, 0u8));
         Ok(State {
             values,
             least: 0,
@@ -206,6 +207,9 @@ impl<'a> Walk<'a> {
                     self.error = section.error;
                     let ends = self.body(&section.body, (alive, state), true)?;
                     (alive, state) = self.meet(ends.into_iter().map(|(edge, _)| edge).collect())?;
+                    if section.kind == SectionKind::Parser && sums_payload(self.program) {
+                        state.values[self.extra.payload] = self.payload_sum(&state)?;
+                    }
                 }
                 Step::Set(slot, source) => {
                     let ty = self.slot(slot).ty;
@@ -249,9 +253,7 @@ impl<'a> Walk<'a> {
             );
         }
         let three = self.graph.constant(16, 3u8);
-        let payload = self
-            .graph
-            .two(crate::graph::Two::ShiftRight, position, three);
+        let payload = self.graph.two(crate::graph::Two::ShiftRight, position, three);
         let truncate = state.values[self.extra.truncate];
         Ok(Verdict {
             port,
@@ -280,10 +282,7 @@ impl<'a> Walk<'a> {
 
     /// One place for packets that come by several ways.
     pub(crate) fn meet(&mut self, edges: Vec<Edge>) -> Result<Edge, Unsupported> {
-        let mut edges: Vec<Edge> = edges
-            .into_iter()
-            .filter(|(when, _)| !self.graph.is_false(*when))
-            .collect();
+        let mut edges: Vec<Edge> = edges.into_iter().filter(|(when, _)| !self.graph.is_false(*when)).collect();
         if edges.len() < 2 {
             return match edges.pop() {
                 Some(edge) => Ok(edge),
@@ -323,22 +322,13 @@ impl<'a> Walk<'a> {
             }
             merged.values[at] = value;
         }
-        merged.least = edges
-            .iter()
-            .map(|(_, state)| state.least)
-            .min()
-            .unwrap_or(0);
+        merged.least = edges.iter().map(|(_, state)| state.least).min().unwrap_or(0);
         merged.most = edges.iter().map(|(_, state)| state.most).max().unwrap_or(0);
         Ok((when, merged))
     }
 
     /// A body's ways out; the flag says that one is an `exit`.
-    pub(crate) fn body(
-        &mut self,
-        body: &'a Body,
-        from: Edge,
-        section: bool,
-    ) -> Result<Vec<(Edge, bool)>, Unsupported> {
+    pub(crate) fn body(&mut self, body: &'a Body, from: Edge, section: bool) -> Result<Vec<(Edge, bool)>, Unsupported> {
         let mut waiting: BTreeMap<(u32, u32), Vec<Edge>> = BTreeMap::new();
         waiting.insert((0, 0), alloc::vec![from]);
         let mut out = Vec::new();
@@ -389,13 +379,8 @@ impl<'a> Walk<'a> {
                     to(*yes, (self.graph.and(when, condition), state.clone()));
                     to(*no, (self.graph.and(when, opposite), state));
                 }
-                Terminator::Select {
-                    keys,
-                    cases,
-                    default,
-                } => {
-                    let types: Vec<Ty> =
-                        keys.iter().map(|key| key.ty(&self.program.slots)).collect();
+                Terminator::Select { keys, cases, default } => {
+                    let types: Vec<Ty> = keys.iter().map(|key| key.ty(&self.program.slots)).collect();
                     let mut values = Vec::new();
                     for key in keys {
                         values.push(self.value(key, &state)?);
@@ -403,9 +388,11 @@ impl<'a> Walk<'a> {
                     let mut left = when;
                     for case in cases {
                         let mut matches = self.graph.bit(true);
-                        for ((pattern, value), ty) in case.patterns.iter().zip(&values).zip(&types)
-                        {
-                            let one = self.pattern(pattern, *value, *ty, &state)?;
+                        for (number, pattern) in case.patterns.iter().enumerate() {
+                            let one = match pattern {
+                                Pattern::ValueSet(set) => self.value_set(*set, &values[number..]),
+                                other => self.pattern(other, values[number], types[number], &state)?,
+                            };
                             matches = self.graph.and(matches, one);
                         }
                         to(case.next, (self.graph.and(left, matches), state.clone()));
@@ -426,16 +413,10 @@ impl<'a> Walk<'a> {
         Ok(out)
     }
 
-    fn pattern(
-        &mut self,
-        pattern: &Pattern,
-        value: Id,
-        ty: Ty,
-        state: &State,
-    ) -> Result<Id, Unsupported> {
+    fn pattern(&mut self, pattern: &Pattern, value: Id, ty: Ty, state: &State) -> Result<Id, Unsupported> {
         use crate::graph::Two;
         Ok(match pattern {
-            Pattern::Any => self.graph.bit(true),
+            Pattern::Any | Pattern::ValueSet(_) => self.graph.bit(true),
             Pattern::Equal(wanted) => {
                 let wanted = self.value(wanted, state)?;
                 self.graph.two(Two::Equal, value, wanted)
@@ -452,15 +433,9 @@ impl<'a> Walk<'a> {
                     Ty::Signed(_) => Two::LessSigned,
                     _ => Two::Less,
                 };
-                let (below, above) = (
-                    self.graph.two(less, value, from),
-                    self.graph.two(less, to, value),
-                );
+                let (below, above) = (self.graph.two(less, value, from), self.graph.two(less, to, value));
                 let outside = self.graph.or(below, above);
                 self.graph.not(outside)
-            }
-            Pattern::ValueSet(_) => {
-                return self.cannot("a `parser_value_set` is not in this hardware; write its values into the select");
             }
         })
     }
@@ -480,11 +455,7 @@ impl<'a> Walk<'a> {
                     let (value, length) = self.whole_value(value, &state)?;
                     self.assign(target, value, length, &mut state)?;
                 }
-                StatementKind::Call {
-                    callee,
-                    arguments,
-                    results,
-                } => {
+                StatementKind::Call { callee, arguments, results } => {
                     when = self.call(callee, arguments, results, when, &mut state)?;
                 }
                 StatementKind::Emit { header } => self.emit(*header, when, &state)?,
@@ -515,11 +486,7 @@ impl<'a> Walk<'a> {
                 }
             }
             if self.graph.is_false(when) {
-                return Ok(if fails.is_empty() {
-                    None
-                } else {
-                    Some((when, state))
-                });
+                return Ok(if fails.is_empty() { None } else { Some((when, state)) });
             }
         }
         Ok(Some((when, state)))

@@ -24,7 +24,8 @@ module p4_gather #(
     output reg  [WINDOW_W-1:0] window,
     output reg  [15:0]         window_bytes, // how many of the window are there
     output reg  [15:0]         port,
-    output reg  [31:0]         length        // of all that came so far, with WHOLE of the packet
+    output reg  [31:0]         length,       // of all that came so far, with WHOLE of the packet
+    output reg  [15:0]         sum           // ones' complement sum of the same bytes
 );
     localparam [15:0] MOST = WINDOW_W / 8;
     localparam ALL = WORDS * 512;
@@ -37,7 +38,19 @@ module p4_gather #(
     wire [511:0] clear = {512{1'b1}} >> {word_bytes, 3'b000};
     wire [511:0] clean = word & ~clear;
     wire [31:0] total = counted + {25'd0, word_bytes};
+    wire at_start = counted == 0;
     wire full = word_last || (WHOLE == 0 && at == WORDS - 1);
+
+    // The ones' complement sum of this word and of those before it.
+    reg [15:0] summed;
+    reg [21:0] adding;
+    integer k;
+    always @* begin
+        adding = {6'd0, at_start ? 16'd0 : summed};
+        for (k = 0; k < 32; k = k + 1) adding = adding + {6'd0, clean[16*k +: 16]};
+    end
+    wire [16:0] folded = {1'b0, adding[15:0]} + {11'd0, adding[21:16]};
+    wire [15:0] sum_now = folded[15:0] + {15'd0, folded[16]};
 
     // What is there with this word.
     reg [ALL-1:0] filled;
@@ -55,8 +68,12 @@ module p4_gather #(
         window <= filled[ALL-1 -: WINDOW_W];
         window_bytes <= total > {16'd0, MOST} ? MOST : total[15:0];
         length <= total;
+        sum <= sum_now;
         port <= word_port;
-        if (word_valid) gathered <= filled;
+        if (word_valid) begin
+            gathered <= filled;
+            summed <= sum_now;
+        end
         if (rst) begin
             at <= 0;
             counted <= 0;

@@ -23,25 +23,23 @@ module p4_ternary_table #(
 );
     reg [DATA_W-1:0] otherwise;
     reg [DATA_W-1:0] memory [0:ROWS-1];
-    reg [ROWS-1:0] agrees;
+    reg [ROWS-1:0] valid, agrees;
+    reg [ROWS*KEY_W-1:0] values, masks;
     wire to_default = write_row == 24'hFFFFFF;
 
-    genvar row;
-    generate
-        for (row = 0; row < ROWS; row = row + 1) begin : rows
-            reg valid;
-            reg [KEY_W-1:0] value, mask;
-            always @(posedge clk) begin
-                agrees[row] <= valid && ((key ^ value) & mask) == 0;
-                if (rst) valid <= 1'b0;
-                else if (write && write_row == row) begin
-                    valid <= write_entry[2*KEY_W+DATA_W];
-                    value <= write_entry[KEY_W+DATA_W +: KEY_W];
-                    mask <= write_entry[DATA_W +: KEY_W];
+    integer row;
+    always @(posedge clk) begin
+        for (row = 0; row < ROWS; row = row + 1)
+            agrees[row] <= valid[row] && ((key ^ values[row*KEY_W +: KEY_W]) & masks[row*KEY_W +: KEY_W]) == 0;
+        if (write)
+            for (row = 0; row < ROWS; row = row + 1)
+                if ({8'd0, write_row} == row) begin
+                    values[row*KEY_W +: KEY_W] <= write_entry[KEY_W+DATA_W +: KEY_W];
+                    masks[row*KEY_W +: KEY_W] <= write_entry[DATA_W +: KEY_W];
                 end
-            end
-        end
-    endgenerate
+        if (rst) valid <= {ROWS{1'b0}};
+        else if (write && !to_default) valid[write_row[ROW_W-1:0]] <= write_entry[2*KEY_W+DATA_W];
+    end
 
     reg [ROW_W-1:0] first;
     integer i;

@@ -21,7 +21,8 @@ use pipeline::environment::{Environment, Message, Object, Unsupported};
 use pipeline::table::Table;
 use rows::Rows;
 use std::sync::Arc;
-use verilog::map::TableKind;
+use std::sync::atomic::Ordering::Relaxed;
+use verilog::map::{Source, TableKind};
 use verilog::map::address::{DEFAULT_ROW, WRITTEN};
 use verilog::{Design, Options, reason};
 
@@ -51,8 +52,8 @@ struct Running {
     device: Device,
     design: Design,
     tables: Vec<Shadow>,
-    /// By memory, what its cells have.
-    cells: Vec<Vec<BigUint>>,
+    /// By memory, what its cells have, as [`limbs`] gives it.
+    cells: Vec<Vec<u64>>,
     writes: Vec<u32>,
     /// The places of multicast groups.
     places: Vec<u32>,
@@ -78,25 +79,42 @@ impl Rtl {
     }
 }
 
+impl Rtl {
+    /// What the hardware is like, when the path has been told.
+    #[must_use]
+    pub fn design(&self) -> Option<&Design> {
+        self.running.as_ref().map(|running| &running.design)
+    }
+
+    /// Packets one behind the other, as fast as the hardware takes them, with the tables as they are now: what became of each, and in
+    /// which cycles.
+    ///
+    /// # Errors
+    /// When the hardware stands still.
+    ///
+    /// # Panics
+    /// Before [`Engine::prepare`] has told the path.
+    pub fn stream(&mut self, packets: &[(u16, &[u8])], context: &Context) -> Result<Vec<Passage>, Stuck> {
+        let running = self.running.as_mut().expect("a path was prepared");
+        running.tell(&self.environment, context);
+        let passages = running.device.stream(packets, context.now)?;
+        running.ask(&self.environment);
+        Ok(passages)
+    }
+}
+
 impl Running {
     fn new(environment: &Environment, path: &Path) -> Result<Running, Unsupported> {
         let design = plain(environment, path)?;
-        let library =
-            verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
+        let library = verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
         let device = Device::new(crate::shared::Shared::new(library));
-        let cells = design
-            .map
-            .memories
-            .iter()
-            .map(|memory| vec![BigUint::default(); memory.size]);
+        let cells = design.map.memories.iter().map(|memory| {
+            let object = &environment.objects[memory.object.index()];
+            vec![0; memory.size * stride(object)]
+        });
         Ok(Running {
             device,
-            tables: design
-                .map
-                .tables
-                .iter()
-                .map(|_| Shadow::default())
-                .collect(),
+            tables: design.map.tables.iter().map(|_| Shadow::default()).collect(),
             cells: cells.collect(),
             writes: vec![0; design.map.memories.len()],
             places: Vec::new(),
@@ -109,11 +127,12 @@ impl Running {
         let generation = environment.tables.changes();
         for (object, map) in self.design.map.tables.iter().enumerate() {
             let shadow = &mut self.tables[object];
-            // Members of profiles and groups of ports have no such number.
+            // Members of profiles and of value sets, and groups of ports, have no such number.
             let forms = environment.tables.forms();
-            let other = map
-                .table
-                .is_none_or(|table| forms[table.index()].implementation.is_some());
+            let other = match map.source {
+                Source::Table(table) => forms[table.index()].implementation.is_some(),
+                _ => true,
+            };
             if shadow.seen == Some(generation) && !other {
                 continue;
             }
@@ -162,12 +181,13 @@ impl Running {
         let first = self.design.map.tables.len();
         for (number, map) in self.design.map.memories.iter().enumerate() {
             let words = map.width.div_ceil(32) as usize;
-            for index in 0..map.size {
-                let value = held(&environment.objects[map.object.index()], index);
-                if self.cells[number][index] != value {
-                    self.device
-                        .commit(first + number, index as u32, &words_of(&value, words));
-                    self.cells[number][index] = value;
+            let object = &environment.objects[map.object.index()];
+            let stride = stride(object);
+            for (index, known) in self.cells[number].chunks_mut(stride).enumerate() {
+                if known.iter().enumerate().any(|(limb, known)| limbs(object, index * stride + limb) != *known) {
+                    let value = held(object, index);
+                    self.device.commit(first + number, index as u32, &words_of(&value, words));
+                    know(known, object, index);
                 }
             }
         }
@@ -191,10 +211,10 @@ impl Running {
             let changed = last.map_or(0..map.size, |last| last..last + 1);
             for index in changed {
                 let value = BigUint::new(self.device.fetch(object, index as u32, words));
-                if self.cells[number][index] != value {
-                    hold(&environment.objects[map.object.index()], index, &value);
-                    self.cells[number][index] = value;
-                }
+                let of = &environment.objects[map.object.index()];
+                hold(of, index, &value);
+                let stride = stride(of);
+                know(&mut self.cells[number][index * stride..][..stride], of, index);
             }
         }
     }
@@ -207,14 +227,40 @@ fn words_of(value: &BigUint, count: usize) -> Vec<u32> {
     words
 }
 
+/// How many limbs a cell of an object has.
+fn stride(object: &Object) -> usize {
+    match object {
+        Object::Register(register) => register.width().max(1),
+        _ => 2,
+    }
+}
+
+/// A limb of an object's cells, one cell behind the other.
+fn limbs(object: &Object, at: usize) -> u64 {
+    match object {
+        Object::Register(register) => register.cells().get(at).map_or(0, |cell| cell.load(Relaxed)),
+        Object::Counter(counter) => {
+            let (packets, bytes) = counter.read(at / 2).unwrap_or_default();
+            if at.is_multiple_of(2) { packets } else { bytes }
+        }
+        _ => 0,
+    }
+}
+
+/// Remembers a cell.
+fn know(known: &mut [u64], object: &Object, index: usize) {
+    let stride = known.len();
+    for (limb, known) in known.iter_mut().enumerate() {
+        *known = limbs(object, index * stride + limb);
+    }
+}
+
 /// A cell of an object as the hardware has it.
 fn held(object: &Object, index: usize) -> BigUint {
     match object {
         Object::Register(register) => {
             let values = register.read(index).unwrap_or_default();
-            values.iter().fold(BigUint::default(), |all, value| {
-                (all << value.width()) | value.unsigned()
-            })
+            values.iter().fold(BigUint::default(), |all, value| (all << value.width()) | value.unsigned())
         }
         Object::Counter(counter) => {
             let (packets, bytes) = counter.read(index).unwrap_or_default();
@@ -244,14 +290,7 @@ fn hold(object: &Object, index: usize, value: &BigUint) {
 }
 
 impl Engine for Rtl {
-    fn run(
-        &mut self,
-        _: SectionId,
-        _: &mut [u64],
-        _: &mut Packet,
-        _: &[Table],
-        context: &mut Context,
-    ) -> Ended {
+    fn run(&mut self, _: SectionId, _: &mut [u64], _: &mut Packet, _: &[Table], context: &mut Context) -> Ended {
         // Packets go along the path, and nothing leaves it.
         context.stop = Some(Stop::Steps);
         Ended::Stop

@@ -1,13 +1,13 @@
 //! Where the entries of a table stand in the hardware: which row, and what bits.
 
 use num_bigint::BigUint;
-use p4::ir::KeyMatch;
+use p4::ir::{KeyMatch, ValueSetId};
 use p4::value::{Bits, mask};
 use pipeline::environment::{Environment, Object};
 use pipeline::state::profile::Reference;
 use pipeline::table::{Call, Installed};
 use std::collections::BTreeMap;
-use verilog::map::{TableKind, TableMap, address};
+use verilog::map::{Source, TableKind, TableMap, address};
 
 /// Rows by number, each with its entry's bits.
 pub(crate) type Rows = BTreeMap<u32, BigUint>;
@@ -17,8 +17,10 @@ const MOVES: usize = 500;
 
 /// All rows of a table, and how many entries have no place.
 pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
-    let Some(table) = map.table else {
-        return groups(environment, map);
+    let table = match map.source {
+        Source::Table(table) => table,
+        Source::ValueSet(set) => return members(environment, map, set),
+        Source::Groups => return groups(environment, map),
     };
     let mut installed = environment.tables.entries(table);
     installed.sort_by_key(|entry| entry.handle);
@@ -85,6 +87,20 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
     );
     rows.insert(address::DEFAULT_ROW, default);
     (rows, left)
+}
+
+/// The members of a value set, in rows as they come.
+fn members(environment: &Environment, map: &TableMap, set: ValueSetId) -> (Rows, usize) {
+    let TableKind::Ternary { rows: most } = map.kind else {
+        return (Rows::new(), 0);
+    };
+    let members = environment.value_sets[set.index()].get();
+    let all = members.iter().flat_map(|keys| patterns(keys, map));
+    let bits: Vec<BigUint> = all
+        .map(|(value, mask)| valid(2 * map.key(), &((value << map.key()) | mask), map.result.data()))
+        .collect();
+    let left = bits.len().saturating_sub(most as usize);
+    ((0..most).zip(bits).collect(), left)
 }
 
 /// The multicast groups: for each its first place, and how many it has. The places stand in the order of [`places`].
@@ -228,7 +244,9 @@ fn given(environment: &Environment, map: &TableMap, index: u32, call: &Call) -> 
 
 /// The action of a member of the table's action profile.
 fn member_of(environment: &Environment, map: &TableMap, member: u32) -> Option<(u32, Vec<Bits>)> {
-    let table = map.table?;
+    let Source::Table(table) = map.source else {
+        return None;
+    };
     let form = &environment.tables.forms()[table.index()];
     let Object::Profile(profile) = &environment.objects[form.implementation?.index()] else {
         return None;

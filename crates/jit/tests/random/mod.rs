@@ -16,7 +16,8 @@ pub use choices::Choices;
 pub use maker::program;
 pub use path::path;
 pub use side::{Outcome, Side};
-pub use whole::compare_whole;
+pub use source::source;
+pub use whole::{Library, compare_whole};
 
 use pipeline::engine::Packet;
 use std::sync::Arc;

@@ -49,7 +49,8 @@ pub fn compare_whole(c: &mut Choices<'_>, packets: usize) -> (usize, usize) {
     (sent, cloned)
 }
 
-struct Library;
+/// The compiler's own files.
+pub struct Library;
 
 impl Includes for Library {
     fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {

@@ -1,0 +1,83 @@
+//! How many cycles a P4 program takes as hardware (paper 002, tables 3.1 to 3.3).
+//!
+//! `cargo run -p wireline-cosim --example p4_cycles -- PROGRAM.p4 [ENTRIES.txt] [PACKET]`, where the file has commands for the control
+//! plane, and the packet is in hexadecimal digits: it is sent as it is, and filled up with zeros to each of the paper's lengths.
+
+use cosim::p4::{Outcome, Rtl};
+use p4::compile::{Options, compile};
+use p4::source::{IncludeError, Includes};
+use pipeline::architecture::{Config, Pipeline};
+use pipeline::context::Context;
+use pipeline::control::Control;
+use pipeline::engine::Engine;
+use pipeline::environment::Environment;
+use pipeline::interpreter::Interpreter;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+struct Beside<'a>(&'a Path);
+
+impl Includes for Beside<'_> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
+        let text = match std::fs::read_to_string(self.0.join(name)) {
+            Ok(text) => text,
+            Err(_) => p4::library::file(name).ok_or("no such file")?.into(),
+        };
+        Ok((name.into(), text))
+    }
+}
+
+/// The bytes of hexadecimal digits, with anything else between them.
+fn bytes(digits: &str) -> Vec<u8> {
+    let nibbles: Vec<u8> = digits.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    let (pairs, _) = nibbles.as_chunks::<2>();
+    pairs.iter().map(|[high, low]| high << 4 | low).collect()
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let program = arguments.first().ok_or("name a program")?;
+    let text = std::fs::read_to_string(program)?;
+    let folder = Path::new(program).parent().unwrap_or(Path::new(""));
+    let compiled = compile(program, &text, &mut Beside(folder), &Options::default());
+    let compiled = compiled.program.ok_or("the program has errors: see `wire p4 check`")?;
+    let environment = Arc::new(Environment::new(Arc::new(compiled), Default::default())?);
+    if let Some(entries) = arguments.get(1) {
+        let control = Control::new(Arc::clone(&environment));
+        let text = std::fs::read_to_string(entries)?;
+        for command in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+            control.say(command).map_err(|error| format!("{command}: {}", error.message))?;
+        }
+    }
+    let interpreter = Interpreter::new(&environment)?;
+    let asked = Pipeline::new(&environment, Box::new(interpreter), &Config::default())?;
+    let mut rtl = Rtl::new(&environment);
+    rtl.prepare(asked.path())?;
+    let context = Context::new(Arc::clone(&environment), 0);
+    if let Some(design) = rtl.design() {
+        let lines: usize = design.files.iter().map(|(_, text)| text.lines().count()).sum();
+        println!("{program}: {} lines of P4, {lines} of Verilog", text.lines().count());
+        println!("pipeline: {} cycles, a window of {} bytes, {} bytes of headers at most", design.stages, design.window, design.header);
+        if !design.alone.is_empty() {
+            println!("one packet at a time because of {}", design.alone.join(", "));
+        }
+    }
+    println!("bytes  first in to first out  packets back to back: cycles each");
+    let head = arguments.get(2).map_or_else(|| vec![0; 64], |digits| bytes(digits));
+    for length in [64, 128, 256, 512, 1024, 1518] {
+        let mut packet = head.clone();
+        packet.resize(length.max(head.len()), 0);
+        let one = rtl.stream(&[(0, &packet)], &context)?;
+        let many: Vec<(u16, &[u8])> = (0..256).map(|_| (0, &packet[..])).collect();
+        let many = rtl.stream(&many, &context)?;
+        let (first, last) = (&many[64], &many[many.len() - 1]);
+        let each = (last.last_out - first.last_out) as f64 / (many.len() - 65) as f64;
+        let what = match &one[0].outcome {
+            Outcome::Sent(port, bytes) => format!("sent by port {port} with {} bytes", bytes.len()),
+            Outcome::Dropped(code) => format!("dropped, {code}"),
+        };
+        println!("{:5}  {:21}  {each:33.2}  {what}", packet.len(), one[0].first_out - one[0].first_in);
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Random programs: hardware and interpreter make the same of the same packets.
+
+use crate::random::{Choices, Library, packet, source};
+use cosim::p4::Rtl;
+use p4::compile::{Options, compile};
+use p4::ir::Program;
+use pipeline::architecture::{Collected, Config, Pipeline};
+use pipeline::engine::Engine;
+use pipeline::environment::{Environment, Object};
+use pipeline::interpreter::Interpreter;
+use std::sync::Arc;
+
+const BUILD: verilog::Options<'static> = verilog::Options {
+    name: "dut",
+    window: 1024,
+    levels: 6,
+    place: &|_| None,
+};
+
+/// A program of source text that hardware can be, and of others the reason.
+fn hardware(text: &str) -> Result<Arc<Program>, String> {
+    let compiled = compile("random.p4", text, &mut Library, &Options::default());
+    let program = Arc::new(compiled.program.expect("it is valid"));
+    let environment = Environment::new(Arc::clone(&program), Default::default());
+    let environment = Arc::new(environment.expect("its objects are small"));
+    match verilog::Design::of(&environment, &BUILD) {
+        Ok(_) => Ok(program),
+        Err(error) => Err(error.message),
+    }
+}
+
+/// A pipeline, and what its registers and counters hold.
+struct Side(Pipeline);
+
+impl Side {
+    fn new(program: &Arc<Program>, engine: impl Fn(&Arc<Environment>) -> Box<dyn Engine>) -> Side {
+        let environment = Arc::new(Environment::new(Arc::clone(program), Default::default()).expect("small"));
+        let engine = engine(&environment);
+        Side(Pipeline::new(&environment, engine, &Config::default()).expect("it runs"))
+    }
+
+    fn run(&mut self, port: u32, bytes: &[u8]) -> (Collected, Vec<String>) {
+        let mut out = Collected::default();
+        self.0.process(node::Time::from_us(7), port, bytes, &mut out);
+        let objects = self.0.environment().objects.iter();
+        let held = objects.flat_map(|object| match object {
+            Object::Register(register) => (0..register.size()).map(|index| format!("{:?}", register.read(index))).collect(),
+            Object::Counter(counter) => (0..counter.size()).map(|index| format!("{:?}", counter.read(index).map(|read| read.0))).collect(),
+            _ => Vec::new(),
+        });
+        (out, held.collect())
+    }
+}
+
+/// As many programs as `RTL_SEEDS` says, from `RTL_FROM` on.
+#[test]
+fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
+    if !crate::p4::tools() {
+        return;
+    }
+    let number = |name| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let (from, wanted): (u64, usize) = (number("RTL_FROM").unwrap_or(0), number("RTL_SEEDS").unwrap_or(2) as usize);
+    let (mut run, mut sent, mut seed) = (0, 0, from);
+    while run < wanted {
+        assert!(seed < from + 400 * wanted as u64, "hardly any program can be hardware");
+        let mut choices = Choices::new(&[], seed);
+        let text = source(&mut choices);
+        seed += 1;
+        let program = match hardware(&text) {
+            Ok(program) => program,
+            Err(why) => {
+                println!("seed {}: {why}", seed - 1);
+                continue;
+            }
+        };
+        run += 1;
+        let mut one = Side::new(&program, |environment| Box::new(Interpreter::new(environment).expect("known")));
+        let mut two = Side::new(&program, |environment| Box::new(Rtl::new(environment)));
+        for number in 0..16 {
+            let (port, bytes) = (choices.below(4) as u32, packet(&mut choices));
+            let (expected, got) = (one.run(port, &bytes), two.run(port, &bytes));
+            assert!(
+                expected == got,
+                "seed {}, packet {number} {bytes:02x?}\nthe interpreter: {expected:?}\nthe hardware: {got:?}\n{text}",
+                seed - 1
+            );
+            sent += got.0.packets.len();
+        }
+    }
+    assert!(sent > 0, "nothing was compared");
+}

@@ -1,0 +1,73 @@
+//! P4 programs with the engine `rtl`: the same packets come out of a lab as with the fast engine, and of a test.
+
+use super::{EXAMPLES, folder, wire};
+use std::path::Path;
+
+/// Whether hardware can be compiled here.
+fn tools() -> bool {
+    let there = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok();
+    let all = there("verilator") && there("c++");
+    if !all {
+        println!("skipped: verilator or c++ is not here");
+    }
+    all
+}
+
+/// A copy of an example, in which each P4 node has another engine.
+fn with_engine(example: &str, engine: &str) -> String {
+    let copy = folder(&format!("{example}-{engine}"));
+    for entry in std::fs::read_dir(Path::new(EXAMPLES).join(example)).unwrap() {
+        let file = entry.unwrap().path();
+        let to = copy.join(file.file_name().unwrap());
+        match file.extension().is_some_and(|e| e == "toml") {
+            true => {
+                let text = std::fs::read_to_string(&file).unwrap();
+                let changed = text.replace("kind = \"p4\"", &format!("kind = \"p4\"\nengine = \"{engine}\""));
+                assert_ne!(text, changed, "{example} has P4 nodes");
+                std::fs::write(to, changed).unwrap();
+            }
+            false => drop(std::fs::copy(&file, to).unwrap()),
+        }
+    }
+    copy.join("lab.toml").display().to_string()
+}
+
+fn report(example: &str, engine: &str) -> String {
+    let output = wire(&["lab", &with_engine(example, engine)]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{example} with {engine}: {told}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn labs_bring_the_same_with_hardware_as_with_software() {
+    if !tools() {
+        return;
+    }
+    for example in ["p4-l2l3", "p4-mdp", "paxos"] {
+        assert_eq!(report(example, "rtl"), report(example, "fast"), "{example}");
+    }
+}
+
+#[test]
+fn a_test_runs_in_all_engines() {
+    if !tools() {
+        return;
+    }
+    let program = format!("{EXAMPLES}/p4-l2l3/l2l3.p4");
+    let output = wire(&["p4", "test", "--engine", "all", "--json", &program]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    for engine in ["reference", "fast", "rtl"] {
+        assert!(text.contains(&format!("\"engine\":\"{engine}\",\"passed\":true")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_hardware_fails_with_its_place() {
+    let program = format!("{EXAMPLES}/p4-nat/nat.p4");
+    let output = wire(&["p4", "test", "--engine", "rtl", &program]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("nat.p4:") && text.contains("`digest` sends messages"), "{text}");
+}

@@ -30,7 +30,11 @@ impl Includes for Beside<'_> {
 
 /// The bytes of hexadecimal digits, with anything else between them.
 fn bytes(digits: &str) -> Vec<u8> {
-    let nibbles: Vec<u8> = digits.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    let nibbles: Vec<u8> = digits
+        .chars()
+        .filter_map(|c| c.to_digit(16))
+        .map(|digit| digit as u8)
+        .collect();
     let (pairs, _) = nibbles.as_chunks::<2>();
     pairs.iter().map(|[high, low]| high << 4 | low).collect()
 }
@@ -41,13 +45,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(program)?;
     let folder = Path::new(program).parent().unwrap_or(Path::new(""));
     let compiled = compile(program, &text, &mut Beside(folder), &Options::default());
-    let compiled = compiled.program.ok_or("the program has errors: see `wire p4 check`")?;
+    let compiled = compiled
+        .program
+        .ok_or("the program has errors: see `wire p4 check`")?;
     let environment = Arc::new(Environment::new(Arc::new(compiled), Default::default())?);
     if let Some(entries) = arguments.get(1) {
         let control = Control::new(Arc::clone(&environment));
         let text = std::fs::read_to_string(entries)?;
-        for command in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
-            control.say(command).map_err(|error| format!("{command}: {}", error.message))?;
+        for command in text
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        {
+            control
+                .say(command)
+                .map_err(|error| format!("{command}: {}", error.message))?;
         }
     }
     let interpreter = Interpreter::new(&environment)?;
@@ -56,15 +67,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     rtl.prepare(asked.path())?;
     let context = Context::new(Arc::clone(&environment), 0);
     if let Some(design) = rtl.design() {
-        let lines: usize = design.files.iter().map(|(_, text)| text.lines().count()).sum();
-        println!("{program}: {} lines of P4, {lines} of Verilog", text.lines().count());
-        println!("pipeline: {} cycles, a window of {} bytes, {} bytes of headers at most", design.stages, design.window, design.header);
+        let lines: usize = design
+            .files
+            .iter()
+            .map(|(_, text)| text.lines().count())
+            .sum();
+        println!(
+            "{program}: {} lines of P4, {lines} of Verilog",
+            text.lines().count()
+        );
+        println!(
+            "pipeline: {} cycles, a window of {} bytes, {} bytes of headers at most",
+            design.stages, design.window, design.header
+        );
         if !design.alone.is_empty() {
-            println!("one packet at a time because of {}", design.alone.join(", "));
+            println!(
+                "one packet at a time because of {}",
+                design.alone.join(", ")
+            );
         }
     }
     println!("bytes  first in to first out  packets back to back: cycles each");
-    let head = arguments.get(2).map_or_else(|| vec![0; 64], |digits| bytes(digits));
+    let head = arguments
+        .get(2)
+        .map_or_else(|| vec![0; 64], |digits| bytes(digits));
     for length in [64, 128, 256, 512, 1024, 1518] {
         let mut packet = head.clone();
         packet.resize(length.max(head.len()), 0);
@@ -77,7 +103,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             Outcome::Sent(port, bytes) => format!("sent by port {port} with {} bytes", bytes.len()),
             Outcome::Dropped(code) => format!("dropped, {code}"),
         };
-        println!("{:5}  {:21}  {each:33.2}  {what}", packet.len(), one[0].first_out - one[0].first_in);
+        println!(
+            "{:5}  {:21}  {each:33.2}  {what}",
+            packet.len(),
+            one[0].first_out - one[0].first_in
+        );
     }
     Ok(())
 }

@@ -32,7 +32,8 @@ fn environment(program: &Path) -> Result<Arc<Environment>, String> {
     let folder = program.parent().expect("it is in a folder");
     let compiled = compile(&name, &text, &mut Beside(folder), &Options::default());
     let program_of = compiled.program.ok_or("it does not compile")?;
-    let environment = Environment::new(Arc::new(program_of), Default::default()).map_err(|e| e.to_string())?;
+    let environment =
+        Environment::new(Arc::new(program_of), Default::default()).map_err(|e| e.to_string())?;
     Ok(Arc::new(environment))
 }
 
@@ -41,7 +42,8 @@ fn run(program: &Path) -> Result<usize, String> {
     let name = program.display().to_string();
     let environment = environment(program)?;
     let engine = Box::new(Rtl::new(&environment));
-    let mut pipeline = Pipeline::new(&environment, engine, &Config::default()).map_err(|e| e.to_string())?;
+    let mut pipeline =
+        Pipeline::new(&environment, engine, &Config::default()).map_err(|e| e.to_string())?;
     let script = std::fs::read_to_string(program.with_extension("stf")).expect(&name);
     let script = stf::parse(&script).map_err(|_| "its test has faults")?;
     let outcome = stf::run(&script, &mut pipeline);
@@ -56,9 +58,13 @@ fn programs(of: &Path) -> Vec<PathBuf> {
     if of.is_file() {
         return vec![of.into()];
     }
-    let files = std::fs::read_dir(of).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let files = std::fs::read_dir(of)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
     let mut programs: Vec<PathBuf> = files
-        .filter(|path| path.extension().is_some_and(|e| e == "p4") && path.with_extension("stf").exists())
+        .filter(|path| {
+            path.extension().is_some_and(|e| e == "p4") && path.with_extension("stf").exists()
+        })
         .collect();
     programs.sort();
     programs
@@ -68,12 +74,21 @@ fn programs(of: &Path) -> Vec<PathBuf> {
 fn own(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let example = root.join("examples").join(name);
-    if example.exists() { example } else { root.join("testdata/p4").join(name) }
+    if example.exists() {
+        example
+    } else {
+        root.join("testdata/p4").join(name)
+    }
 }
 
 /// Whether a program can be compiled to something that runs here.
 pub fn tools() -> bool {
-    let there = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok();
+    let there = |tool: &str| {
+        std::process::Command::new(tool)
+            .arg("--version")
+            .output()
+            .is_ok()
+    };
     let all = there("verilator") && there("c++");
     if !all {
         println!("skipped: verilator or c++ is not here");
@@ -93,7 +108,7 @@ fn programs_in_verilog_pass_their_tests() {
         ("varbits.p4", 9),
         ("registers.p4", 15),
         ("value_sets.p4", 5),
-        ("checksums.p4", 0),
+        ("checksums.p4", 11),
         ("matches.p4", 20),
         ("crossbar.p4", 12),
     ];
@@ -107,7 +122,10 @@ fn what_is_no_hardware_is_told() {
     let refused = [
         ("digests.p4", "`digest` sends messages to the controller"),
         ("meters.p4", "`I.packets.execute_meter` meters"),
-        ("field_lists.p4", "`resubmit_preserving_field_list` asks for a copy or another pass of the packet"),
+        (
+            "field_lists.p4",
+            "`resubmit_preserving_field_list` asks for a copy or another pass of the packet",
+        ),
         ("selectors.p4", "table `I.chosen` has an action selector"),
         ("psa_paths.p4", "programs for PSA cannot be hardware here"),
     ];
@@ -133,24 +151,37 @@ fn an_l2_l3_switch_takes_a_packet_a_cycle() {
         control.say(command).expect(command);
     }
     let interpreter = Interpreter::new(&environment).expect("it runs");
-    let asked = Pipeline::new(&environment, Box::new(interpreter), &Config::default()).expect("it runs");
+    let asked =
+        Pipeline::new(&environment, Box::new(interpreter), &Config::default()).expect("it runs");
     let mut rtl = Rtl::new(&environment);
     rtl.prepare(asked.path()).expect("it is hardware");
     let context = Context::new(Arc::clone(&environment), 0);
     let mut routed = [0; 64];
     let head = [
-        0x02, 0, 0, 0, 0, 0xfe, 0x02, 0, 0, 0, 0, 0x01, 0x08, 0x00, 0x45, 0, 0, 0x1c, 0, 1, 0, 0, 0x40, 0x11, 0x63, 0xc9, 10, 0, 1,
-        1, 10, 0, 2, 7,
+        0x02, 0, 0, 0, 0, 0xfe, 0x02, 0, 0, 0, 0, 0x01, 0x08, 0x00, 0x45, 0, 0, 0x1c, 0, 1, 0, 0,
+        0x40, 0x11, 0x63, 0xc9, 10, 0, 1, 1, 10, 0, 2, 7,
     ];
     routed[..head.len()].copy_from_slice(&head);
     let many: Vec<(u16, &[u8])> = (0..200).map(|_| (0, &routed[..])).collect();
     let passages = rtl.stream(&many, &context).expect("it goes on");
     assert_eq!(passages.len(), 200);
-    assert!(passages.iter().all(|passage| matches!(passage.outcome, Outcome::Sent(2, _))), "{:?}", passages[0]);
+    assert!(
+        passages
+            .iter()
+            .all(|passage| matches!(passage.outcome, Outcome::Sent(2, _))),
+        "{:?}",
+        passages[0]
+    );
     let latency = passages[0].first_out - passages[0].first_in;
     assert!(latency <= 40, "{latency} cycles");
-    let each = passages.windows(2).map(|two| two[1].last_out - two[0].last_out);
-    assert!(each.clone().all(|cycles| cycles == 1), "{:?}", each.collect::<Vec<_>>());
+    let each = passages
+        .windows(2)
+        .map(|two| two[1].last_out - two[0].last_out);
+    assert!(
+        each.clone().all(|cycles| cycles == 1),
+        "{:?}",
+        each.collect::<Vec<_>>()
+    );
 }
 
 /// What `.ci/rtl-corpus` runs: `RTL_CORPUS` is a folder or a program, or several with colons between.
@@ -162,7 +193,10 @@ fn a_corpus_that_is_named() {
     };
     let (mut passed, mut refused, mut failed) = (0, 0, 0);
     for program in std::env::split_paths(&of).flat_map(|of| programs(&of)) {
-        let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = program
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         match std::panic::catch_unwind(|| run(&program)) {
             Ok(Ok(met)) => {
                 println!("ok      {name}: {met} met");
@@ -199,15 +233,32 @@ fn lint(program: &Path, folder: &Path) -> Result<String, String> {
         std::fs::write(folder.join(name), text).expect("a file");
     }
     let mut told = String::new();
-    let verilator = ["--lint-only", "-Wall", "-y", ".", "--top-module", "dut", "dut.v"];
-    let yosys = ["-q", "-p", "read_verilog *.v; hierarchy -check -top dut; proc; check -assert"];
+    let verilator = [
+        "--lint-only",
+        "-Wall",
+        "-y",
+        ".",
+        "--top-module",
+        "dut",
+        "dut.v",
+    ];
+    let yosys = [
+        "-q",
+        "-p",
+        "read_verilog *.v; hierarchy -check -top dut; proc; check -assert",
+    ];
     for (tool, arguments) in [("verilator", &verilator[..]), ("yosys", &yosys[..])] {
-        let output = std::process::Command::new("timeout").args(["300", tool]).args(arguments).current_dir(folder).output();
+        let output = std::process::Command::new("timeout")
+            .args(["300", tool])
+            .args(arguments)
+            .current_dir(folder)
+            .output();
         let Ok(output) = output else {
             println!("skipped: {tool} is not here");
             continue;
         };
-        let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned()
+            + &String::from_utf8_lossy(&output.stdout);
         if !output.status.success() || text.to_lowercase().contains("warning") {
             told += &format!("{tool}: {text}");
         }
@@ -218,7 +269,13 @@ fn lint(program: &Path, folder: &Path) -> Result<String, String> {
 #[test]
 fn no_tool_warns_of_what_is_made() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lint-sample");
-    for name in ["wire_bump.p4", "varbits.p4", "registers.p4", "checksums.p4", "crossbar.p4"] {
+    for name in [
+        "wire_bump.p4",
+        "varbits.p4",
+        "registers.p4",
+        "checksums.p4",
+        "crossbar.p4",
+    ] {
         assert_eq!(lint(&own(name), &folder), Ok(String::new()), "{name}");
     }
 }

@@ -34,18 +34,24 @@ struct Side(Pipeline);
 
 impl Side {
     fn new(program: &Arc<Program>, engine: impl Fn(&Arc<Environment>) -> Box<dyn Engine>) -> Side {
-        let environment = Arc::new(Environment::new(Arc::clone(program), Default::default()).expect("small"));
+        let environment =
+            Arc::new(Environment::new(Arc::clone(program), Default::default()).expect("small"));
         let engine = engine(&environment);
         Side(Pipeline::new(&environment, engine, &Config::default()).expect("it runs"))
     }
 
     fn run(&mut self, port: u32, bytes: &[u8]) -> (Collected, Vec<String>) {
         let mut out = Collected::default();
-        self.0.process(node::Time::from_us(7), port, bytes, &mut out);
+        self.0
+            .process(node::Time::from_us(7), port, bytes, &mut out);
         let objects = self.0.environment().objects.iter();
         let held = objects.flat_map(|object| match object {
-            Object::Register(register) => (0..register.size()).map(|index| format!("{:?}", register.read(index))).collect(),
-            Object::Counter(counter) => (0..counter.size()).map(|index| format!("{:?}", counter.read(index).map(|read| read.0))).collect(),
+            Object::Register(register) => (0..register.size())
+                .map(|index| format!("{:?}", register.read(index)))
+                .collect(),
+            Object::Counter(counter) => (0..counter.size())
+                .map(|index| format!("{:?}", counter.read(index).map(|read| read.0)))
+                .collect(),
             _ => Vec::new(),
         });
         (out, held.collect())
@@ -59,10 +65,16 @@ fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
         return;
     }
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    let (from, wanted): (u64, usize) = (number("RTL_FROM").unwrap_or(0), number("RTL_SEEDS").unwrap_or(2) as usize);
+    let (from, wanted): (u64, usize) = (
+        number("RTL_FROM").unwrap_or(0),
+        number("RTL_SEEDS").unwrap_or(2) as usize,
+    );
     let (mut run, mut sent, mut seed) = (0, 0, from);
     while run < wanted {
-        assert!(seed < from + 400 * wanted as u64, "hardly any program can be hardware");
+        assert!(
+            seed < from + 400 * wanted as u64,
+            "hardly any program can be hardware"
+        );
         let mut choices = Choices::new(&[], seed);
         let text = source(&mut choices);
         seed += 1;
@@ -74,7 +86,9 @@ fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
             }
         };
         run += 1;
-        let mut one = Side::new(&program, |environment| Box::new(Interpreter::new(environment).expect("known")));
+        let mut one = Side::new(&program, |environment| {
+            Box::new(Interpreter::new(environment).expect("known"))
+        });
         let mut two = Side::new(&program, |environment| Box::new(Rtl::new(environment)));
         for number in 0..16 {
             let (port, bytes) = (choices.below(4) as u32, packet(&mut choices));

@@ -5,7 +5,12 @@ use std::path::Path;
 
 /// Whether hardware can be compiled here.
 fn tools() -> bool {
-    let there = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok();
+    let there = |tool: &str| {
+        std::process::Command::new(tool)
+            .arg("--version")
+            .output()
+            .is_ok()
+    };
     let all = there("verilator") && there("c++");
     if !all {
         println!("skipped: verilator or c++ is not here");
@@ -22,7 +27,10 @@ fn with_engine(example: &str, engine: &str) -> String {
         match file.extension().is_some_and(|e| e == "toml") {
             true => {
                 let text = std::fs::read_to_string(&file).unwrap();
-                let changed = text.replace("kind = \"p4\"", &format!("kind = \"p4\"\nengine = \"{engine}\""));
+                let changed = text.replace(
+                    "kind = \"p4\"",
+                    &format!("kind = \"p4\"\nengine = \"{engine}\""),
+                );
                 assert_ne!(text, changed, "{example} has P4 nodes");
                 std::fs::write(to, changed).unwrap();
             }
@@ -59,7 +67,10 @@ fn a_test_runs_in_all_engines() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     for engine in ["reference", "fast", "rtl"] {
-        assert!(text.contains(&format!("\"engine\":\"{engine}\",\"passed\":true")), "{text}");
+        assert!(
+            text.contains(&format!("\"engine\":\"{engine}\",\"passed\":true")),
+            "{text}"
+        );
     }
 }
 
@@ -69,5 +80,8 @@ fn what_is_no_hardware_fails_with_its_place() {
     let output = wire(&["p4", "test", "--engine", "rtl", &program]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("nat.p4:") && text.contains("`digest` sends messages"), "{text}");
+    assert!(
+        text.contains("nat.p4:") && text.contains("`digest` sends messages"),
+        "{text}"
+    );
 }

@@ -1,13 +1,11 @@
 //! The pipeline as a module: tables, memories, the replication engine and the register bus round the program's logic.
 
-use crate::design::flight;
 use crate::graph::{Id, Input, Op};
-use crate::map::{Map, MemoryMap, Source, TableKind, TableMap};
+use crate::map::{Map, MemoryMap, ResultForm, Source, TableKind, TableMap, bits_for};
 use crate::objects::shape;
-use crate::schedule::{Schedule, Stage};
-use crate::tables::{ResultForm, bits_for};
+use crate::schedule::{Schedule, Stage, flight};
+use crate::state::Walk;
 use crate::text::{Writer, bus, literal};
-use crate::walk::Walk;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -29,7 +27,12 @@ pub(crate) struct Build<'a> {
 }
 
 impl<'a> Build<'a> {
-    pub(crate) fn new(environment: &'a Environment, walk: &'a Walk<'a>, schedule: &'a Schedule, window: u32) -> Self {
+    pub(crate) fn new(
+        environment: &'a Environment,
+        walk: &'a Walk<'a>,
+        schedule: &'a Schedule,
+        window: u32,
+    ) -> Self {
         Build {
             environment,
             walk,
@@ -42,7 +45,12 @@ impl<'a> Build<'a> {
 
     /// What is on the register bus.
     pub(crate) fn objects(&mut self) -> Result<(), Unsupported> {
-        let mut seen: Vec<Source> = self.walk.lookups.iter().map(|lookup| lookup.source).collect();
+        let mut seen: Vec<Source> = self
+            .walk
+            .lookups
+            .iter()
+            .map(|lookup| lookup.source)
+            .collect();
         seen.sort();
         seen.dedup();
         for source in seen {
@@ -54,12 +62,18 @@ impl<'a> Build<'a> {
             if self.memories.contains_key(&access.object) {
                 continue;
             }
-            let Some((width, size)) = shape(&self.environment.objects[access.object.index()]) else {
+            let Some((width, size)) = shape(&self.environment.objects[access.object.index()])
+            else {
                 continue;
             };
-            let name = self.environment.program.objects[access.object.index()].name.clone();
+            let name = self.environment.program.objects[access.object.index()]
+                .name
+                .clone();
             let cells = self.writer.reserve(&format!("{name}_cells"));
-            self.memories.insert(access.object, (self.map.tables.len() + self.map.memories.len(), cells));
+            self.memories.insert(
+                access.object,
+                (self.map.tables.len() + self.map.memories.len(), cells),
+            );
             self.map.memories.push(MemoryMap {
                 object: access.object,
                 name,
@@ -67,7 +81,8 @@ impl<'a> Build<'a> {
                 size,
             });
         }
-        let objects = self.map.tables.len() + self.map.memories.len() + usize::from(self.map.places);
+        let objects =
+            self.map.tables.len() + self.map.memories.len() + usize::from(self.map.places);
         if objects > 256 {
             return Err(Unsupported::from(format!(
                 "the program has {objects} tables, registers and counters; the register bus of this hardware has room for 256"
@@ -82,14 +97,21 @@ impl<'a> Build<'a> {
             Source::Table(table) => {
                 let form = &self.environment.tables.forms()[table.index()];
                 let actions = form.actions.iter().map(|action| {
-                    let parameters = action.parameters.iter().map(|(name, ty)| (name.clone(), ty.width()));
+                    let parameters = action
+                        .parameters
+                        .iter()
+                        .map(|(name, ty)| (name.clone(), ty.width()));
                     (action.name.clone(), parameters.collect())
                 });
                 TableMap {
                     source,
                     name: form.name.clone(),
                     kind: crate::tables::kind(form, table.0),
-                    keys: form.keys.iter().map(|key| (key.name.clone(), key.ty.width())).collect(),
+                    keys: form
+                        .keys
+                        .iter()
+                        .map(|key| (key.name.clone(), key.ty.width()))
+                        .collect(),
                     result: ResultForm::new(form),
                     actions: actions.collect(),
                 }
@@ -99,8 +121,14 @@ impl<'a> Build<'a> {
                 TableMap {
                     source,
                     name: form.name.clone(),
-                    kind: TableKind::Ternary { rows: form.size.max(2) },
-                    keys: form.fields.iter().map(|(name, ty, _)| (name.clone(), ty.width())).collect(),
+                    kind: TableKind::Ternary {
+                        rows: form.size.max(2),
+                    },
+                    keys: form
+                        .fields
+                        .iter()
+                        .map(|(name, ty, _)| (name.clone(), ty.width()))
+                        .collect(),
                     result: crate::tables::MEMBER,
                     actions: Vec::new(),
                 }
@@ -123,7 +151,38 @@ impl<'a> Build<'a> {
     /// The module's text.
     pub(crate) fn pipeline(&mut self, name: &str, outputs: &[(&str, Id)], window: u32) -> String {
         let last = self.schedule.last;
-        for reserved in ["valid", "out_reason", "out_port", "out_header", "out_header_bytes", "out_payload", "out_limit", "entry", "commit", "fetch", "fetched", "fetched_next", "ctl_object", "ctl_row", "unused", "unused_window", "unused_commit", "unused_entry", "copy", "copy_vector", "copy_is_copy", "copy_none", "copy_port", "copy_instance", "copy_keep", "copy_replay", "result_taken", "job_taken", "none_under_way", "unused_copy"] {
+        for reserved in [
+            "valid",
+            "out_reason",
+            "out_port",
+            "out_header",
+            "out_header_bytes",
+            "out_payload",
+            "out_limit",
+            "entry",
+            "commit",
+            "fetch",
+            "fetched",
+            "fetched_next",
+            "ctl_object",
+            "ctl_row",
+            "unused",
+            "unused_window",
+            "unused_commit",
+            "unused_entry",
+            "copy",
+            "copy_vector",
+            "copy_is_copy",
+            "copy_none",
+            "copy_port",
+            "copy_instance",
+            "copy_keep",
+            "copy_replay",
+            "result_taken",
+            "job_taken",
+            "none_under_way",
+            "unused_copy",
+        ] {
             self.writer.reserve(reserved);
         }
         for (_, id) in outputs {
@@ -157,7 +216,10 @@ impl<'a> Build<'a> {
         }
         let (crossing, replicator) = self.replicator(&used_inputs);
         let graph = &self.walk.graph;
-        let mut text = format!("// The pipeline of {name}: {} cycles, one packet in each.\n", last.0 + 1);
+        let mut text = format!(
+            "// The pipeline of {name}: {} cycles, one packet in each.\n",
+            last.0 + 1
+        );
         for warning in &self.walk.warnings {
             let _ = writeln!(text, "// Other than the program says: {warning}.");
         }
@@ -202,7 +264,11 @@ impl<'a> Build<'a> {
         if last.0 > 0 {
             text += "    always @(posedge clk) begin\n";
             for stage in (1..=last.0).filter(|stage| !copied(*stage)) {
-                let _ = writeln!(text, "        valid_s{stage} <= valid_s{} && !rst;", stage - 1);
+                let _ = writeln!(
+                    text,
+                    "        valid_s{stage} <= valid_s{} && !rst;",
+                    stage - 1
+                );
             }
             text += "    end\n";
         }
@@ -234,7 +300,11 @@ impl<'a> Build<'a> {
             holes.push("rst".into());
         }
         if !holes.is_empty() {
-            let _ = writeln!(text, "    wire unused_window = &{{1'b0, {}}};", holes.join(", "));
+            let _ = writeln!(
+                text,
+                "    wire unused_window = &{{1'b0, {}}};",
+                holes.join(", ")
+            );
         }
         text += "endmodule\n\n`resetall\n";
         text
@@ -242,13 +312,21 @@ impl<'a> Build<'a> {
 
     /// What comes from tables and memories, which all else may name.
     fn answers(&mut self) -> String {
-        let mut text = String::from("\n    // ---- what tables answer, and what is read of memories ----\n");
+        let mut text =
+            String::from("\n    // ---- what tables answer, and what is read of memories ----\n");
         let results = self.walk.lookups.iter().map(|lookup| lookup.result);
         let results = results.chain(self.walk.accesses.iter().filter_map(|access| access.result));
-        for result in results.filter(|result| self.writer.is_used(*result)).collect::<Vec<_>>() {
+        for result in results
+            .filter(|result| self.writer.is_used(*result))
+            .collect::<Vec<_>>()
+        {
             let stage = self.writer.stage(result);
             let name = self.writer.at(result, stage);
-            let _ = writeln!(text, "    wire {}{name};", bus(self.walk.graph.width(result)));
+            let _ = writeln!(
+                text,
+                "    wire {}{name};",
+                bus(self.walk.graph.width(result))
+            );
         }
         text
     }
@@ -265,8 +343,12 @@ impl<'a> Build<'a> {
                 _ => None,
             })
             .collect();
-        let width: u32 = crossed.iter().map(|(id, _)| self.walk.graph.width(*id)).sum();
-        let mut before = String::from("\n    // ---- what comes out of the replication engine ----\n");
+        let width: u32 = crossed
+            .iter()
+            .map(|(id, _)| self.walk.graph.width(*id))
+            .sum();
+        let mut before =
+            String::from("\n    // ---- what comes out of the replication engine ----\n");
         let _ = writeln!(before, "    wire {}copy_vector;", bus(width.max(1)));
         before += "    wire copy_is_copy, copy_none, copy_keep, copy_replay;\n    wire [15:0] copy_port, copy_instance;\n";
         let mut above = width;
@@ -300,7 +382,11 @@ impl<'a> Build<'a> {
             }
         }
         if !unused.is_empty() {
-            let _ = writeln!(before, "    wire unused_copy = &{{1'b0, {}}};", unused.join(", "));
+            let _ = writeln!(
+                before,
+                "    wire unused_copy = &{{1'b0, {}}};",
+                unused.join(", ")
+            );
         }
         let told = [split.group, split.start, split.count].map(|id| self.writer.at(id, stage));
         let flight = self.flight().trailing_zeros();
@@ -342,17 +428,33 @@ impl<'a> Build<'a> {
             if !self.writer.is_used(lookup.result) {
                 continue;
             }
-            let Some(object) = self.map.tables.iter().position(|table| table.source == lookup.source) else {
+            let Some(object) = self
+                .map
+                .tables
+                .iter()
+                .position(|table| table.source == lookup.source)
+            else {
                 continue;
             };
             let table = self.map.tables[object].clone();
             let stage = self.writer.stage(lookup.result);
             let result = self.writer.at(lookup.result, stage);
             let asked = Stage(stage.0.saturating_sub(lookup.latency));
-            let keys: Vec<String> = lookup.keys.iter().map(|key| self.writer.at(*key, asked)).collect();
+            let keys: Vec<String> = lookup
+                .keys
+                .iter()
+                .map(|key| self.writer.at(*key, asked))
+                .collect();
             let data = table.result.data();
-            let (entry, instance) = (table.entry(), self.writer.reserve(&format!("table_{}", table.name)));
-            let _ = writeln!(text, "\n    // ---- table {}: asked in cycle {}, answers in cycle {} ----", table.name, asked.0, stage.0);
+            let (entry, instance) = (
+                table.entry(),
+                self.writer.reserve(&format!("table_{}", table.name)),
+            );
+            let _ = writeln!(
+                text,
+                "\n    // ---- table {}: asked in cycle {}, answers in cycle {} ----",
+                table.name, asked.0, stage.0
+            );
             let ports = format!(
                 ".clk(clk), .rst(rst), .key({{{}}}), .hit({result}[{data}]), .data({result}[{}:0]),\n        .write(commit && ctl_object == 8'd{object}), .write_row(ctl_row), .write_entry(entry[{}:0])",
                 keys.join(", "),
@@ -430,10 +532,19 @@ impl<'a> Build<'a> {
                 continue;
             };
             let stage = self.writer.stage(result);
-            let (name, index) = (self.writer.at(result, stage), self.writer.at(access.index, stage));
+            let (name, index) = (
+                self.writer.at(result, stage),
+                self.writer.at(access.index, stage),
+            );
             let place = access.span.and_then(|span| (self.walk.options.place)(span));
-            let place = place.map(|place| format!("  // {place}")).unwrap_or_default();
-            let _ = writeln!(text, "    assign {name} = {}[{index}];{place}", self.memories[&access.object].1);
+            let place = place
+                .map(|place| format!("  // {place}"))
+                .unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "    assign {name} = {}[{index}];{place}",
+                self.memories[&access.object].1
+            );
         }
         text
     }
@@ -465,7 +576,9 @@ impl<'a> Build<'a> {
                     rest => format!("{{{rest}'d0, {index}}}"),
                 };
                 let place = access.span.and_then(|span| (self.walk.options.place)(span));
-                let place = place.map(|place| format!("  // {place}")).unwrap_or_default();
+                let place = place
+                    .map(|place| format!("  // {place}"))
+                    .unwrap_or_default();
                 let _ = write!(
                     text,
                     "        if (valid_s{} && {when}) begin{place}\n            {cells}[{index}] <= {data};\n            {cells}_writes <= {cells}_writes + 32'd1;\n            {cells}_last <= {wide};\n        end\n",
@@ -480,7 +593,9 @@ impl<'a> Build<'a> {
     /// The register bus.
     fn control(&mut self) -> (String, String) {
         let words = self.map.words();
-        let mut text = String::from("\n    // ---- registers: an entry word by word, then to a row of an object at once ----\n");
+        let mut text = String::from(
+            "\n    // ---- registers: an entry word by word, then to a row of an object at once ----\n",
+        );
         let _ = writeln!(text, "    reg [{}:0] entry;", 32 * words - 1);
         text += "    wire commit = ctl_write && ctl_address == 16'h1000;\n    wire [7:0] ctl_object = ctl_data[31:24];\n    wire [23:0] ctl_row = ctl_data[23:0];\n";
         text += "    always @(posedge clk) begin\n";
@@ -494,17 +609,36 @@ impl<'a> Build<'a> {
         }
         text += "    end\n";
         let widest = self.map.tables.iter().map(TableMap::entry);
-        let widest = widest.chain(self.map.memories.iter().map(|memory| memory.width)).max().unwrap_or(0);
+        let widest = widest
+            .chain(self.map.memories.iter().map(|memory| memory.width))
+            .max()
+            .unwrap_or(0);
         if widest < 32 * words {
-            let _ = writeln!(text, "    wire unused_entry = &{{1'b0, entry[{}:{widest}]}};", 32 * words - 1);
+            let _ = writeln!(
+                text,
+                "    wire unused_entry = &{{1'b0, entry[{}:{widest}]}};",
+                32 * words - 1
+            );
         }
         text += "    wire unused_commit = &{1'b0, commit, ctl_object, ctl_row};\n";
         if self.map.memories.is_empty() {
-            return (text, "    always @(posedge clk) ctl_read <= 32'd0;\n".into());
+            return (
+                text,
+                "    always @(posedge clk) ctl_read <= 32'd0;\n".into(),
+            );
         }
-        let memories = self.map.memories.iter().map(|memory| memory.width).max().unwrap_or(1);
+        let memories = self
+            .map
+            .memories
+            .iter()
+            .map(|memory| memory.width)
+            .max()
+            .unwrap_or(1);
         let fetched_words = memories.div_ceil(32);
-        let mut after = format!("    wire fetch = ctl_write && ctl_address == 16'h1001;\n    reg [{}:0] fetched;\n    always @(posedge clk) begin\n", 32 * fetched_words - 1);
+        let mut after = format!(
+            "    wire fetch = ctl_write && ctl_address == 16'h1001;\n    reg [{}:0] fetched;\n    always @(posedge clk) begin\n",
+            32 * fetched_words - 1
+        );
         for memory in &self.map.memories {
             let (object, cells) = &self.memories[&memory.object];
             let bits = bits_for(memory.size.saturating_sub(1).max(1) as u32);
@@ -512,16 +646,33 @@ impl<'a> Build<'a> {
                 0 => format!("{cells}[ctl_row[{}:0]]", bits - 1),
                 rest => format!("{{{rest}'d0, {cells}[ctl_row[{}:0]]}}", bits - 1),
             };
-            let _ = writeln!(after, "        if (fetch && ctl_object == 8'd{object}) fetched <= {value};");
+            let _ = writeln!(
+                after,
+                "        if (fetch && ctl_object == 8'd{object}) fetched <= {value};"
+            );
         }
         after += "        case (ctl_address)\n";
         for word in 0..fetched_words {
-            let _ = writeln!(after, "            16'h{:x}: ctl_read <= fetched[{}:{}];", 0x2000 + word, 32 * word + 31, 32 * word);
+            let _ = writeln!(
+                after,
+                "            16'h{:x}: ctl_read <= fetched[{}:{}];",
+                0x2000 + word,
+                32 * word + 31,
+                32 * word
+            );
         }
         for memory in &self.map.memories {
             let (object, cells) = &self.memories[&memory.object];
-            let _ = writeln!(after, "            16'h{:x}: ctl_read <= {cells}_writes;", 0x3000 + 2 * object);
-            let _ = writeln!(after, "            16'h{:x}: ctl_read <= {{8'd0, {cells}_last}};", 0x3001 + 2 * object);
+            let _ = writeln!(
+                after,
+                "            16'h{:x}: ctl_read <= {cells}_writes;",
+                0x3000 + 2 * object
+            );
+            let _ = writeln!(
+                after,
+                "            16'h{:x}: ctl_read <= {{8'd0, {cells}_last}};",
+                0x3001 + 2 * object
+            );
         }
         after += "            default: ctl_read <= 32'd0;\n        endcase\n    end\n";
         (text, after)

@@ -2,7 +2,7 @@
 
 use crate::graph::{Id, Two};
 use crate::hashes::Piece;
-use crate::walk::{State, Walk, reason};
+use crate::state::{State, Walk, reason};
 use alloc::format;
 use alloc::vec::Vec;
 use p4::ir::{Argument, Callee, LValue, Ty};
@@ -20,7 +20,10 @@ impl Walk<'_> {
         state: &mut State,
     ) -> Result<Id, Unsupported> {
         let call = Call::resolve(self.environment, callee, arguments, results);
-        let call = call.map_err(|error| Unsupported { span: self.span, ..error })?;
+        let call = call.map_err(|error| Unsupported {
+            span: self.span,
+            ..error
+        })?;
         let mut inputs = Vec::new();
         for input in &call.inputs {
             inputs.push(self.whole_value(&input.value, state)?);
@@ -39,7 +42,11 @@ impl Walk<'_> {
                     Some(valid) => inputs[valid].0,
                     None => walk.graph.bit(true),
                 };
-                pieces.push(Piece { bits, length, valid });
+                pieces.push(Piece {
+                    bits,
+                    length,
+                    valid,
+                });
             }
             pieces
         };
@@ -51,19 +58,27 @@ impl Walk<'_> {
             }
             Operation::MarkToDropSlots => {
                 let standard = self.standard();
-                for (name, value) in [("egress_spec", self.environment.options.drop_port), ("mcast_grp", 0)] {
+                for (name, value) in [
+                    ("egress_spec", self.environment.options.drop_port),
+                    ("mcast_grp", 0),
+                ] {
                     if let Some(slot) = standard(name) {
                         let value = self.graph.constant(self.slot(slot).ty.width(), value);
                         self.put(slot, value, None, None, state);
                     }
                 }
             }
-            Operation::MarkToDrop { egress_spec, mcast_grp } => {
+            Operation::MarkToDrop {
+                egress_spec,
+                mcast_grp,
+            } => {
                 for (number, result) in results.iter().enumerate() {
                     let (mut value, length) = inputs[call.items[number].input];
                     let width = self.graph.width(value);
                     if Some(number) == *egress_spec {
-                        value = self.graph.constant(width, self.environment.options.drop_port);
+                        value = self
+                            .graph
+                            .constant(width, self.environment.options.drop_port);
                     } else if Some(number) == *mcast_grp {
                         value = self.graph.constant(width, 0u8);
                     }
@@ -73,7 +88,11 @@ impl Walk<'_> {
             Operation::RegisterRead { object, index } => {
                 self.register_read(*object, number(*index), results, when, state)?;
             }
-            Operation::RegisterWrite { object, index, value } => {
+            Operation::RegisterWrite {
+                object,
+                index,
+                value,
+            } => {
                 let values: Vec<Id> = inputs[*value..].iter().map(|(value, _)| *value).collect();
                 self.register_write(*object, number(*index), &values, when)?;
             }
@@ -95,10 +114,16 @@ impl Walk<'_> {
             }
             Operation::Checksum16 { payload } => {
                 let pieces = pieces(self);
-                let value = self.checksum(p4::ir::Algorithm::Checksum16, &pieces, *payload, state)?;
+                let value =
+                    self.checksum(p4::ir::Algorithm::Checksum16, &pieces, *payload, state)?;
                 self.give(results, value, state)?;
             }
-            Operation::VerifyChecksum { algorithm, condition, checksum, payload } => {
+            Operation::VerifyChecksum {
+                algorithm,
+                condition,
+                checksum,
+                payload,
+            } => {
                 let pieces = pieces(self);
                 let found = self.checksum(*algorithm, &pieces, *payload, state)?;
                 let wanted = number(*checksum);
@@ -111,7 +136,12 @@ impl Walk<'_> {
                 let at = self.extra.checksum_error;
                 state.values[at] = self.graph.or(state.values[at], wrong);
             }
-            Operation::UpdateChecksum { algorithm, condition, checksum, payload } => {
+            Operation::UpdateChecksum {
+                algorithm,
+                condition,
+                checksum,
+                payload,
+            } => {
                 let pieces = pieces(self);
                 let found = self.checksum(*algorithm, &pieces, *payload, state)?;
                 let asked = is_true(self, *condition);
@@ -144,7 +174,12 @@ impl Walk<'_> {
     }
 
     /// Puts a number into the only place for it, cut or filled up to its width.
-    fn give(&mut self, results: &[LValue], value: Id, state: &mut State) -> Result<(), Unsupported> {
+    fn give(
+        &mut self,
+        results: &[LValue],
+        value: Id,
+        state: &mut State,
+    ) -> Result<(), Unsupported> {
         let Some(result) = results.first() else {
             return Ok(());
         };
@@ -157,12 +192,21 @@ impl Walk<'_> {
 
     /// v1model's metadata by the name of the field.
     fn standard(&self) -> impl Fn(&str) -> Option<p4::ir::SlotId> + use<> {
-        let parameters = self.program.sections.iter().flat_map(|section| &section.parameters);
+        let parameters = self
+            .program
+            .sections
+            .iter()
+            .flat_map(|section| &section.parameters);
         let fields: Vec<_> = parameters
             .filter(|parameter| &*parameter.ty == "standard_metadata_t")
             .flat_map(|parameter| parameter.fields.iter().cloned())
             .collect();
-        move |name| fields.iter().find(|(path, _)| &**path == name).map(|(_, slot)| *slot)
+        move |name| {
+            fields
+                .iter()
+                .find(|(path, _)| &**path == name)
+                .map(|(_, slot)| *slot)
+        }
     }
 
     fn warn_of(&mut self, name: &str, what: &str) {
@@ -182,8 +226,12 @@ fn wanting(operation: &Operation) -> &'static str {
         Operation::Random { .. } | Operation::RandomRead { .. } => {
             "draws random numbers, which this hardware has not; hash a timestamp instead"
         }
-        Operation::Digest { .. } => "sends messages to the controller, which this hardware cannot; count, or use another engine",
-        Operation::ExecuteMeter { .. } | Operation::ReadDirectMeter | Operation::ExecuteDirectMeter { .. } => {
+        Operation::Digest { .. } => {
+            "sends messages to the controller, which this hardware cannot; count, or use another engine"
+        }
+        Operation::ExecuteMeter { .. }
+        | Operation::ReadDirectMeter
+        | Operation::ExecuteDirectMeter { .. } => {
             "meters, which this hardware cannot; use another engine"
         }
         _ => "is an extern that this hardware has not; use another engine",

@@ -4,20 +4,9 @@
 
 use crate::graph::{Id, Input};
 use crate::map::Source;
-use crate::walk::{Lookup, State, Walk, reason};
+use crate::state::{Lookup, Split, State, Walk, reason};
 use p4::ir::SlotId;
 use pipeline::engine::Step;
-
-/// What the replication engine is told of a packet.
-#[derive(Clone, Copy)]
-pub(crate) struct Split {
-    /// Whether it goes to a group.
-    pub(crate) group: Id,
-    /// The group's first place, 8 bits.
-    pub(crate) start: Id,
-    /// How many places the group has, 8 bits.
-    pub(crate) count: Id,
-}
 
 /// v1model's `instance_type` of copies for a group.
 const REPLICATED: u8 = 5;

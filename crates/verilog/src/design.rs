@@ -4,9 +4,9 @@ use crate::Options;
 use crate::build::Build;
 use crate::graph::{Id, Input};
 use crate::map::Map;
+use crate::names::identifier;
 use crate::schedule::Schedule;
-use crate::text::identifier;
-use crate::walk::Walk;
+use crate::state::Walk;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -19,13 +19,31 @@ use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
 pub const LIBRARY: [(&str, &str); 7] = [
-    ("p4_deparser.v", include_str!("../../../rtl/p4/rtl/p4_deparser.v")),
-    ("p4_exact_table.v", include_str!("../../../rtl/p4/rtl/p4_exact_table.v")),
+    (
+        "p4_deparser.v",
+        include_str!("../../../rtl/p4/rtl/p4_deparser.v"),
+    ),
+    (
+        "p4_exact_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_exact_table.v"),
+    ),
     ("p4_fifo.v", include_str!("../../../rtl/p4/rtl/p4_fifo.v")),
-    ("p4_gather.v", include_str!("../../../rtl/p4/rtl/p4_gather.v")),
-    ("p4_prefix_table.v", include_str!("../../../rtl/p4/rtl/p4_prefix_table.v")),
-    ("p4_replicator.v", include_str!("../../../rtl/p4/rtl/p4_replicator.v")),
-    ("p4_ternary_table.v", include_str!("../../../rtl/p4/rtl/p4_ternary_table.v")),
+    (
+        "p4_gather.v",
+        include_str!("../../../rtl/p4/rtl/p4_gather.v"),
+    ),
+    (
+        "p4_prefix_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_prefix_table.v"),
+    ),
+    (
+        "p4_replicator.v",
+        include_str!("../../../rtl/p4/rtl/p4_replicator.v"),
+    ),
+    (
+        "p4_ternary_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_ternary_table.v"),
+    ),
 ];
 
 /// The queue in which packets wait beside the pipeline has so many words of 64 bytes, as a power of two.
@@ -61,12 +79,17 @@ impl Design {
     ///
     /// # Errors
     /// What the program asks for that cannot be hardware, or that no engine can do, with the place.
-    pub fn of(environment: &Arc<Environment>, options: &Options<'_>) -> Result<Design, Unsupported> {
+    pub fn of(
+        environment: &Arc<Environment>,
+        options: &Options<'_>,
+    ) -> Result<Design, Unsupported> {
         let interpreter = Interpreter::new(environment)?;
         let pipeline = Pipeline::new(environment, Box::new(interpreter), &Config::default())?;
         match pipeline.path() {
             Some(path) => Design::new(environment, path, options),
-            None => Err(Unsupported::from("programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can")),
+            None => Err(Unsupported::from(
+                "programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can",
+            )),
         }
     }
 
@@ -74,7 +97,11 @@ impl Design {
     ///
     /// # Errors
     /// What the program asks for that cannot be hardware, with the place.
-    pub fn new(environment: &Environment, path: &Path, options: &Options<'_>) -> Result<Design, Unsupported> {
+    pub fn new(
+        environment: &Environment,
+        path: &Path,
+        options: &Options<'_>,
+    ) -> Result<Design, Unsupported> {
         let mut walk = Walk::new(environment, options);
         let verdict = walk.path(path)?;
         let (header, header_bytes) = walk.header()?;
@@ -93,14 +120,25 @@ impl Design {
             outputs.push(("out_replay", walk.graph.input(Input::Replay)));
         }
         let roots: Vec<Id> = outputs.iter().map(|(_, id)| *id).collect();
-        let schedule = Schedule::new(&walk.graph, &roots, &walk.lookups, &walk.accesses, options.levels, walk.split);
+        let schedule = Schedule::new(
+            &walk.graph,
+            &roots,
+            &walk.lookups,
+            &walk.accesses,
+            options.levels,
+            walk.split,
+        );
         let mut build = Build::new(environment, &walk, &schedule, window);
         build.objects()?;
         let text = build.pipeline(&identifier(options.name), &outputs, window);
         let map = build.map;
-        let alone = schedule.alone.iter().map(|object| environment.program.objects[object.index()].name.to_string());
+        let alone = schedule
+            .alone
+            .iter()
+            .map(|object| environment.program.objects[object.index()].name.to_string());
         let alone: Vec<String> = alone.collect();
-        let whole = text.contains("input  wire [31:0] length,") || text.contains("input  wire [15:0] packet_sum,");
+        let whole = text.contains("input  wire [31:0] length,")
+            || text.contains("input  wire [15:0] packet_sum,");
         let mut design = Design {
             name: identifier(options.name),
             files: Vec::new(),
@@ -115,12 +153,9 @@ impl Design {
         };
         let top = design.top(&text);
         design.files.push((format!("{}.v", design.name), top));
-        design.files.push((format!("{}_pipeline.v", design.name), text));
+        design
+            .files
+            .push((format!("{}_pipeline.v", design.name), text));
         Ok(design)
     }
-}
-
-/// So many packets may be under way in a pipeline of so many cycles.
-pub(crate) fn flight(stages: u32) -> u32 {
-    (stages + 8).next_power_of_two().max(16)
 }

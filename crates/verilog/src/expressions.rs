@@ -1,7 +1,7 @@
 //! Expressions and places of the program as nodes.
 
 use crate::graph::{Id, Two};
-use crate::walk::{State, Walk};
+use crate::state::{State, Walk};
 use p4::ir::{Binary, Expr, LValue, SlotId, Ty, Unary};
 use p4::value::mask;
 use pipeline::environment::Unsupported;

@@ -194,7 +194,9 @@ impl Graph {
     pub(crate) fn input(&mut self, input: Input) -> Id {
         let width = match input {
             Input::IsCopy | Input::NoCopy | Input::Keep | Input::Replay => 1,
-            Input::Port | Input::Available | Input::Sum | Input::CopyPort | Input::CopyInstance => 16,
+            Input::Port | Input::Available | Input::Sum | Input::CopyPort | Input::CopyInstance => {
+                16
+            }
             Input::Length => 32,
             Input::Nanoseconds | Input::Microseconds => 64,
         };

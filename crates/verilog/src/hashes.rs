@@ -1,7 +1,7 @@
 //! Checksums and hashes, as networks of adders and exclusive ors.
 
 use crate::graph::{Graph, Id, Input, Two};
-use crate::walk::{State, Walk};
+use crate::state::{State, Walk};
 use alloc::vec::Vec;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
@@ -27,7 +27,11 @@ struct Run {
 
 impl Walk<'_> {
     /// The hash of some data.
-    pub(crate) fn hash(&mut self, algorithm: Algorithm, pieces: &[Piece]) -> Result<Id, Unsupported> {
+    pub(crate) fn hash(
+        &mut self,
+        algorithm: Algorithm,
+        pieces: &[Piece],
+    ) -> Result<Id, Unsupported> {
         let runs = self.runs(algorithm, pieces)?;
         match algorithm {
             Algorithm::Checksum16 => {
@@ -161,7 +165,9 @@ impl Walk<'_> {
             }
             // Behind a varbit's end there are zeros, which change no sum.
             if piece.length.is_some() && !sums {
-                return self.cannot("a hash of a varbit is not in this hardware; hash fields of fixed length");
+                return self.cannot(
+                    "a hash of a varbit is not in this hardware; hash fields of fixed length",
+                );
             }
             match runs.last_mut() {
                 Some(last) if last.valid == piece.valid => {
@@ -238,7 +244,11 @@ impl Walk<'_> {
             let count = self.graph.width(run.bits);
             let both = self.graph.concat(&[register, run.bits]);
             let matrix = matrix(crc, count);
-            let bits: Vec<Id> = matrix.into_iter().rev().map(|mask| self.graph.parity(both, mask)).collect();
+            let bits: Vec<Id> = matrix
+                .into_iter()
+                .rev()
+                .map(|mask| self.graph.parity(both, mask))
+                .collect();
             let next = self.graph.concat(&bits);
             register = self.graph.choose(run.valid, next, register);
         }
@@ -282,7 +292,10 @@ impl Walk<'_> {
 pub(crate) fn sums_payload(program: &Program) -> bool {
     let sections = program.sections.iter().map(|section| &section.body);
     let actions = program.actions.iter().map(|action| &action.body);
-    let mut statements = sections.chain(actions).flat_map(|body| &body.blocks).flat_map(|block| &block.statements);
+    let mut statements = sections
+        .chain(actions)
+        .flat_map(|body| &body.blocks)
+        .flat_map(|block| &block.statements);
     statements.any(|statement| {
         matches!(
             &statement.kind,
@@ -309,7 +322,9 @@ fn reversed(value: u64, width: u32) -> u64 {
 /// the right, the state is above them.
 fn matrix(crc: Crc, count: u32) -> Vec<BigUint> {
     let width = crc.width as usize;
-    let mut state: Vec<BigUint> = (0..width).map(|bit| BigUint::one() << (count as usize + bit)).collect();
+    let mut state: Vec<BigUint> = (0..width)
+        .map(|bit| BigUint::one() << (count as usize + bit))
+        .collect();
     // Bits come from the left; with `reflect_in` each byte's least significant first.
     for byte in 0..count / 8 {
         for bit in 0..8 {

@@ -8,6 +8,7 @@
 //! | module | |
 //! |---|---|
 //! | `walk` | the program's ways, as conditions and choices: start here |
+//! | `state` | what is known on the way |
 //! | `graph` | operators on bit vectors, each there once |
 //! | `copies` | multicast |
 //! | `expressions`, `packet`, `tables`, `objects`, `calls`, `hashes` | what the program says, as operators |
@@ -27,17 +28,18 @@ mod expressions;
 mod graph;
 mod hashes;
 pub mod map;
+mod names;
 mod objects;
 mod packet;
 mod schedule;
+mod state;
 mod tables;
 mod text;
 mod top;
 mod walk;
 
 pub use design::{Design, LIBRARY};
-pub use tables::ResultForm;
-pub use walk::reason;
+pub use state::reason;
 
 use p4::source::Span;
 

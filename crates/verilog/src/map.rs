@@ -2,13 +2,14 @@
 //!
 //! Words of an entry are put in place one by one, and then all at once given to a row of an object.
 
-use crate::tables::ResultForm;
+use crate::names::identifier;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use p4::ir::{ObjectId, TableId, ValueSetId};
+use pipeline::table::Form;
 
 /// Addresses of words.
 pub mod address {
@@ -24,6 +25,44 @@ pub mod address {
     pub const WRITTEN: u16 = 0x3000;
     /// The row of a table's default.
     pub const DEFAULT_ROW: u32 = 0xFF_FFFF;
+}
+
+/// What a table's lookup says, from the most significant bit: hit, entry, action, arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultForm {
+    /// How many bits the number of the entry has.
+    pub entry: u32,
+    /// How many bits the number of the action has; one more than all actions means none.
+    pub action: u32,
+    /// How many bits the arguments of any of its actions have, at the right.
+    pub arguments: u32,
+}
+
+impl ResultForm {
+    /// Of a table.
+    #[must_use]
+    pub fn new(form: &Form) -> Self {
+        let arguments = form.actions.iter().map(|action| {
+            let widths = action.parameters.iter().map(|(_, ty)| ty.width());
+            widths.sum::<u32>()
+        });
+        ResultForm {
+            entry: bits_for(form.size.max(2) - 1),
+            action: bits_for(form.actions.len() as u32),
+            arguments: arguments.max().unwrap_or(0),
+        }
+    }
+
+    /// Entry, action and arguments: what the control side gives.
+    #[must_use]
+    pub fn data(self) -> u32 {
+        self.entry + self.action + self.arguments
+    }
+}
+
+/// How many bits hold a number.
+pub(crate) fn bits_for(most: u32) -> u32 {
+    (u32::BITS - most.leading_zeros()).max(1)
 }
 
 /// How a table is built.
@@ -232,17 +271,17 @@ impl Map {
         define("WRITTEN", address::WRITTEN.into());
         define("DEFAULT_ROW", address::DEFAULT_ROW.into());
         for (number, table) in self.tables.iter().enumerate() {
-            let of = crate::text::identifier(&table.name).to_ascii_uppercase();
+            let of = identifier(&table.name).to_ascii_uppercase();
             define(&format!("{of}_OBJECT"), number as u64);
             define(&format!("{of}_KEY_BITS"), table.key().into());
             define(&format!("{of}_ENTRY_BITS"), table.entry().into());
             for (number, (action, _)) in table.actions.iter().enumerate() {
-                let action = crate::text::identifier(action).to_ascii_uppercase();
+                let action = identifier(action).to_ascii_uppercase();
                 define(&format!("{of}_{action}"), number as u64);
             }
         }
         for (number, memory) in self.memories.iter().enumerate() {
-            let of = crate::text::identifier(&memory.name).to_ascii_uppercase();
+            let of = identifier(&memory.name).to_ascii_uppercase();
             define(&format!("{of}_OBJECT"), (self.tables.len() + number) as u64);
             define(&format!("{of}_BITS"), memory.width.into());
             define(&format!("{of}_CELLS"), memory.size as u64);

@@ -4,26 +4,11 @@
 //! later, sees it done.
 
 use crate::graph::{Id, Input, Two};
-use crate::walk::{State, Walk};
+use crate::state::{Access, State, Walk};
 use alloc::format;
 use alloc::vec::Vec;
 use p4::ir::{LValue, ObjectId, Unit};
-use p4::source::Span;
 use pipeline::environment::{Object, Unsupported};
-
-/// A read or a write of an object by a packet.
-pub(crate) struct Access {
-    pub(crate) object: ObjectId,
-    pub(crate) when: Id,
-    pub(crate) index: Id,
-    /// What is written; a read has none.
-    pub(crate) data: Option<Id>,
-    /// What is read.
-    pub(crate) result: Option<Id>,
-    pub(crate) span: Option<Span>,
-    /// Whether it is behind the replication engine.
-    pub(crate) second: bool,
-}
 
 /// How many bits a cell has, and how many cells there are.
 pub(crate) fn shape(object: &Object) -> Option<(u32, usize)> {

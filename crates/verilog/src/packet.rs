@@ -4,7 +4,7 @@
 //! are of fixed length, and then a field is a choice between wires; behind a header of variable length it is a shift.
 
 use crate::graph::{Id, Input, Two};
-use crate::walk::{Emitted, State, Walk, reason};
+use crate::state::{Emitted, State, Walk, reason};
 use alloc::format;
 use alloc::vec::Vec;
 use p4::ir::{Expr, HeaderId, ParserError, StatementKind, Ty};

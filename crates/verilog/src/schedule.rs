@@ -4,10 +4,8 @@
 //! a packet does with a register's cells between reading and writing stays in one cycle, whatever its depth, since the
 //! next packet comes in the next cycle. Where a table stands between, that cannot be: then packets come one at a time.
 
-use crate::copies::Split;
 use crate::graph::{Graph, Id, Input, Op, Two};
-use crate::objects::Access;
-use crate::walk::Lookup;
+use crate::state::{Access, Lookup, Split};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,6 +29,11 @@ pub(crate) struct Schedule {
 
 /// A level of logic.
 const LEVEL: u32 = 10;
+
+/// So many packets may be under way in a pipeline of so many cycles.
+pub(crate) fn flight(stages: u32) -> u32 {
+    (stages + 8).next_power_of_two().max(16)
+}
 
 impl Schedule {
     /// `levels` of logic may lie between two registers.

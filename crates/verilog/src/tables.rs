@@ -1,8 +1,8 @@
 //! Tables where the program applies them: a lookup, and then the action that it names.
 
 use crate::graph::Id;
-use crate::map::{Source, TableKind};
-use crate::walk::{Edge, Hit, Lookup, Walk};
+use crate::map::{ResultForm, Source, TableKind, bits_for};
+use crate::state::{Edge, Hit, Lookup, Walk};
 use alloc::vec::Vec;
 use node::random::split_mix;
 use p4::ir::{Extern, Library, MatchKind, TableId, ValueSetId};
@@ -11,44 +11,6 @@ use pipeline::table::{Form, MatchKind as Compared};
 
 /// Longest prefixes of no more entries than these are compared at once.
 const FEW: u32 = 32;
-
-/// What a table's lookup says, from the most significant bit: hit, entry, action, arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResultForm {
-    /// How many bits the number of the entry has.
-    pub entry: u32,
-    /// How many bits the number of the action has; one more than all actions means none.
-    pub action: u32,
-    /// How many bits the arguments of any of its actions have, at the right.
-    pub arguments: u32,
-}
-
-impl ResultForm {
-    /// Of a table.
-    #[must_use]
-    pub fn new(form: &Form) -> Self {
-        let arguments = form.actions.iter().map(|action| {
-            let widths = action.parameters.iter().map(|(_, ty)| ty.width());
-            widths.sum::<u32>()
-        });
-        ResultForm {
-            entry: bits_for(form.size.max(2) - 1),
-            action: bits_for(form.actions.len() as u32),
-            arguments: arguments.max().unwrap_or(0),
-        }
-    }
-
-    /// Entry, action and arguments: what the control side gives.
-    #[must_use]
-    pub fn data(self) -> u32 {
-        self.entry + self.action + self.arguments
-    }
-}
-
-/// How many bits hold a number.
-pub(crate) fn bits_for(most: u32) -> u32 {
-    (u32::BITS - most.leading_zeros()).max(1)
-}
 
 /// What a value set's lookup says beside hit: nothing that anybody wants.
 pub(crate) const MEMBER: ResultForm = ResultForm {

@@ -1,6 +1,7 @@
 //! The top module: what is round the pipeline.
 
-use crate::design::{Design, QUEUE_LOG2, flight};
+use crate::design::{Design, QUEUE_LOG2};
+use crate::schedule::flight;
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
@@ -18,7 +19,13 @@ impl Design {
         let has = |port: &str| pipeline.contains(&format!(" {port},\n"));
         let mut sink = alloc::vec!["result_room".to_string(), "back[16:10]".to_string()];
         let mut connect = String::new();
-        for (port, wire) in [("port", "window_port"), ("length", "window_length"), ("packet_sum", "window_sum"), ("time_ns", "time_ns"), ("time_us", "time_us")] {
+        for (port, wire) in [
+            ("port", "window_port"),
+            ("length", "window_length"),
+            ("packet_sum", "window_sum"),
+            ("time_ns", "time_ns"),
+            ("time_us", "time_us"),
+        ] {
             match has(port) {
                 true => {
                     let _ = writeln!(connect, "        .{port}({wire}),");
@@ -41,7 +48,8 @@ impl Design {
             _ => format!("    wire [{}:0] out_header;\n", header_w - 1),
         };
         let split = self.map.places;
-        let result_w = 512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32 + if split { 2 } else { 0 };
+        let result_w =
+            512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32 + if split { 2 } else { 0 };
         let (alone, leaves) = match (split, self.alone.is_empty()) {
             (false, _) => ("", "result_taken"),
             (true, true) => ("", "job_taken"),
@@ -58,7 +66,9 @@ impl Design {
             false => ("", ""),
         };
         let copies = match split {
-            true => "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(result_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n",
+            true => {
+                "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(result_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n"
+            }
             false => "",
         };
         let (queue_out, queue_valid, queue_taken) = match split {

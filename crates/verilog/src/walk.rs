@@ -3,181 +3,33 @@
 //!
 //! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
 
-use crate::graph::{Graph, Id, Input};
-use crate::copies::{Split, port_of};
-use crate::objects::Access;
-use crate::Options;
+use crate::copies::port_of;
+use crate::graph::{Id, Input};
+use crate::hashes::sums_payload;
+use crate::state::{Edge, Emitted, State, Verdict, Walk, reason};
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use num_bigint::BigUint;
-use crate::hashes::sums_payload;
-use p4::ir::{Body, Pattern, ParserError, Program, SectionKind, Slot, SlotId, StatementKind, Terminator, Ty};
-use p4::source::Span;
+use p4::ir::{Body, ParserError, Pattern, SectionKind, StatementKind, Terminator, Ty};
 use pipeline::engine::{Path, Source, Step};
-use pipeline::environment::{Environment, Unsupported};
+use pipeline::environment::Unsupported;
 
 /// A loop is unrolled so often, at most.
 const ROUNDS: u32 = 64;
 /// A program with more operators than these is too large.
 const NODES: usize = 1 << 20;
 
-/// Why a packet goes no further, by its code in the hardware: 0 for none, a step of the path by its index and 1, or one of these.
-pub mod reason {
-    /// `assert(false)`
-    pub const ASSERT: u8 = 250;
-    /// `assume(false)`
-    pub const ASSUME: u8 = 251;
-    /// More rounds of a loop, or deeper headers, than the hardware has.
-    pub const STEPS: u8 = 252;
-    /// Its multicast group has no ports.
-    pub const NO_GROUP: u8 = 253;
-}
-
-/// What the slots hold at a place in the program.
-#[derive(Clone)]
-pub(crate) struct State {
-    /// By slot, then the lengths of varbits, then what [`Extra`] has.
-    pub(crate) values: Vec<Id>,
-    /// The parser is not before this bit.
-    pub(crate) least: u64,
-    /// The parser is not beyond this bit.
-    pub(crate) most: u64,
-}
-
-/// What a packet has beside the program's slots, behind them in [`State::values`].
-#[derive(Clone, Copy)]
-pub(crate) struct Extra {
-    /// How far the parser is, in bits; 16 bits.
-    pub(crate) position: usize,
-    pub(crate) checksum_error: usize,
-    /// At most so many bytes leave; 32 bits.
-    pub(crate) truncate: usize,
-    /// The ones' complement sum of the payload, if anybody asks for it; 16 bits.
-    pub(crate) payload: usize,
-}
-
-/// A packet's way on.
-pub(crate) type Edge = (Id, State);
-
-/// A part of what the deparser emits.
-pub(crate) struct Emitted {
-    pub(crate) when: Id,
-    pub(crate) bits: Id,
-    /// How many of them there are, where that depends: they are the first ones then.
-    pub(crate) length: Option<Id>,
-    pub(crate) span: Span,
-}
-
-/// A table where the program applies it.
-pub(crate) struct Lookup {
-    pub(crate) source: crate::map::Source,
-    /// One for each key that is compared.
-    pub(crate) keys: Vec<Id>,
-    pub(crate) result: Id,
-    /// So many cycles from the keys to the result.
-    pub(crate) latency: u32,
-    /// Whether it is behind the replication engine.
-    pub(crate) second: bool,
-}
-
-/// The entry that an action runs for.
-#[derive(Clone, Copy)]
-pub(crate) struct Hit {
-    pub(crate) found: Id,
-    pub(crate) entry: Id,
-}
-
-pub(crate) struct Walk<'a> {
-    pub(crate) environment: &'a Environment,
-    pub(crate) program: &'a Program,
-    pub(crate) options: &'a Options<'a>,
-    pub(crate) graph: Graph,
-    pub(crate) lengths: BTreeMap<SlotId, usize>,
-    pub(crate) extra: Extra,
-    pub(crate) lookups: Vec<Lookup>,
-    pub(crate) accesses: Vec<Access>,
-    pub(crate) emitted: Vec<Emitted>,
-    pub(crate) hit: Option<Hit>,
-    /// Behind the replication engine: what it was told.
-    pub(crate) split: Option<Split>,
-    /// Where a parser's errors go.
-    error: Option<SlotId>,
-    /// Conditions and codes of packets that go no further.
-    pub(crate) ends: Vec<(Id, u8)>,
-    /// The packet's bits that somebody may look at.
-    pub(crate) window: u64,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) span: Option<Span>,
-}
-
-/// What becomes of a packet.
-pub(crate) struct Verdict {
-    /// Of 16 bits.
-    pub(crate) port: Id,
-    /// 0 where it is sent.
-    pub(crate) reason: Id,
-    /// The payload's first byte, 16 bits.
-    pub(crate) payload: Id,
-    /// At most so many bytes leave, 32 bits.
-    pub(crate) truncate: Id,
-}
-
 impl<'a> Walk<'a> {
-    pub(crate) fn new(environment: &'a Environment, options: &'a Options<'a>) -> Self {
-        let program = &*environment.program;
-        let mut next = program.slots.len();
-        let mut lengths = BTreeMap::new();
-        for (index, slot) in program.slots.iter().enumerate() {
-            if let Ty::Varbit(_) = slot.ty {
-                lengths.insert(SlotId(index as u32), next);
-                next += 1;
-            }
-        }
-        Walk {
-            environment,
-            program,
-            options,
-            graph: Graph::default(),
-            lengths,
-            extra: Extra {
-                position: next,
-                checksum_error: next + 1,
-                truncate: next + 2,
-                payload: next + 3,
-            },
-            lookups: Vec::new(),
-            accesses: Vec::new(),
-            emitted: Vec::new(),
-            hit: None,
-            split: None,
-            error: None,
-            ends: Vec::new(),
-            window: 0,
-            warnings: Vec::new(),
-            span: None,
-        }
-    }
-
-    /// Why the program cannot be hardware, at the statement that is worked on.
-    pub(crate) fn cannot<T>(&self, message: impl Into<String>) -> Result<T, Unsupported> {
-        Err(Unsupported {
-            message: message.into(),
-            span: self.span,
-        })
-    }
-
-    pub(crate) fn slot(&self, slot: SlotId) -> &'a Slot {
-        &self.program.slots[slot.index()]
-    }
-
     fn begin(&mut self) -> Result<State, Unsupported> {
         let mut values = Vec::with_capacity(self.extra.payload + 1);
         for slot in &self.program.slots {
             let width = slot.ty.width();
             if width == 0 && !matches!(slot.ty, Ty::Varbit(_)) {
-                return self.cannot(format!("`{}` has no bits; hardware has no wires of none", slot.name));
+                return self.cannot(format!(
+                    "`{}` has no bits; hardware has no wires of none",
+                    slot.name
+                ));
             }
             values.push(self.graph.constant(width, 0u8));
         }
@@ -253,7 +105,9 @@ impl<'a> Walk<'a> {
             );
         }
         let three = self.graph.constant(16, 3u8);
-        let payload = self.graph.two(crate::graph::Two::ShiftRight, position, three);
+        let payload = self
+            .graph
+            .two(crate::graph::Two::ShiftRight, position, three);
         let truncate = state.values[self.extra.truncate];
         Ok(Verdict {
             port,
@@ -282,7 +136,10 @@ impl<'a> Walk<'a> {
 
     /// One place for packets that come by several ways.
     pub(crate) fn meet(&mut self, edges: Vec<Edge>) -> Result<Edge, Unsupported> {
-        let mut edges: Vec<Edge> = edges.into_iter().filter(|(when, _)| !self.graph.is_false(*when)).collect();
+        let mut edges: Vec<Edge> = edges
+            .into_iter()
+            .filter(|(when, _)| !self.graph.is_false(*when))
+            .collect();
         if edges.len() < 2 {
             return match edges.pop() {
                 Some(edge) => Ok(edge),
@@ -322,13 +179,22 @@ impl<'a> Walk<'a> {
             }
             merged.values[at] = value;
         }
-        merged.least = edges.iter().map(|(_, state)| state.least).min().unwrap_or(0);
+        merged.least = edges
+            .iter()
+            .map(|(_, state)| state.least)
+            .min()
+            .unwrap_or(0);
         merged.most = edges.iter().map(|(_, state)| state.most).max().unwrap_or(0);
         Ok((when, merged))
     }
 
     /// A body's ways out; the flag says that one is an `exit`.
-    pub(crate) fn body(&mut self, body: &'a Body, from: Edge, section: bool) -> Result<Vec<(Edge, bool)>, Unsupported> {
+    pub(crate) fn body(
+        &mut self,
+        body: &'a Body,
+        from: Edge,
+        section: bool,
+    ) -> Result<Vec<(Edge, bool)>, Unsupported> {
         let mut waiting: BTreeMap<(u32, u32), Vec<Edge>> = BTreeMap::new();
         waiting.insert((0, 0), alloc::vec![from]);
         let mut out = Vec::new();
@@ -379,8 +245,13 @@ impl<'a> Walk<'a> {
                     to(*yes, (self.graph.and(when, condition), state.clone()));
                     to(*no, (self.graph.and(when, opposite), state));
                 }
-                Terminator::Select { keys, cases, default } => {
-                    let types: Vec<Ty> = keys.iter().map(|key| key.ty(&self.program.slots)).collect();
+                Terminator::Select {
+                    keys,
+                    cases,
+                    default,
+                } => {
+                    let types: Vec<Ty> =
+                        keys.iter().map(|key| key.ty(&self.program.slots)).collect();
                     let mut values = Vec::new();
                     for key in keys {
                         values.push(self.value(key, &state)?);
@@ -391,7 +262,9 @@ impl<'a> Walk<'a> {
                         for (number, pattern) in case.patterns.iter().enumerate() {
                             let one = match pattern {
                                 Pattern::ValueSet(set) => self.value_set(*set, &values[number..]),
-                                other => self.pattern(other, values[number], types[number], &state)?,
+                                other => {
+                                    self.pattern(other, values[number], types[number], &state)?
+                                }
                             };
                             matches = self.graph.and(matches, one);
                         }
@@ -413,7 +286,13 @@ impl<'a> Walk<'a> {
         Ok(out)
     }
 
-    fn pattern(&mut self, pattern: &Pattern, value: Id, ty: Ty, state: &State) -> Result<Id, Unsupported> {
+    fn pattern(
+        &mut self,
+        pattern: &Pattern,
+        value: Id,
+        ty: Ty,
+        state: &State,
+    ) -> Result<Id, Unsupported> {
         use crate::graph::Two;
         Ok(match pattern {
             Pattern::Any | Pattern::ValueSet(_) => self.graph.bit(true),
@@ -433,7 +312,10 @@ impl<'a> Walk<'a> {
                     Ty::Signed(_) => Two::LessSigned,
                     _ => Two::Less,
                 };
-                let (below, above) = (self.graph.two(less, value, from), self.graph.two(less, to, value));
+                let (below, above) = (
+                    self.graph.two(less, value, from),
+                    self.graph.two(less, to, value),
+                );
                 let outside = self.graph.or(below, above);
                 self.graph.not(outside)
             }
@@ -455,7 +337,11 @@ impl<'a> Walk<'a> {
                     let (value, length) = self.whole_value(value, &state)?;
                     self.assign(target, value, length, &mut state)?;
                 }
-                StatementKind::Call { callee, arguments, results } => {
+                StatementKind::Call {
+                    callee,
+                    arguments,
+                    results,
+                } => {
                     when = self.call(callee, arguments, results, when, &mut state)?;
                 }
                 StatementKind::Emit { header } => self.emit(*header, when, &state)?,
@@ -486,7 +372,11 @@ impl<'a> Walk<'a> {
                 }
             }
             if self.graph.is_false(when) {
-                return Ok(if fails.is_empty() { None } else { Some((when, state)) });
+                return Ok(if fails.is_empty() {
+                    None
+                } else {
+                    Some((when, state))
+                });
             }
         }
         Ok(Some((when, state)))

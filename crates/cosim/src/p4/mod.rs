@@ -22,8 +22,8 @@ use pipeline::table::Table;
 use rows::Rows;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use verilog::map::{Source, TableKind};
 use verilog::map::address::{DEFAULT_ROW, WRITTEN};
+use verilog::map::{Source, TableKind};
 use verilog::{Design, Options, reason};
 
 fn no_path() -> Unsupported {
@@ -94,7 +94,11 @@ impl Rtl {
     ///
     /// # Panics
     /// Before [`Engine::prepare`] has told the path.
-    pub fn stream(&mut self, packets: &[(u16, &[u8])], context: &Context) -> Result<Vec<Passage>, Stuck> {
+    pub fn stream(
+        &mut self,
+        packets: &[(u16, &[u8])],
+        context: &Context,
+    ) -> Result<Vec<Passage>, Stuck> {
         let running = self.running.as_mut().expect("a path was prepared");
         running.tell(&self.environment, context);
         let passages = running.device.stream(packets, context.now)?;
@@ -106,7 +110,8 @@ impl Rtl {
 impl Running {
     fn new(environment: &Environment, path: &Path) -> Result<Running, Unsupported> {
         let design = plain(environment, path)?;
-        let library = verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
+        let library =
+            verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
         let device = Device::new(crate::shared::Shared::new(library));
         let cells = design.map.memories.iter().map(|memory| {
             let object = &environment.objects[memory.object.index()];
@@ -114,7 +119,12 @@ impl Running {
         });
         Ok(Running {
             device,
-            tables: design.map.tables.iter().map(|_| Shadow::default()).collect(),
+            tables: design
+                .map
+                .tables
+                .iter()
+                .map(|_| Shadow::default())
+                .collect(),
             cells: cells.collect(),
             writes: vec![0; design.map.memories.len()],
             places: Vec::new(),
@@ -184,9 +194,14 @@ impl Running {
             let object = &environment.objects[map.object.index()];
             let stride = stride(object);
             for (index, known) in self.cells[number].chunks_mut(stride).enumerate() {
-                if known.iter().enumerate().any(|(limb, known)| limbs(object, index * stride + limb) != *known) {
+                if known
+                    .iter()
+                    .enumerate()
+                    .any(|(limb, known)| limbs(object, index * stride + limb) != *known)
+                {
                     let value = held(object, index);
-                    self.device.commit(first + number, index as u32, &words_of(&value, words));
+                    self.device
+                        .commit(first + number, index as u32, &words_of(&value, words));
                     know(known, object, index);
                 }
             }
@@ -214,7 +229,11 @@ impl Running {
                 let of = &environment.objects[map.object.index()];
                 hold(of, index, &value);
                 let stride = stride(of);
-                know(&mut self.cells[number][index * stride..][..stride], of, index);
+                know(
+                    &mut self.cells[number][index * stride..][..stride],
+                    of,
+                    index,
+                );
             }
         }
     }
@@ -238,7 +257,10 @@ fn stride(object: &Object) -> usize {
 /// A limb of an object's cells, one cell behind the other.
 fn limbs(object: &Object, at: usize) -> u64 {
     match object {
-        Object::Register(register) => register.cells().get(at).map_or(0, |cell| cell.load(Relaxed)),
+        Object::Register(register) => register
+            .cells()
+            .get(at)
+            .map_or(0, |cell| cell.load(Relaxed)),
         Object::Counter(counter) => {
             let (packets, bytes) = counter.read(at / 2).unwrap_or_default();
             if at.is_multiple_of(2) { packets } else { bytes }
@@ -260,7 +282,9 @@ fn held(object: &Object, index: usize) -> BigUint {
     match object {
         Object::Register(register) => {
             let values = register.read(index).unwrap_or_default();
-            values.iter().fold(BigUint::default(), |all, value| (all << value.width()) | value.unsigned())
+            values.iter().fold(BigUint::default(), |all, value| {
+                (all << value.width()) | value.unsigned()
+            })
         }
         Object::Counter(counter) => {
             let (packets, bytes) = counter.read(index).unwrap_or_default();
@@ -290,7 +314,14 @@ fn hold(object: &Object, index: usize, value: &BigUint) {
 }
 
 impl Engine for Rtl {
-    fn run(&mut self, _: SectionId, _: &mut [u64], _: &mut Packet, _: &[Table], context: &mut Context) -> Ended {
+    fn run(
+        &mut self,
+        _: SectionId,
+        _: &mut [u64],
+        _: &mut Packet,
+        _: &[Table],
+        context: &mut Context,
+    ) -> Ended {
         // Packets go along the path, and nothing leaves it.
         context.stop = Some(Stop::Steps);
         Ended::Stop

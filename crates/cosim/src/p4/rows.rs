@@ -97,7 +97,13 @@ fn members(environment: &Environment, map: &TableMap, set: ValueSetId) -> (Rows,
     let members = environment.value_sets[set.index()].get();
     let all = members.iter().flat_map(|keys| patterns(keys, map));
     let bits: Vec<BigUint> = all
-        .map(|(value, mask)| valid(2 * map.key(), &((value << map.key()) | mask), map.result.data()))
+        .map(|(value, mask)| {
+            valid(
+                2 * map.key(),
+                &((value << map.key()) | mask),
+                map.result.data(),
+            )
+        })
         .collect();
     let left = bits.len().saturating_sub(most as usize);
     ((0..most).zip(bits).collect(), left)

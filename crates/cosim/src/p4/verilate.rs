@@ -15,7 +15,9 @@ const FLAGS: [&str; 4] = ["-std=c++17", "-O0", "-fPIC", "-w"];
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CannotRun {
     /// A tool is not there.
-    #[error("`{0}` cannot be run, which makes a program in Verilog run: install it (Debian: apt-get install verilator g++)")]
+    #[error(
+        "`{0}` cannot be run, which makes a program in Verilog run: install it (Debian: apt-get install verilator g++)"
+    )]
     NoTool(&'static str),
     /// A tool does not take what it was given, which is a fault of the generator.
     #[error("`{tool}` does not take the Verilog in {}: {text}", .folder.display())]
@@ -40,10 +42,14 @@ pub enum CannotRun {
 /// Where compiled programs are kept: `WIRELINE_RTL_CACHE`, or `wireline/rtl` in the user's cache.
 fn cache() -> PathBuf {
     let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    env::var_os("WIRELINE_RTL_CACHE").map(PathBuf::from).unwrap_or_else(|| {
-        let user = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-        user.unwrap_or_else(env::temp_dir).join("wireline/rtl")
-    })
+    env::var_os("WIRELINE_RTL_CACHE")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| {
+            let user = env::var_os("XDG_CACHE_HOME")
+                .map(PathBuf::from)
+                .or_else(home);
+            user.unwrap_or_else(env::temp_dir).join("wireline/rtl")
+        })
 }
 
 /// All files of a design.
@@ -54,9 +60,17 @@ pub fn files(design: &Design) -> impl Iterator<Item = (&str, &str)> {
 
 /// The library of a design.
 pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
-    let root = run("verilator", Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]), Path::new(""))?;
+    let root = run(
+        "verilator",
+        Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]),
+        Path::new(""),
+    )?;
     let root = PathBuf::from(root.trim());
-    let version = run("verilator", Command::new("verilator").arg("--version"), Path::new(""))?;
+    let version = run(
+        "verilator",
+        Command::new("verilator").arg("--version"),
+        Path::new(""),
+    )?;
     let key = |parts: &[&str]| {
         let mut hasher = DefaultHasher::new();
         (parts, FLAGS, &version).hash(&mut hasher);
@@ -75,7 +89,13 @@ pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
     Library::open(&made).map_err(|text| CannotRun::Cache { file: made, text })
 }
 
-fn compile(design: &Design, root: &Path, runtime: &Path, folder: &Path, made: &Path) -> Result<(), CannotRun> {
+fn compile(
+    design: &Design,
+    root: &Path,
+    runtime: &Path,
+    folder: &Path,
+    made: &Path,
+) -> Result<(), CannotRun> {
     fs::create_dir_all(folder).map_err(|error| unusable(folder, error))?;
     let write = |name: &str, text: &str| {
         let file = folder.join(name);
@@ -85,20 +105,50 @@ fn compile(design: &Design, root: &Path, runtime: &Path, folder: &Path, made: &P
         write(name, text)?;
     }
     let mut verilator = Command::new("verilator");
-    verilator.current_dir(folder).args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--prefix", "Vp4", "-Mdir", "model", "-Wno-fatal"]);
-    verilator.args(["--output-split", "20000", "--top-module", &design.name, "-y", ".", &format!("{}.v", design.name)]);
+    verilator.current_dir(folder).args([
+        "--cc",
+        "-O3",
+        "--x-assign",
+        "fast",
+        "--x-initial",
+        "fast",
+        "--prefix",
+        "Vp4",
+        "-Mdir",
+        "model",
+        "-Wno-fatal",
+    ]);
+    verilator.args([
+        "--output-split",
+        "20000",
+        "--top-module",
+        &design.name,
+        "-y",
+        ".",
+        &format!("{}.v", design.name),
+    ]);
     run("verilator", &mut verilator, folder)?;
     let model = folder.join("model");
     let entries = fs::read_dir(&model).map_err(|error| unusable(&model, error))?;
-    let mut sources: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut sources: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "cpp"));
     sources.sort();
     let object = folder.join("p4.so");
     // One unit: the runtime's headers are read once.
-    let all: String = sources.iter().map(|path| format!("#include \"{}\"\n", path.display())).collect();
+    let all: String = sources
+        .iter()
+        .map(|path| format!("#include \"{}\"\n", path.display()))
+        .collect();
     write("all.cpp", &(all + "#include \"shim.cpp\"\n"))?;
     let mut cxx = Command::new("c++");
-    cxx.current_dir(folder).args(FLAGS).args(["-shared", "-o"]).arg(&object).arg("all.cpp").arg(runtime);
+    cxx.current_dir(folder)
+        .args(FLAGS)
+        .args(["-shared", "-o"])
+        .arg(&object)
+        .arg("all.cpp")
+        .arg(runtime);
     includes(&mut cxx, root).arg("-I").arg(&model);
     run("c++", &mut cxx, folder)?;
     // Whoever makes the same at the same time makes the same.
@@ -113,7 +163,11 @@ fn runtime(root: &Path, cache: &Path, key: &str) -> Result<PathBuf, CannotRun> {
         let source = root.join("include/verilated.cpp");
         let threads = root.join("include/verilated_threads.cpp");
         let all = cache.join(format!("{key}.{}.cpp", std::process::id()));
-        let text = format!("#include \"{}\"\n#include \"{}\"\n", source.display(), threads.display());
+        let text = format!(
+            "#include \"{}\"\n#include \"{}\"\n",
+            source.display(),
+            threads.display()
+        );
         fs::write(&all, text).map_err(|error| unusable(&all, error))?;
         let mut cxx = Command::new("c++");
         cxx.args(FLAGS).args(["-c", "-o"]).arg(&part).arg(&all);
@@ -125,7 +179,11 @@ fn runtime(root: &Path, cache: &Path, key: &str) -> Result<PathBuf, CannotRun> {
 }
 
 fn includes<'a>(command: &'a mut Command, root: &Path) -> &'a mut Command {
-    command.arg("-I").arg(root.join("include")).arg("-I").arg(root.join("include/vltstd"));
+    command
+        .arg("-I")
+        .arg(root.join("include"))
+        .arg("-I")
+        .arg(root.join("include/vltstd"));
     command.args(["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"])
 }
 

@@ -1,0 +1,186 @@
+//! What is known while a program is followed, and what comes of it.
+
+use crate::Options;
+use crate::graph::{Graph, Id};
+use crate::map::Source;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use p4::ir::{ObjectId, Program, Slot, SlotId, Ty};
+use p4::source::Span;
+use pipeline::environment::{Environment, Unsupported};
+
+/// Why a packet goes no further, by its code in the hardware: 0 for none, a step of the path by its index and 1, or one of these.
+pub mod reason {
+    /// `assert(false)`
+    pub const ASSERT: u8 = 250;
+    /// `assume(false)`
+    pub const ASSUME: u8 = 251;
+    /// More rounds of a loop, or deeper headers, than the hardware has.
+    pub const STEPS: u8 = 252;
+    /// Its multicast group has no ports.
+    pub const NO_GROUP: u8 = 253;
+}
+
+/// What the slots hold at a place in the program.
+#[derive(Clone)]
+pub(crate) struct State {
+    /// By slot, then the lengths of varbits, then what [`Extra`] has.
+    pub(crate) values: Vec<Id>,
+    /// The parser is not before this bit.
+    pub(crate) least: u64,
+    /// The parser is not beyond this bit.
+    pub(crate) most: u64,
+}
+
+/// What a packet has beside the program's slots, behind them in [`State::values`].
+#[derive(Clone, Copy)]
+pub(crate) struct Extra {
+    /// How far the parser is, in bits; 16 bits.
+    pub(crate) position: usize,
+    pub(crate) checksum_error: usize,
+    /// At most so many bytes leave; 32 bits.
+    pub(crate) truncate: usize,
+    /// The ones' complement sum of the payload, if anybody asks for it; 16 bits.
+    pub(crate) payload: usize,
+}
+
+/// A packet's way on.
+pub(crate) type Edge = (Id, State);
+
+/// A part of what the deparser emits.
+pub(crate) struct Emitted {
+    pub(crate) when: Id,
+    pub(crate) bits: Id,
+    /// How many of them there are, where that depends: they are the first ones then.
+    pub(crate) length: Option<Id>,
+    pub(crate) span: Span,
+}
+
+/// A table where the program applies it.
+pub(crate) struct Lookup {
+    pub(crate) source: Source,
+    /// One for each key that is compared.
+    pub(crate) keys: Vec<Id>,
+    pub(crate) result: Id,
+    /// So many cycles from the keys to the result.
+    pub(crate) latency: u32,
+    /// Whether it is behind the replication engine.
+    pub(crate) second: bool,
+}
+
+/// The entry that an action runs for.
+#[derive(Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) found: Id,
+    pub(crate) entry: Id,
+}
+
+pub(crate) struct Walk<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) program: &'a Program,
+    pub(crate) options: &'a Options<'a>,
+    pub(crate) graph: Graph,
+    pub(crate) lengths: BTreeMap<SlotId, usize>,
+    pub(crate) extra: Extra,
+    pub(crate) lookups: Vec<Lookup>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) emitted: Vec<Emitted>,
+    pub(crate) hit: Option<Hit>,
+    /// Behind the replication engine: what it was told.
+    pub(crate) split: Option<Split>,
+    /// Where a parser's errors go.
+    pub(crate) error: Option<SlotId>,
+    /// Conditions and codes of packets that go no further.
+    pub(crate) ends: Vec<(Id, u8)>,
+    /// The packet's bits that somebody may look at.
+    pub(crate) window: u64,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) span: Option<Span>,
+}
+
+/// What becomes of a packet.
+pub(crate) struct Verdict {
+    /// Of 16 bits.
+    pub(crate) port: Id,
+    /// 0 where it is sent.
+    pub(crate) reason: Id,
+    /// The payload's first byte, 16 bits.
+    pub(crate) payload: Id,
+    /// At most so many bytes leave, 32 bits.
+    pub(crate) truncate: Id,
+}
+
+/// A read or a write of an object by a packet.
+pub(crate) struct Access {
+    pub(crate) object: ObjectId,
+    pub(crate) when: Id,
+    pub(crate) index: Id,
+    /// What is written; a read has none.
+    pub(crate) data: Option<Id>,
+    /// What is read.
+    pub(crate) result: Option<Id>,
+    pub(crate) span: Option<Span>,
+    /// Whether it is behind the replication engine.
+    pub(crate) second: bool,
+}
+
+/// What the replication engine is told of a packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Split {
+    /// Whether it goes to a group.
+    pub(crate) group: Id,
+    /// The group's first place, 8 bits.
+    pub(crate) start: Id,
+    /// How many places the group has, 8 bits.
+    pub(crate) count: Id,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(environment: &'a Environment, options: &'a Options<'a>) -> Self {
+        let program = &*environment.program;
+        let mut next = program.slots.len();
+        let mut lengths = BTreeMap::new();
+        for (index, slot) in program.slots.iter().enumerate() {
+            if let Ty::Varbit(_) = slot.ty {
+                lengths.insert(SlotId(index as u32), next);
+                next += 1;
+            }
+        }
+        Walk {
+            environment,
+            program,
+            options,
+            graph: Graph::default(),
+            lengths,
+            extra: Extra {
+                position: next,
+                checksum_error: next + 1,
+                truncate: next + 2,
+                payload: next + 3,
+            },
+            lookups: Vec::new(),
+            accesses: Vec::new(),
+            emitted: Vec::new(),
+            hit: None,
+            split: None,
+            error: None,
+            ends: Vec::new(),
+            window: 0,
+            warnings: Vec::new(),
+            span: None,
+        }
+    }
+
+    /// Why the program cannot be hardware, at the statement that is worked on.
+    pub(crate) fn cannot<T>(&self, message: impl Into<String>) -> Result<T, Unsupported> {
+        Err(Unsupported {
+            message: message.into(),
+            span: self.span,
+        })
+    }
+
+    pub(crate) fn slot(&self, slot: SlotId) -> &'a Slot {
+        &self.program.slots[slot.index()]
+    }
+}

@@ -129,3 +129,20 @@ pub fn describe(unsupported: &Unsupported, compiled: &Compiled) -> String {
         None => unsupported.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_hardware_the_engine_says_where_it_is() {
+        let environment = Environment::new(Arc::new(ir::Program::default()), Options::default());
+        let environment = Arc::new(environment.unwrap());
+        let told = match EngineKind::Rtl.engine(&environment) {
+            Ok(_) => panic!("nobody brought it"),
+            Err(unsupported) => unsupported.to_string(),
+        };
+        assert!(told.contains("`wire-rtl`"), "{told}");
+        assert_eq!("rtl".parse(), Ok(EngineKind::Rtl));
+    }
+}

@@ -3,7 +3,6 @@
 //! Nodes name only older nodes. What is known when a node is made is worked out at once; a choice between constants stays
 //! one through arithmetic, so that positions in a packet and indices of stacks remain choices between constants.
 
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -116,7 +115,7 @@ pub(crate) struct Graph {
     known: BTreeMap<(Op, u32), Id>,
     /// What the programmer called it.
     pub(crate) names: BTreeMap<Id, String>,
-    conjunctions: BTreeMap<Id, Box<BTreeSet<Id>>>,
+    conjunctions: BTreeMap<Id, BTreeSet<Id>>,
 }
 
 impl Graph {
@@ -406,22 +405,21 @@ impl Graph {
     }
 
     /// The literals of a conjunction.
-    fn literals(&mut self, a: Id) -> Box<BTreeSet<Id>> {
+    fn literals(&mut self, a: Id) -> BTreeSet<Id> {
         if let Some(literals) = self.conjunctions.get(&a) {
             return literals.clone();
         }
         let mut literals = BTreeSet::new();
         match *self.op(a) {
             Op::Two(Two::And, x, y) => {
-                literals.extend(*self.literals(x));
-                literals.extend(*self.literals(y));
+                literals.extend(self.literals(x));
+                literals.extend(self.literals(y));
             }
             _ if self.is_true(a) => {}
             _ => {
                 literals.insert(a);
             }
         }
-        let literals = Box::new(literals);
         self.conjunctions.insert(a, literals.clone());
         literals
     }
@@ -436,7 +434,7 @@ impl Graph {
             });
         }
         let id = all.unwrap_or_else(|| self.bit(true));
-        self.conjunctions.insert(id, Box::new(literals));
+        self.conjunctions.insert(id, literals);
         id
     }
 
@@ -453,8 +451,8 @@ impl Graph {
         if self.is_false(b) || self.is_true(a) {
             return b;
         }
-        let mut literals = *self.literals(a);
-        literals.extend(*self.literals(b));
+        let mut literals = self.literals(a);
+        literals.extend(self.literals(b));
         if literals.len() > LITERALS {
             let (a, b) = (a.min(b), a.max(b));
             return self.make(Op::Two(Two::And, a, b), 1);
@@ -515,7 +513,7 @@ impl Graph {
                 while let Some(part) = parts.pop() {
                     match *self.op(part) {
                         Op::Two(Two::Or, x, y) => parts.extend([x, y]),
-                        _ => terms.push(*self.literals(part)),
+                        _ => terms.push(self.literals(part)),
                     }
                 }
             }

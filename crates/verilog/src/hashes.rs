@@ -183,7 +183,7 @@ impl Walk<'_> {
         for (number, run) in runs.iter_mut().enumerate() {
             let width = self.graph.width(run.bits);
             let unit = if sums { 16 } else { 8 };
-            if width % unit == 0 {
+            if width.is_multiple_of(unit) {
                 continue;
             }
             if number + 1 < count {

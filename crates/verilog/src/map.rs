@@ -112,6 +112,9 @@ pub enum Source {
     Groups,
 }
 
+/// A key or a parameter: name and bits.
+pub type Part = (Arc<str>, u32);
+
 /// A table in the hardware.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMap {
@@ -120,11 +123,11 @@ pub struct TableMap {
     pub name: Arc<str>,
     pub kind: TableKind,
     /// Name and bits of each key, the first at the left.
-    pub keys: Vec<(Arc<str>, u32)>,
+    pub keys: Vec<Part>,
     /// What an entry gives.
     pub result: ResultForm,
     /// Names of actions, with name and bits of each parameter; their number is their place.
-    pub actions: Vec<(Arc<str>, Vec<(Arc<str>, u32)>)>,
+    pub actions: Vec<(Arc<str>, Vec<Part>)>,
 }
 
 impl TableMap {
@@ -208,7 +211,7 @@ impl Map {
                 }
                 TableKind::Ternary { rows } => format!("\"kind\": \"ternary\", \"rows\": {rows}"),
             };
-            let pairs = |pairs: &[(Arc<str>, u32)]| {
+            let pairs = |pairs: &[Part]| {
                 let pairs = pairs
                     .iter()
                     .map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));

@@ -372,7 +372,7 @@ impl Walk<'_> {
             let by = match variable {
                 None => {
                     odd = (odd + width) % 8;
-                    if width % 8 != 0 && !self.graph.is_true(*when) {
+                    if !width.is_multiple_of(8) && !self.graph.is_true(*when) {
                         return self.cannot(format!("{width} bits are emitted under a condition: hardware moves whole bytes; emit whole bytes"));
                     }
                     self.graph.constant(16, width)

@@ -35,6 +35,16 @@ pub(crate) fn flight(stages: u32) -> u32 {
     (stages + 8).next_power_of_two().max(16)
 }
 
+/// What is to be scheduled.
+struct Parts<'a> {
+    graph: &'a Graph,
+    needed: &'a [bool],
+    lookups: &'a [Lookup],
+    accesses: &'a [Access],
+    /// Levels of logic between registers, in tenths.
+    limit: u32,
+}
+
 impl Schedule {
     /// `levels` of logic may lie between two registers.
     pub(crate) fn new(
@@ -69,15 +79,14 @@ impl Schedule {
         let mut cones = cones(graph, &needed, lookups, accesses, &mut schedule.alone);
         let mut fixed: BTreeMap<ObjectId, u32> = BTreeMap::new();
         loop {
-            let mut good = schedule.pass(
+            let parts = Parts {
                 graph,
-                &needed,
+                needed: &needed,
                 lookups,
                 accesses,
-                &cones,
-                &mut fixed,
-                levels * LEVEL,
-            );
+                limit: levels * LEVEL,
+            };
+            let mut good = schedule.pass(&parts, &cones, &mut fixed);
             if let Some(split) = schedule.split {
                 let crossing = (0..graph.nodes.len())
                     .filter(|index| needed[*index])
@@ -133,14 +142,17 @@ impl Schedule {
     /// One try; `false` when an object's cycle must be a later one.
     fn pass(
         &mut self,
-        graph: &Graph,
-        needed: &[bool],
-        lookups: &[Lookup],
-        accesses: &[Access],
+        parts: &Parts<'_>,
         cones: &[Option<ObjectId>],
         fixed: &mut BTreeMap<ObjectId, u32>,
-        limit: u32,
     ) -> bool {
+        let Parts {
+            graph,
+            needed,
+            lookups,
+            accesses,
+            limit,
+        } = *parts;
         let count = graph.nodes.len();
         self.stages = vec![None; count];
         let mut depths = vec![0u32; count];

@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
                 self.graph.op(id),
                 Op::Packet(_) | Op::Slice(..) | Op::Input(_)
             );
-            if always || (!wires && (names || shared)) || (wires && names) {
+            if always || names || (!wires && shared) {
                 self.named.insert(id);
             }
         }

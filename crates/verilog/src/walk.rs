@@ -177,6 +177,9 @@ impl<'a> Walk<'a> {
                 };
                 value = self.graph.choose(condition, other, value);
             }
+            if let Some(slot) = self.program.slots.get(at) {
+                self.graph.name(value, || slot.name.as_ref().into());
+            }
             merged.values[at] = value;
         }
         merged.least = edges

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Two hosts in network namespaces, and scripts between them. Needs root.
+# Two hosts in network namespaces, and scripts between them. Needs root. PORTS names other ports on the same two interfaces, such as
+# ports in Verilog: PORTS="rtl:wa rtl:wb".
 set -euo pipefail
 cd "$(dirname "$0")"
 skip() { echo "$1" >&2; exit 77; }
@@ -33,7 +34,7 @@ for host in a b; do
     ip -n "$name-$host" addr add "10.77.0.$((number++))/24" dev eth0
 done
 
-nsenter --net="/run/netns/$name-ports" -- wire mount "$DIR" --on wa wb > /dev/null 2>&1 &
+nsenter --net="/run/netns/$name-ports" -- wire mount "$DIR" --on ${PORTS:-wa wb} > /dev/null 2>&1 &
 until [ -e "$DIR/0" ]; do sleep 0.05; done
 
 echo "ping.sh, with host a:"

@@ -11,7 +11,7 @@
 //! may be sudo(8). A call that is not allowed ends the process with a message, by SIGSYS. `WIRE_CONFINE=off` does without all of it.
 
 use anyhow::Context;
-use live::port::PortSpec;
+use live::port::{Medium, PortSpec};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -59,6 +59,10 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
     let mut keep = CapabilitySet::empty();
     let (mut path, mut xdp) = (paths, false);
     for spec in specs {
+        let spec = match spec {
+            PortSpec::Rtl(Medium::Port(cable)) => cable,
+            spec => spec,
+        };
         match spec {
             PortSpec::Interface(_) | PortSpec::Any | PortSpec::Tap(_) | PortSpec::Queue(_) => {
                 keep |= packets | timed;
@@ -72,7 +76,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
             PortSpec::Channel(spec) => {
                 path |= matches!(spec.endpoint, live::port::Endpoint::Path(_))
             }
-            PortSpec::Standard | PortSpec::Dummy(_) => {}
+            PortSpec::Standard | PortSpec::Dummy(_) | PortSpec::Rtl(_) => {}
         }
     }
     if path {

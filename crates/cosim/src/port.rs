@@ -26,8 +26,8 @@ pub const TICK: u64 = 8_000;
 pub const PHY: u64 = 8;
 /// Preamble and SFD.
 const PREAMBLE: [u8; 8] = [0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xD5];
-/// From the first character of a preamble to a frame's first byte.
-const LEAD: u64 = PREAMBLE.len() as u64;
+/// From the first character of a preamble to a frame's first byte: how long before it a frame is known that leaves.
+pub const LEAD: u64 = PREAMBLE.len() as u64;
 /// Ticks that a frame leaves to the next one on the medium, at least: less than any gap that clocks of 100 ppm make of 12.
 const GAP: u64 = 8;
 /// Words of the port's ring for records to be sent.
@@ -172,6 +172,11 @@ impl Port {
         self.busy_until = coming.end() + GAP;
         self.coming.push_back(coming);
         true
+    }
+
+    /// The first tick in which the first bit of another frame may be on the medium.
+    pub fn free_at(&self) -> u64 {
+        (self.busy_until.max(self.edges + 1) + LEAD - 1 - PHY).max(self.edges)
     }
 
     /// A record for the port.

@@ -8,6 +8,7 @@ pub mod calibration;
 pub mod channel;
 pub(crate) mod dummy;
 mod error;
+pub mod hardware;
 mod link;
 mod nfqueue;
 mod open;
@@ -25,11 +26,11 @@ pub use link::Link;
 pub(crate) use link::LinkWatch;
 pub use open::open;
 pub(crate) use open::open_plain;
-pub use spec::{ChannelSpec, Copying, Endpoint, PortSpec, SpecError};
+pub use spec::{ChannelSpec, Copying, Endpoint, Medium, PortSpec, SpecError};
 
 use crate::kernel::clock;
 use crate::kernel::interface::Interface;
-use packet::{LONGEST_ON_WIRE, Tick};
+use packet::{Departure, LONGEST_ON_WIRE, Tick};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -306,6 +307,15 @@ pub trait Receive: Send {
     }
 }
 
+/// What is known of a port that is told when frames are to leave, and sees to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timekeeper {
+    /// How long before its time a frame is given to it, at most.
+    pub ahead: Duration,
+    /// What its departures count in.
+    pub tick: Tick,
+}
+
 /// The sending half of a port.
 pub trait Transmit: Send {
     /// Sends the frames in order, at once; returns how many of them, from the first on, are out of
@@ -363,6 +373,30 @@ pub trait Transmit: Send {
     /// A stamp that was asked for and has come, in ns on CLOCK_MONOTONIC.
     fn take_stamp(&mut self) -> Option<u64> {
         None
+    }
+
+    /// How a port keeps the time itself; `None` for one whose frames leave when they are given.
+    fn timekeeper(&self) -> Option<Timekeeper> {
+        None
+    }
+
+    /// Gives a frame to a port that [keeps the time](Transmit::timekeeper), which sends it behind those that it has, at this
+    /// departure in its ticks, and sets its timers itself.
+    ///
+    /// # Errors
+    /// As by [`send`](Transmit::send).
+    fn schedule(&mut self, departure: Departure, frame: &[u8]) -> Result<(), PortError> {
+        let _ = departure;
+        self.send(&[frame]).map(|_| ())
+    }
+
+    /// When the next frame left that was [scheduled](Transmit::schedule), in ns on CLOCK_MONOTONIC, waiting for it at most so long.
+    ///
+    /// # Errors
+    /// That the port has ended, and no more will leave.
+    fn departed(&mut self, wait: Duration) -> Result<Option<u64>, PortError> {
+        let _ = wait;
+        Ok(None)
     }
 
     /// What happened so far.

@@ -342,6 +342,11 @@ impl TimingError {
                 "  without {count} in pauses of the machine: {rest}"
             ));
         }
+        // Without a thread that waits for the time of each there is nothing to say of it.
+        if self.floor == Spread::default() {
+            lines.push(format!("  by {}", self.method));
+            return lines;
+        }
         lines.push(format!("  a bare loop on the clock: {}", self.floor));
         if self.stamped > 0 {
             let (count, spread, earliest) = (self.stamped, self.at_driver, self.earliest);

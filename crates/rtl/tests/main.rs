@@ -1,6 +1,7 @@
 //! The command with hardware in it.
 
 mod p4;
+mod ports;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,7 +1,7 @@
 //! From a port's name to the port.
 
 use super::{Options, Port, PortError, PortSpec};
-use super::{calibration, channel, dummy, nfqueue, raw, stream, tap, udp, xdp};
+use super::{calibration, channel, dummy, hardware, nfqueue, raw, stream, tap, udp, xdp};
 
 /// Opens the port, with what [`calibrate`](super::calibrate) has found about it before.
 ///
@@ -37,5 +37,6 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         PortSpec::Queue(number) => nfqueue::open(*number, options),
         PortSpec::Channel(spec) => channel::open(spec, options),
         PortSpec::Dummy(len) => Ok(dummy::open(*len, options)),
+        PortSpec::Rtl(medium) => hardware::open(medium, options),
     }
 }

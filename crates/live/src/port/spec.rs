@@ -50,6 +50,22 @@ pub enum PortSpec {
     /// `dummy` or `dummy:BYTES`: no wire at all. It gives frames of so many bytes with FCS, by default 64, as often as it is
     /// asked, and takes all. Here the bytes are without FCS.
     Dummy(usize),
+    /// `rtl:PORT`, `rtl:cable:NAME.END`: a port of a network card in Verilog, with its cable.
+    Rtl(Medium),
+}
+
+/// Where the cable of a port in Verilog leads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Medium {
+    /// To another port of the machine, whose frames are those on the cable.
+    Port(Box<PortSpec>),
+    /// To another port in Verilog of the same process.
+    Cable {
+        /// The cable.
+        name: String,
+        /// Which of its ends, 0 or 1.
+        end: u8,
+    },
 }
 
 /// How frames of a port over AF_XDP get from the driver into the memory that is shared with it, and back.
@@ -97,6 +113,12 @@ pub enum SpecError {
     /// No length of a frame.
     #[error("`{0}` is no length of a frame; write `dummy:BYTES`, with FCS, 64 to 262,148")]
     Length(String),
+    /// No cable.
+    #[error(
+        "`{0}` is no cable for a port in Verilog; write `rtl:PORT` with an interface, `tap:NAME`, `xdp:IFACE` or `udp:HOST:PORT`, or for the two ends of one \
+         in this process `rtl:cable:NAME.0` and `rtl:cable:NAME.1`"
+    )]
+    Cable(String),
     /// No place for a control channel.
     #[error(
         "`{0}` is no place for a control channel; write `tcp:HOST:PORT`, `ptcp:PORT:HOST` to wait there, `ssl:` and `pssl:` \
@@ -105,7 +127,7 @@ pub enum SpecError {
     Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `dummy`, a path, `-`, or for control \
+const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `rtl:PORT`, `dummy`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl PortSpec {
@@ -174,6 +196,10 @@ impl FromStr for PortSpec {
                     let wrong = || SpecError::Length(text.into());
                     sound.map(PortSpec::Dummy).ok_or_else(wrong)
                 }
+                ("rtl", "") => Err(lacking("rtl:eth0")),
+                ("rtl", rest) => medium(rest)
+                    .map(PortSpec::Rtl)
+                    .ok_or_else(|| SpecError::Cable(text.into())),
                 ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
                 ("pcap", file) => Ok(PortSpec::Capture(file.into())),
                 ("udp", rest) => udp(rest).ok_or_else(|| SpecError::Address(text.into())),
@@ -202,6 +228,21 @@ fn interface_name(name: &str) -> Result<String, SpecError> {
     } else {
         Err(SpecError::Name(name.into()))
     }
+}
+
+fn medium(rest: &str) -> Option<Medium> {
+    if let Some(cable) = rest.strip_prefix("cable:") {
+        let (name, end) = cable.rsplit_once('.')?;
+        let end = ["0", "1"].iter().position(|&text| text == end)? as u8;
+        let name = Some(name).filter(|name| !name.is_empty())?.into();
+        return Some(Medium::Cable { name, end });
+    }
+    let port: PortSpec = rest.parse().ok()?;
+    let carries = matches!(
+        port,
+        PortSpec::Interface(_) | PortSpec::Tap(_) | PortSpec::Xdp(..) | PortSpec::Udp { .. }
+    );
+    carries.then(|| Medium::Port(port.into()))
 }
 
 fn udp(rest: &str) -> Option<PortSpec> {
@@ -252,6 +293,8 @@ impl fmt::Display for PortSpec {
             PortSpec::Standard => f.write_str("-"),
             PortSpec::Dummy(dummy::SHORTEST) => f.write_str("dummy"),
             PortSpec::Dummy(len) => write!(f, "dummy:{}", len + FCS),
+            PortSpec::Rtl(Medium::Port(port)) => write!(f, "rtl:{port}"),
+            PortSpec::Rtl(Medium::Cable { name, end }) => write!(f, "rtl:cable:{name}.{end}"),
         }
     }
 }
@@ -288,6 +331,9 @@ mod tests {
             "-",
             "dummy",
             "dummy:1518",
+            "rtl:eth0",
+            "rtl:udp:@:7000",
+            "rtl:cable:eth0.5.1",
         ] {
             let spec: PortSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), text);
@@ -314,6 +360,13 @@ mod tests {
             ("ptcp:host", "ptcp:PORT:HOST"),
             ("ssl:[::1]6653", "tcp:HOST:PORT"),
             ("unix:", "unix:PATH"),
+            ("rtl:", "rtl:eth0"),
+            ("rtl:any", "rtl:cable:NAME.0"),
+            ("rtl:rtl:eth0", "no cable"),
+            ("rtl:/tmp/file", "no cable"),
+            ("rtl:cable:x", "rtl:cable:NAME.0"),
+            ("rtl:cable:x.2", "rtl:cable:NAME.0"),
+            ("rtl:cable:.1", "rtl:cable:NAME.0"),
             ("dummy:63", "64 to 262,148"),
             ("dummy:x", "dummy:BYTES"),
             ("a-name-of-sixteen", "1 to 15 bytes"),

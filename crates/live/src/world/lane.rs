@@ -1,6 +1,6 @@
 //! A way out of a world, and what leaves by it.
 
-use crate::port::{PortError, Transmit};
+use crate::port::{PortError, Timekeeper, Transmit};
 use node::link::SHORTEST;
 use node::{Channel, Frame, Refusal, Tap, Time};
 use std::sync::Mutex;
@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Lane {
     /// The port.
     pub tx: Mutex<Box<dyn Transmit>>,
+    /// How the port keeps the time itself, if it does.
+    pub timekeeper: Option<Timekeeper>,
     /// The node whose buffers the frames come from.
     pub owner: usize,
     /// Frames of this lane that wait for their time.
@@ -26,6 +28,7 @@ impl Lane {
     /// One that leads to a port, of this node.
     pub fn new(tx: Box<dyn Transmit>, owner: usize) -> Lane {
         Lane {
+            timekeeper: tx.timekeeper(),
             tx: Mutex::new(tx),
             owner,
             waiting: AtomicU64::new(0),

@@ -1,10 +1,13 @@
 //! One thread for all departures of a world: whatever is due next, on any port, leaves next.
 
+mod hand_over;
+
 use super::lane::{Lane, Refused};
 use crate::kernel::clock::now_ns;
 use crate::kernel::thread::lock;
 use crate::port::pace::{BATCH, Call, Departures, Idle, Lead, Wanted};
 use crate::port::{PortError, Transmit, TxCounters};
+use hand_over::Kept;
 use node::outcome::TimingError;
 use node::{Frame, StampId, Time};
 use std::cmp::Ordering;
@@ -16,6 +19,8 @@ use std::time::Duration;
 
 /// Behind time and with so many frames waiting, nodes are kept waiting too.
 const CROWD: u64 = 65_536;
+/// How often a port that keeps the time itself is asked what has left.
+const LOOK_NS: u64 = 1_000_000;
 /// Frames that may be under way at all; at 100 bytes each half a gigabyte.
 const MOST: u64 = 1 << 22;
 
@@ -257,13 +262,29 @@ impl Schedule {
     pub fn run(&self) -> ScheduleReport {
         let mut report = ScheduleReport::default();
         let (mut heap, mut batch) = (BinaryHeap::new(), Vec::with_capacity(BATCH));
-        let mut departures = Departures::on_this_thread();
+        let mut departures = match self.lanes.iter().all(|lane| lane.timekeeper.is_some()) {
+            true => Departures::default(),
+            false => Departures::on_this_thread(),
+        };
         // What arrives before it has left makes delays that nobody can use.
-        let mut leads: Vec<Lead> = self.lanes.iter().map(|_| Lead::cautious()).collect();
+        let lead = |lane: &Lane| lane.timekeeper.map(|keeper| keeper.ahead.as_nanos() as u64);
+        let leads = self.lanes.iter().map(lead);
+        let mut leads: Vec<Lead> = leads
+            .map(|ahead| ahead.map_or_else(Lead::cautious, Lead::fixed))
+            .collect();
+        let mut kept = Kept::new(self.lanes.len());
         while self.take(&mut heap) {
             let first: Option<&Item> = heap.peek();
             let timely = first.is_some_and(Item::is_timely);
-            let (at, lane) = first.map_or((u64::MAX, 0), |item| (item.at, item.lane));
+            let (mut at, lane) = first.map_or((u64::MAX, 0), |item| (item.at, item.lane));
+            if self.settle(
+                &mut kept,
+                &mut departures,
+                &mut report.trouble,
+                Duration::ZERO,
+            ) {
+                at = at.min(now_ns() + LOOK_NS);
+            }
             let lead = leads.get(lane).map_or(0, Lead::ns);
             let mut waiting = Waiting {
                 schedule: self,
@@ -288,6 +309,10 @@ impl Schedule {
                 }
                 let stamped = std::mem::take(&mut stamped);
                 let trouble = &mut report.trouble;
+                if self.lanes[lane].timekeeper.is_some() {
+                    self.hand_over(lane, &mut batch, &mut kept, trouble);
+                    continue;
+                }
                 self.leave(
                     lane,
                     &mut batch,
@@ -298,6 +323,7 @@ impl Schedule {
                 );
             }
         }
+        self.settle_all(&mut kept, &mut departures, &mut report.trouble);
         for lane in &self.lanes {
             if let Err(error) = lock(&lane.tx).finish() {
                 report.trouble.get_or_insert(error);
@@ -357,6 +383,11 @@ impl Schedule {
             let now = self.since_start(call.began);
             lock(exit).show(now, batch.iter_mut().map(|item| &mut item.frame));
         }
+        self.give_back(lane, batch);
+    }
+
+    /// Gives the buffers of frames that have left back.
+    fn give_back(&self, lane: usize, batch: &mut Vec<Item>) {
         let count = batch.len() as u64;
         let frames = batch.drain(..).map(|item| item.frame);
         lock(&self.spent[self.lanes[lane].owner]).extend(frames);
@@ -402,23 +433,24 @@ impl Schedule {
                 self.sent.fetch_add(sent as u64, SeqCst);
             }
             Ok(_) => {}
-            Err(error) => {
-                let why = Refused::of(&error);
-                if error.is_end() {
-                    lane.dead.store(true, SeqCst);
-                    // A reader that has seen enough wants the end; any other fault is that of the port alone.
-                    let all = || self.lanes.iter().all(|lane| lane.dead.load(SeqCst));
-                    if matches!(error, PortError::Ended { .. }) || all() {
-                        self.failed.store(true, SeqCst);
-                    }
-                    trouble.get_or_insert(error);
-                } else {
-                    lane.refuse(why, 1);
-                }
-            }
+            Err(error) => self.refused(lane, error, trouble),
         });
         lane.refuse(Refused::Itself, frames.len() - call.left);
         call
+    }
+
+    /// A frame that a port did not take.
+    fn refused(&self, lane: &Lane, error: PortError, trouble: &mut Option<PortError>) {
+        if !error.is_end() {
+            return lane.refuse(Refused::of(&error), 1);
+        }
+        lane.dead.store(true, SeqCst);
+        // A reader that has seen enough wants the end; any other fault is that of the port alone.
+        let all = || self.lanes.iter().all(|lane| lane.dead.load(SeqCst));
+        if matches!(error, PortError::Ended { .. }) || all() {
+            self.failed.store(true, SeqCst);
+        }
+        trouble.get_or_insert(error);
     }
 
     /// The time of the world at a time of the counter, ns.

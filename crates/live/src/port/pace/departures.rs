@@ -124,6 +124,11 @@ impl Departures {
         lead.look(tx, &mut self.errors);
     }
 
+    /// Counts a departure that the port itself has told of, at `left` ns.
+    pub fn record(&mut self, wanted: Wanted, left: u64) {
+        self.errors.record(wanted.at, left, wanted.late, false);
+    }
+
     /// What the departures were worth.
     pub fn timing(&self, lead: u64, method: &'static str) -> TimingError {
         TimingError {

@@ -57,6 +57,15 @@ impl Lead {
         }
     }
 
+    /// One that stays as it is, ns: how long before its time a frame is given to a port that keeps the time itself.
+    pub fn fixed(ns: u64) -> Lead {
+        Lead {
+            lead: ns,
+            silent: SILENCE,
+            ..Lead::default()
+        }
+    }
+
     /// How long before its time a frame is to be given to the port, ns.
     pub fn ns(&self) -> u64 {
         self.lead

@@ -1,18 +1,24 @@
 //! The thread of a [`Pacer`](super::Pacer).
 
+mod hand_over;
+
 use super::departures::{BATCH, Departures, Wanted};
 use super::queue::{Chunk, Entry, Queue};
 use super::{Idle, Lead, PaceReport, Shared};
 use crate::kernel::clock::now_ns;
 use crate::kernel::signal;
 use crate::port::Transmit;
+use hand_over::UnderWay;
 use packet::{Departure, Tick};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a stamp for a timer is waited for.
 const MARK_STAMP_NS: u64 = 200_000;
+/// How long a departure is waited for between two looks at the queue.
+const DEPARTURE_WAIT: Duration = Duration::from_millis(1);
 /// After so many in a row that did not come, no more are waited for.
 const SILENCE: u32 = 4;
 
@@ -26,6 +32,8 @@ pub struct Worker {
     report: PaceReport,
     /// Stamps for timers that did not come, in a row.
     silent_marks: u32,
+    /// What a port that keeps the time itself has and has not sent.
+    under_way: VecDeque<UnderWay>,
     /// What comes behind the chunk in hand, taken while there was time: at its end a writer may hold the lock and not run.
     ahead: Chunk,
 }
@@ -88,20 +96,27 @@ impl Worker {
             departures: Departures::default(),
             report: PaceReport::default(),
             silent_marks: 0,
+            under_way: VecDeque::new(),
             ahead: Chunk::default(),
         }
     }
 
     /// Runs until the queue ends, or the port does.
     pub fn run(mut self) -> PaceReport {
-        self.departures = Departures::on_this_thread();
+        if self.tx.timekeeper().is_none() {
+            self.departures = Departures::on_this_thread();
+        }
         let mut chunk = Chunk::default();
         while self.take(&mut chunk) {
             let writer = self.shared.queue.writer();
             self.departures.waiter().accompany(writer);
             let mut next = 0;
             while next < chunk.entries().len() && self.report.error.is_none() {
-                match self.depart(&chunk, next) {
+                let departed = match self.tx.timekeeper() {
+                    None => self.depart(&chunk, next),
+                    Some(keeper) => self.hand_over(&chunk, next, keeper.ahead),
+                };
+                match departed {
                     Some(behind) => next = behind,
                     None => break,
                 }
@@ -115,6 +130,7 @@ impl Worker {
                 break;
             }
         }
+        self.settle_all();
         if let Err(error) = self.tx.finish() {
             self.report.error.get_or_insert(error);
         }
@@ -131,6 +147,10 @@ impl Worker {
 
     /// The next packets, waiting for them; `false` when nothing more will come.
     fn take(&mut self, chunk: &mut Chunk) -> bool {
+        // While a port that keeps the time has something to tell, it is listened to.
+        while self.ahead.entries().is_empty() && self.settle(DEPARTURE_WAIT) {
+            self.shared.queue.try_take(&mut self.ahead);
+        }
         if self.ahead.entries().is_empty() {
             return self.shared.queue.take(chunk);
         }

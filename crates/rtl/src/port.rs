@@ -1,0 +1,256 @@
+//! `rtl:MEDIUM` as a port like any other.
+
+use crate::card::card;
+use crate::nic::{Cable, Nic};
+use crate::rings::{Down, Rings};
+use cosim::port::Port as Hardware;
+use live::port::{
+    self, Medium, Options, Port, PortError, PortInfo, PortSpec, Receive, Received, RxCounters,
+    Stamps, Timekeeper, Transmit, TxCounters,
+};
+use live::{clock, thread};
+use packet::{Departure, SHORTEST, Tick, record};
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long before its time a frame is handed over, at most. More than a machine usually pauses.
+const AHEAD: Duration = Duration::from_millis(100);
+/// How often the end of a cable is looked for, and that of the program.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a frame waits for room; with a port that simulates a twelfth of real time and a full ring this is much.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Opens a port in Verilog.
+///
+/// # Errors
+/// When its cable cannot be opened, or is in use, with another tick than 8 ns, and without Verilator at build time.
+pub fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
+    let name = PortSpec::Rtl(medium.clone()).to_string();
+    let unsupported = |why| PortError::Unsupported {
+        name: name.clone(),
+        why,
+    };
+    let failed = |doing, source| PortError::Io {
+        name: name.clone(),
+        doing,
+        source,
+    };
+    if options.tick != Tick::EIGHT_NS {
+        return Err(unsupported("the tick of a port in Verilog is 8 ns"));
+    }
+    let hardware = Hardware::new().map_err(|_| {
+        unsupported("this was built without Verilator: install verilator (Debian: apt-get install verilator), and build again")
+    })?;
+    let rings = Rings::new(name.clone(), options.buffer);
+    let rings = Arc::new(rings.map_err(|error| failed("making its rings", error))?);
+    let mut mac = None;
+    let cable = match medium {
+        Medium::Port(spec) => {
+            let options = Options {
+                returns: options.returns,
+                ..Options::of_wires()
+            };
+            let Port { info, rx, tx } = port::open(spec, &options)?;
+            mac = info.mac;
+            let rings = rings.clone();
+            thread::spawn("cable", move || read(rx, &rings))
+                .map_err(|error| failed("starting", error))?;
+            Cable::Outside(tx)
+        }
+        Medium::Cable { name, end } if card().take_end(name, *end) => {
+            Cable::Inside(name.clone(), *end)
+        }
+        Medium::Cable { .. } => {
+            return Err(unsupported(
+                "this end of the cable is in use; the other one is free, or name another cable",
+            ));
+        }
+    };
+    card()
+        .add(Nic::new(hardware, cable, rings.clone()))
+        .map_err(|error| failed("starting", error))?;
+    Ok(Port {
+        info: PortInfo {
+            name,
+            tick: Tick::EIGHT_NS,
+            stamps: Stamps::Hardware,
+            mac,
+            mtu: (record::LONGEST_SHORT - 14) as u32,
+            method: "rtl",
+            driver: "timing_nic".into(),
+            link: true,
+            hardware_stamps: true,
+            epoch_ns: clock::epoch_ns(),
+            on_demand: false,
+        },
+        rx: Box::new(Receiver {
+            rings: rings.clone(),
+            frames: VecDeque::new(),
+            counters: RxCounters::default(),
+        }),
+        tx: Box::new(Sender {
+            rings,
+            counters: TxCounters::default(),
+        }),
+    })
+}
+
+/// Reads what comes by a cable until its end, or until nobody has the port.
+fn read(mut rx: Box<dyn Receive>, rings: &Rings) {
+    while !rings.is_closed() {
+        let read = rx.receive(LOOK, &mut |received| {
+            rings.come(received.at_ns, received.bytes);
+            card().call();
+        });
+        match read {
+            Ok(_) => {}
+            Err(error) if error.is_no_link() => std::thread::park_timeout(LOOK),
+            Err(error) => return rings.end(error),
+        }
+    }
+}
+
+struct Receiver {
+    rings: Arc<Rings>,
+    frames: VecDeque<(u64, Vec<u8>)>,
+    counters: RxCounters,
+}
+
+impl Receive for Receiver {
+    fn receive(
+        &mut self,
+        wait: Duration,
+        sink: &mut dyn FnMut(Received<'_>),
+    ) -> Result<usize, PortError> {
+        self.rings.receive(&mut self.frames, wait.min(LOOK))?;
+        let count = self.frames.len();
+        for (at_ns, bytes) in self.frames.drain(..) {
+            self.counters.received += 1;
+            self.counters.bytes += bytes.len() as u64;
+            sink(Received {
+                bytes: &bytes,
+                at_ns,
+            });
+        }
+        Ok(count)
+    }
+
+    fn counters(&self) -> RxCounters {
+        RxCounters {
+            dropped: self.rings.dropped(),
+            ..self.counters
+        }
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.rings.descriptor())
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.rings.close_half();
+        card().call();
+    }
+}
+
+struct Sender {
+    rings: Arc<Rings>,
+    counters: TxCounters,
+}
+
+impl Sender {
+    fn give(&mut self, departure: Departure, frame: &[u8], told: bool) -> Result<(), PortError> {
+        let name = || self.rings.name().to_owned();
+        let checked = match frame.len() {
+            len @ ..SHORTEST => Err(PortError::TooShort { len }),
+            SHORTEST..=record::LONGEST_SHORT => Ok(()),
+            len => Err(PortError::TooLong {
+                name: name(),
+                len,
+                mtu: (record::LONGEST_SHORT - 14) as u32,
+                longest: record::LONGEST_SHORT,
+            }),
+        };
+        let given = checked.and_then(|()| {
+            let down = Down {
+                departure,
+                bytes: frame.to_vec(),
+                told,
+            };
+            match self.rings.send(down, PATIENCE) {
+                true => Ok(()),
+                false => Err(PortError::Full {
+                    name: name(),
+                    patience: PATIENCE,
+                }),
+            }
+        });
+        match given {
+            Ok(()) => {
+                self.counters.sent += 1;
+                self.counters.bytes += frame.len() as u64;
+                card().call();
+            }
+            Err(_) => self.counters.refused += 1,
+        }
+        given
+    }
+}
+
+impl Transmit for Sender {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        for (sent, frame) in frames.iter().enumerate() {
+            match self.give(Departure::Now, frame, false) {
+                Ok(()) => {}
+                Err(_) if sent > 0 => {
+                    // It is the first of the next call.
+                    self.counters.refused -= 1;
+                    return Ok(sent);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(frames.len())
+    }
+
+    fn finish(&mut self) -> Result<(), PortError> {
+        while !self.rings.is_empty(LOOK) {}
+        Ok(())
+    }
+
+    fn method(&self) -> &'static str {
+        "the port itself"
+    }
+
+    fn timekeeper(&self) -> Option<Timekeeper> {
+        Some(Timekeeper {
+            ahead: AHEAD,
+            tick: Tick::EIGHT_NS,
+        })
+    }
+
+    fn schedule(&mut self, departure: Departure, frame: &[u8]) -> Result<(), PortError> {
+        self.give(departure, frame, true)
+    }
+
+    fn departed(&mut self, wait: Duration) -> Result<Option<u64>, PortError> {
+        Ok(self.rings.departed(wait))
+    }
+
+    fn counters(&self) -> TxCounters {
+        self.counters
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.rings.close_half();
+        card().call();
+    }
+}
+
+#[cfg(test)]
+mod tests;

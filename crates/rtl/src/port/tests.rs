@@ -1,0 +1,132 @@
+use super::*;
+use live::port::pace::{PaceReport, Pacer};
+use live::port::{Options, Port};
+use packet::word::Timer;
+
+const FRAME: [u8; 60] = [0x02; 60];
+
+/// Both ends of a cable, unless there is no Verilog.
+fn cable(name: &str) -> Option<[Port; 2]> {
+    let end = |end: u8| {
+        let spec = format!("rtl:cable:{name}.{end}").parse().unwrap();
+        port::open(&spec, &Options::default())
+    };
+    live::port::hardware::provide(open);
+    match (end(0), end(1)) {
+        (Ok(a), Ok(b)) => Some([a, b]),
+        (Err(error), _) | (_, Err(error)) => {
+            let told = error.to_string();
+            assert!(told.contains("without Verilator"), "{told}");
+            println!("skipped: {told}");
+            None
+        }
+    }
+}
+
+/// When so many frames arrived, in ticks.
+fn arrivals(port: &mut Port, count: usize) -> Vec<u64> {
+    let mut ticks = Vec::new();
+    while ticks.len() < count {
+        let mut take = |received: Received<'_>| ticks.push(received.at_ns / 8);
+        port.rx.receive(Duration::from_secs(1), &mut take).unwrap();
+    }
+    ticks
+}
+
+fn finished(pacer: Pacer) -> PaceReport {
+    let report = pacer.finish();
+    assert!(report.error.is_none(), "{:?}", report.error);
+    report
+}
+
+#[test]
+fn what_is_sent_at_a_tick_arrives_at_that_tick() {
+    let Some([a, mut b]) = cable("at") else {
+        return;
+    };
+    let pacer = Pacer::start(a.tx, a.info.tick).unwrap();
+    let first = clock::now_ns() / 8 + 100_000_000;
+    let wanted: Vec<u64> = (0..50).map(|n| first + 12_345 * n).collect();
+    for &tick in &wanted {
+        pacer.submit(Departure::At(tick), &FRAME).unwrap();
+    }
+    assert_eq!(arrivals(&mut b, 50), wanted);
+    let report = finished(pacer);
+    assert_eq!((report.sent, report.timing.frames), (50, 50));
+    assert_eq!(report.timing.raw.max, node::Time::ZERO);
+}
+
+#[test]
+fn a_mark_sets_its_timer_to_the_departure_and_others_leave_relative_to_it() {
+    let Some([a, mut b]) = cable("mark") else {
+        return;
+    };
+    let pacer = Pacer::start(a.tx, a.info.tick).unwrap();
+    let timer = Timer::new(3).unwrap();
+    pacer.submit(Departure::Mark(timer), &FRAME).unwrap();
+    // It is known without anything sent behind it.
+    while pacer.watch().marks() == 0 {
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    for ticks in [50_000_000, 50_000_100, 90_000_000] {
+        pacer
+            .submit(Departure::After(timer, ticks), &FRAME)
+            .unwrap();
+    }
+    let came = arrivals(&mut b, 4);
+    assert_eq!(pacer.timers()[3], came[0]);
+    let behind: Vec<u64> = came[1..].iter().map(|tick| tick - came[0]).collect();
+    assert_eq!(behind, [50_000_000, 50_000_100, 90_000_000]);
+    assert_eq!(finished(pacer).sent, 4);
+}
+
+#[test]
+fn frames_at_once_leave_at_line_rate_both_ways_and_none_is_lost() {
+    let Some([mut a, mut b]) = cable("rate") else {
+        return;
+    };
+    let frames = [&FRAME[..]; 3_000];
+    assert_eq!(a.tx.send(&frames).unwrap(), 3_000);
+    assert_eq!(b.tx.send(&frames).unwrap(), 3_000);
+    for port in [&mut b, &mut a] {
+        let came = arrivals(port, 3_000);
+        // The port has its first records before the last one is handed over: 84 cycles are a frame of 64 bytes on the wire.
+        let gaps = came.windows(2).map(|pair| pair[1] - pair[0]);
+        let exact = gaps.filter(|&gap| gap == 84).count();
+        assert!(exact > 2_900, "{exact} of 2,999 gaps are the least");
+        assert_eq!(port.rx.counters().dropped, 0);
+    }
+    a.tx.finish().unwrap();
+}
+
+#[test]
+fn an_end_of_a_cable_is_one_port_s_until_that_goes() {
+    let Some([a, b]) = cable("ends") else { return };
+    let spec = "rtl:cable:ends.0".parse().unwrap();
+    let again = || port::open(&spec, &Options::default());
+    let told = again().err().unwrap().to_string();
+    assert!(told.contains("in use"), "{told}");
+    drop((a, b));
+    while again().is_err() {
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn what_a_port_in_verilog_cannot_do_is_refused() {
+    let Some([mut a, _b]) = cable("refused") else {
+        return;
+    };
+    let long = vec![0; 16_001];
+    let told = a.tx.send(&[&long]).unwrap_err().to_string();
+    assert!(told.contains("16001 bytes does not fit"), "{told}");
+    let told = a.tx.send(&[&[0; 13]]).unwrap_err().to_string();
+    assert!(told.contains("13 bytes"), "{told}");
+    let options = Options {
+        tick: Tick::from_ps(6_400).unwrap(),
+        ..Options::default()
+    };
+    let spec = "rtl:cable:refused-tick.0".parse().unwrap();
+    let told = port::open(&spec, &options).err().unwrap().to_string();
+    assert!(told.contains("8 ns"), "{told}");
+}

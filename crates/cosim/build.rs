@@ -3,21 +3,27 @@
 //! Each module has its ports as words of 64 bits, in the order of the file. The places of the words are written out as
 //! constants for Rust; the shim gets the same order. Without Verilator there is a library in which no module can be made.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 6] = [
     ("pcs10g", "pcs10g_tx"),
     ("pcs10g", "pcs10g_rx"),
     ("timing_nic", "timing_nic"),
+    ("mac10g", "mac10g_tx"),
+    ("mac10g", "mac10g_rx"),
+    ("mac10g", "mac_pcs10g"),
 ];
 
 struct Module {
     name: &'static str,
     folder: PathBuf,
+    /// Where modules are that it may have in it.
+    folders: Vec<PathBuf>,
     inputs: Vec<String>,
     outputs: Vec<String>,
 }
@@ -27,9 +33,16 @@ fn main() {
     let rtl = Path::new("../../rtl");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=shim");
+    let blocks = fs::read_dir(rtl).expect("the blocks are there");
+    let blocks = blocks.map(|block| block.expect("a folder that can be read").path().join("rtl"));
+    let mut folders: Vec<PathBuf> = blocks.filter(|folder| folder.is_dir()).collect();
+    folders.sort();
+    for folder in &folders {
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
     let modules: Vec<Module> = MODULES
         .iter()
-        .map(|(folder, name)| Module::read(&rtl.join(folder).join("rtl"), name))
+        .map(|(folder, name)| Module::read(&rtl.join(folder).join("rtl"), &folders, name))
         .collect();
     fs::write(out.join("ports.rs"), constants(&modules)).expect("OUT_DIR can be written to");
 
@@ -90,9 +103,8 @@ fn verilator_root() -> Option<PathBuf> {
 
 impl Module {
     /// Reads the ports of a module: each stands on a line of its own, `input  wire [63:0] name,`.
-    fn read(folder: &Path, name: &'static str) -> Module {
+    fn read(folder: &Path, folders: &[PathBuf], name: &'static str) -> Module {
         let file = folder.join(name).with_extension("v");
-        println!("cargo::rerun-if-changed={}", folder.display());
         let text =
             fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let ports = |direction: &str| {
@@ -114,6 +126,7 @@ impl Module {
         Module {
             name,
             folder: folder.into(),
+            folders: folders.to_vec(),
             inputs: ports("input"),
             outputs: ports("output"),
         }
@@ -134,8 +147,12 @@ impl Module {
                 "--prefix",
             ])
             .arg(format!("V{}", self.name))
-            .args(["--top-module", self.name, "-y"])
-            .arg(&self.folder)
+            .args(["--top-module", self.name])
+            .args(
+                self.folders
+                    .iter()
+                    .flat_map(|folder| [OsStr::new("-y"), folder.as_os_str()]),
+            )
             .arg("-Mdir")
             .arg(&folder)
             .arg(self.folder.join(self.name).with_extension("v"))

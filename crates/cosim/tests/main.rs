@@ -2,9 +2,11 @@
 
 mod behind;
 mod line_rate;
+mod mac10g;
 mod p4;
 mod p4_random;
 mod pcs10g;
+mod peer;
 mod timing_nic;
 
 /// Random programs and packets.

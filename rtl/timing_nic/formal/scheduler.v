@@ -1,0 +1,144 @@
+// What record_tx promises, for a solver: any records, good and bad, at any time, and a MAC that is free when it likes. A ring of four
+// words, which one record fills.
+//
+//   never early   a frame starts LEAD cycles before its tick at the soonest, whatever its mode
+//   order         frames start in the order of their records, each with its own bytes, and as many
+//   nothing lost  a frame starts within 16 cycles when its record is there, its time has come, and the MAC is free; and every record that
+//                 is none is counted
+//   late          is told of exactly those that start behind their time
+
+`default_nettype none
+
+module scheduler #(
+    // Not zero: claims that no second frame starts, which has to be refuted, or the rest says nothing.
+    parameter REACH = 0
+) (input wire clk);
+
+localparam LEAD = 4, PATIENCE = 16;
+localparam [1:0] NOW = 2'd0, AT = 2'd1, MARK = 2'd2, AFTER = 2'd3;
+
+// Everything here is the solver's to choose.
+(* anyseq *) wire       go, bad_magic, cut, mac_free;
+(* anyseq *) wire [1:0] mode;
+(* anyseq *) wire [3:0] ticks;
+
+reg [55:0] counter = 0;
+always @(posedge clk) counter <= counter + 1;
+
+// Records in: two words of header, and 14 bytes that are all the record's number.
+reg        sending = 0;
+reg [2:0]  place = 0;
+reg        is_bad = 0;
+reg [1:0]  its_mode = 0;
+reg [3:0]  its_ticks = 0;
+reg [1:0]  number = 0;
+
+wire [7:0]  top = its_mode == MARK ? 8'h11 : its_mode == AFTER ? 8'h01 : 8'h00;
+wire [7:0]  low = its_mode == AT || its_mode == AFTER ? {3'b000, its_ticks, 1'b1} : 8'h00;
+wire [7:0]  filler = {6'b101010, number};
+wire [63:0] tdata = place == 0 ? {24'h0, top, 8'd14, 8'h00, is_bad ? 16'h0000 : 16'h7637}
+    : place == 1 ? {32'h0, low, 24'h0} : {8{filler}};
+wire        at_end = place == 3'd3;
+wire        tlast = at_end || cut;
+wire [7:0]  tkeep = at_end ? 8'h3F : 8'hFF;
+wire        tready;
+wire        take = sending && tready;
+wire        good = !is_bad && at_end;
+wire        accepted = take && tlast && good;
+wire        refused = take && tlast && !good;
+
+always @(posedge clk) begin
+    if (!sending) begin
+        sending <= go;
+        place <= 0;
+        is_bad <= bad_magic;
+        its_mode <= mode;
+        its_ticks <= ticks;
+    end else if (take) begin
+        place <= place + 1;
+        if (tlast) sending <= 0;
+        if (accepted) number <= number + 1;
+    end
+    // The choice to cut stands as long as the word does.
+    if ($past(sending && !tready, 1)) assume (cut == $past(cut));
+end
+
+wire        start, last, idle, sent_frame, late_frame, bad_record;
+wire [7:0]  data;
+wire [55:0] timer, wake_at;
+reg         ready = 0;
+
+record_tx #(.RING(2), .LEAD(LEAD)) dut (
+    .clk(clk), .rst(1'b0),
+    .s_axis_tdata(tdata), .s_axis_tkeep(tkeep), .s_axis_tlast(tlast), .s_axis_tvalid(sending), .s_axis_tready(tready),
+    .counter(counter), .start(start), .free(mac_free && !busy), .data(data), .last(last), .ready(ready),
+    .timer_number(3'd1), .timer(timer), .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record),
+    .idle(idle), .wake_at(wake_at)
+);
+
+// The MAC: bytes from the third cycle behind the start on.
+reg       busy = 0;
+reg [1:0] preamble = 0;
+always @(posedge clk) begin
+    if (start) begin
+        busy <= 1;
+        preamble <= 2;
+    end else if (preamble != 0) preamble <= preamble - 1;
+    ready <= preamble == 1 || (ready && !last);
+    if (ready && last) busy <= 0;
+end
+
+// What is to come out: the records that are in and have not started
+reg [1:0]  first = 0, behind = 0;
+reg [2:0]  count = 0;
+reg [1:0]  modes [0:3];
+reg [4:0]  wanted [0:3];
+reg [55:0] mark = 0;
+reg [4:0]  bytes_left = 0;
+reg [7:0]  expected = 0;
+reg        was_late = 0;
+reg [1:0]  starts = 0;
+reg [3:0]  faults = 0;       // records that were none and have not been counted
+reg [4:0]  waits = 0, fault_waits = 0;
+
+wire [55:0] target = {51'd0, wanted[first]} + (modes[first] == AFTER ? mark : 56'd0);
+wire        timed = modes[first] == AT || modes[first] == AFTER;
+wire        due = !timed || counter + LEAD >= target;
+
+always @(posedge clk) begin
+    if (accepted) begin
+        modes[behind] <= its_mode;
+        wanted[behind] <= {its_ticks, 1'b1};
+        behind <= behind + 1;
+    end
+    count <= count + accepted - start;
+    waits <= count != 0 && due && mac_free && !busy && !start ? waits + 1 : 0;
+    faults <= faults + refused - bad_record;
+    fault_waits <= faults != 0 && !bad_record ? fault_waits + 1 : 0;
+    was_late <= start && timed && counter + LEAD > target;
+
+    if (start) begin
+        first <= first + 1;
+        if (starts != 3) starts <= starts + 1;
+        assert (REACH == 0 || starts == 0);
+        bytes_left <= 14;
+        expected <= {6'b101010, first};
+        if (modes[first] == MARK) mark <= counter + LEAD;
+        assert (count != 0);
+        assert (due);
+    end
+    if (ready) begin
+        bytes_left <= bytes_left - 1;
+        assert (data == expected);
+        assert (last == (bytes_left == 1));
+    end
+    assert (waits < PATIENCE);
+    assert (late_frame == was_late);
+    assert (!bad_record || faults != 0);
+    assert (fault_waits < 4);
+    assert (timer == mark);
+    // Nothing comes of itself while it says that it is idle.
+    if (idle && counter < wake_at) assert (!start);
+end
+
+endmodule

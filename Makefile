@@ -33,9 +33,10 @@ check: ## format, lint, purity, licences and bans, documentation
 	.ci/links
 	.ci/rtl-lint
 
-rtl: ## the blocks in Verilog: lint by three tools, tests against the crates
+rtl: ## the blocks in Verilog: lint by three tools, claims by a solver, tests against the crates
 	@.ci/setup test
 	.ci/rtl-lint
+	.ci/rtl-formal
 	cargo test --locked -p wireline-cosim -p wireline-rtl
 
 bench: build ## ratios against named peers, each in one run

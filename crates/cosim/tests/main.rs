@@ -1,6 +1,7 @@
 //! Blocks in Verilog against the project's crates.
 
 mod behind;
+mod bench;
 mod line_rate;
 mod mac10g;
 mod p4;
@@ -8,6 +9,7 @@ mod p4_random;
 mod pcs10g;
 mod peer;
 mod timing_nic;
+mod versa;
 
 /// Random programs and packets.
 #[path = "../../jit/tests/random/mod.rs"]

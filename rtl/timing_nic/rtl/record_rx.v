@@ -44,7 +44,7 @@ reg [63:0] ring [0:(1 << RING) - 1];
 
 // Write side. Places have a bit more than the ring, to tell full from empty.
 reg [RING:0] begin_reg;  // of the frame that comes in; what is before it may be read
-reg [RING:0] words_reg;  // of its data
+reg [RING:0] place_reg;  // of its next word of data
 reg [15:0]   length_reg; // bytes
 reg [55:0]   bytes_reg;  // of the word that is not whole, its first byte lowest
 reg          lost_reg;   // no room
@@ -52,9 +52,8 @@ reg          bad_reg;
 reg          open_reg;   // a frame has begun, or waits for its hash
 reg          second_reg; // the header's second word is to be written
 
-wire [RING:0] place = begin_reg + words_reg + 2;
 reg  [RING:0] read_reg;
-wire [RING:0] used = place - read_reg;
+wire [RING:0] used = place_reg - read_reg;
 wire          full = used >= (1 << RING);
 
 reg [63:0]   word;
@@ -75,7 +74,7 @@ reg [63:0]       write_word;
 
 always @* begin
     write = word_done && !full && !lost_reg;
-    write_place = place[RING-1:0];
+    write_place = place_reg[RING-1:0];
     write_word = word;
     if (first) begin
         write = 1'b1;
@@ -100,7 +99,7 @@ always @(posedge clk) begin
         open_reg <= 1'b1;
         length_reg <= length_reg + 16'd1;
         if (word_done) begin
-            words_reg <= words_reg + 1'b1;
+            place_reg <= place_reg + 1'b1;
             bytes_reg <= 56'h0;
             if (full) lost_reg <= 1'b1;
         end else bytes_reg <= word[55:0];
@@ -111,12 +110,12 @@ always @(posedge clk) begin
         overflow <= !bad_reg;
     end
     if (second_reg) begin
-        begin_reg <= place;
+        begin_reg <= place_reg;
         good_frame <= 1'b1;
     end
     if (second_reg || (hash_done && open_reg && !first)) begin
         open_reg <= 1'b0;
-        words_reg <= 0;
+        place_reg <= (second_reg ? place_reg : begin_reg) + 2;
         length_reg <= 16'd0;
         lost_reg <= 1'b0;
         bad_reg <= 1'b0;
@@ -124,7 +123,7 @@ always @(posedge clk) begin
 
     if (rst) begin
         begin_reg <= 0;
-        words_reg <= 0;
+        place_reg <= 2;
         length_reg <= 16'd0;
         bytes_reg <= 56'h0;
         lost_reg <= 1'b0;
@@ -134,9 +133,11 @@ always @(posedge clk) begin
     end
 end
 
-// Read side: a word every other cycle, more than four times what a gigabit port receives.
+// Read side: a word in three cycles, more than twice what a gigabit port receives. A ring's output is slow, and is looked at a cycle later.
+reg [63:0] ring_reg;
+reg        fetching_reg; // ring_reg is the word at read_reg
 reg [63:0] word_reg;
-reg        fetched_reg; // word_reg is the one at read_reg
+reg        fetched_reg;  // word_reg is
 reg        header_reg;  // it is a record's first
 reg [12:0] left_reg;    // words behind it
 reg [2:0]  rest_reg;    // bytes in the last word, 0 for 8
@@ -150,11 +151,15 @@ assign m_axis_tlast = !header_reg && left_reg == 13'd0;
 assign m_axis_tkeep = m_axis_tlast && rest_reg != 3'd0 ? ~(8'hFF << rest_reg) : 8'hFF;
 assign idle = begin_reg == read_reg && !open_reg && !second_reg && !good_frame && !bad_frame && !overflow && !hash_done;
 
-always @(posedge clk) word_reg <= ring[read_reg[RING-1:0]];
+always @(posedge clk) ring_reg <= ring[read_reg[RING-1:0]];
 
 always @(posedge clk) begin
-    if (!fetched_reg) fetched_reg <= begin_reg != read_reg;
-    else if (m_axis_tready) begin
+    fetching_reg <= 1'b0;
+    if (!fetched_reg) begin
+        fetching_reg <= begin_reg != read_reg && !fetching_reg;
+        fetched_reg <= fetching_reg;
+        word_reg <= ring_reg;
+    end else if (m_axis_tready) begin
         fetched_reg <= 1'b0;
         read_reg <= read_reg + 1'b1;
         header_reg <= m_axis_tlast;
@@ -164,6 +169,7 @@ always @(posedge clk) begin
 
     if (rst) begin
         read_reg <= 0;
+        fetching_reg <= 1'b0;
         fetched_reg <= 1'b0;
         header_reg <= 1'b1;
         left_reg <= 13'd0;
@@ -172,7 +178,7 @@ end
 
 initial begin
     begin_reg = 0;
-    words_reg = 0;
+    place_reg = 2;
     length_reg = 16'd0;
     bytes_reg = 56'h0;
     lost_reg = 1'b0;
@@ -183,6 +189,8 @@ initial begin
     bad_frame = 1'b0;
     overflow = 1'b0;
     read_reg = 0;
+    ring_reg = 64'h0;
+    fetching_reg = 1'b0;
     word_reg = 64'h0;
     fetched_reg = 1'b0;
     header_reg = 1'b1;

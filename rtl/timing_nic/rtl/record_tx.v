@@ -99,7 +99,7 @@ end
 
 // Read side
 localparam [2:0] STATE_EMPTY = 3'd0, STATE_FIRST = 3'd1, STATE_SECOND = 3'd2, STATE_DECODE = 3'd3, STATE_WAIT = 3'd4,
-    STATE_SEND = 3'd5, STATE_SKIP = 3'd6;
+    STATE_SEND = 3'd5, STATE_SKIP = 3'd6, STATE_RELEASE = 3'd7;
 
 reg [2:0]  state_reg;
 reg        fetched_reg; // word_reg is the one at read_reg
@@ -112,7 +112,11 @@ reg        at_once_reg;
 reg        past_reg;    // the departure was past before there was time
 reg        mark_reg;
 reg [2:0]  number_reg;
-reg [55:0] release_reg; // what the counter shows when the frame may start
+reg [55:0] base_reg;    // the timer that its departure is relative to, or 0
+reg [56:0] target_reg;  // its departure
+reg [55:0] release_reg; // what the counter shows a cycle before the frame may start
+reg        due_reg;     // it has shown that
+reg        on_time_reg; // just so
 reg [55:0] timers [1:7];
 
 wire [3:0] mode = stamp_reg[63:60];
@@ -122,9 +126,8 @@ wire is_at = stamp_reg[63:56] == 8'h00 && !is_now;
 wire is_timer = !mode_timer[3] && mode_timer[2:0] != 3'd0;
 wire is_mark = mode == 4'd1 && is_timer;
 wire is_after = mode == 4'd0 && is_timer;
-wire [56:0] target = {1'b0, stamp_reg[55:0]} + (is_after ? {1'b0, timers[mode_timer[2:0]]} : 57'd0);
 
-assign start = state_reg == STATE_WAIT && fetched_reg && free && (at_once_reg || counter >= release_reg);
+assign start = state_reg == STATE_WAIT && fetched_reg && free && (at_once_reg || due_reg);
 assign data = bytes_reg[7:0];
 assign last = length_reg == 16'd1;
 assign timer = timer_number == 3'd0 ? 56'd0 : timers[timer_number];
@@ -141,6 +144,10 @@ always @(posedge clk) begin
     late_frame <= 1'b0;
     bad_record <= stream_fault;
     fetched_reg <= 1'b1;
+    // The upper half of the word is here a cycle before the rest.
+    base_reg <= is_after ? timers[mode_timer[2:0]] : 56'd0;
+    due_reg <= state_reg == STATE_WAIT && counter >= release_reg;
+    on_time_reg <= counter == release_reg;
 
     case (state_reg)
         STATE_EMPTY: begin
@@ -167,14 +174,18 @@ always @(posedge clk) begin
             at_once_reg <= is_now || is_mark;
             mark_reg <= is_mark;
             number_reg <= mode_timer[2:0];
-            // A sum beyond 56 bits is never reached: the frame goes when the counter stands at its end.
-            release_reg <= target < LEAD ? 56'd0 : target[56] ? {56{1'b1}} : target[55:0] - LEAD;
-            past_reg <= !is_now && !is_mark && target < LEAD;
-            if (is_now || is_at || is_mark || is_after) state_reg <= STATE_WAIT;
+            target_reg <= {1'b0, stamp_reg[55:0]} + {1'b0, base_reg};
+            if (is_now || is_at || is_mark || is_after) state_reg <= STATE_RELEASE;
             else begin
                 bad_record <= 1'b1;
                 state_reg <= STATE_SKIP;
             end
+        end
+        STATE_RELEASE: begin
+            // A sum beyond 56 bits is never reached: the frame goes when the counter stands at its end.
+            past_reg <= target_reg <= LEAD;
+            release_reg <= target_reg <= LEAD ? 56'd0 : target_reg[56] ? {56{1'b1}} : target_reg[55:0] - LEAD - 56'd1;
+            state_reg <= STATE_WAIT;
         end
         STATE_WAIT: begin
             if (fetched_reg) begin
@@ -187,7 +198,7 @@ always @(posedge clk) begin
                 fetched_reg <= 1'b0;
                 state_reg <= STATE_SEND;
                 sent_frame <= 1'b1;
-                late_frame <= !at_once_reg && (past_reg || counter > release_reg);
+                late_frame <= !at_once_reg && (past_reg || !on_time_reg);
                 if (mark_reg) timers[number_reg] <= counter + LEAD;
             end
         end
@@ -220,6 +231,7 @@ always @(posedge clk) begin
     if (rst) begin
         read_reg <= 0;
         state_reg <= STATE_EMPTY;
+        due_reg <= 1'b0;
         fetched_reg <= 1'b0;
         sent_frame <= 1'b0;
         late_frame <= 1'b0;
@@ -249,7 +261,11 @@ initial begin
     past_reg = 1'b0;
     mark_reg = 1'b0;
     number_reg = 3'd0;
+    base_reg = 56'd0;
+    target_reg = 57'd0;
     release_reg = 56'd0;
+    due_reg = 1'b0;
+    on_time_reg = 1'b0;
     sent_frame = 1'b0;
     late_frame = 1'b0;
     bad_record = 1'b0;

@@ -169,3 +169,96 @@ fn many_more_packets_than_the_queue_holds_all_arrive_in_order() {
     assert!(log.iter().map(|(_, frame)| &frame[..]).is_sorted());
     assert_eq!(log.len(), 30_000);
 }
+
+/// A port that keeps the time itself: what it was given and when, and when that left, to the tick.
+#[derive(Default)]
+struct Timely {
+    given: Arc<Mutex<Vec<(u64, Departure)>>>,
+    timers: [u64; 8],
+    left: std::collections::VecDeque<u64>,
+}
+
+const AHEAD: std::time::Duration = std::time::Duration::from_millis(20);
+
+impl Transmit for Timely {
+    fn send(&mut self, _: &[&[u8]]) -> Result<usize, PortError> {
+        panic!("what has a departure is scheduled");
+    }
+
+    fn timekeeper(&self) -> Option<crate::port::Timekeeper> {
+        Some(crate::port::Timekeeper {
+            ahead: AHEAD,
+            tick: Tick::EIGHT_NS,
+        })
+    }
+
+    fn schedule(&mut self, departure: Departure, frame: &[u8]) -> Result<(), PortError> {
+        if frame[0] == b'X' {
+            return Err(PortError::TooShort { len: frame.len() });
+        }
+        let now = now_ns() / 8 + 1;
+        let ticks = match departure {
+            Departure::Now | Departure::Mark(_) => now,
+            Departure::At(ticks) => ticks.max(now),
+            Departure::After(timer, ticks) => self.timers[usize::from(timer.number())] + ticks,
+        };
+        if let Departure::Mark(timer) = departure {
+            self.timers[usize::from(timer.number())] = ticks;
+        }
+        self.given.lock().unwrap().push((now_ns(), departure));
+        self.left.push_back(ticks * 8);
+        Ok(())
+    }
+
+    fn departed(&mut self, _: std::time::Duration) -> Result<Option<u64>, PortError> {
+        Ok(self.left.pop_front())
+    }
+
+    fn counters(&self) -> TxCounters {
+        TxCounters::default()
+    }
+}
+
+#[test]
+fn a_port_that_keeps_the_time_is_given_departures_ahead_of_it_and_tells_when_they_were() {
+    let port = Timely::default();
+    let given = port.given.clone();
+    let pacer = Pacer::start(Box::new(port), Tick::EIGHT_NS).unwrap();
+    let at = soon(200_000_000);
+    let departures = [
+        Departure::Mark(timer(2)),
+        Departure::After(timer(2), 10_000_000),
+        Departure::At(at),
+        Departure::At(at + 1),
+    ];
+    for departure in departures {
+        pacer.submit(departure, b"frame").unwrap();
+    }
+    pacer.submit(Departure::Now, b"X").unwrap();
+    let watch = pacer.watch();
+    let report = pacer.finish();
+    let given = given.lock().unwrap();
+    let asked: Vec<Departure> = given.iter().map(|(_, departure)| *departure).collect();
+    assert_eq!(asked, departures);
+    assert!(
+        given[2].0 + AHEAD.as_nanos() as u64 >= at * 8,
+        "too far ahead"
+    );
+    assert_eq!((report.sent, report.refused, watch.marks()), (4, 1, 1));
+    assert_eq!(watch.stamped_marks(), 1);
+    // The three with a time; how late they were is what the port says.
+    assert_eq!(report.timing.frames, 3);
+    assert!(watch.timers()[2] <= given[1].0 / 8);
+}
+
+#[test]
+fn what_such_a_port_has_no_time_for_before_the_end_is_not_given_to_it() {
+    let port = Timely::default();
+    let given = port.given.clone();
+    let pacer = Pacer::start(Box::new(port), Tick::EIGHT_NS).unwrap();
+    let far = Departure::At(soon(3_600_000_000_000));
+    pacer.submit(far, b"frame").unwrap();
+    let report = pacer.stop();
+    assert_eq!((report.sent, report.unsent), (0, 1));
+    assert!(given.lock().unwrap().is_empty());
+}

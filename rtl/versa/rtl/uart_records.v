@@ -76,12 +76,13 @@ reg [17:0] pause_reg;     // cycles since the last one
 
 wire [63:0] word = {byte_reg, word_reg};
 wire [16:0] count = count_reg + 17'd1;
-wire        ends = count_reg >= 17'd16 && count == length_reg;
+reg         ends_reg;      // the next byte is the record's last: known long before it comes
 wire        timeout = in_record_reg && pause_reg[17];
 
 always @(posedge clk) begin
     dropped <= 1'b0;
     if (m_axis_tvalid && m_axis_tready[m_axis_tdest]) m_axis_tvalid <= 1'b0;
+    ends_reg <= count_reg >= 17'd16 && count == length_reg;
     pause_reg <= came_reg || !in_record_reg ? 18'd0 : pause_reg + 18'd1;
 
     if (came_reg && !in_record_reg) begin
@@ -96,14 +97,14 @@ always @(posedge clk) begin
         word_reg <= word[63:8];
         count_reg <= count;
         if (count_reg == 17'd3) length_reg <= {1'b0, word[55:48], word[63:56]} + 17'd16;
-        if (ends) begin
+        if (ends_reg) begin
             in_record_reg <= 1'b0;
             dropped <= skip_reg;
         end
-        if ((count[2:0] == 3'd0 || ends) && !skip_reg) begin
+        if ((count[2:0] == 3'd0 || ends_reg) && !skip_reg) begin
             m_axis_tdata <= word >> {3'd0 - count[2:0], 3'd0};
             m_axis_tkeep <= 8'hFF >> (3'd0 - count[2:0]);
-            m_axis_tlast <= ends;
+            m_axis_tlast <= ends_reg;
             m_axis_tvalid <= 1'b1;
             if (m_axis_tvalid && !m_axis_tready[m_axis_tdest]) dropped <= 1'b1;
         end
@@ -197,6 +198,7 @@ initial begin
     skip_reg = 1'b0;
     word_reg = 56'h0;
     count_reg = 17'd0;
+    ends_reg = 1'b0;
     length_reg = 17'h1FFFF;
     pause_reg = 18'd0;
     m_axis_tdata = 64'h0;

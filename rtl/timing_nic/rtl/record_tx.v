@@ -102,7 +102,9 @@ localparam [2:0] STATE_EMPTY = 3'd0, STATE_FIRST = 3'd1, STATE_SECOND = 3'd2, ST
     STATE_SEND = 3'd5, STATE_SKIP = 3'd6, STATE_RELEASE = 3'd7;
 
 reg [2:0]  state_reg;
-reg        fetched_reg; // word_reg is the one at read_reg
+reg        settled_reg; // read_reg has stood for a cycle
+reg        fetched_reg; // word_reg is the word that is waited for
+reg [63:0] ring_reg;    // a ring's output is slow, and is looked at a cycle later
 reg [63:0] word_reg;
 reg [63:0] stamp_reg;   // the timestamp word
 reg [15:0] length_reg;  // bytes that are still to be sent
@@ -137,13 +139,17 @@ assign idle = ((state_reg == STATE_EMPTY && begin_reg == read_reg) || waits) && 
     && !stream_fault;
 assign wake_at = waits ? release_reg : {56{1'b1}};
 
-always @(posedge clk) word_reg <= ring[read_reg[RING-1:0]];
+always @(posedge clk) begin
+    ring_reg <= ring[read_reg[RING-1:0]];
+    word_reg <= ring_reg;
+end
 
 always @(posedge clk) begin
     sent_frame <= 1'b0;
     late_frame <= 1'b0;
     bad_record <= stream_fault;
     fetched_reg <= 1'b1;
+    settled_reg <= state_reg != STATE_SKIP;
     // The upper half of the word is here a cycle before the rest.
     base_reg <= is_after ? timers[mode_timer[2:0]] : 56'd0;
     due_reg <= state_reg == STATE_WAIT && counter >= release_reg;
@@ -152,12 +158,13 @@ always @(posedge clk) begin
     case (state_reg)
         STATE_EMPTY: begin
             fetched_reg <= 1'b0;
-            if (begin_reg != read_reg) begin
-                fetched_reg <= 1'b1;
+            // The first word has been here for two cycles, the record being whole.
+            if (begin_reg != read_reg && settled_reg) begin
+                read_reg <= read_reg + 1'b1;
                 state_reg <= STATE_FIRST;
             end
         end
-        STATE_FIRST: if (fetched_reg) begin
+        STATE_FIRST: begin
             length_reg <= {word_reg[23:16], word_reg[31:24]};
             stamp_reg[63:32] <= {word_reg[39:32], word_reg[47:40], word_reg[55:48], word_reg[63:56]};
             read_reg <= read_reg + 1'b1;
@@ -166,8 +173,6 @@ always @(posedge clk) begin
         end
         STATE_SECOND: if (fetched_reg) begin
             stamp_reg[31:0] <= {word_reg[7:0], word_reg[15:8], word_reg[23:16], word_reg[31:24]};
-            read_reg <= read_reg + 1'b1;
-            fetched_reg <= 1'b0;
             state_reg <= STATE_DECODE;
         end
         STATE_DECODE: begin
@@ -251,7 +256,9 @@ initial begin
     wrong_reg = 1'b0;
     stream_fault = 1'b0;
     state_reg = STATE_EMPTY;
+    settled_reg = 1'b0;
     fetched_reg = 1'b0;
+    ring_reg = 64'h0;
     word_reg = 64'h0;
     stamp_reg = 64'h0;
     length_reg = 16'd0;

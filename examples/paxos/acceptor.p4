@@ -12,9 +12,10 @@ control Route(inout headers_t hdr,
     PaxosAcceptor() paxos;
     Forward() forwarding;
 
-    // The answer goes back where the question came from, in the switch's own name.
-    action answer(bit<48> mac, bit<32> address) {
-        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    // In the switch's own name, to whom it is for.
+    action say(bit<48> mac, bit<32> address) {
+        standard_metadata.mcast_grp = meta.audience;
+        meta.own = true;
         hdr.ethernet.srcAddr = mac;
         hdr.ipv4.srcAddr = address;
         hdr.udp.checksum = 0;
@@ -26,28 +27,22 @@ control Route(inout headers_t hdr,
 
     table own {
         actions = {
-            answer;
+            say;
             drop_packet;
         }
         default_action = drop_packet();
     }
 
     apply {
-        bool mine = hdr.paxos.isValid()
-            && (hdr.paxos.msgtype == PAXOS_1A
-                || hdr.paxos.msgtype == PAXOS_2A
-                || hdr.paxos.msgtype == PAXOS_ADMIT
-                || hdr.paxos.msgtype == PAXOS_TRIM);
-        if (mine) {
-            bool answers;
-            paxos.apply(hdr.paxos, answers);
-            if (answers) {
+        if (FOR_ACCEPTOR(hdr.paxos)) {
+            paxos.apply(hdr.paxos, meta.audience);
+            if (meta.audience != 0) {
                 own.apply();
             } else {
                 drop_packet();
             }
         } else {
-            forwarding.apply(hdr, standard_metadata);
+            forwarding.apply(hdr, meta, standard_metadata);
         }
     }
 }

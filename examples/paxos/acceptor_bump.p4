@@ -10,7 +10,7 @@
 control Vote(inout headers_t hdr, inout metadata_t meta, inout bump_metadata_t standard) {
     PaxosAcceptor() paxos;
 
-    action answer(bit<48> mac, bit<32> address) {
+    action say(bit<48> mac, bit<32> address) {
         hdr.ethernet.srcAddr = mac;
         hdr.ipv4.srcAddr = address;
         hdr.udp.checksum = 0;
@@ -24,7 +24,7 @@ control Vote(inout headers_t hdr, inout metadata_t meta, inout bump_metadata_t s
 
     table own {
         actions = {
-            answer;
+            say;
             drop_packet;
         }
         default_action = drop_packet();
@@ -32,9 +32,8 @@ control Vote(inout headers_t hdr, inout metadata_t meta, inout bump_metadata_t s
 
     apply {
         if (FOR_ACCEPTOR(hdr.paxos)) {
-            bool answers;
-            paxos.apply(hdr.paxos, answers);
-            if (answers) {
+            paxos.apply(hdr.paxos, meta.audience);
+            if (meta.audience != 0) {
                 own.apply();
             } else {
                 drop_packet();

@@ -12,9 +12,10 @@ control Route(inout headers_t hdr,
     PaxosCoordinator() paxos;
     Forward() forwarding;
 
-    // What it asks for goes everywhere, back too, in the switch's own name.
-    action ask(bit<48> mac, bit<32> address) {
-        standard_metadata.mcast_grp = EVERYWHERE + 1;
+    // In the switch's own name, to whom it is for.
+    action say(bit<48> mac, bit<32> address) {
+        standard_metadata.mcast_grp = meta.audience;
+        meta.own = true;
         hdr.ethernet.srcAddr = mac;
         hdr.ipv4.srcAddr = address;
         hdr.udp.checksum = 0;
@@ -26,21 +27,20 @@ control Route(inout headers_t hdr,
 
     table own {
         actions = {
-            ask;
+            say;
             drop_packet;
         }
         default_action = drop_packet();
     }
 
     apply {
-        bool asks = false;
         if (hdr.paxos.isValid()) {
-            paxos.apply(hdr.paxos, asks);
+            paxos.apply(hdr.paxos, meta.audience);
         }
-        if (asks) {
+        if (meta.audience != 0) {
             own.apply();
         } else {
-            forwarding.apply(hdr, standard_metadata);
+            forwarding.apply(hdr, meta, standard_metadata);
         }
     }
 }

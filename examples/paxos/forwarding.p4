@@ -1,5 +1,8 @@
 // What every switch here does besides Paxos, for v1model: frames go where a MAC address is known to be, to a router's next hop when they are for the
-// switch's own address, and everywhere else when nobody knows. Messages of Paxos that a switch does not answer itself are such frames.
+// switch's own address, and everywhere else when nobody knows. Messages of Paxos that a switch does not answer itself go to whom they are for.
+//
+// Switches may be wired in rings, as in figure 3.12 of paper 002, where each coordinator has a link to each acceptor: what came in by a port behind
+// a horizon (table `horizon`) leaves by no other port behind it (copies of that number). That is split horizon, as VPLS has it.
 
 #ifndef _FORWARDING_P4_
 #define _FORWARDING_P4_
@@ -39,10 +42,17 @@ struct headers_t {
     paxos_t paxos;
 }
 
-struct metadata_t { }
+struct metadata_t {
+    /// Who a message is for: a sum.
+    bit<16> audience;
+    /// Copies with this number do not leave, as they came from where these go; 0 is none.
+    bit<16> horizon;
+    /// Whether the switch made the message: it may go back.
+    bool own;
+}
 
-/// The multicast group that has all ports.
-const bit<16> EVERYWHERE = 1;
+/// The multicast group that has all ports; those below are for messages of Paxos.
+const bit<16> EVERYWHERE = 16;
 
 parser Parse(packet_in packet,
              out headers_t hdr,
@@ -97,7 +107,26 @@ control Verify(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control Forward(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+control Forward(inout headers_t hdr,
+                inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
+    PaxosAudience() audience;
+
+    action behind(bit<16> number) {
+        meta.horizon = number;
+    }
+
+    table horizon {
+        key = {
+            standard_metadata.ingress_port: exact;
+        }
+        actions = {
+            behind;
+        }
+        const default_action = behind(0);
+        size = 64;
+    }
+
     action forward(PortId_t port) {
         standard_metadata.egress_spec = port;
     }
@@ -145,24 +174,31 @@ control Forward(inout headers_t hdr, inout standard_metadata_t standard_metadata
     }
 
     apply {
-        switch (dmac.apply().action_run) {
-            to_router: {
-                if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
-                    route.apply();
-                } else {
-                    drop_packet();
+        horizon.apply();
+        if (hdr.paxos.isValid()) {
+            audience.apply(hdr.paxos, standard_metadata.mcast_grp);
+        } else {
+            switch (dmac.apply().action_run) {
+                to_router: {
+                    if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
+                        route.apply();
+                    } else {
+                        drop_packet();
+                    }
                 }
             }
         }
     }
 }
 
-/// A copy does not leave where its packet came in.
+/// A copy of what the switch did not make does not leave where it came in, nor behind the same horizon.
 control Leave(inout headers_t hdr,
               inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     apply {
-        if (standard_metadata.mcast_grp == EVERYWHERE && standard_metadata.egress_port == standard_metadata.ingress_port) {
+        bool back = standard_metadata.egress_port == standard_metadata.ingress_port
+            || (meta.horizon != 0 && standard_metadata.egress_rid == meta.horizon);
+        if (standard_metadata.mcast_grp != 0 && !meta.own && back) {
             mark_to_drop(standard_metadata);
         }
     }

@@ -37,7 +37,14 @@ struct headers_t {
     paxos_t paxos;
 }
 
-struct metadata_t { }
+struct metadata_t {
+    /// Who a message is for: a sum.
+    bit<16> audience;
+    /// Copies with this number do not leave, as they came from where these go; 0 is none.
+    bit<16> horizon;
+    /// Whether the switch made the message: it may go back.
+    bool own;
+}
 
 parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout STANDARD standard) {
     state start {
@@ -66,8 +73,5 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout S
         transition accept;
     }
 }
-
-/// Whether a message is one that an acceptor takes.
-#define FOR_ACCEPTOR(paxos) (paxos.isValid() && (paxos.msgtype == PAXOS_1A || paxos.msgtype == PAXOS_2A || paxos.msgtype == PAXOS_ADMIT || paxos.msgtype == PAXOS_TRIM))
 
 #endif

@@ -28,7 +28,19 @@ const bit<8> PAXOS_FORGOTTEN = 7;
 const bit<8> PAXOS_ADMIT = 8;
 const bit<8> PAXOS_TRIM = 9;
 const bit<8> PAXOS_ACTIVATE = 10;
+const bit<8> PAXOS_LEASE = 11;
+const bit<8> PAXOS_DELIVERED = 12;
+const bit<8> PAXOS_LEARN = 13;
+const bit<8> PAXOS_DECIDED = 14;
+const bit<8> PAXOS_RESPONSE = 15;
+const bit<8> PAXOS_FETCH = 16;
+const bit<8> PAXOS_CHECKPOINT = 17;
 
+/// Who a message is for, as a sum. A switch that forwards it has a multicast group of that number, with the ports behind which they are.
+const bit<16> PAXOS_COORDINATORS = 1;
+const bit<16> PAXOS_ACCEPTORS = 2;
+const bit<16> PAXOS_LEARNERS = 4;
+const bit<16> PAXOS_CLIENTS = 8;
 
 /// Figure 3.13, and what is needed beyond: see `consensus::message`.
 header paxos_t {
@@ -78,9 +90,50 @@ struct paxos_boots_t {
     bit<16> boot4;
 }
 
-/// An acceptor: figure 3.15. `answers` is whether the message has become an answer; one that has not is done with.
+/// Who a message is for.
 @noWarn("unused")
-control PaxosAcceptor(inout paxos_t paxos, out bool answers) {
+control PaxosAudience(in paxos_t paxos, out bit<16> audience) {
+    action to(bit<16> whom) {
+        audience = whom;
+    }
+
+    table audiences {
+        key = {
+            paxos.msgtype: exact;
+        }
+        actions = {
+            to;
+        }
+        const default_action = to(0);
+        const entries = {
+            PAXOS_REQUEST: to(PAXOS_COORDINATORS);
+            PAXOS_1A: to(PAXOS_ACCEPTORS);
+            PAXOS_1B: to(PAXOS_COORDINATORS);
+            PAXOS_2A: to(PAXOS_ACCEPTORS);
+            PAXOS_2B: to(PAXOS_COORDINATORS + PAXOS_LEARNERS);
+            PAXOS_REFUSED: to(PAXOS_COORDINATORS);
+            PAXOS_FORGOTTEN: to(PAXOS_COORDINATORS);
+            PAXOS_ADMIT: to(PAXOS_ACCEPTORS);
+            PAXOS_TRIM: to(PAXOS_ACCEPTORS);
+            PAXOS_ACTIVATE: to(PAXOS_COORDINATORS);
+            PAXOS_LEASE: to(PAXOS_COORDINATORS + PAXOS_LEARNERS);
+            PAXOS_DELIVERED: to(PAXOS_COORDINATORS + PAXOS_LEARNERS);
+            PAXOS_LEARN: to(PAXOS_COORDINATORS + PAXOS_LEARNERS);
+            PAXOS_DECIDED: to(PAXOS_LEARNERS);
+            PAXOS_RESPONSE: to(PAXOS_CLIENTS);
+            PAXOS_FETCH: to(PAXOS_LEARNERS);
+            PAXOS_CHECKPOINT: to(PAXOS_LEARNERS);
+        }
+    }
+
+    apply {
+        audiences.apply();
+    }
+}
+
+/// An acceptor: figure 3.15. `audience` is who the answer is for that the message has become; 0 when it is none, and done with.
+@noWarn("unused")
+control PaxosAcceptor(inout paxos_t paxos, out bit<16> audience) {
     register<paxos_self_t, bit<1>>(1) acceptor;
     register<bit<64>, bit<1>>(1) promised;
     /// One less than the instance from which on votes are remembered, as registers begin as 0 and instances as 1.
@@ -94,7 +147,8 @@ control PaxosAcceptor(inout paxos_t paxos, out bool answers) {
     }
 
     apply {
-        answers = false;
+        bool answers = false;
+        audience = PAXOS_COORDINATORS;
         @atomic {
             paxos_self_t own;
             bit<64> rnd;
@@ -156,6 +210,8 @@ control PaxosAcceptor(inout paxos_t paxos, out bool answers) {
                         paxos.msgtype = PAXOS_2B;
                         paxos.vrnd = paxos.rnd;
                         answers = true;
+                        // A switch that orders requests counts no votes, and gives its number: a vote makes one hop.
+                        audience = paxos.boot == 0 ? PAXOS_COORDINATORS + PAXOS_LEARNERS : PAXOS_LEARNERS;
                     }
                 }
                 if (answers) {
@@ -188,26 +244,32 @@ control PaxosAcceptor(inout paxos_t paxos, out bool answers) {
                 }
             }
         }
+        if (!answers) {
+            audience = 0;
+        }
     }
 }
 
-/// Where a coordinator stands: the next instance, and below which one acceptors remember nothing.
+/// Where a coordinator stands: whether it leads, the next instance, and below which one acceptors remember nothing.
 struct paxos_place_t {
+    bit<8> active;
     bit<64> next;
     bit<64> base;
 }
 
-/// A coordinator: figure 3.14, with rounds. `asks` is whether the message has become a phase 2A, for all acceptors. A switch cannot
-/// take over: a host does phase 1, and hands on the round and the instances from `inst` on. A round of 0 is for not leading.
+/// A coordinator: figure 3.14, with rounds. `audience` is who the phase 2A is for that a request has become; 0 when the message is as it was. A switch
+/// cannot take over: a host does phase 1, and hands on the round and the instances from `inst` on.
 @noWarn("unused")
-control PaxosCoordinator(inout paxos_t paxos, out bool asks) {
-    /// Written by the control plane once the switch has started, so that what was meant for an earlier start is none of it.
+control PaxosCoordinator(inout paxos_t paxos, out bit<16> audience) {
+    /// Written by the control plane once the switch has started, and never the same for two starts in a group, so that what was meant for
+    /// another start is none of it.
     register<bit<16>, bit<1>>(1) boot;
+    /// The highest that it took: no round is taken twice, or its instances would be used twice.
     register<bit<64>, bit<1>>(1) round;
     register<paxos_place_t, bit<1>>(1) place;
 
     apply {
-        asks = false;
+        audience = 0;
         @atomic {
             bit<16> own;
             bit<64> rnd;
@@ -216,33 +278,39 @@ control PaxosCoordinator(inout paxos_t paxos, out bool asks) {
             round.read(rnd, 0);
             place.read(at, 0);
             if (paxos.msgtype == PAXOS_REQUEST) {
-                if (rnd != 0 && at.next - at.base < PAXOS_WINDOW) {
+                if (at.active != 0 && at.next - at.base < PAXOS_WINDOW) {
                     paxos.msgtype = PAXOS_2A;
+                    paxos.boot = own;
                     paxos.inst = at.next;
                     paxos.rnd = rnd;
                     at.next = at.next + 1;
                     place.write(0, at);
-                    asks = true;
+                    audience = PAXOS_ACCEPTORS;
                 }
             } else if (paxos.msgtype == PAXOS_ACTIVATE) {
                 if (own != 0 && paxos.boot == own && paxos.rnd > rnd) {
+                    at.active = 1;
                     at.next = paxos.inst;
                     at.base = paxos.base;
                     round.write(0, paxos.rnd);
                     place.write(0, at);
                 }
             } else if (paxos.msgtype == PAXOS_TRIM) {
-                if (rnd != 0 && paxos.inst > at.base && paxos.inst <= at.next) {
+                if (at.active != 0 && paxos.inst > at.base && paxos.inst <= at.next) {
                     at.base = paxos.inst;
                     place.write(0, at);
                 }
             } else if (paxos.msgtype == PAXOS_REFUSED) {
                 if (paxos.rnd == rnd && paxos.vrnd > rnd) {
-                    round.write(0, 0);
+                    at.active = 0;
+                    place.write(0, at);
                 }
             }
         }
     }
 }
+
+/// Whether a message is one that an acceptor takes.
+#define FOR_ACCEPTOR(paxos) (paxos.isValid() && (paxos.msgtype == PAXOS_1A || paxos.msgtype == PAXOS_2A || paxos.msgtype == PAXOS_ADMIT || paxos.msgtype == PAXOS_TRIM))
 
 #endif

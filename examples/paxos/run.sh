@@ -1,9 +1,12 @@
 #!/bin/sh
-# Runs the lab in exact simulated time, and checks the programs, as any user.
+# Runs the labs in exact simulated time, and checks the programs, as any user.
 set -e
 wire lab lab.toml
 echo
-wire p4 check acceptor.p4
-wire p4 check coordinator.p4
-wire p4 check acceptor_switch.p4
-wire p4 check acceptor_bump.p4
+wire lab hops.toml
+echo
+for program in acceptor coordinator; do
+    wire p4 check $program.p4
+    wire p4 check ${program}_switch.p4
+    wire p4 check ${program}_bump.p4
+done

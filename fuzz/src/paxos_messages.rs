@@ -1,12 +1,16 @@
-//! Paxos: what is read of a message writes back the same, and every participant stands any messages in a row.
+//! Paxos: what is read of a message writes back the same, and every participant stands any messages in a row; what comes as parts of a checkpoint makes a
+//! store or none.
 
+use consensus::checkpoint::{self, Arriving};
 use consensus::message::LENGTH;
-use consensus::{Acceptor, Command, Coordinator, Learner, Message};
+use consensus::{Acceptor, Command, Coordinator, Learner, Message, Sequencer};
 
 pub fn target(data: &[u8]) {
     let mut acceptors = [Acceptor::formed(0, 4), Acceptor::restarted(1, 2, 4)];
     let mut coordinator = Coordinator::new(1, 3, 4);
     let mut learner = Learner::new(3, 4);
+    let mut sequencer = Sequencer::new(7, 4);
+    let mut arriving = None;
     let mut said = Vec::new();
     coordinator.campaign(&mut said);
     for bytes in data.chunks(LENGTH) {
@@ -25,8 +29,23 @@ pub fn target(data: &[u8]) {
         coordinator.step(&message, &mut said);
         coordinator.propose(Command::default(), &mut said);
         coordinator.retry(&mut said);
+        said.extend(coordinator.hand_over(7));
+        coordinator.trim(message.instance);
+        if let Some(asked) = sequencer.step(&message) {
+            assert_eq!(asked.round, sequencer.round);
+        }
         learner.step(&message);
         learner.deliver();
+        if arriving.is_none() {
+            arriving = Arriving::new(message.instance, message.high);
+        }
+        if let Some(arriving) = &mut arriving {
+            arriving.take(message.base, message.value.value);
+            if let Some(store) = arriving.store() {
+                let again = checkpoint::store(&checkpoint::parts(&store));
+                assert_eq!(again, Some(store));
+            }
+        }
         // No message makes a participant say more than its window, a few times over.
         assert!(said.len() < 64);
         said.clear();

@@ -267,7 +267,12 @@ impl Lab {
                 .jobs
                 .iter()
                 .any(live::world::process::JobReport::failed);
-            verdict = verdict.max(Verdict::if_good(!failed));
+            let mut kept = true;
+            for broken in report.verdicts().filter(|verdict| !verdict.holds) {
+                eprintln!("wire: {}", broken.told);
+                kept = false;
+            }
+            verdict = verdict.max(Verdict::if_good(!failed && kept));
             for job in &report.jobs {
                 for what in &job.lacking {
                     complaints.lost(1, format_args!("{} ran without {what}", job.name));

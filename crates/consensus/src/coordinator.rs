@@ -92,8 +92,10 @@ pub struct Coordinator<V> {
     base: Instance,
     /// The next instance to be used.
     next: Instance,
-    /// The highest instance that others had begun.
+    /// The highest instance that is not the switch's, or, without one, that others had begun.
     inherited: Instance,
+    /// Whether a switch uses the instances from `next` on, in this round.
+    handed_over: bool,
     /// In a ring, as an acceptor's cells are.
     open: Vec<Open<V>>,
 }
@@ -117,6 +119,7 @@ impl<V: Clone + Default> Coordinator<V> {
             base: 1,
             next: 1,
             inherited: 0,
+            handed_over: false,
             open: (0..window.max(1)).map(|_| Open::new(0)).collect(),
         }
     }
@@ -136,9 +139,19 @@ impl<V: Clone + Default> Coordinator<V> {
         self.round
     }
 
-    /// The next instance to be used.
+    /// Whether a switch orders requests in this round.
+    pub fn has_handed_over(&self) -> bool {
+        self.handed_over
+    }
+
+    /// The next instance to be used; where a switch uses them, the highest that is known to come after one it has used.
     pub fn next(&self) -> Instance {
         self.next
+    }
+
+    /// Below, acceptors may forget.
+    pub fn base(&self) -> Instance {
+        self.base
     }
 
     /// Whether all that others had begun is decided, so that a switch can take over from here ([`Activate`](Kind::Activate)).
@@ -155,6 +168,7 @@ impl<V: Clone + Default> Coordinator<V> {
         self.seen = self.seen.max(self.round);
         self.round = round((self.seen >> 16) + 1, self.identity);
         self.stage = Stage::ExpectPromises;
+        self.handed_over = false;
         self.promises = [None; ACCEPTORS];
         self.open.fill(Open::new(0));
         self.ask(self.base, out);
@@ -165,10 +179,31 @@ impl<V: Clone + Default> Coordinator<V> {
         self.stage = Stage::Following;
     }
 
-    /// Has `value` voted for in the next instance; `None` when it does not lead, or the window is full.
+    /// Leaves its round and all instances that are free to the switch whose start has this number, once all that others had begun is decided;
+    /// `None` before that.
+    /// What it says may be lost, and is said again by another call: a switch takes a round once.
+    ///
+    /// No two starts of switches in a group have the same number, or two would use the same instances.
+    pub fn hand_over(&mut self, boot: u16) -> Option<Message<V>> {
+        if !self.handed_over && self.is_settled() {
+            self.handed_over = true;
+            // What it has asked for itself in this round stays its own.
+            self.inherited = self.inherited.max(self.next - 1);
+        }
+        (self.is_leading() && self.handed_over).then(|| Message {
+            boot,
+            round: self.round,
+            instance: self.next,
+            base: self.base,
+            ..Message::new(Kind::Activate)
+        })
+    }
+
+    /// Has `value` voted for in the next instance; `None` when it does not lead or a switch does it, or when the window is full.
     pub fn propose(&mut self, value: V, out: &mut Vec<Message<V>>) -> Option<Instance> {
         let instance = self.next;
-        if !self.is_leading() || instance - self.base >= self.open.len() as u64 {
+        if !self.is_leading() || self.handed_over || instance - self.base >= self.open.len() as u64
+        {
             return None;
         }
         self.next += 1;
@@ -183,8 +218,19 @@ impl<V: Clone + Default> Coordinator<V> {
 
     /// Instances below are decided and learned by all who need them.
     pub fn trim(&mut self, below: Instance) {
+        if self.is_leading() && self.handed_over {
+            self.next = self.next.max(below.min(MOST));
+        }
         // What is not yet begun is not decided.
         self.base = self.base.max(below.min(self.next));
+    }
+
+    /// Has acceptors forget what is below its base.
+    pub fn tell_trim(&self, out: &mut Vec<Message<V>>) {
+        out.push(Message {
+            instance: self.base,
+            ..Message::new(Kind::Trim)
+        });
     }
 
     /// Asks again for all that has not been answered: for the caller's timer.
@@ -202,11 +248,8 @@ impl<V: Clone + Default> Coordinator<V> {
                 }
             },
             Stage::Leading => {
-                out.push(Message {
-                    instance: self.base,
-                    ..Message::new(Kind::Trim)
-                });
-                (self.base..self.next)
+                self.tell_trim(out);
+                (self.base..self.own_end())
                     .filter(|instance| self.ring(*instance).is_some_and(|open| !open.decided))
                     .for_each(|instance| self.ask_votes(instance, out));
             }
@@ -215,9 +258,22 @@ impl<V: Clone + Default> Coordinator<V> {
 
     /// Asks for votes in an instance again, decided or not, for a learner that misses them.
     pub fn ask_again(&self, instance: Instance, out: &mut Vec<Message<V>>) {
-        if self.is_leading() && instance < self.next && self.ring(instance).is_some() {
+        if self.is_leading() && instance < self.own_end() && self.ring(instance).is_some() {
             self.ask_votes(instance, out);
         }
+    }
+
+    /// Behind the instances in which it may ask for votes itself: what a switch uses is not its own, and it does not know for what.
+    fn own_end(&self) -> Instance {
+        match self.handed_over {
+            true => self.inherited + 1,
+            false => self.next,
+        }
+    }
+
+    /// Whether it asked for votes in an instance itself, and so can again.
+    pub fn is_own(&self, instance: Instance) -> bool {
+        instance < self.own_end()
     }
 
     /// Takes an acceptor's or another coordinator's message.

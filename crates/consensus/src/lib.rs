@@ -12,6 +12,7 @@
 //! | [`sequencer`] | the part of a coordinator that a switch can do |
 //! | [`learner`] | counts votes, delivers in order, knows what is missing |
 //! | [`store`] | a replicated store of keys and values |
+//! | [`checkpoint`] | a store in parts, for a replica that was away |
 //! | [`history`] | whether what clients saw of it was linearizable |
 //! | [`nodes`] | all of that as nodes, over UDP multicast |
 //!
@@ -47,6 +48,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod acceptor;
+pub mod checkpoint;
 pub mod command;
 pub mod coordinator;
 pub mod history;

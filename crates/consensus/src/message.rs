@@ -62,15 +62,19 @@ pub enum Kind {
     Decided = 14,
     /// What came of a client's request.
     Response = 15,
+    /// A replica asks for parts of a peer's checkpoint: that of `instance`, from part `base` on.
+    Fetch = 16,
+    /// Part `base` of the `high` parts of what a store is before `instance`.
+    Checkpoint = 17,
 }
 
 impl Kind {
     /// The kind with this number.
     fn of(number: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 15] = [
+        const ALL: [Kind; 17] = [
             Request, Phase1A, Phase1B, Phase2A, Phase2B, Refused, Forgotten, Admit, Trim, Activate,
-            Lease, Delivered, Learn, Decided, Response,
+            Lease, Delivered, Learn, Decided, Response, Fetch, Checkpoint,
         ];
         ALL.into_iter().find(|kind| *kind as u8 == number)
     }
@@ -238,7 +242,7 @@ mod tests {
         };
         assert_eq!(Message::parse(&bytes[1..]), Err(BadMessage::CutOff));
         assert_eq!(with(0, 0), Err(BadMessage::Kind));
-        assert_eq!(with(0, 16), Err(BadMessage::Kind));
+        assert_eq!(with(0, 18), Err(BadMessage::Kind));
         assert_eq!(with(1, VALUE as u8 + 1), Err(BadMessage::Value));
         assert!(with(1, VALUE as u8).is_ok());
     }

@@ -1,8 +1,13 @@
-//! The participants as nodes of one port: every message goes to one multicast group, over UDP and IPv4, and each takes what is for it.
+//! The participants as nodes: every message goes to one multicast group, over UDP and IPv4, and each takes what is for it.
+//!
+//! One with several ports is where several switches are, as in figure 3.12 of paper 002: what it has to say it says at all of them, and what it answers
+//! leaves where the question came in.
 
 pub mod acceptor;
 pub mod client;
 pub mod coordinator;
+pub mod learner;
+pub mod proposer;
 pub mod replica;
 
 use crate::command::Command;
@@ -43,6 +48,7 @@ struct Member {
     mac: Mac,
     address: Ipv4Addr,
     group: Ipv4Addr,
+    ports: u16,
     scratch: Vec<u8>,
     /// Messages that it was sent.
     received: u64,
@@ -54,8 +60,16 @@ impl Member {
     /// One with these addresses.
     ///
     /// # Errors
-    /// When the group is no multicast group, or the node's own address is one.
-    fn new(mac: Mac, address: Ipv4Addr, group: Ipv4Addr) -> Result<Member, ConfigError> {
+    /// When the group is no multicast group, or the node's own address is one, or there are no ports or too many.
+    fn new(
+        mac: Mac,
+        address: Ipv4Addr,
+        group: Ipv4Addr,
+        ports: u16,
+    ) -> Result<Member, ConfigError> {
+        if !(1..=16).contains(&ports) {
+            return Err(fault("ports", "1 to 16"));
+        }
         if !group.is_multicast() {
             return Err(fault("group", "a multicast address, such as 239.0.0.1"));
         }
@@ -69,6 +83,7 @@ impl Member {
             mac,
             address,
             group,
+            ports,
             scratch: Vec::new(),
             received: 0,
             sent: 0,
@@ -111,8 +126,29 @@ impl Member {
         Message::parse(udp.payload()).map_err(|_| "bad Paxos message")
     }
 
-    /// Sends a message to the group.
+    /// Sends a message to the group, by all ports.
     fn send(&mut self, message: &Message<Command>, out: &mut Out) {
+        self.build(message);
+        for port in 0..self.ports {
+            self.leave(Port(port), out);
+        }
+    }
+
+    /// Sends a message to the group, by one port.
+    fn send_by(&mut self, port: Port, message: &Message<Command>, out: &mut Out) {
+        self.build(message);
+        self.leave(port, out);
+    }
+
+    fn leave(&mut self, port: Port, out: &mut Out) {
+        let mut frame = out.frame();
+        frame.extend(&self.scratch);
+        out.send(port, frame);
+        self.sent += 1;
+    }
+
+    /// Puts the frame of a message into the scratch.
+    fn build(&mut self, message: &Message<Command>) {
         let [_, b, c, d] = self.group.octets();
         self.scratch.clear();
         let ethernet = Ethernet {
@@ -132,10 +168,6 @@ impl Member {
                 udp.build(ip.pseudo(), out, |out| message.build(out));
             });
         });
-        let mut frame = out.frame();
-        frame.extend(&self.scratch);
-        out.send(Port(0), frame);
-        self.sent += 1;
     }
 }
 

@@ -3,17 +3,19 @@
 //! A host takes over (see [`Coordinator`](crate::Coordinator)), and hands its round and the instances that are free on to a switch
 //! ([`Activate`](Kind::Activate)). From then on the switch turns each request into a phase 2A, on its way. It keeps no value: one that is lost
 //! is for the client to ask for again. A switch that has started again, or is told of a higher round, asks for nothing until it is
-//! activated in a higher round.
+//! activated in a higher round. The round that it gave up it still remembers: taken twice, a round would use its instances twice.
 
 use crate::message::{Instance, Kind, Message, Round};
 
 /// A coordinator in a switch, as the registers that it is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sequencer {
-    /// How often it has started: what was meant for an earlier start is none of it.
+    /// The number of its start, which no other start of a switch in the group has: what was meant for another is none of it.
     pub boot: u16,
-    /// Its round; 0 when it does not lead.
+    /// The highest round that it took; 0 for none.
     pub round: Round,
+    /// Whether it leads in it.
+    pub active: bool,
     /// The next instance to be used.
     pub next: Instance,
     /// Below, acceptors remember nothing.
@@ -23,11 +25,12 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// One that has started for the `boot`th time.
+    /// One that has started, with this number.
     pub fn new(boot: u16, window: u64) -> Sequencer {
         Sequencer {
             boot,
             round: 0,
+            active: false,
             next: 0,
             base: 0,
             window,
@@ -37,7 +40,7 @@ impl Sequencer {
     /// Takes a message; turns a request into a phase 2A.
     pub fn step<V: Clone>(&mut self, message: &Message<V>) -> Option<Message<V>> {
         match message.kind {
-            Kind::Request if self.round != 0 => {
+            Kind::Request if self.active => {
                 // `next` is never below `base`, unless somebody activates it so: then this wraps, and nothing is asked for.
                 if self.next.wrapping_sub(self.base) >= self.window {
                     return None;
@@ -46,6 +49,8 @@ impl Sequencer {
                 self.next = instance.wrapping_add(1);
                 return Some(Message {
                     kind: Kind::Phase2A,
+                    // A host asks with 0. Acceptors may leave it out who ordered what a switch asked for: it counts no votes.
+                    boot: self.boot,
                     instance,
                     round: self.round,
                     ..message.clone()
@@ -53,18 +58,17 @@ impl Sequencer {
             }
             Kind::Activate if message.boot == self.boot && message.round > self.round => {
                 self.round = message.round;
+                self.active = true;
                 self.next = message.instance;
                 self.base = message.base;
             }
             Kind::Trim
-                if self.round != 0
-                    && message.instance > self.base
-                    && message.instance <= self.next =>
+                if self.active && message.instance > self.base && message.instance <= self.next =>
             {
                 self.base = message.instance;
             }
             Kind::Refused if message.round == self.round && message.vote_round > self.round => {
-                self.round = 0;
+                self.active = false;
             }
             _ => {}
         }
@@ -120,5 +124,12 @@ mod tests {
         };
         sequencer.step(&refused);
         assert_eq!(sequencer.step(&request), None);
+        sequencer.step(&activate);
+        assert_eq!(sequencer.step(&request), None, "a round is taken once");
+        sequencer.step(&Message {
+            round: 7,
+            ..activate
+        });
+        assert_eq!(sequencer.step(&request).unwrap().round, 7);
     }
 }

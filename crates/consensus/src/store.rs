@@ -160,6 +160,25 @@ impl Store {
         Some(answer)
     }
 
+    /// Its keys and what is there.
+    pub(crate) fn items(&self) -> impl Iterator<Item = (Key, Item)> {
+        self.items.iter().map(|(key, item)| (*key, *item))
+    }
+
+    /// Its clients, each with the number of its last command, and the answer to that.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (u32, u32, Answer)> {
+        let all = self.clients.iter();
+        all.map(|(client, (sequence, answer))| (*client, *sequence, *answer))
+    }
+
+    pub(crate) fn set_item(&mut self, key: Key, item: Item) {
+        self.items.insert(key, item);
+    }
+
+    pub(crate) fn set_answer(&mut self, client: u32, sequence: u32, answer: Answer) {
+        self.clients.insert(client, (sequence, answer));
+    }
+
     /// How many keys it has.
     pub fn len(&self) -> usize {
         self.items.len()

@@ -10,7 +10,7 @@ use consensus::nodes::client::ClientNode;
 use consensus::nodes::coordinator::CoordinatorNode;
 use consensus::nodes::replica::Replica;
 use consensus::nodes::{acceptor, client, coordinator, replica};
-use consensus::{Acceptor, Kind, Message};
+use consensus::{Acceptor, Command, Kind, Message, Sequencer};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
@@ -82,6 +82,52 @@ impl Node for Mistaken {
 
     fn statistics(&self) -> Statistics {
         self.0.statistics()
+    }
+}
+
+/// A switch that orders requests, as the P4 program does: it changes the message that it has, and sends it on.
+struct Switch {
+    sequencer: Sequencer,
+    /// When it starts again, and with which number; the host that hands over to it knows the first alone.
+    restart: Option<(Time, u16)>,
+    ordered: u64,
+}
+
+impl Node for Switch {
+    fn properties(&self) -> Properties {
+        Properties::of(1)
+    }
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for mut frame in frames.drain(..) {
+            let message: Option<Message<Command>> = Message::parse(&frame[MESSAGE..]).ok();
+            match message.and_then(|message| self.sequencer.step(&message)) {
+                Some(asked) => {
+                    let mut bytes = frame[..MESSAGE].to_vec();
+                    // No checksum, which UDP may do without.
+                    bytes[40..MESSAGE].fill(0);
+                    asked.build(&mut bytes);
+                    frame.copy_from_slice(&bytes);
+                    out.send(port, frame);
+                    self.ordered += 1;
+                }
+                None => out.done(frame),
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Time, _: &mut Out) {
+        if let Some((_, number)) = self.restart.take_if(|(at, _)| *at <= now) {
+            self.sequencer = Sequencer::new(number, WINDOW as u64);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.restart.map(|(at, _)| at)
+    }
+
+    fn statistics(&self) -> Statistics {
+        [("ordered", self.ordered)].into()
     }
 }
 
@@ -235,13 +281,21 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             mistake,
         )));
     }
+    // One replica may lose its store, if it is not the only one that is waited for: what both lack is lost.
+    let empties = random.below(4) as u16;
+    let absence = Time::from_ms(if empties < 2 { 10_000 } else { 5 });
+    // In half of the runs a switch orders requests for each coordinator, and in some of these it starts again.
+    let has_switches = random.below(2) == 0;
     for identity in 1..=2 {
+        let switch = if has_switches { 10 + identity } else { 0 };
         let config = coordinator::Config {
             mac: mac(9 + identity as u8),
             identity,
             replicas: 2,
             lease: Time::from_ms(3),
             window: WINDOW,
+            absence,
+            switch,
             ..Default::default()
         };
         let mut made = CoordinatorNode::new(config).unwrap();
@@ -249,12 +303,25 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             made.coordinator.quorum = 1;
         }
         nodes.push(Box::new(made));
+        if has_switches {
+            let restart = Time::from_us(random.below(80_000));
+            nodes.push(Box::new(Switch {
+                sequencer: Sequencer::new(switch, WINDOW as u64),
+                restart: (random.below(3) == 0).then_some((restart, switch + 10)),
+                ordered: 0,
+            }));
+        }
     }
     for id in 0..2 {
+        let restarts = match id == empties {
+            true => vec![Time::from_us(random.below(80_000))],
+            false => Vec::new(),
+        };
         let config = replica::Config {
             mac: mac(20 + id as u8),
             id,
             window: WINDOW,
+            restarts,
             ..Default::default()
         };
         let mut made = Replica::new(config).unwrap();
@@ -273,7 +340,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         seed: random.bits(),
         ..Default::default()
     };
-    nodes.push(Box::new(ClientNode::new(config, Box::new(|_| {})).unwrap()));
+    nodes.push(Box::new(ClientNode::new(config).unwrap()));
     let places = nodes.into_iter().enumerate().map(|(number, node)| Place {
         node,
         out: Out::default(),

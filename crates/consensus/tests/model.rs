@@ -3,14 +3,14 @@
 //! the nodes run; each seeded mistake must be found.
 
 use consensus::acceptor::Cell;
-use consensus::{Acceptor, Coordinator, Kind, Learner, Message, majority};
+use consensus::{Acceptor, Coordinator, Kind, Learner, Message, Sequencer, majority};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const ACCEPTORS: usize = 3;
 /// More steps are not taken: a bound that is reached is a failure.
-const MOST: usize = 100_000_000;
+const MOST: usize = 30_000_000;
 
 /// A mistake to be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,10 @@ enum Mistake {
     AdmittedTooSoon,
     /// Nobody says which starts are known, so that promises from before count.
     StartsUntold,
+    /// A switch that orders requests forgets the round that it gave up, and takes it again.
+    RoundForgotten,
+    /// Two switches have the same number.
+    SameNumber,
 }
 
 /// The bounds.
@@ -47,6 +51,8 @@ struct Group {
     losses: [u8; ACCEPTORS],
     /// Whether instances are trimmed once they are learned.
     trims: bool,
+    /// How many coordinators have a switch that they hand their rounds over to, some time.
+    switches: usize,
 }
 
 const SMALL: Group = Group {
@@ -57,12 +63,15 @@ const SMALL: Group = Group {
     proposals: [1, 1],
     losses: [0; ACCEPTORS],
     trims: false,
+    switches: 0,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     acceptors: Vec<Acceptor<u8>>,
     coordinators: Vec<Coordinator<u8>>,
+    /// One a coordinator, or none.
+    switches: Vec<Sequencer>,
     campaigns: Vec<u8>,
     proposed: Vec<u8>,
     losses: [u8; ACCEPTORS],
@@ -78,6 +87,10 @@ enum Action {
     /// was heard late.
     Campaign(usize),
     Propose(usize),
+    HandOver(usize),
+    ToSwitch(usize, Arc<Message<u8>>),
+    /// A client's request comes to a switch.
+    Request(usize),
     Lose(usize),
     Trim(u64),
 }
@@ -106,6 +119,19 @@ impl Group {
                 })
             }
             _ => acceptor.step(message),
+        }
+    }
+
+    /// What is proposed next by, or through, a coordinator.
+    fn value(&self, state: &State, number: usize) -> u8 {
+        1 + number as u8 * self.proposals[0] + state.proposed[number]
+    }
+
+    /// The number of a switch's start.
+    fn number(&self, switch: usize) -> u16 {
+        match self.mistake {
+            Mistake::SameNumber => 7,
+            _ => 7 + switch as u16,
         }
     }
 
@@ -166,6 +192,9 @@ impl Model for Group {
                     made
                 })
                 .collect(),
+            switches: (0..self.switches)
+                .map(|number| Sequencer::new(self.number(number), self.window as u64))
+                .collect(),
             campaigns: self.campaigns.clone(),
             proposed: vec![0; self.campaigns.len()],
             losses: self.losses,
@@ -213,8 +242,25 @@ impl Model for Group {
             if state.campaigns[number] > 0 {
                 actions.push(Action::Campaign(number));
             }
-            if coordinator.is_leading() && state.proposed[number] < self.proposals[number] {
+            let has_switch = number < self.switches;
+            if coordinator.is_leading()
+                && !coordinator.has_handed_over()
+                && state.proposed[number] < self.proposals[number]
+            {
                 actions.push(Action::Propose(number));
+            }
+            if has_switch && coordinator.is_settled() {
+                actions.push(Action::HandOver(number));
+            }
+        }
+        for (number, switch) in state.switches.iter().enumerate() {
+            for message in &state.said {
+                if matches!(message.kind, Kind::Activate | Kind::Refused | Kind::Trim) {
+                    actions.push(Action::ToSwitch(number, message.clone()));
+                }
+            }
+            if switch.active && state.proposed[number] < self.proposals[number] {
+                actions.push(Action::Request(number));
             }
         }
         let losers = (0..ACCEPTORS).filter(|acceptor| state.losses[*acceptor] > 0);
@@ -260,8 +306,26 @@ impl Model for Group {
                 state.campaigns[number] -= 1;
                 state.coordinators[number].campaign(&mut out);
             }
+            Action::HandOver(number) => {
+                out.extend(state.coordinators[number].hand_over(self.number(number)));
+            }
+            Action::ToSwitch(number, message) => {
+                let switch = &mut state.switches[number];
+                out.extend(switch.step(&message));
+                if self.mistake == Mistake::RoundForgotten && !switch.active {
+                    switch.round = 0;
+                }
+            }
+            Action::Request(number) => {
+                let request = Message {
+                    value: self.value(&state, number),
+                    ..Message::new(Kind::Request)
+                };
+                out.push(state.switches[number].step(&request)?);
+                state.proposed[number] += 1;
+            }
             Action::Propose(number) => {
-                let value = 1 + number as u8 * self.proposals[0] + state.proposed[number];
+                let value = self.value(&state, number);
                 state.coordinators[number].propose(value, &mut out)?;
                 state.proposed[number] += 1;
             }
@@ -282,12 +346,24 @@ impl Model for Group {
                 coordinators.iter_mut().for_each(|known| known.trim(below));
             }
         }
-        // A refusal only makes a coordinator give up sooner; one that goes on is the worse case.
-        out.retain(|said| said.kind != Kind::Refused);
+        // A refusal only makes a coordinator give up sooner; one that goes on is the worse case. So it is with a switch, but for what it
+        // does when it is told to go on.
+        out.retain(|said| said.kind != Kind::Refused || self.switches > 0);
+        for said in out.iter_mut().filter(|said| said.kind == Kind::Refused) {
+            // Who refused is all the same.
+            *said = Message {
+                round: said.round,
+                vote_round: said.vote_round,
+                ..Message::new(Kind::Refused)
+            };
+        }
         state.said.extend(out.into_iter().map(Arc::new));
         // What nobody would take is as good as lost.
         let State {
-            said, coordinators, ..
+            said,
+            coordinators,
+            switches,
+            ..
         } = &mut state;
         said.retain(|said| {
             let asks = |known: &Coordinator<u8>| {
@@ -296,6 +372,9 @@ impl Model for Group {
             match said.kind {
                 Kind::Phase1B => coordinators.iter().any(asks),
                 Kind::Forgotten => coordinators.iter().any(|known| known.round() == said.round),
+                Kind::Refused => switches
+                    .iter()
+                    .any(|known| known.active && known.round == said.round),
                 _ => true,
             }
         });
@@ -419,6 +498,23 @@ fn an_acceptor_loses_its_registers() {
     check("a loss", group);
 }
 
+#[test]
+fn a_switch_orders_requests() {
+    let group = Group {
+        campaigns: vec![1, 1],
+        switches: 1,
+        ..SMALL
+    };
+    check("a switch, and a coordinator without", group.clone());
+    let group = Group {
+        campaigns: vec![1],
+        proposals: [2, 0],
+        trims: true,
+        ..group
+    };
+    check("a switch, and a window of 1", group);
+}
+
 /// What takes too long for every day: `cargo test -p wireline-consensus --test behaviour -- --ignored --nocapture`.
 #[test]
 #[ignore = "minutes, and gigabytes"]
@@ -447,6 +543,15 @@ fn seeded_mistakes_are_found() {
             campaigns: vec![2, 1],
             late: mistake == StartsUntold,
             losses: [1, 0, 0],
+            ..SMALL
+        });
+    }
+    for (mistake, proposals) in [(RoundForgotten, [2, 0]), (SameNumber, [1, 1])] {
+        find(Group {
+            mistake,
+            campaigns: vec![1, 1],
+            proposals,
+            switches: 2,
             ..SMALL
         });
     }

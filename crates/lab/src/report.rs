@@ -13,7 +13,7 @@ use crate::world::World;
 use live::world::process::JobReport;
 use measure::statistics::{Statistics, Summary};
 use node::link::LinkCounters;
-use node::outcome::{Finish, Spread};
+use node::outcome::{Finish, Spread, Verdict};
 use node::{Histogram, Outcome};
 use packet::printable;
 use serde_json::{Map, Value, json};
@@ -154,6 +154,12 @@ impl Report {
     /// The figures that one looks at first.
     pub fn headline(&self) -> Headline {
         Headline::of(self)
+    }
+
+    /// What nodes that watch over something say of the run.
+    pub fn verdicts(&self) -> impl Iterator<Item = &Verdict> {
+        let nodes = self.outcome.nodes.iter();
+        nodes.filter_map(|node| node.verdict.as_ref())
     }
 
     /// Each thing that went wrong: where, what, how often.

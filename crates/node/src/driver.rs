@@ -225,6 +225,7 @@ impl Driver {
             counters,
             flows,
             clock,
+            verdict,
         } = self.node.statistics();
         let own = self.out.drops().iter().copied();
         let refused = Refusal::ALL.iter().zip(self.refused);
@@ -234,6 +235,7 @@ impl Driver {
             name: self.name.clone(),
             flows,
             clock,
+            verdict,
             counters,
             drops: drops
                 .map(|(reason, count)| (reason.into(), count))

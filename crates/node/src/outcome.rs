@@ -222,6 +222,17 @@ pub struct Statistics {
     pub flows: Vec<Flow>,
     /// Its clock, if it has one that it sets, or others by it.
     pub clock: Option<Box<ClockReport>>,
+    /// What it says of the run, if it judges that.
+    pub verdict: Option<Verdict>,
+}
+
+/// What a node that watches over something says of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// In a line, the judgement first.
+    pub told: String,
+    /// Whether what it watches over was kept.
+    pub holds: bool,
 }
 
 impl Statistics {
@@ -266,6 +277,8 @@ pub struct NodeOutcome {
     pub flows: Vec<Flow>,
     /// Its clock, if it has one that it sets, or others by it.
     pub clock: Option<Box<ClockReport>>,
+    /// What it says of the run, if it judges that.
+    pub verdict: Option<Verdict>,
     /// Its own counters, by the names its documentation gives them, in its order.
     pub counters: Vec<(String, u64)>,
     /// Frames it gave up, by reason, in the order in which the reasons came up.

@@ -1,6 +1,6 @@
 //! An acceptor as a host process: what an acceptor in a switch is held against.
 //!
-//! - **Ports:** 1.
+//! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `voted`; `refused`; `admitted`, 1 while it takes part; `high`: the highest instance that
 //!   it voted in.
@@ -30,6 +30,8 @@ pub struct Config {
     pub address: Ipv4Addr,
     /// Where all messages go.
     pub group: Ipv4Addr,
+    /// How many ports: 1 to 16.
+    pub ports: u16,
     /// Which acceptor it is, from 0.
     pub id: u16,
     /// How many instances it remembers.
@@ -44,6 +46,7 @@ impl Default for Config {
             mac: Mac([2, 0, 0, 0, 0, 1]),
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
+            ports: 1,
             id: 0,
             window: 1024,
             restarts: Vec::new(),
@@ -77,7 +80,7 @@ impl AcceptorNode {
             return Err(fault("restarts", "times in rising order"));
         }
         Ok(AcceptorNode {
-            member: Member::new(config.mac, config.address, config.group)?,
+            member: Member::new(config.mac, config.address, config.group, config.ports)?,
             acceptor: Acceptor::formed(config.id, config.window),
             restarts: config.restarts.into_iter().rev().collect(),
             voted: 0,
@@ -88,10 +91,10 @@ impl AcceptorNode {
 
 impl Node for AcceptorNode {
     fn properties(&self) -> Properties {
-        Properties::of(1)
+        Properties::of(self.member.ports.into())
     }
 
-    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
             let Some(message) = self.member.receive(frame, out) else {
                 continue;
@@ -99,7 +102,7 @@ impl Node for AcceptorNode {
             if let Some(answer) = self.acceptor.step(&message) {
                 self.voted += u64::from(answer.kind == Kind::Phase2B);
                 self.refused += u64::from(answer.kind == Kind::Refused);
-                self.member.send(&answer, out);
+                self.member.send_by(port, &answer, out);
             }
         }
     }

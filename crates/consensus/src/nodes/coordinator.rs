@@ -4,10 +4,15 @@
 //! later it comes in the order of identities, takes over. Leases are for progress alone: that two lead at once, or clocks go wrong, costs
 //! rounds and no agreement.
 //!
-//! - **Ports:** 1.
+//! **With a switch** (`switch`) it orders requests only until all that it has taken over is decided. Then it hands its round over to the switch, and only
+//! keeps the lease, trims, and begins another round where the switch cannot help itself: an acceptor wants to be let in, a replica goes on missing an
+//! instance, or nothing is decided for a lease while clients ask. In the last case it does without the switch for
+//! a while.
+//!
+//! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `campaigns`: times that it began phase 1, also to let an acceptor in; `proposed`;
-//!   `turned_away`: requests that found the window full; `leads`, 1 while it leads; `round`.
+//!   `turned_away`: requests that found the window full; `handed_over`: rounds that it left to its switch; `leads`, 1 while it leads; `round`.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::{Member, check, fault};
@@ -20,6 +25,9 @@ use core::net::Ipv4Addr;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::ethernet::Mac;
+
+/// For how many leases it does without a switch that did nothing.
+const WITHOUT: u64 = 16;
 
 /// What a coordinator is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,18 +43,24 @@ pub struct Config {
     pub address: Ipv4Addr,
     /// Where all messages go.
     pub group: Ipv4Addr,
+    /// How many ports: 1 to 16.
+    pub ports: u16,
     /// Which coordinator, from 1: no other may have the same, and whoever has lost its memory has another one.
     pub identity: u16,
     /// How many acceptors there are: 1 to 5.
     pub acceptors: usize,
-    /// How many replicas there are: what all of them have delivered is trimmed.
+    /// How many replicas there are: what all of them have delivered that are there is trimmed.
     pub replicas: usize,
+    /// A replica that has not reported for so long is not there.
+    pub absence: Time,
     /// How many instances acceptors remember.
     pub window: usize,
     /// How long it leads without saying so again.
     pub lease: Time,
     /// What was not answered is asked again after this long.
     pub retry: Time,
+    /// The number of the start of the switch that orders requests for it, which no other start of a switch in the group has; 0 for none.
+    pub switch: u16,
 }
 
 impl Default for Config {
@@ -55,12 +69,15 @@ impl Default for Config {
             mac: Mac([2, 0, 0, 0, 0, 1]),
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
+            ports: 1,
             identity: 1,
             acceptors: 3,
             replicas: 1,
+            absence: Time::from_ms(100),
             window: 1024,
             lease: Time::from_ms(10),
             retry: Time::from_ms(1),
+            switch: 0,
         }
     }
 }
@@ -71,10 +88,21 @@ pub struct CoordinatorNode {
     member: Member,
     /// The coordinator.
     pub coordinator: Coordinator<Command>,
-    /// How far each replica has delivered.
-    delivered: Vec<Instance>,
+    /// How far each replica has delivered, and when it last said so.
+    delivered: Vec<(Instance, Time)>,
+    absence: Time,
+    /// Up to where it had acceptors forget, at once, and after how many more it does so again.
+    trimmed: Instance,
+    lot: Instance,
     lease: Time,
     retry: Time,
+    switch: u16,
+    /// Until then it does without its switch, as nothing came of the last round that it handed over.
+    without_switch: Time,
+    /// Since when clients ask and nothing more is delivered, while the switch leads.
+    stands_still: Option<Time>,
+    /// The last instance that a replica missed while the switch led, and from when on another round is to ask for it.
+    missed: (Instance, Time),
     /// How long after a lease it takes over.
     patience: Time,
     /// When it takes over, unless somebody leads.
@@ -85,6 +113,7 @@ pub struct CoordinatorNode {
     campaigns: u64,
     proposed: u64,
     turned_away: u64,
+    handed_over: u64,
 }
 
 impl CoordinatorNode {
@@ -103,16 +132,26 @@ impl CoordinatorNode {
         if config.retry < Time::from_us(1) || config.retry > config.lease {
             return Err(fault("retry", "at least 1 us, and at most `lease`"));
         }
+        if config.absence < Time::from_us(1) {
+            return Err(fault("absence", "at least 1 us"));
+        }
         if config.lease > Time::from_secs(3600) {
             return Err(fault("lease", "at most 1 h"));
         }
         let patience = Time::from_ps(config.lease.as_ps() / 4 * u64::from(config.identity - 1));
         Ok(CoordinatorNode {
-            member: Member::new(config.mac, config.address, config.group)?,
+            member: Member::new(config.mac, config.address, config.group, config.ports)?,
             coordinator: Coordinator::new(config.identity, config.acceptors, config.window),
-            delivered: vec![1; config.replicas],
+            delivered: vec![(1, Time::ZERO); config.replicas],
+            absence: config.absence,
+            trimmed: 1,
+            lot: (config.window as u64 / 4).max(1),
             lease: config.lease,
             retry: config.retry,
+            switch: config.switch,
+            without_switch: Time::ZERO,
+            stands_still: None,
+            missed: (0, Time::ZERO),
             patience,
             takes_over: Time::from_us(1) + patience,
             says_so: Time::MAX,
@@ -121,12 +160,16 @@ impl CoordinatorNode {
             campaigns: 0,
             proposed: 0,
             turned_away: 0,
+            handed_over: 0,
         })
     }
 
     fn take(&mut self, now: Time, message: &Message<Command>) {
         let round = self.coordinator.round();
         match message.kind {
+            Kind::Request if self.coordinator.has_handed_over() => {
+                self.stands_still.get_or_insert(now);
+            }
             Kind::Request if self.coordinator.is_leading() => {
                 let at = self.coordinator.propose(message.value, &mut self.out);
                 let counter = match at {
@@ -142,18 +185,61 @@ impl CoordinatorNode {
                 self.coordinator.step(message, &mut self.out);
             }
             Kind::Delivered => {
-                if let Some(known) = self.delivered.get_mut(usize::from(message.sender)) {
-                    *known = message.instance.max(*known);
+                if let Some((known, heard)) = self.delivered.get_mut(usize::from(message.sender)) {
+                    *heard = now;
+                    if message.instance > *known {
+                        *known = message.instance;
+                        self.stands_still = None;
+                    }
                 }
-                let all = self.delivered.iter().copied().min();
-                self.coordinator.trim(all.unwrap_or(1));
+                let there = self
+                    .delivered
+                    .iter()
+                    .filter(|(_, heard)| now <= *heard + self.absence);
+                if let Some(all) = there.map(|(known, _)| *known).min() {
+                    self.coordinator.trim(all);
+                }
+                // Not only when it is time to: acceptors may have no room by then.
+                let base = self.coordinator.base();
+                if self.coordinator.is_leading() && base >= self.trimmed + self.lot {
+                    self.trimmed = base;
+                    self.coordinator.tell_trim(&mut self.out);
+                }
             }
-            Kind::Learn => self.coordinator.ask_again(message.instance, &mut self.out),
+            Kind::Learn if self.coordinator.is_own(message.instance) => {
+                self.coordinator.ask_again(message.instance, &mut self.out);
+            }
+            Kind::Learn => self.missed(now, message.instance),
             _ => self.coordinator.step(message, &mut self.out),
         }
         if self.coordinator.round() != round {
             self.began(now);
         }
+        self.hand_over(now, false);
+    }
+
+    /// A replica misses an instance that the switch has used. Its peers may have it; if not, another round asks for it.
+    fn missed(&mut self, now: Time, instance: Instance) {
+        if !self.coordinator.has_handed_over() || !self.coordinator.is_leading() {
+            return;
+        }
+        if self.missed.0 != instance {
+            self.missed = (instance, now + self.retry);
+        } else if now >= self.missed.1 {
+            // If nobody voted in it that round leaves it free again, and it is missed until it is used.
+            self.missed.1 = now + self.lease;
+            self.coordinator.campaign(&mut self.out);
+        }
+    }
+
+    /// Leaves the round to the switch, if there is one; or tells it `again`.
+    fn hand_over(&mut self, now: Time, again: bool) {
+        let before = self.coordinator.has_handed_over();
+        if self.switch == 0 || now < self.without_switch || before && !again {
+            return;
+        }
+        self.out.extend(self.coordinator.hand_over(self.switch));
+        self.handed_over += u64::from(self.coordinator.has_handed_over() && !before);
     }
 
     /// A round has begun.
@@ -172,7 +258,7 @@ impl CoordinatorNode {
 
 impl Node for CoordinatorNode {
     fn properties(&self) -> Properties {
-        Properties::of(1)
+        Properties::of(self.member.ports.into())
     }
 
     fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
@@ -187,11 +273,22 @@ impl Node for CoordinatorNode {
     fn wake(&mut self, now: Time, out: &mut Out) {
         if self.coordinator.is_following() {
             if self.takes_over <= now {
+                self.without_switch = Time::ZERO;
+                self.stands_still = None;
                 self.coordinator.campaign(&mut self.out);
                 self.began(now);
                 self.takes_over = now + self.lease + self.patience;
             }
         } else {
+            if self
+                .stands_still
+                .is_some_and(|since| now >= since + self.lease)
+            {
+                self.without_switch = now + Time::from_ps(self.lease.as_ps() * WITHOUT);
+                self.stands_still = None;
+                self.coordinator.campaign(&mut self.out);
+                self.began(now);
+            }
             if self.says_so <= now {
                 // Who asks for promises says so too, so that others wait for what comes of it.
                 self.out.push(Message {
@@ -200,6 +297,7 @@ impl Node for CoordinatorNode {
                     ..Message::new(Kind::Lease)
                 });
                 self.says_so = now + Time::from_ps(self.lease.as_ps() / 3);
+                self.hand_over(now, true);
             }
             if self.asks_again <= now {
                 self.coordinator.retry(&mut self.out);
@@ -224,6 +322,7 @@ impl Node for CoordinatorNode {
         counts.counter("campaigns", self.campaigns);
         counts.counter("proposed", self.proposed);
         counts.counter("turned_away", self.turned_away);
+        counts.counter("handed_over", self.handed_over);
         counts.counter("leads", self.coordinator.is_leading().into());
         counts.counter("round", self.coordinator.round());
         counts

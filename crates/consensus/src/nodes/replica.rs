@@ -1,16 +1,18 @@
 //! A replica of the store: learns what is decided, does it in order, and answers clients.
 //!
 //! What it misses it asks of its peers, and of the coordinator, which has it voted for again. It reports how far it has come, by which
-//! the coordinator trims: no further than what every replica has delivered, so that a peer always has what another one misses.
+//! the coordinator trims: no further than what every replica has delivered that is there. One that was away for longer than its peers remember gets a
+//! [checkpoint](crate::checkpoint) from one of them, part by part.
 //!
-//! - **Ports:** 1.
+//! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `delivered`: instances; `no_ops` among them; `repeated`: commands that were decided again, and
-//!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `conflicts`: decisions that differ, never more than 0.
+//!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `checkpoints` that it was given; `conflicts`: decisions that differ, never more than 0.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::{Member, check, fault};
-use crate::command::Command;
+use crate::checkpoint::{self, Arriving};
+use crate::command::{Command, Value};
 use crate::learner::Learner;
 use crate::message::{Instance, Kind, Message};
 use crate::store::Store;
@@ -20,7 +22,7 @@ use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::ethernet::Mac;
 
-/// Decisions that a peer is told at once.
+/// Decisions that a peer is told at once, or parts of a checkpoint.
 const LOT: u64 = 16;
 
 /// What a replica is made from.
@@ -37,14 +39,18 @@ pub struct Config {
     pub address: Ipv4Addr,
     /// Where all messages go.
     pub group: Ipv4Addr,
+    /// How many ports: 1 to 16.
+    pub ports: u16,
     /// Which replica it is, from 0.
     pub id: u16,
     /// How many acceptors there are: 1 to 5.
     pub acceptors: usize,
     /// How many instances acceptors remember.
     pub window: usize,
-    /// How often it reports how far it has come, and asks for what is missing.
+    /// How often it reports how far it has come, and asks for what is missing. It also reports after a quarter of the window.
     pub report: Time,
+    /// When it starts again without its store, in rising order.
+    pub restarts: Vec<Time>,
 }
 
 impl Default for Config {
@@ -53,10 +59,12 @@ impl Default for Config {
             mac: Mac([2, 0, 0, 0, 0, 1]),
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
+            ports: 1,
             id: 0,
             acceptors: 3,
             window: 1024,
             report: Time::from_ms(1),
+            restarts: Vec::new(),
         }
     }
 }
@@ -68,15 +76,30 @@ pub struct Replica {
     /// The learner.
     pub learner: Learner<Command>,
     store: Store,
+    acceptors: usize,
+    window: usize,
+    /// The last checkpoint that it made for a peer: its instance and its parts.
+    checkpoint: Option<(Instance, Vec<Value>)>,
+    /// The one that it gets, and whether a part has come since it last looked.
+    arriving: Option<Arriving>,
+    is_fed: bool,
+    /// Behind the parts that it has asked for.
+    lot_end: u64,
+    /// The last first.
+    restarts: Vec<Time>,
     id: u16,
     report: Time,
     next_report: Time,
-    /// The next instance at the last report.
+    /// The next instance at the last report, and at the last one that was due by time.
     reported: Instance,
+    looked: Instance,
+    /// It reports after so many instances, before acceptors have no room.
+    lot: Instance,
     delivered: u64,
     no_ops: u64,
     asked: u64,
     helped: u64,
+    checkpoints: u64,
 }
 
 impl Replica {
@@ -89,18 +112,31 @@ impl Replica {
         if config.report < Time::from_us(1) {
             return Err(fault("report", "at least 1 us"));
         }
+        if !config.restarts.is_sorted() {
+            return Err(fault("restarts", "times in rising order"));
+        }
         Ok(Replica {
-            member: Member::new(config.mac, config.address, config.group)?,
+            member: Member::new(config.mac, config.address, config.group, config.ports)?,
             learner: Learner::new(config.acceptors, config.window),
             store: Store::default(),
+            acceptors: config.acceptors,
+            window: config.window,
+            checkpoint: None,
+            arriving: None,
+            is_fed: false,
+            lot_end: LOT,
+            restarts: config.restarts.into_iter().rev().collect(),
             id: config.id,
             report: config.report,
             next_report: config.report,
             reported: 0,
+            looked: 0,
+            lot: (config.window as u64 / 4).max(1),
             delivered: 0,
             no_ops: 0,
             asked: 0,
             helped: 0,
+            checkpoints: 0,
         })
     }
 
@@ -109,7 +145,8 @@ impl Replica {
         &self.store
     }
 
-    fn deliver(&mut self, out: &mut Out) {
+    /// Does what can be done now, and answers by the port where the last vote for it came.
+    fn deliver(&mut self, port: Port, out: &mut Out) {
         while let Some((instance, command)) = self.learner.deliver() {
             self.delivered += 1;
             self.no_ops += u64::from(command.is_no_op());
@@ -125,12 +162,27 @@ impl Replica {
                 },
                 ..Message::new(Kind::Response)
             };
-            self.member.send(&response, out);
+            self.member.send_by(port, &response, out);
         }
     }
 
+    /// Says how far it has come.
+    fn tell(&mut self, out: &mut Out) {
+        self.reported = self.learner.next();
+        let delivered = Message {
+            sender: self.id,
+            instance: self.reported,
+            high: self.learner.high(),
+            ..Message::new(Kind::Delivered)
+        };
+        self.member.send(&delivered, out);
+    }
+
     /// Tells a peer what it misses.
-    fn help(&mut self, from: Instance, out: &mut Out) {
+    fn help(&mut self, from: Instance, port: Port, out: &mut Out) {
+        if from < self.learner.next() && self.learner.decided(from).is_none() {
+            return self.give(from, 0, port, out);
+        }
         for instance in from..from.saturating_add(LOT) {
             let Some(value) = self.learner.decided(instance) else {
                 return;
@@ -141,45 +193,95 @@ impl Replica {
                 value,
                 ..Message::new(Kind::Decided)
             };
-            self.member.send(&decided, out);
+            self.member.send_by(port, &decided, out);
         }
     }
 }
 
-impl Node for Replica {
-    fn properties(&self) -> Properties {
-        Properties::of(1)
-    }
-
-    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
-        for frame in frames.drain(..) {
-            match self.member.receive(frame, out) {
-                Some(message) if message.kind == Kind::Learn => self.help(message.instance, out),
-                // Where the window is full no vote tells any more that something is missing.
-                Some(message) if matches!(message.kind, Kind::Delivered | Kind::Lease) => {
-                    self.learner.heard(message.instance);
-                }
-                Some(message) => self.learner.step(&message),
-                None => {}
-            }
-            self.deliver(out);
+impl Replica {
+    /// Gives a peer parts of a checkpoint: of the one that is asked for, if it is that still, else of one from which there is a way on.
+    fn give(&mut self, wanted: Instance, from: u64, port: Port, out: &mut Out) {
+        let next = self.learner.next();
+        let half = self.window as u64 / 2;
+        let (at, parts) = match self.checkpoint.take() {
+            Some(made) if made.0 == wanted || made.0.saturating_add(half) >= next => made,
+            _ => (next, checkpoint::parts(&self.store)),
+        };
+        let from = if at == wanted { from } else { 0 };
+        let lot = parts.iter().zip(0..).skip(from as usize).take(LOT as usize);
+        for (part, number) in lot {
+            let message = Message {
+                sender: self.id,
+                instance: at,
+                base: number,
+                high: parts.len() as u64,
+                value: Command {
+                    value: *part,
+                    ..Command::default()
+                },
+                ..Message::new(Kind::Checkpoint)
+            };
+            self.member.send_by(port, &message, out);
         }
+        self.checkpoint = Some((at, parts));
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        if now < self.next_report {
+    /// Takes a part of a checkpoint.
+    fn arrive(&mut self, message: &Message<Command>, out: &mut Out) {
+        if message.instance <= self.learner.next() {
             return;
         }
-        self.next_report = now + self.report;
-        let next = self.learner.next();
-        let delivered = Message {
-            sender: self.id,
-            instance: next,
-            high: self.learner.high(),
-            ..Message::new(Kind::Delivered)
+        if self.arriving.is_none() {
+            self.lot_end = LOT;
+            self.arriving = Arriving::new(message.instance, message.high);
+        }
+        let own = |arriving: &&mut Arriving| arriving.instance == message.instance;
+        let Some(arriving) = self.arriving.as_mut().filter(own) else {
+            return;
         };
-        self.member.send(&delivered, out);
-        if next == self.reported && next <= self.learner.high() {
+        let before = arriving.next_missing();
+        arriving.take(message.base, message.value.value);
+        self.is_fed = true;
+        match arriving.next_missing() {
+            // The lot is there. A part that comes twice, or out of order, asks for nothing.
+            missing @ Some(next) if missing != before && next >= self.lot_end => self.fetch(out),
+            Some(_) => {}
+            None => {
+                if let Some(store) = arriving.store() {
+                    self.store = store;
+                    self.learner.resume(message.instance);
+                    self.checkpoints += 1;
+                }
+                self.arriving = None;
+            }
+        }
+    }
+
+    /// Asks for more of a checkpoint.
+    fn fetch(&mut self, out: &mut Out) {
+        let Some(arriving) = &self.arriving else {
+            return;
+        };
+        let base = arriving.next_missing().unwrap_or(0);
+        self.lot_end = base + LOT;
+        let fetch = Message {
+            sender: self.id,
+            instance: arriving.instance,
+            base,
+            ..Message::new(Kind::Fetch)
+        };
+        self.member.send(&fetch, out);
+    }
+
+    /// Asks for what is missing: once nothing has come for a while.
+    fn ask(&mut self, out: &mut Out) {
+        let next = self.learner.next();
+        if self.arriving.is_some() && self.is_fed {
+            self.is_fed = false;
+            self.fetch(out);
+        } else if next == self.looked && next <= self.learner.high() {
+            // Who gave the checkpoint may be gone.
+            self.arriving = None;
             self.asked += 1;
             let learn = Message {
                 sender: self.id,
@@ -188,11 +290,63 @@ impl Node for Replica {
             };
             self.member.send(&learn, out);
         }
-        self.reported = next;
+        self.looked = next;
+    }
+
+    fn restart(&mut self) {
+        self.learner = Learner::new(self.acceptors, self.window);
+        self.store = Store::default();
+        self.checkpoint = None;
+        self.arriving = None;
+        self.reported = 0;
+        self.looked = 0;
+    }
+}
+
+impl Node for Replica {
+    fn properties(&self) -> Properties {
+        Properties::of(self.member.ports.into())
+    }
+
+    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            match self.member.receive(frame, out) {
+                Some(message) if message.kind == Kind::Learn => {
+                    self.help(message.instance, port, out);
+                }
+                Some(message) if message.kind == Kind::Fetch => {
+                    self.give(message.instance, message.base, port, out);
+                }
+                Some(message) if message.kind == Kind::Checkpoint => self.arrive(&message, out),
+                // Where the window is full no vote tells any more that something is missing.
+                Some(message) if matches!(message.kind, Kind::Delivered | Kind::Lease) => {
+                    self.learner.heard(message.instance);
+                }
+                Some(message) => self.learner.step(&message),
+                None => {}
+            }
+            self.deliver(port, out);
+        }
+        if self.learner.next() >= self.reported.saturating_add(self.lot) {
+            self.tell(out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        while self.restarts.pop_if(|at| *at <= now).is_some() {
+            self.restart();
+        }
+        if now < self.next_report {
+            return;
+        }
+        self.next_report = now + self.report;
+        self.tell(out);
+        self.ask(out);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        Some(self.next_report)
+        let restart = self.restarts.last().copied();
+        Some(restart.map_or(self.next_report, |at| at.min(self.next_report)))
     }
 
     fn statistics(&self) -> Statistics {
@@ -204,6 +358,7 @@ impl Node for Replica {
         counts.counter("repeated", self.store.repeated);
         counts.counter("asked", self.asked);
         counts.counter("helped", self.helped);
+        counts.counter("checkpoints", self.checkpoints);
         counts.counter("conflicts", self.learner.conflicts);
         counts
     }

@@ -5,7 +5,7 @@ use node::{Node, Time};
 
 fn member() -> Member {
     let (mac, address) = (Mac([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 1));
-    Member::new(mac, address, Ipv4Addr::new(239, 0, 0, 1)).unwrap()
+    Member::new(mac, address, Ipv4Addr::new(239, 0, 0, 1), 1).unwrap()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_is_wrong_with_a_configuration_is_told_by_its_key() {
         first: u32::MAX,
         ..Default::default()
     };
-    let client = client::ClientNode::new(config, alloc::boxed::Box::new(|_| {}));
+    let client = client::ClientNode::new(config);
     assert_eq!(key(client.err().unwrap()).as_deref(), Some("first"));
 }
 
@@ -79,4 +79,346 @@ fn who_does_not_hear_of_a_leader_takes_over_and_who_does_waits() {
     let sent = out.sends().next().unwrap().frame;
     let asked = member().receive(sent, &mut out).unwrap();
     assert_eq!((asked.kind, asked.round), (Kind::Phase1A, 2 << 16 | 2));
+}
+
+/// The messages that a node has just sent, each with its port.
+fn said(out: &mut Out) -> alloc::vec::Vec<(u16, Message<Command>)> {
+    let frames: alloc::vec::Vec<_> = out.sends().map(|sent| (sent.port.0, sent.frame)).collect();
+    let mut listener = member();
+    frames
+        .into_iter()
+        .filter_map(|(port, frame)| Some((port, listener.receive(frame, &mut Out::default())?)))
+        .collect()
+}
+
+/// Has a node told a message.
+fn tell(node: &mut dyn Node, now: Time, port: u16, message: &Message<Command>, out: &mut Out) {
+    let mut wire = Out::default();
+    member().send(message, &mut wire);
+    let mut frames = wire.sends().map(|sent| sent.frame).collect();
+    node.frames(now, Port(port), &mut frames, out);
+}
+
+fn vote(acceptor: u16, instance: u64, value: Command) -> Message<Command> {
+    Message {
+        sender: acceptor,
+        instance,
+        round: 1 << 16 | 1,
+        value,
+        ..Message::new(Kind::Phase2B)
+    }
+}
+
+#[test]
+fn a_client_asks_again_by_all_ports_and_a_replica_answers_where_the_last_vote_came() {
+    let config = client::Config {
+        ports: 2,
+        timeout: Time::from_ms(5),
+        ..Default::default()
+    };
+    let (mut client, mut out) = (client::ClientNode::new(config).unwrap(), Out::default());
+    client.wake(Time::from_ms(1), &mut out);
+    let first = said(&mut out).remove(0);
+    client.wake(Time::from_ms(6), &mut out);
+    let again = said(&mut out);
+    assert_eq!(first.0, 0);
+    assert_eq!(again, [(0, first.1), (1, first.1)], "the same request");
+    let config = replica::Config {
+        ports: 3,
+        ..Default::default()
+    };
+    let mut replica = replica::Replica::new(config).unwrap();
+    let now = Time::from_ms(7);
+    tell(&mut replica, now, 0, &vote(0, 1, first.1.value), &mut out);
+    assert_eq!(said(&mut out), []);
+    tell(&mut replica, now, 2, &vote(2, 1, first.1.value), &mut out);
+    let answers = said(&mut out);
+    assert_eq!(answers.len(), 1);
+    assert_eq!((answers[0].0, answers[0].1.kind), (2, Kind::Response));
+    tell(&mut client, now, 1, &answers[0].1, &mut out);
+    assert_eq!(client.statistics().get("answered"), Some(1));
+    // When that happens twice in a row it goes on by the next port.
+    client.wake(Time::from_ms(8), &mut out);
+    let second = said(&mut out).remove(0);
+    client.wake(Time::from_ms(14), &mut out);
+    out.sends().for_each(drop);
+    let answer = Message {
+        value: Command {
+            sequence: 2,
+            ..answers[0].1.value
+        },
+        ..answers[0].1
+    };
+    tell(&mut client, Time::from_ms(15), 1, &answer, &mut out);
+    client.wake(Time::from_ms(16), &mut out);
+    let third = said(&mut out).remove(0);
+    assert_eq!((second.0, third.0), (0, 1));
+    // What it says by itself goes everywhere.
+    replica.wake(Time::from_ms(8), &mut out);
+    let reports = said(&mut out);
+    assert_eq!(reports.len(), 3);
+    assert!(reports.iter().all(|(_, said)| said.kind == Kind::Delivered));
+}
+
+#[test]
+fn in_an_open_loop_latencies_are_from_when_an_operation_was_due() {
+    let config = client::Config {
+        count: 2,
+        interval: Time::from_ms(2),
+        timeout: Time::from_ms(50),
+        ..Default::default()
+    };
+    let (mut client, mut out) = (client::ClientNode::new(config).unwrap(), Out::default());
+    client.wake(Time::from_ms(1), &mut out);
+    let answer = |command: Command| Message {
+        value: Command {
+            value: crate::store::Answer::Written.encode(),
+            ..command
+        },
+        ..Message::new(Kind::Response)
+    };
+    let request = said(&mut out).remove(0).1;
+    // The second was due at 3 ms, and is asked for at 9 ms, as the first is answered only then.
+    tell(
+        &mut client,
+        Time::from_ms(9),
+        0,
+        &answer(request.value),
+        &mut out,
+    );
+    assert_eq!(client.next_wake(), Some(Time::from_ms(3)));
+    client.wake(Time::from_ms(9), &mut out);
+    let request = said(&mut out).remove(0).1;
+    tell(
+        &mut client,
+        Time::from_ms(10),
+        0,
+        &answer(request.value),
+        &mut out,
+    );
+    let took = client.statistics().flows[0].round_trip;
+    assert_eq!((took.min, took.max), (Time::from_ms(7), Time::from_ms(8)));
+    assert_eq!(client.next_wake(), None);
+    let verdict = client.statistics().verdict.unwrap();
+    assert!(
+        verdict.told.contains("2 of 2 operations"),
+        "{}",
+        verdict.told
+    );
+}
+
+#[test]
+fn a_proposer_gives_what_came_of_each_value_once() {
+    use std::sync::mpsc::channel;
+    let (sender, came) = channel();
+    let values = [&b"one"[..], b"two"].map(|value| crate::Value::new(value).unwrap());
+    let tell_it = alloc::boxed::Box::new(move |answered| sender.send(answered).unwrap());
+    let config = proposer::Config::default();
+    let mut node = proposer::Proposer::new(config, values.into(), tell_it).unwrap();
+    let mut out = Out::default();
+    let response = |request: Message<Command>, instance| Message {
+        kind: Kind::Response,
+        instance,
+        ..request
+    };
+    node.wake(Time::ZERO, &mut out);
+    let first = said(&mut out).remove(0).1;
+    assert_eq!(first.value.value, values[0]);
+    // Both replicas answer; it asks for the second at once, and again when nobody answers.
+    tell(
+        &mut node,
+        Time::from_ms(1),
+        0,
+        &response(first, 5),
+        &mut out,
+    );
+    let second = said(&mut out).remove(0).1;
+    assert_eq!(second.value.value, values[1]);
+    tell(
+        &mut node,
+        Time::from_ms(1),
+        0,
+        &response(first, 5),
+        &mut out,
+    );
+    assert_eq!(said(&mut out), []);
+    node.wake(Time::from_ms(101), &mut out);
+    assert_eq!(said(&mut out), [(0, second)]);
+    tell(
+        &mut node,
+        Time::from_ms(102),
+        0,
+        &response(second, 9),
+        &mut out,
+    );
+    let instances: alloc::vec::Vec<_> = came.try_iter().map(|one| one.instance).collect();
+    assert_eq!(instances, [5, 9]);
+    assert_eq!(node.next_wake(), None);
+}
+
+#[test]
+fn a_learner_begins_where_replicas_are_and_asks_for_what_it_misses() {
+    use std::sync::mpsc::channel;
+    let (sender, decided) = channel();
+    let tell_it = alloc::boxed::Box::new(move |instance, _: &Command| {
+        sender.send(instance).unwrap();
+    });
+    let config = learner::Config {
+        window: 4,
+        ..Default::default()
+    };
+    let mut node = learner::LearnerNode::new(config, tell_it).unwrap();
+    let mut out = Out::default();
+    let delivered = |instance| Message {
+        instance,
+        ..Message::new(Kind::Delivered)
+    };
+    let told = |node: &mut dyn Node, message: &Message<Command>| {
+        tell(node, Time::from_ms(1), 0, message, &mut Out::default());
+    };
+    for acceptor in 0..2 {
+        told(&mut node, &vote(acceptor, 6, Command::default()));
+    }
+    told(&mut node, &delivered(7));
+    for acceptor in 0..2 {
+        told(&mut node, &vote(acceptor, 8, Command::default()));
+    }
+    assert_eq!(decided.try_iter().count(), 0, "7 is missing");
+    node.wake(Time::from_ms(10), &mut out);
+    assert_eq!(said(&mut out), []);
+    node.wake(Time::from_ms(20), &mut out);
+    let asked = said(&mut out).remove(0).1;
+    assert_eq!((asked.kind, asked.instance), (Kind::Learn, 7));
+    told(
+        &mut node,
+        &Message {
+            instance: 7,
+            ..Message::new(Kind::Decided)
+        },
+    );
+    assert_eq!(decided.try_iter().collect::<alloc::vec::Vec<_>>(), [7, 8]);
+    // Far behind, it passes over what nobody has any more.
+    told(&mut node, &delivered(20));
+    assert_eq!(node.statistics().get("skipped"), Some(11));
+}
+
+#[test]
+fn a_coordinator_hands_over_to_its_switch_and_takes_back_what_that_does_not_do() {
+    let config = coordinator::Config {
+        switch: 7,
+        ..Default::default()
+    };
+    let mut node = coordinator::CoordinatorNode::new(config).unwrap();
+    let mut out = Out::default();
+    let kinds = |out: &mut Out| -> alloc::vec::Vec<Kind> {
+        said(out).into_iter().map(|(_, said)| said.kind).collect()
+    };
+    let mut now = Time::from_ms(1);
+    let promises = |node: &mut coordinator::CoordinatorNode, now, out: &mut Out| {
+        let round = node.coordinator.round();
+        for sender in 0..2 {
+            let promise = Message {
+                sender,
+                boot: 1,
+                instance: 1,
+                round,
+                base: 1,
+                ..Message::new(Kind::Phase1B)
+            };
+            tell(node, now, 0, &promise, out);
+        }
+    };
+    node.wake(now, &mut out);
+    promises(&mut node, now, &mut out);
+    assert!(kinds(&mut out).contains(&Kind::Activate));
+    let request = Message {
+        value: Command {
+            client: 1,
+            sequence: 1,
+            ..Command::default()
+        },
+        ..Message::new(Kind::Request)
+    };
+    // That it hears a request means that the switch has not taken it up.
+    tell(&mut node, now, 0, &request, &mut out);
+    assert_eq!(kinds(&mut out), []);
+    let before = node.coordinator.round();
+    for _ in 0..12 {
+        now += Time::from_ms(1);
+        node.wake(now, &mut out);
+    }
+    assert!(
+        node.coordinator.round() > before,
+        "a lease without progress"
+    );
+    promises(&mut node, now, &mut out);
+    out.sends().for_each(drop);
+    tell(&mut node, now, 0, &request, &mut out);
+    assert_eq!(kinds(&mut out), [Kind::Phase2A], "it does it itself");
+    assert_eq!(node.statistics().get("handed_over"), Some(1));
+}
+
+/// A replica that starts again when its peer no longer has the decisions gets the store itself, also when a part is lost.
+#[test]
+fn a_replica_without_its_store_gets_a_checkpoint_and_goes_on() {
+    const WINDOW: usize = 8;
+    let of = |id, restarts| {
+        let config = replica::Config {
+            id,
+            window: WINDOW,
+            restarts,
+            ..Default::default()
+        };
+        replica::Replica::new(config).unwrap()
+    };
+    let (mut old, mut new) = (
+        of(0, alloc::vec::Vec::new()),
+        of(1, alloc::vec![Time::from_us(500)]),
+    );
+    let mut out = Out::default();
+    let decide = |replica: &mut replica::Replica, instance: u64| {
+        let command = Command {
+            client: 1 + instance as u32 % 40,
+            sequence: instance as u32,
+            value: crate::store::Operation::Put(instance % 60, instance).encode(),
+        };
+        for acceptor in 0..2 {
+            let mut out = Out::default();
+            let vote = vote(acceptor, instance, command);
+            tell(replica, Time::from_us(100), 0, &vote, &mut out);
+        }
+    };
+    for instance in 1..=100 {
+        decide(&mut old, instance);
+        decide(&mut new, instance);
+    }
+    new.wake(Time::from_us(500), &mut out);
+    assert!(new.store().is_empty() && new.learner.next() == 1);
+    let mut lost = false;
+    for ms in 1..60 {
+        let now = Time::from_ms(ms);
+        old.wake(now, &mut out);
+        let mut sent = said(&mut out);
+        new.wake(now, &mut out);
+        sent.extend(said(&mut out));
+        while let Some((_, message)) = sent.pop() {
+            if message.kind == Kind::Checkpoint && message.base == 3 && !lost {
+                lost = true;
+                continue;
+            }
+            let told: &mut replica::Replica = match message.kind {
+                Kind::Learn | Kind::Fetch => &mut old,
+                _ => &mut new,
+            };
+            tell(told, now, 0, &message, &mut out);
+            sent.extend(said(&mut out));
+        }
+        if ms == 20 {
+            decide(&mut old, 101);
+        }
+    }
+    assert!(lost, "there are parts");
+    assert_eq!(new.statistics().get("checkpoints"), Some(1));
+    assert_eq!((new.learner.next(), old.learner.next()), (102, 102));
+    assert_eq!(new.store(), old.store());
 }

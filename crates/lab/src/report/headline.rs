@@ -5,7 +5,7 @@ use crate::bandwidth;
 use crate::flows::{rate, short};
 use crate::offsets::Offsets;
 use crate::table::{number, percent, time};
-use node::outcome::Times;
+use node::outcome::{Times, Verdict};
 use node::{Flow, Time};
 use serde_json::{Value, json};
 
@@ -41,6 +41,8 @@ pub struct Headline {
     pub available: Option<Available>,
     /// Where counters of DTP are looked at: the greatest offset of neighbours, ticks, and how many offsets were over the bound.
     pub clocks: Option<(u128, u64)>,
+    /// What nodes that watch over something say.
+    pub verdicts: Vec<Verdict>,
 }
 
 /// What probers found of available bandwidth.
@@ -141,6 +143,7 @@ impl Headline {
                 .sum(),
             available: Available::of(report),
             clocks: report.offsets.as_ref().and_then(Offsets::greatest),
+            verdicts: report.verdicts().cloned().collect(),
             ..Headline::default()
         };
         headline.probes(report);
@@ -204,7 +207,7 @@ impl Headline {
     /// The line, without what is not known.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut parts = Vec::new();
+        let mut parts: Vec<String> = self.verdicts.iter().map(|one| one.told.clone()).collect();
         parts.extend(self.available.as_ref().map(Available::text));
         if let Some((greatest, over)) = self.clocks {
             let over = match over {
@@ -293,6 +296,7 @@ impl Headline {
                 "unanswered": found.unanswered[0], "samples": found.unanswered[1],
             })),
             "drops": self.drops,
+            "verdicts": self.verdicts.iter().map(|one| json!({ "holds": one.holds, "told": one.told })).collect::<Vec<_>>(),
             "clocks_apart_ticks": self.clocks.map(|clocks| clocks.0 as u64), "clocks_over_bound": self.clocks.map(|clocks| clocks.1),
         })
     }

@@ -1,0 +1,189 @@
+//! A checkpoint: what a store is before some instance, cut into parts that fit into messages.
+//!
+//! A replica that has been away for longer than its peers remember decisions gets one from a peer, and goes on from there.
+
+use crate::command::Value;
+use crate::message::Instance;
+use crate::store::{Answer, Store};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Entries of a part: a client with its last answer has 17 bytes, and a part one byte in front of them.
+const ENTRIES: usize = 3;
+/// The most parts that somebody may say there are.
+pub const PARTS: u64 = 1 << 32;
+
+/// What a part has.
+const ITEMS: u8 = 1;
+const CLIENTS: u8 = 2;
+
+/// The parts of a store.
+pub fn parts(store: &Store) -> Vec<Value> {
+    let mut parts = Vec::new();
+    let mut part = |kind: u8, entries: &[Vec<u8>]| {
+        let mut bytes = alloc::vec![kind];
+        entries.iter().for_each(|entry| bytes.extend(entry));
+        // 1 + 3 * 17 bytes fit.
+        parts.extend(Value::new(&bytes));
+    };
+    let items = store.items().map(|(key, item)| {
+        let mut entry = key.to_be_bytes().to_vec();
+        entry.extend(item.to_be_bytes());
+        entry
+    });
+    let items: Vec<_> = items.collect();
+    items.chunks(ENTRIES).for_each(|some| part(ITEMS, some));
+    let clients = store.answers().map(|(client, sequence, answer)| {
+        let mut entry = client.to_be_bytes().to_vec();
+        entry.extend(sequence.to_be_bytes());
+        entry.extend(&*answer.encode());
+        entry
+    });
+    let clients: Vec<_> = clients.collect();
+    clients.chunks(ENTRIES).for_each(|some| part(CLIENTS, some));
+    if parts.is_empty() {
+        // A store with nothing in it is one, too.
+        parts.extend(Value::new(&[ITEMS]));
+    }
+    parts
+}
+
+/// The store of which these are all parts; `None` where one is no part.
+pub fn store(parts: &[Value]) -> Option<Store> {
+    let mut store = Store::default();
+    for part in parts {
+        let (kind, rest) = part.split_first()?;
+        match *kind {
+            ITEMS => {
+                let (entries, []) = rest.as_chunks::<16>() else {
+                    return None;
+                };
+                for entry in entries {
+                    let (key, item) = entry.split_at(8);
+                    store.set_item(number(key)?, number(item)?);
+                }
+            }
+            CLIENTS => {
+                let (entries, []) = rest.as_chunks::<17>() else {
+                    return None;
+                };
+                for entry in entries {
+                    let (client, rest) = entry.split_at(4);
+                    let (sequence, answer) = rest.split_at(4);
+                    let half = |bytes: &[u8]| Some(u32::from_be_bytes(bytes.try_into().ok()?));
+                    let answer = Answer::decode(&Value::new(answer)?)?;
+                    store.set_answer(half(client)?, half(sequence)?, answer);
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(store)
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// A checkpoint that arrives, part by part.
+#[derive(Clone, Debug)]
+pub struct Arriving {
+    /// What has been done is below this instance.
+    pub instance: Instance,
+    count: u64,
+    parts: BTreeMap<u64, Value>,
+    /// All before it are there.
+    next: u64,
+}
+
+impl Arriving {
+    /// One of so many parts; `None` when these are none, or too many.
+    pub fn new(instance: Instance, parts: u64) -> Option<Arriving> {
+        (1..=PARTS).contains(&parts).then(|| Arriving {
+            instance,
+            count: parts,
+            parts: BTreeMap::new(),
+            next: 0,
+        })
+    }
+
+    /// Takes a part.
+    pub fn take(&mut self, number: u64, part: Value) {
+        if number < self.count {
+            self.parts.insert(number, part);
+        }
+        while self.parts.contains_key(&self.next) {
+            self.next += 1;
+        }
+    }
+
+    /// The first part that is missing; `None` when none is.
+    pub fn next_missing(&self) -> Option<u64> {
+        (self.next < self.count).then_some(self.next)
+    }
+
+    /// The store, once all parts are there; `None` also where they are no store's.
+    pub fn store(&self) -> Option<Store> {
+        if self.next < self.count {
+            return None;
+        }
+        let parts: Vec<Value> = self.parts.values().copied().collect();
+        store(&parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Command, VALUE};
+    use crate::store::Operation;
+
+    fn filled(count: u64) -> Store {
+        let mut store = Store::default();
+        for number in 0..count {
+            store.apply(&Command {
+                client: number as u32 % 5 + 1,
+                sequence: number as u32 + 1,
+                value: Operation::Put(number % 11, number + 100).encode(),
+            });
+        }
+        store
+    }
+
+    #[test]
+    fn a_store_comes_back_from_its_parts_in_any_order() {
+        for count in [0, 1, 3, 50] {
+            let before = filled(count);
+            let all = parts(&before);
+            assert!(all.iter().all(|part| part.len() <= VALUE));
+            let mut arriving = Arriving::new(7, all.len() as u64).unwrap();
+            for (number, part) in all.iter().enumerate().rev() {
+                assert!(arriving.store().is_none());
+                assert!(arriving.next_missing().is_some());
+                arriving.take(number as u64, *part);
+                arriving.take(number as u64, *part);
+            }
+            assert_eq!(arriving.next_missing(), None);
+            assert_eq!(arriving.store(), Some(before));
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_makes_no_store() {
+        for bytes in [
+            &b""[..],
+            &[3],
+            &[ITEMS, 1],
+            &[CLIENTS, 1, 2, 3],
+            &[CLIENTS; 19],
+        ] {
+            assert_eq!(store(&[Value::new(bytes).unwrap()]), None, "{bytes:?}");
+        }
+        for parts in [0, PARTS + 1, u64::MAX] {
+            assert!(Arriving::new(1, parts).is_none());
+        }
+        let mut arriving = Arriving::new(1, 1).unwrap();
+        arriving.take(u64::MAX, Value::default());
+        assert_eq!(arriving.next_missing(), Some(0));
+    }
+}

@@ -1,0 +1,179 @@
+//! A proposer: has values decided, one after the other, and gives what came of each: `submit` of the paper (002, section 3.5.2).
+//!
+//! A value is asked for again until a replica has answered, and done once: whoever asks is known by its number and counts what it asks for.
+//!
+//! - **Ports:** as configured, 1 by default.
+//! - **Parameters:** see [`Config`].
+//! - **Counters:** `received`, `sent`: messages; `answered`: values; `retries`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+
+use super::{Member, fault};
+use crate::command::{Command, Value};
+use crate::message::{Instance, Kind, Message};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use nodes::ConfigError;
+use packet::ethernet::Mac;
+
+/// What a proposer is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Its MAC address.
+    pub mac: Mac,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Where all messages go.
+    pub group: Ipv4Addr,
+    /// How many ports: 1 to 16.
+    pub ports: u16,
+    /// The number of the client that it is, from 1: no other may have it, nor a later start of this one.
+    pub client: u32,
+    /// Asks again after this long.
+    pub timeout: Time,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            address: Ipv4Addr::new(198, 18, 0, 1),
+            group: Ipv4Addr::new(239, 0, 0, 1),
+            ports: 1,
+            client: 1,
+            timeout: Time::from_ms(100),
+        }
+    }
+}
+
+/// What came of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// Which of the values, from 0.
+    pub number: usize,
+    /// In which instance it was decided.
+    pub instance: Instance,
+    /// What the replica's application says.
+    pub answer: Value,
+    /// From the first request to the answer.
+    pub took: Time,
+}
+
+/// Takes what came of values, in their order.
+pub type Tell = Box<dyn FnMut(Answered) + Send>;
+
+/// The node.
+pub struct Proposer {
+    member: Member,
+    client: u32,
+    timeout: Time,
+    values: Vec<Value>,
+    tell: Tell,
+    answered: usize,
+    retries: u64,
+    /// When the value under way was first asked for; `None` of none.
+    begun: Option<Time>,
+    asks: Time,
+    port: u16,
+}
+
+impl Proposer {
+    /// One that submits these values.
+    ///
+    /// # Errors
+    /// What is wrong with its configuration.
+    pub fn new(config: Config, values: Vec<Value>, tell: Tell) -> Result<Proposer, ConfigError> {
+        if config.client == 0 {
+            return Err(fault("client", "1 or more"));
+        }
+        if config.timeout < Time::from_us(1) {
+            return Err(fault("timeout", "at least 1 us"));
+        }
+        Ok(Proposer {
+            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            client: config.client,
+            timeout: config.timeout,
+            values,
+            tell,
+            answered: 0,
+            retries: 0,
+            begun: None,
+            asks: Time::ZERO,
+            port: 0,
+        })
+    }
+
+    fn answer(&mut self, now: Time, message: &Message<Command>, out: &mut Out) {
+        let command = &message.value;
+        let own = command.client == self.client && command.sequence == self.answered as u32 + 1;
+        let Some(begun) = self.begun.filter(|_| own) else {
+            return;
+        };
+        (self.tell)(Answered {
+            number: self.answered,
+            instance: message.instance,
+            answer: command.value,
+            took: now - begun,
+        });
+        self.answered += 1;
+        self.begun = None;
+        self.ask(now, out);
+    }
+
+    fn ask(&mut self, now: Time, out: &mut Out) {
+        let Some(value) = self.values.get(self.answered) else {
+            return;
+        };
+        if self.begun.is_some() {
+            self.retries += 1;
+            self.port = (self.port + 1) % self.member.ports;
+        }
+        self.begun.get_or_insert(now);
+        self.asks = now + self.timeout;
+        let request = Message {
+            value: Command {
+                client: self.client,
+                sequence: self.answered as u32 + 1,
+                value: *value,
+            },
+            ..Message::new(Kind::Request)
+        };
+        self.member.send_by(Port(self.port), &request, out);
+    }
+}
+
+impl Node for Proposer {
+    fn properties(&self) -> Properties {
+        Properties::of(self.member.ports.into())
+    }
+
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            match self.member.receive(frame, out) {
+                Some(message) if message.kind == Kind::Response => self.answer(now, &message, out),
+                _ => {}
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        if self.asks <= now {
+            self.ask(now, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        (self.answered < self.values.len()).then_some(self.asks)
+    }
+
+    fn statistics(&self) -> Statistics {
+        [
+            ("received", self.member.received),
+            ("sent", self.member.sent),
+            ("answered", self.answered as u64),
+            ("retries", self.retries),
+        ]
+        .into()
+    }
+}

@@ -71,7 +71,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
                 keep |= packets | timed | CapabilitySet::BPF;
                 xdp = true;
             }
-            PortSpec::Udp { .. } => keep |= timed,
+            PortSpec::Udp { .. } | PortSpec::Multicast { .. } => keep |= timed,
             PortSpec::Capture(_) | PortSpec::Path(_) => path = true,
             PortSpec::Channel(spec) => {
                 path |= matches!(spec.endpoint, live::port::Endpoint::Path(_))

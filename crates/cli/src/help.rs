@@ -29,7 +29,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "plot",
         ],
     ),
-    ("Nodes and labs", &["run", "delay", "lab", "nodes", "ports"]),
+    (
+        "Nodes and labs",
+        &["run", "delay", "lab", "nodes", "ports", "paxos"],
+    ),
     ("P4 and OpenFlow", &["p4", "of"]),
     ("The kernel's path", &["relay"]),
     ("The line", &["phy", "covert"]),

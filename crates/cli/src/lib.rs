@@ -60,6 +60,7 @@ mod on;
 mod output;
 mod p4;
 mod packets;
+mod paxos;
 mod phy;
 mod ping;
 mod plot;
@@ -127,6 +128,7 @@ enum Command {
     Covert(covert::Covert),
     Of(of::Of),
     P4(p4::P4),
+    Paxos(paxos::Paxos),
     Relay(relay::Relay),
     Mount(mount::MountCommand),
     Completions(completions::Completions),
@@ -163,6 +165,7 @@ impl Command {
             Command::Covert(command) => command.run(),
             Command::Of(command) => command.run(),
             Command::P4(command) => command.run(),
+            Command::Paxos(command) => command.run(),
             Command::Relay(command) => command.run(registry),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(registry),

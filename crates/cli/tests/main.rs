@@ -25,6 +25,7 @@ mod openflow;
 mod p4;
 mod p4_editor;
 mod p4_live;
+mod paxos;
 mod phy;
 mod ping;
 mod pipes;

@@ -10,6 +10,7 @@ pub(crate) mod dummy;
 mod error;
 pub mod hardware;
 mod link;
+pub mod multicast;
 mod nfqueue;
 mod open;
 pub mod pace;

@@ -1,7 +1,9 @@
 //! From a port's name to the port.
 
 use super::{Options, Port, PortError, PortSpec};
-use super::{calibration, channel, dummy, hardware, nfqueue, raw, stream, tap, udp, xdp};
+use super::{
+    calibration, channel, dummy, hardware, multicast, nfqueue, raw, stream, tap, udp, xdp,
+};
 
 /// Opens the port, with what [`calibrate`](super::calibrate) has found about it before.
 ///
@@ -30,6 +32,7 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         }),
         PortSpec::Tap(name) => tap::open(name, options),
         PortSpec::Udp { host, port, listen } => udp::open(host, *port, *listen, options),
+        PortSpec::Multicast { group, interface } => multicast::open(*group, *interface, options),
         PortSpec::Capture(path) => stream::open_capture(path, options),
         PortSpec::Path(path) => stream::open_path(path, options),
         PortSpec::Standard => stream::open_path("-".as_ref(), options),

@@ -9,6 +9,7 @@ use node::link::FCS;
 use packet::LONGEST;
 use std::ffi::OsStr;
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -39,6 +40,13 @@ pub enum PortSpec {
         port: u16,
         /// `udp:@HOST:PORT`: wait there instead, and answer whoever sent last.
         listen: bool,
+    },
+    /// `multicast:GROUP:PORT`, `multicast:GROUP:PORT@ADDRESS`: a group of UDP multicast, over the kernel's sockets.
+    Multicast {
+        /// The group and its UDP port.
+        group: SocketAddrV4,
+        /// The address of the interface; unspecified: which the system chooses.
+        interface: Ipv4Addr,
     },
     /// `tcp:HOST[:PORT]`, `ptcp:[PORT][:HOST]`, `ssl:`, `pssl:`, `unix:PATH`, `punix:PATH`: control channels over sockets,
     /// as [segments](packet::segment).
@@ -110,6 +118,11 @@ pub enum SpecError {
         "`{0}` is no address for frames; write `udp:HOST:PORT`, such as `udp:127.0.0.1:7000`, or `udp:@HOST:PORT` to wait there"
     )]
     Address(String),
+    /// No group.
+    #[error(
+        "`{0}` is no group; write `multicast:GROUP:PORT`, such as `multicast:239.0.0.1:57021`, or `multicast:GROUP:PORT@ADDRESS` for the interface with that address"
+    )]
+    Group(String),
     /// No length of a frame.
     #[error("`{0}` is no length of a frame; write `dummy:BYTES`, with FCS, 64 to 262,148")]
     Length(String),
@@ -127,7 +140,7 @@ pub enum SpecError {
     Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `rtl:PORT`, `dummy`, a path, `-`, or for control \
+const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `multicast:GROUP:PORT`, `rtl:PORT`, `dummy`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl PortSpec {
@@ -203,6 +216,7 @@ impl FromStr for PortSpec {
                 ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
                 ("pcap", file) => Ok(PortSpec::Capture(file.into())),
                 ("udp", rest) => udp(rest).ok_or_else(|| SpecError::Address(text.into())),
+                ("multicast", rest) => multicast(rest).ok_or_else(|| SpecError::Group(text.into())),
                 ("tcp" | "ptcp" | "ssl" | "pssl" | "unix" | "punix", rest) => {
                     ChannelSpec::of(kind, rest)
                         .map(PortSpec::Channel)
@@ -265,6 +279,14 @@ fn udp(rest: &str) -> Option<PortSpec> {
     })
 }
 
+fn multicast(rest: &str) -> Option<PortSpec> {
+    let (group, interface) = rest.split_once('@').unwrap_or((rest, "0.0.0.0"));
+    let group: SocketAddrV4 = group.parse().ok()?;
+    let interface = interface.parse().ok()?;
+    let sound = group.ip().is_multicast() && group.port() != 0;
+    sound.then_some(PortSpec::Multicast { group, interface })
+}
+
 impl fmt::Display for PortSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -288,6 +310,10 @@ impl fmt::Display for PortSpec {
                     false => write!(f, "udp:{at}{host}:{port}"),
                 }
             }
+            PortSpec::Multicast { group, interface } if interface.is_unspecified() => {
+                write!(f, "multicast:{group}")
+            }
+            PortSpec::Multicast { group, interface } => write!(f, "multicast:{group}@{interface}"),
             PortSpec::Channel(spec) => spec.fmt(f),
             PortSpec::Path(path) => path.display().fmt(f),
             PortSpec::Standard => f.write_str("-"),
@@ -355,6 +381,9 @@ mod tests {
             ("udp:7000", "udp:HOST:PORT"),
             ("udp:host:0", "udp:HOST:PORT"),
             ("udp:host:70000", "udp:HOST:PORT"),
+            ("multicast:10.0.0.1:7000", "multicast:GROUP:PORT"),
+            ("multicast:239.0.0.1", "multicast:GROUP:PORT"),
+            ("multicast:239.0.0.1:7000@eth0", "multicast:GROUP:PORT"),
             ("tcp:", "tcp:HOST:PORT"),
             ("tcp:host:0", "tcp:HOST:PORT"),
             ("ptcp:host", "ptcp:PORT:HOST"),

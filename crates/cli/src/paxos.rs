@@ -1,0 +1,439 @@
+//! `wire paxos`: what a group that agrees by Paxos is asked, and what it decides.
+
+use crate::Verdict;
+use crate::confine;
+use crate::report::begin;
+use anyhow::Context;
+use clap::ValueEnum;
+use consensus::Value;
+use consensus::nodes::client::{self, ClientNode};
+use consensus::nodes::learner::{self, LearnerNode};
+use consensus::nodes::proposer::{self, Answered, Proposer};
+use consensus::store::{Answer, Operation};
+use live::port::{self, Options, PortSpec};
+use live::world::{self, PortsOptions, PortsOutcome};
+use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Have values decided by Paxos, see what is decided, use a replicated store
+///
+/// The group itself are nodes: acceptors, coordinators and replicas, each by `wire run`, in a lab, or in P4 switches. Over the kernel's sockets
+/// its port is multicast:239.0.0.1:57021, or multicast:239.0.0.1:57021@ADDRESS for the interface with that address.
+#[derive(clap::Args)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  wire run paxos-acceptor --set id=0 --on multicast:239.0.0.1:57021@10.0.0.1
+  wire paxos kv put 7 42
+  wire paxos load --clients 8 --count 1000"
+)]
+pub struct Paxos {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    Propose(Propose),
+    Learn(Learn),
+    Kv(Kv),
+    Load(Load),
+}
+
+/// Where the group is.
+#[derive(clap::Args)]
+struct Group {
+    /// The port by which the group is reached
+    #[arg(long, value_name = "PORT", default_value = "multicast:239.0.0.1:57021")]
+    on: PortSpec,
+    /// Give up after this time, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
+    duration: Option<Time>,
+    /// What comes of it as JSON, an object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Have values decided, one after the other, and tell in which instances
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire paxos propose hello world
+  wire paxos propose --on multicast:239.0.0.1:57021@10.0.0.9 hello")]
+struct Propose {
+    /// The values, up to 64 bytes each
+    #[arg(value_name = "VALUE", required = true)]
+    values: Vec<String>,
+    #[command(flatten)]
+    group: Group,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// Print what is decided, in order, from now on
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  wire paxos learn --count 10")]
+struct Learn {
+    /// Stop after so many
+    #[arg(short, long, value_name = "N")]
+    count: Option<u64>,
+    /// How many acceptors there are
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    acceptors: usize,
+    /// How many instances acceptors remember
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    window: usize,
+    #[command(flatten)]
+    group: Group,
+}
+
+/// Ask the replicated store: get KEY, put KEY VALUE, or cas KEY OLD NEW (compare and swap)
+///
+/// Keys and values are numbers below 2^64; what was never put is 0. A compare-and-swap that finds another value tells it, with exit code 1.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire paxos kv put 7 42
+  wire paxos kv cas 7 42 43
+  wire paxos kv get 7")]
+struct Kv {
+    /// What to do
+    #[arg(value_name = "OPERATION")]
+    verb: Verb,
+    /// The key, and the values
+    #[arg(value_name = "NUMBER", required = true)]
+    numbers: Vec<u64>,
+    #[command(flatten)]
+    group: Group,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Verb {
+    Get,
+    Put,
+    Cas,
+}
+
+/// Load the store with clients, and check that what they saw is linearizable
+///
+/// A third of the operations write. In a closed loop a client asks once it is answered; with --interval its operations are due as often as that, and
+/// latencies are from when they were due.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire paxos load --clients 8 --count 1000
+  wire paxos load --clients 100 --count 100 --interval 10ms")]
+struct Load {
+    /// How many clients
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    clients: u32,
+    /// How many operations each asks for
+    #[arg(short, long, value_name = "N", default_value_t = 1000)]
+    count: u32,
+    /// From how many keys
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    keys: u64,
+    /// From when an operation of a client is due to its next one: an open loop
+    #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
+    interval: Option<Time>,
+    #[command(flatten)]
+    group: Group,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// How one asks.
+#[derive(clap::Args)]
+struct Asking {
+    /// Ask again after this time
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = node::time::seconds)]
+    timeout: Time,
+    /// The number of the (first) client, which no other has or had; by default one that nobody else is likely to have
+    #[arg(long, value_name = "N")]
+    client: Option<u32>,
+}
+
+impl Asking {
+    fn client(&self) -> u32 {
+        // A different one for each start, and room for as many clients as a load may have.
+        self.client.unwrap_or_else(|| {
+            let drawn = node::random::split_mix(live::clock::now_ns(), std::process::id().into());
+            (drawn as u32 & 0xFFFF_FC00).max(1024)
+        })
+    }
+}
+
+impl Paxos {
+    /// Does what was asked for.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        live::signal::install();
+        match self.action {
+            Action::Propose(command) => command.run(),
+            Action::Learn(command) => command.run(),
+            Action::Kv(command) => command.run(),
+            Action::Load(command) => command.run(),
+        }
+    }
+}
+
+impl Propose {
+    fn run(self) -> anyhow::Result<Verdict> {
+        let value = |text: &String| {
+            let long = || format!("`{text}` has more than {} bytes", consensus::command::VALUE);
+            Value::new(text.as_bytes()).with_context(long)
+        };
+        let values: Vec<Value> = self.values.iter().map(value).collect::<Result<_, _>>()?;
+        let (json, texts) = (self.group.json, self.values);
+        let tell = move |came: Answered| {
+            let (text, instance) = (&texts[came.number], came.instance);
+            match json {
+                true => println!(
+                    "{}",
+                    json_line!("paxos", "decided", { "value": text, "instance": instance, "took_ps": came.took.as_ps() })
+                ),
+                false => println!("{instance} {text}"),
+            }
+        };
+        self.group.submit(&self.asking, values, tell)
+    }
+}
+
+impl Kv {
+    fn run(self) -> anyhow::Result<Verdict> {
+        let operation = match (self.verb, &self.numbers[..]) {
+            (Verb::Get, &[key]) => Operation::Get(key),
+            (Verb::Put, &[key, new]) => Operation::Put(key, new),
+            (Verb::Cas, &[key, expected, new]) => Operation::Swap(key, expected, new),
+            _ => anyhow::bail!("write get KEY, put KEY VALUE, or cas KEY OLD NEW"),
+        };
+        let json = self.group.json;
+        let differs = Arc::new(AtomicBool::new(false));
+        let noted = differs.clone();
+        let tell = move |came: Answered| {
+            let (what, value) = match Answer::decode(&came.answer) {
+                Some(Answer::Found(value)) => ("found", Some(value)),
+                Some(Answer::Written) => ("written", None),
+                Some(Answer::Differs(value)) => ("differs", Some(value)),
+                Some(Answer::Unknown) | None => ("unknown", None),
+            };
+            noted.store(!matches!(what, "found" | "written"), Ordering::SeqCst);
+            match (json, value) {
+                (true, _) => println!(
+                    "{}",
+                    json_line!("paxos", "answer", {
+                        "answer": what, "value": value, "instance": came.instance, "took_ps": came.took.as_ps(),
+                    })
+                ),
+                (false, Some(value)) if what == "found" => println!("{value}"),
+                (false, Some(value)) => println!("{what}: {value}"),
+                (false, None) => println!("{what}"),
+            }
+        };
+        let verdict = self
+            .group
+            .submit(&self.asking, vec![operation.encode()], tell)?;
+        Ok(verdict.max(Verdict::if_good(!differs.load(Ordering::SeqCst))))
+    }
+}
+
+impl Learn {
+    fn run(self) -> anyhow::Result<Verdict> {
+        let config = learner::Config {
+            group: self.group.address()?,
+            acceptors: self.acceptors,
+            window: self.window,
+            ..Default::default()
+        };
+        let (json, count) = (self.group.json, self.count);
+        let enough = Arc::new(AtomicBool::new(count == Some(0)));
+        let noted = enough.clone();
+        let mut told = 0;
+        let tell = move |instance, command: &consensus::Command| {
+            if count.is_some_and(|count| told >= count) {
+                return;
+            }
+            told += 1;
+            noted.fetch_or(Some(told) == count, Ordering::SeqCst);
+            let value = command.value.escape_ascii().to_string();
+            match json {
+                true => println!(
+                    "{}",
+                    json_line!("paxos", "decided", {
+                        "instance": instance, "client": command.client, "sequence": command.sequence, "value": value,
+                    })
+                ),
+                false if command.is_no_op() => println!("{instance} no-op"),
+                false => println!("{instance} {}/{} {value}", command.client, command.sequence),
+            }
+        };
+        let node = LearnerNode::new(config, Box::new(tell))?;
+        begin("learner", &[self.group.on.to_string()], self.group.duration);
+        let ended = self.group.drive(node, &enough)?;
+        let skipped = counter(&ended, "skipped");
+        if skipped > 0 {
+            eprintln!("wire: {skipped} instances were missed: replicas no longer have them");
+        }
+        let conflicts = counter(&ended, "conflicts");
+        if conflicts > 0 {
+            eprintln!("wire: {conflicts} instances were decided twice, and not the same");
+        }
+        let done = count.is_none() || enough.load(Ordering::SeqCst);
+        let good = skipped + conflicts == 0 && (done || live::signal::stop_requested());
+        Ok(Verdict::if_good(good).max(Verdict::if_done(done)))
+    }
+}
+
+impl Load {
+    fn run(self) -> anyhow::Result<Verdict> {
+        let first = self.asking.client();
+        let config = client::Config {
+            group: self.group.address()?,
+            first,
+            // Keys of this start alone: what was put into others before would be none of what is checked.
+            first_key: u64::from(first) << 32,
+            clients: self.clients,
+            count: self.count,
+            keys: self.keys,
+            interval: self.interval.unwrap_or(Time::ZERO),
+            timeout: self.asking.timeout,
+            start: Time::ZERO,
+            seed: live::clock::now_ns(),
+            ..Default::default()
+        };
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = self.group.drive(ClientNode::new(config)?, &over)?;
+        let verdicts = ended.outcome.nodes.iter();
+        let verdict = verdicts.filter_map(|node| node.verdict.as_ref()).next();
+        let verdict = verdict.context("the clients say nothing")?;
+        match self.group.json {
+            true => {
+                let counters = ended.outcome.nodes.iter().flat_map(|node| &node.counters);
+                let counters: serde_json::Map<_, _> = counters
+                    .map(|(name, count)| (name.clone(), (*count).into()))
+                    .collect();
+                println!(
+                    "{}",
+                    json_line!("paxos", "load", { "holds": verdict.holds, "told": verdict.told, "counters": counters })
+                );
+            }
+            false => println!("{}", verdict.told),
+        }
+        let all = u64::from(self.clients) * u64::from(self.count);
+        let left = all - counter(&ended, "answered");
+        let done = left == 0;
+        if !done {
+            eprintln!("wire: {left} of {all} operations were not answered");
+        }
+        if !verdict.holds {
+            eprintln!("wire: {}", verdict.told);
+        }
+        let good = verdict.holds && (done || live::signal::stop_requested());
+        Ok(Verdict::if_good(good).max(Verdict::if_done(done)))
+    }
+}
+
+impl Group {
+    /// The address of the group, which the port says where it is one of the kernel's sockets.
+    fn address(&self) -> anyhow::Result<Ipv4Addr> {
+        match &self.on {
+            PortSpec::Multicast { group, .. } => {
+                let own = consensus::message::PORT;
+                anyhow::ensure!(
+                    group.port() == own,
+                    "Paxos has the UDP port {own}, not {}",
+                    group.port()
+                );
+                Ok(*group.ip())
+            }
+            _ => Ok(proposer::Config::default().group),
+        }
+    }
+
+    /// Has values decided.
+    fn submit(
+        self,
+        asking: &Asking,
+        values: Vec<Value>,
+        tell: impl FnMut(Answered) + Send + 'static,
+    ) -> anyhow::Result<Verdict> {
+        let all = values.len() as u64;
+        let config = proposer::Config {
+            group: self.address()?,
+            client: asking.client(),
+            timeout: asking.timeout,
+            ..Default::default()
+        };
+        let node = Proposer::new(config, values, Box::new(tell))?;
+        let ended = self.drive(node, &Arc::new(AtomicBool::new(false)))?;
+        let left = all - counter(&ended, "answered");
+        if left > 0 {
+            eprintln!("wire: {left} of {all} values were not answered");
+        }
+        let stopped = live::signal::stop_requested();
+        Ok(Verdict::if_good(left == 0 || stopped).max(Verdict::if_done(left == 0)))
+    }
+
+    /// Runs a node until `over`, or until it has nothing left to do.
+    fn drive(
+        &self,
+        node: impl Node + 'static,
+        over: &Arc<AtomicBool>,
+    ) -> anyhow::Result<PortsOutcome> {
+        let port = port::open(&self.on, &Options::of_nodes(1))?;
+        confine::ports([&self.on], false)?;
+        let stop = over.clone();
+        let options = PortsOptions {
+            until: self.duration,
+            stop: Some(Box::new(move || stop.load(Ordering::SeqCst))),
+            ..PortsOptions::default()
+        };
+        let node = Box::new(UntilIdle(node, over.clone()));
+        let mut ended = world::on_ports_with("paxos", node, vec![port], options)?;
+        match ended.trouble.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(ended),
+        }
+    }
+}
+
+fn counter(ended: &PortsOutcome, name: &str) -> u64 {
+    let mut all = ended.outcome.nodes.iter().flat_map(|node| &node.counters);
+    all.find(|(known, _)| known == name).map_or(0, |&(_, n)| n)
+}
+
+/// Notes when a node has nothing left to do.
+struct UntilIdle<N>(N, Arc<AtomicBool>);
+
+impl<N: Node> UntilIdle<N> {
+    fn look(&self) {
+        if self.0.next_wake().is_none() {
+            self.1.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl<N: Node> Node for UntilIdle<N> {
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        self.0.frames(now, port, frames, out);
+        self.look();
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.0.wake(now, out);
+        self.look();
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.0.next_wake()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+}

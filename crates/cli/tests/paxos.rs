@@ -1,0 +1,111 @@
+//! Paxos where it is real: `examples/paxos` in network namespaces, by P4 switches and by programs over the kernel's sockets; and `wire paxos`.
+
+use crate::shell::{Place, is_root};
+use serde_json::Value;
+use std::path::Path;
+
+/// The lab's report as objects, and its exit code.
+fn live(file: &str, more: &str) -> (Vec<Value>, i32) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/paxos");
+    let place = Place::new(&format!("paxos-{file}"));
+    let folder = folder.display();
+    let ended = place.run(&format!(
+        "cd {folder} && wire lab {file} --world live --json {more}"
+    ));
+    let lines = ended.out.lines().map(serde_json::from_str);
+    let objects = lines.collect::<Result<_, _>>();
+    let objects = objects.unwrap_or_else(|error| panic!("{error}: {}{}", ended.out, ended.err));
+    (objects, ended.code.unwrap_or(-1))
+}
+
+fn of<'a>(report: &'a [Value], kind: &str) -> impl Iterator<Item = &'a Value> {
+    report.iter().filter(move |object| object["type"] == kind)
+}
+
+#[test]
+fn the_lab_that_runs_in_simulated_time_runs_over_veth_and_is_linearizable() {
+    if !is_root("examples/paxos in the world live") {
+        return;
+    }
+    let (report, code) = live("lab.toml", "");
+    assert_eq!(code, 0, "{report:?}");
+    let verdict = &report[0]["headline"]["verdicts"][0];
+    assert_eq!(verdict["holds"], true, "{verdict}");
+    let clients = of(&report, "node").find(|node| node["node"] == "clients");
+    let counters = &clients.unwrap()["counters"];
+    // How many are answered in the time that there is depends on what else the machine does.
+    assert!(counters["answered"].as_u64() > Some(0), "{counters}");
+    assert_eq!(counters["linearizable"], 1);
+}
+
+#[test]
+fn programs_over_udp_multicast_replicate_a_store() {
+    if !is_root("Paxos between namespaces") {
+        return;
+    }
+    let (report, code) = live("hosts.toml", "");
+    let said: Vec<_> = of(&report, "program")
+        .filter(|program| {
+            program["program"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("k."))
+        })
+        .map(|program| program["output"].as_str().unwrap_or("").trim().to_string())
+        .collect();
+    assert_eq!(code, 0, "{report:?}");
+    assert_eq!(said[..3], ["written", "written", "43"]);
+    let words: Vec<_> = said[3].split_whitespace().collect();
+    assert!(matches!(words[..], [_, "hello", _, "world"]), "{}", said[3]);
+    assert!(
+        said[4].starts_with("linearizable: 2000 of 2000 operations answered"),
+        "{}",
+        said[4]
+    );
+}
+
+/// A group of a test's own.
+fn group(test: u8) -> String {
+    let [.., b, c] = std::process::id().to_be_bytes();
+    format!("239.{}.{b}.{c}", 200 + test)
+}
+
+#[test]
+fn nobody_who_answers_is_a_failure_and_what_is_asked_wrongly_is_told() {
+    let place = Place::new("paxos-alone");
+    let on = format!("--on multicast:{}:57021@127.0.0.1", group(1));
+    let ended = place.run(&format!("wire paxos kv get 7 {on} --duration 300ms"));
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.err.contains("1 of 1 values were not answered"),
+        "{}",
+        ended.err
+    );
+    let ended = place.run(&format!("wire paxos kv put 7 {on}"));
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("put KEY VALUE"), "{}", ended.err);
+    let ended = place.run(&format!("wire paxos propose {} {on}", "x".repeat(65)));
+    assert!(ended.err.contains("more than 64 bytes"), "{}", ended.err);
+    let ended = place.run("wire paxos kv get 7 --on multicast:239.0.0.1:7000");
+    assert!(ended.err.contains("UDP port 57021"), "{}", ended.err);
+    let ended = place.run("wire paxos learn --on multicast:10.0.0.1:1");
+    assert!(ended.err.contains("multicast:GROUP:PORT"), "{}", ended.err);
+}
+
+/// One machine is a group as well: every member has its socket, and all hear each other.
+#[test]
+fn a_group_on_the_loopback_decides_and_a_learner_sees_it() {
+    let place = Place::new("paxos-loopback");
+    let group = group(2);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let script = format!(
+        "for id in 0 1 2; do wire run paxos-acceptor --set id=$id --set group={group} {on} > /dev/null 2>&1 & done
+         wire run paxos-coordinator --set group={group} --set 'lease=600 ms' --set 'retry=50 ms' {on} > /dev/null 2>&1 &
+         wire run paxos-replica --set group={group} --set 'report=20 ms' {on} > /dev/null 2>&1 &
+         wire paxos learn --count 2 {on} --duration 60s > learned 2> /dev/null & learner=$!
+         for try in $(seq 50); do wire paxos kv put 1 $try {on} --duration 10s > /dev/null && kill -0 $learner 2>/dev/null || break; done
+         wait $learner; echo $?; kill $(jobs -p) 2> /dev/null; wait; wc -l < learned"
+    );
+    let ended = place.run(&script);
+    let lines: Vec<_> = ended.out.split_whitespace().collect();
+    assert_eq!(lines, ["0", "2"], "{}{}", ended.out, ended.err);
+}

@@ -1,0 +1,289 @@
+//! A group of UDP multicast as a wire: what is sent to the group over the kernel's sockets, as frames.
+//!
+//! `multicast:GROUP:PORT` joins the group by the interface that the system chooses, `multicast:GROUP:PORT@ADDRESS` by the one with this address. A
+//! datagram for the group comes as a frame with the headers that it would have had on the wire: Ethernet, IPv4 and UDP, the source's MAC address made of its
+//! IPv4 address. Of a frame for the group the payload is sent, and the kernel makes the headers; other frames are refused. Several on one
+//! machine may be in the group: each hears all of them, itself too. It takes no rights.
+
+use crate::kernel::clock::now_ns;
+use crate::kernel::wait;
+use crate::port::{
+    Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit, TxCounters,
+};
+use packet::LONGEST_ON_WIRE;
+use packet::ethernet::{Ethernet, Mac, ethertype};
+use packet::ipv4::{Ipv4, Ipv4View, protocol};
+use packet::udp::{Udp, UdpView};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Datagrams given in one call, so that other ports have their turn.
+const BATCH: usize = 64;
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+/// The longest payload of a frame.
+const LONGEST_PAYLOAD: usize = LONGEST_ON_WIRE - ETHERNET - 28;
+/// Bytes that are asked for in front of the socket: a group talks in bursts. The system gives no more than net.core.rmem_max.
+const ROOM: usize = 4 << 20;
+
+/// Opens `multicast:GROUP:PORT@INTERFACE`.
+///
+/// # Errors
+/// When no interface has the address, or the system has none for the group.
+pub fn open(
+    group: SocketAddrV4,
+    interface: Ipv4Addr,
+    options: &Options,
+) -> Result<Port, PortError> {
+    let name = crate::port::PortSpec::Multicast { group, interface }.to_string();
+    let failed = |doing, error| PortError::from_io(&name, doing, "rights", error);
+    let socket = (|| {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&SockAddr::from(group))?;
+        // A smaller one does, for a while.
+        let _ = socket.set_recv_buffer_size(ROOM);
+        if !interface.is_unspecified() {
+            socket.set_multicast_if_v4(&interface)?;
+        }
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    })()
+    .map_err(|error| failed("making the socket", error))?;
+    socket
+        .join_multicast_v4(group.ip(), &interface)
+        .map_err(|error| failed("joining the group", error))?;
+    let wire = Arc::new(Wire {
+        name: name.clone(),
+        socket: socket.into(),
+        group,
+    });
+    Ok(Port {
+        info: PortInfo::of(name, "udp", options),
+        rx: Box::new(Receiver {
+            wire: wire.clone(),
+            payload: vec![0; LONGEST_PAYLOAD + 1].into(),
+            frame: Vec::new(),
+            counters: RxCounters::default(),
+        }),
+        tx: Box::new(Sender {
+            wire,
+            counters: TxCounters::default(),
+        }),
+    })
+}
+
+/// What both halves share.
+struct Wire {
+    name: String,
+    socket: UdpSocket,
+    group: SocketAddrV4,
+}
+
+impl Wire {
+    fn fault(&self, doing: &'static str, error: io::Error) -> PortError {
+        PortError::from_io(&self.name, doing, "rights", error)
+    }
+
+    fn wait(&self, events: i16, wait: Duration) -> Result<(), PortError> {
+        wait::for_event(self.socket.as_raw_fd(), events, wait)
+            .map_err(|error| self.fault("waiting", error))
+    }
+
+    /// The frame of a datagram.
+    fn dress(&self, payload: &[u8], from: SocketAddrV4, frame: &mut Vec<u8>) {
+        let [_, b, c, d] = self.group.ip().octets();
+        let own = from.ip().octets();
+        frame.clear();
+        let ethernet = Ethernet {
+            // RFC 1112, section 6.4.
+            destination: Mac([1, 0, 0x5E, b & 0x7F, c, d]),
+            source: Mac([2, 0, own[0], own[1], own[2], own[3]]),
+            tags: &[],
+            ethertype: ethertype::IPV4,
+        };
+        let ip = Ipv4::new(*from.ip(), *self.group.ip(), protocol::UDP);
+        let udp = Udp {
+            source_port: from.port(),
+            destination_port: self.group.port(),
+        };
+        ethernet.build(frame, |out| {
+            ip.build(out, |out| {
+                udp.build(ip.pseudo(), out, |out| out.extend(payload));
+            });
+        });
+    }
+
+    /// The datagram in a frame for the group.
+    fn undress<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
+        let packet = frame.get(ETHERNET..)?;
+        if frame[12..ETHERNET] != ethertype::IPV4.to_be_bytes() {
+            return None;
+        }
+        let ip = Ipv4View::new(packet).ok()?;
+        if ip.destination() != *self.group.ip()
+            || ip.protocol() != protocol::UDP
+            || ip.is_fragment()
+        {
+            return None;
+        }
+        let udp = UdpView::new(ip.payload()).ok()?;
+        (udp.destination_port() == self.group.port()).then(|| udp.payload())
+    }
+}
+
+struct Receiver {
+    wire: Arc<Wire>,
+    payload: Box<[u8]>,
+    frame: Vec<u8>,
+    counters: RxCounters,
+}
+
+impl Receive for Receiver {
+    fn receive(
+        &mut self,
+        wait: Duration,
+        sink: &mut dyn FnMut(Received<'_>),
+    ) -> Result<usize, PortError> {
+        let (mut given, mut waited) = (0, wait.is_zero());
+        while given < BATCH {
+            match self.wire.socket.recv_from(&mut self.payload) {
+                Ok((len, SocketAddr::V4(from))) if len <= LONGEST_PAYLOAD => {
+                    let payload = &self.payload[..len];
+                    self.wire.dress(payload, from, &mut self.frame);
+                    self.counters.received += 1;
+                    self.counters.bytes += self.frame.len() as u64;
+                    given += 1;
+                    sink(Received {
+                        bytes: &self.frame,
+                        at_ns: now_ns(),
+                    });
+                }
+                Ok(_) => self.counters.refused += 1,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted => break,
+                    io::ErrorKind::WouldBlock if waited || given > 0 => break,
+                    io::ErrorKind::WouldBlock => {
+                        waited = true;
+                        self.wire.wait(libc::POLLIN, wait)?;
+                    }
+                    _ if given > 0 => break,
+                    _ => return Err(self.wire.fault("receiving", error)),
+                },
+            }
+        }
+        Ok(given)
+    }
+
+    fn counters(&self) -> RxCounters {
+        self.counters
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.wire.socket.as_raw_fd())
+    }
+}
+
+struct Sender {
+    wire: Arc<Wire>,
+    counters: TxCounters,
+}
+
+impl Sender {
+    fn give(&mut self, payload: &[u8]) -> Result<(), PortError> {
+        loop {
+            let Err(error) = self.wire.socket.send_to(payload, self.wire.group) else {
+                return Ok(());
+            };
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    self.counters.waited += 1;
+                    self.wire.wait(libc::POLLOUT, Duration::from_millis(100))?;
+                }
+                _ => return Err(self.wire.fault("sending", error)),
+            }
+        }
+    }
+}
+
+impl Transmit for Sender {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        for (done, frame) in frames.iter().enumerate() {
+            let wire = self.wire.clone();
+            let Some(payload) = wire.undress(frame) else {
+                self.counters.refused += 1;
+                continue;
+            };
+            match self.give(payload) {
+                Ok(()) => {
+                    self.counters.sent += 1;
+                    self.counters.bytes += frame.len() as u64;
+                }
+                Err(_) if done > 0 => return Ok(done),
+                Err(error) => {
+                    self.counters.refused += 1;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(frames.len())
+    }
+
+    fn counters(&self) -> TxCounters {
+        self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::port::{self, Options, Port};
+    use std::time::Duration;
+
+    fn one(port: &mut Port) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let wait = Duration::from_secs(5);
+        port.rx
+            .receive(wait, &mut |packet| frame = packet.bytes.to_vec())
+            .unwrap();
+        frame
+    }
+
+    #[test]
+    fn a_group_hears_what_one_of_it_says_and_no_other_frame_leaves() {
+        // A free port, as the system chooses one.
+        let number = {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.local_addr().unwrap().port()
+        };
+        let open = || {
+            let text = format!("multicast:239.255.77.1:{number}@127.0.0.1");
+            port::open(&text.parse().unwrap(), &Options::default()).unwrap()
+        };
+        let (mut here, mut there) = (open(), open());
+        // A datagram makes a frame for the group, which may be sent as it is.
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = socket2::Socket::from(socket);
+        socket
+            .set_multicast_if_v4(&std::net::Ipv4Addr::LOCALHOST)
+            .unwrap();
+        let group: std::net::SocketAddr = ([239, 255, 77, 1], number).into();
+        socket.send_to(b"hello", &group.into()).unwrap();
+        let frame = one(&mut here);
+        assert_eq!(frame, one(&mut there));
+        assert_eq!(frame[..6], [1, 0, 0x5E, 0x7F, 77, 1]);
+        assert_eq!(frame[6..12], [2, 0, 127, 0, 0, 1]);
+        assert_eq!(frame[42..], *b"hello");
+        here.tx.send(&[&frame]).unwrap();
+        let again = one(&mut there);
+        assert_eq!(again[42..], *b"hello");
+        let mut other = frame.clone();
+        other[33] ^= 1;
+        assert_eq!(here.tx.send(&[&other, &[0; 60], &[0; 14]]).unwrap(), 3);
+        assert_eq!(here.tx.counters().refused, 3);
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::frame::{CELLS, CHECKSUM_ERROR, EMITTED, PORT, POSITION, RESULT};
 use crate::kernel::{Error, Kernel};
+use crate::path::{NO_PATH, path};
 use crate::unit::{BEFORE, Code, Entrance};
 use p4::ir::{SectionId, SlotId, Ty};
 use p4::value::Bits;
@@ -12,8 +13,6 @@ use pipeline::interpreter::Interpreter;
 use pipeline::table::Table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-pub(crate) const NO_PATH: &str = "the architecture of the program has no path that the kernel could follow: v1model, `switch` and `bump` have one";
 
 /// The kernel as an engine, packet by packet (BPF_PROG_TEST_RUN): to test and to measure what [`Switch`](crate::Switch) does on interfaces.
 ///
@@ -55,7 +54,7 @@ impl Xdp {
     /// As for [`Switch::new`](crate::Switch::new).
     pub fn loaded(environment: &Arc<Environment>) -> Result<Self, Error> {
         let made = Self::new(environment).map_err(|fault| Error::Unsupported(vec![fault]))?;
-        let path = crate::switch::path(environment)?;
+        let path = path(environment)?;
         let kernel = Kernel::load(environment, &path, Entrance::Trial)?;
         Ok(Xdp {
             kernel: Some(kernel),
@@ -81,7 +80,7 @@ impl Xdp {
     }
 
     /// The packet as its frame has it, where the kernel has no room for it.
-    fn from_frame(&self, frame: &[u64], bytes: &[u8], packet: &mut Packet) {
+    fn rebuild(&self, frame: &[u64], bytes: &[u8], packet: &mut Packet) {
         let Some(kernel) = &self.kernel else { return };
         let count = frame[EMITTED as usize / 8] as usize;
         let words = frame[kernel.object.frame.emit as usize / 8..].iter();
@@ -208,7 +207,7 @@ impl Xdp {
             return Some(Passed::Sent(leaves));
         }
         if is(Code::NoRoom) {
-            self.from_frame(&frame, bytes, packet);
+            self.rebuild(&frame, bytes, packet);
             return Some(Passed::Sent(leaves));
         }
         if is(Code::Dropped) {

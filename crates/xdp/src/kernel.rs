@@ -383,7 +383,7 @@ fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
 /// What the verifier said at last, without its statistics.
 fn last_words(log: &str) -> String {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told = lines.filter(|line| {
+    let mut told = lines.filter(|line| {
         let statistics = [
             "processed ",
             "verification time",
@@ -394,5 +394,5 @@ fn last_words(log: &str) -> String {
         ];
         !statistics.iter().any(|word| line.starts_with(word))
     });
-    told.last().unwrap_or("it gave no reason").into()
+    told.next_back().unwrap_or("it gave no reason").into()
 }

@@ -2,16 +2,13 @@
 
 use crate::frame::{CELLS, EMIT_BYTES, EMITTED, INDEX, LENGTH, POSITION};
 use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R5, R6, R7, R8, Size};
-use crate::unit::{Code, Entrance, Fault, Unit};
+use crate::unit::{Code, DATA, DATA_END, Entrance, Fault, Unit};
 use p4::ir::{Expr, HeaderId, ParserError, SlotId, StackId, Ty};
 use p4::value::Bits;
 use pipeline::layout::limbs;
 
 /// The program reads this far into a packet. The verifier follows offsets up to 64 KiB.
 const MOST_OFFSET: i32 = 4096;
-/// `struct xdp_md`: where the packet begins and ends.
-pub(crate) const DATA: i32 = 0;
-pub(crate) const DATA_END: i32 = 4;
 
 impl Unit<'_> {
     /// How many bits a header has, without its varbit, and that, if the program can read and write them.

@@ -2,18 +2,14 @@
 
 use crate::frame::CODES;
 use crate::kernel::{Error, Kernel, failed};
-use crate::maps::{Object, Purpose};
-use crate::unit::{Code, Entrance, compile};
+use crate::maps::Purpose;
+use crate::path::path;
+use crate::unit::{Code, Entrance};
 use live::ebpf::Mode;
-use p4::ir::SectionId;
-use pipeline::architecture::{Config, Pipeline};
-use pipeline::context::Context;
-use pipeline::engine::{Ended, Engine, Packet, Path};
-use pipeline::environment::{Environment, Unsupported};
-use pipeline::table::Table;
+use pipeline::environment::Environment;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// An interface has a program already.
 const EBUSY: i32 = 16;
@@ -198,45 +194,5 @@ fn set_mtu(kernel: &Kernel, port: u32, mtu: u32) -> io::Result<()> {
     match kernel.map(Purpose::Longest) {
         Some(map) => map.set(&port.to_ne_bytes(), &longest.to_ne_bytes()),
         None => Ok(()),
-    }
-}
-
-/// An environment's program as [`Switch::new`] loads it.
-///
-/// # Errors
-/// When the kernel cannot do what it asks for.
-pub fn program(environment: &Arc<Environment>) -> Result<Object, Error> {
-    let path = path(environment)?;
-    compile(environment, &path, Entrance::Attached).map_err(Error::Unsupported)
-}
-
-/// The path of the architecture of an environment's program: what it tells an engine.
-pub(crate) fn path(environment: &Arc<Environment>) -> Result<Path, Error> {
-    let told = Arc::new(Mutex::new(None));
-    let engine = Box::new(Listening(Arc::clone(&told)));
-    Pipeline::new(environment, engine, &Config::default())
-        .map_err(|unsupported| Error::Unsupported(vec![unsupported]))?;
-    let path = told.lock().unwrap_or_else(PoisonError::into_inner).take();
-    path.ok_or_else(|| Error::Unsupported(vec![crate::engine::NO_PATH.into()]))
-}
-
-/// Hears what the path is, and runs nothing.
-struct Listening(Arc<Mutex<Option<Path>>>);
-
-impl Engine for Listening {
-    fn run(
-        &mut self,
-        _: SectionId,
-        _: &mut [u64],
-        _: &mut Packet,
-        _: &[Table],
-        _: &mut Context,
-    ) -> Ended {
-        Ended::Stop
-    }
-
-    fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path.cloned();
-        Ok(false)
     }
 }

@@ -8,7 +8,6 @@ use crate::instruction::{
     Alu, Assembler, Compare, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10, Size,
 };
 use crate::maps::{Map, Object, Purpose};
-use crate::packet::{DATA, DATA_END};
 use p4::ir::{
     Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, StatementKind, Terminator,
     Ty,
@@ -24,7 +23,9 @@ use std::collections::BTreeMap;
 pub(crate) const LOOKUP: i32 = 1;
 const KTIME_GET_NS: i32 = 5;
 const REDIRECT_MAP: i32 = 51;
-/// `struct xdp_md`: the interface that a packet came by, and what lies before it.
+/// `struct xdp_md`: where a packet begins and ends, what lies before it, and the interface that it came by.
+pub(crate) const DATA: i32 = 0;
+pub(crate) const DATA_END: i32 = 4;
 const DATA_META: i32 = 8;
 const INTERFACE: i32 = 12;
 const XDP_ABORTED: i32 = 0;

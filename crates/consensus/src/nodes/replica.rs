@@ -2,7 +2,7 @@
 //!
 //! What it misses it asks of its peers, and of the coordinator, which has it voted for again. It reports how far it has come, by which
 //! the coordinator trims: no further than what every replica has delivered that is there. One that was away for longer than its peers remember gets a
-//! [checkpoint](crate::checkpoint) from one of them, part by part.
+//! [`checkpoint`] from one of them, part by part.
 //!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].

@@ -18,16 +18,13 @@ fn bodies(program: &mut Program) -> impl Iterator<Item = &mut Body> {
 
 /// Gives each statement a place of its own, and each block without any a statement less to tell it by.
 fn number(program: &mut Program) {
-    let mut next = 1;
-    for statement in bodies(program)
-        .flat_map(|body| &mut body.blocks)
-        .flat_map(|block| &mut block.statements)
-    {
+    let blocks = bodies(program).flat_map(|body| &mut body.blocks);
+    let statements = blocks.flat_map(|block| &mut block.statements);
+    for (number, statement) in (1..).zip(statements) {
         statement.span = Span {
-            start: next,
-            end: next,
+            start: number,
+            end: number,
         };
-        next += 1;
     }
 }
 

@@ -49,7 +49,8 @@ module p4_prefix_table #(
     generate
         for (level = 0; level < LEVELS; level = level + 1) begin : levels
             reg [KEY_W-1:0] memory [0:(2 << level) - 1];
-            reg [KEY_W-1:0] boundary, asked;
+            reg [KEY_W-1:0] stored, asked;
+            wire [KEY_W-1:0] boundary = ~stored;
             reg [LEVELS:0] came;
             reg of;
             // A level's nodes are those with as many bits behind the leading one; the half stands in its place.
@@ -67,7 +68,7 @@ module p4_prefix_table #(
             initial for (i = 0; i < (2 << level); i = i + 1) memory[i] = {KEY_W{1'b0}};
 `endif
             always @(posedge clk) begin
-                boundary <= ~memory[place];
+                stored <= memory[place];
                 asked <= keys[level];
                 came <= way[level];
                 of <= halves[level];

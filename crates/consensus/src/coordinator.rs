@@ -256,9 +256,11 @@ impl<V: Clone + Default> Coordinator<V> {
         }
     }
 
-    /// Asks for votes in an instance again, decided or not, for a learner that misses them.
+    /// Asks for votes in an instance again, decided or not, for a learner that misses them. Not below the base: there it may lead without
+    /// knowing what a quorum has voted for.
     pub fn ask_again(&self, instance: Instance, out: &mut Vec<Message<V>>) {
-        if self.is_leading() && instance < self.own_end() && self.ring(instance).is_some() {
+        let own = (self.base..self.own_end()).contains(&instance);
+        if self.is_leading() && own && self.ring(instance).is_some() {
             self.ask_votes(instance, out);
         }
     }

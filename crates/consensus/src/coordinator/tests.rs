@@ -135,3 +135,25 @@ fn a_promise_of_an_earlier_start_counts_for_nothing() {
     coordinator.step(&third, &mut sent);
     assert!(coordinator.is_leading());
 }
+
+/// Found by random faults, seed 7501: it had a no-op voted for where something else was decided, as a learner asked for what others had trimmed.
+#[test]
+fn below_its_base_a_leader_asks_for_nothing_as_it_may_not_know_the_votes() {
+    let mut acceptors = group();
+    let mut first = Coordinator::new(1, 3, 4);
+    campaign(&mut first, &mut acceptors);
+    let mut sent = Vec::new();
+    first.propose(10, &mut sent);
+    talk(&mut first, &mut acceptors[..2], sent);
+    // The second hears that 1 is trimmed from one acceptor, and of its vote from nobody.
+    acceptors[1].base = 2;
+    let mut second = Coordinator::new(2, 3, 4);
+    second.seen = first.round();
+    let mut sent = Vec::new();
+    second.campaign(&mut sent);
+    talk(&mut second, &mut acceptors[1..], sent);
+    assert!(second.is_leading());
+    let mut sent = Vec::new();
+    second.ask_again(1, &mut sent);
+    assert_eq!(sent, []);
+}

@@ -89,7 +89,7 @@ pub fn run(
     };
     let mut looks = 0;
     while !signal::stop_requested() && !over() {
-        std::thread::sleep(LOOK);
+        std::thread::park_timeout(LOOK);
         looks += 1;
         if looks % LOOKS_AT_INTERFACES == 0 {
             // The kernel has taken the program off an interface that was removed, and says nothing.

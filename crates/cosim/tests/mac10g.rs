@@ -222,8 +222,11 @@ fn a_frame_whose_words_do_not_come_in_time_ends_with_errors_and_the_next_is_whol
     assert_eq!(whole[0].0, on_line(&frame));
 }
 
+/// A frame that is to come out, and whether it is bad.
+type Wanted = (Vec<u8>, bool);
+
 /// What is put on the XGMII of a receiver, and what is to come of it: frames without FCS, and whether they are bad.
-fn lines(random: &mut Random, count: usize) -> (Vec<Character>, Vec<(Vec<u8>, bool)>, u32) {
+fn lines(random: &mut Random, count: usize) -> (Vec<Character>, Vec<Wanted>, u32) {
     let (mut line, mut expected, mut fragments) = (vec![(IDLE, true); 16], Vec::new(), 0);
     let data = |byte: u8| (byte, false);
     for _ in 0..count {

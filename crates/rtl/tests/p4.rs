@@ -31,7 +31,9 @@ fn with_engine(example: &str, engine: &str) -> String {
                     "kind = \"p4\"",
                     &format!("kind = \"p4\"\nengine = \"{engine}\""),
                 );
-                assert_ne!(text, changed, "{example} has P4 nodes");
+                // Of several labs one may be of hosts alone.
+                let is_run = file.ends_with("lab.toml");
+                assert!(!is_run || text != changed, "{example} has P4 nodes");
                 std::fs::write(to, changed).unwrap();
             }
             false => drop(std::fs::copy(&file, to).unwrap()),

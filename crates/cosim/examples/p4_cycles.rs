@@ -5,7 +5,7 @@
 
 use cosim::p4::{Outcome, Rtl};
 use p4::compile::{Options, compile};
-use p4::source::{IncludeError, Includes};
+use p4::library::WithFiles;
 use pipeline::architecture::{Config, Pipeline};
 use pipeline::context::Context;
 use pipeline::control::Control;
@@ -15,18 +15,6 @@ use pipeline::interpreter::Interpreter;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-
-struct Beside<'a>(&'a Path);
-
-impl Includes for Beside<'_> {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
-        let text = match std::fs::read_to_string(self.0.join(name)) {
-            Ok(text) => text,
-            Err(_) => p4::library::file(name).ok_or("no such file")?.into(),
-        };
-        Ok((name.into(), text))
-    }
-}
 
 /// The bytes of hexadecimal digits, with anything else between them.
 fn bytes(digits: &str) -> Vec<u8> {
@@ -44,7 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let program = arguments.first().ok_or("name a program")?;
     let text = std::fs::read_to_string(program)?;
     let folder = Path::new(program).parent().unwrap_or(Path::new(""));
-    let compiled = compile(program, &text, &mut Beside(folder), &Options::default());
+    let compiled = compile(
+        program,
+        &text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(folder.join(name)).ok()),
+        &Options::default(),
+    );
     let compiled = compiled
         .program
         .ok_or("the program has errors: see `wire p4 check`")?;

@@ -2,7 +2,7 @@
 
 use cosim::p4::{Outcome, Rtl};
 use p4::compile::{Options, compile};
-use p4::source::{IncludeError, Includes};
+use p4::library::WithFiles;
 use pipeline::architecture::{Config, Pipeline};
 use pipeline::context::Context;
 use pipeline::control::Control;
@@ -13,24 +13,17 @@ use pipeline::stf;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-struct Beside<'a>(&'a Path);
-
-impl Includes for Beside<'_> {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
-        let text = match std::fs::read_to_string(self.0.join(name)) {
-            Ok(text) => text,
-            Err(_) => p4::library::file(name).ok_or("no such file")?.into(),
-        };
-        Ok((name.into(), text))
-    }
-}
-
 /// A program that is compiled.
 fn environment(program: &Path) -> Result<Arc<Environment>, String> {
     let name = program.display().to_string();
     let text = std::fs::read_to_string(program).expect(&name);
     let folder = program.parent().expect("it is in a folder");
-    let compiled = compile(&name, &text, &mut Beside(folder), &Options::default());
+    let compiled = compile(
+        &name,
+        &text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(folder.join(name)).ok()),
+        &Options::default(),
+    );
     let program_of = compiled.program.ok_or("it does not compile")?;
     let environment =
         Environment::new(Arc::new(program_of), Default::default()).map_err(|e| e.to_string())?;

@@ -2,7 +2,7 @@
 
 use jit::Jit;
 use p4::compile::{Options, compile};
-use p4::source::{IncludeError, Includes};
+use p4::library::WithFiles;
 use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::context::Waiting;
 use pipeline::engine::Engine;
@@ -16,24 +16,17 @@ use std::sync::Arc;
 #[expect(dead_code, reason = "its main is for the command line")]
 mod own_extern;
 
-struct Beside<'a>(&'a Path);
-
-impl Includes for Beside<'_> {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
-        let text = match std::fs::read_to_string(self.0.join(name)) {
-            Ok(text) => text,
-            Err(_) => p4::library::file(name).ok_or("no such file")?.into(),
-        };
-        Ok((name.into(), text))
-    }
-}
-
 /// How many expectations a program's test met.
 fn run(program: &Path) -> u64 {
     let name = program.display().to_string();
     let text = std::fs::read_to_string(program).expect(&name);
     let folder = program.parent().expect("it is in a folder");
-    let compiled = compile(&name, &text, &mut Beside(folder), &Options::default());
+    let compiled = compile(
+        &name,
+        &text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(folder.join(name)).ok()),
+        &Options::default(),
+    );
     let program_of = compiled.program.expect(&name);
     let environment = Environment::new(Arc::new(program_of), Default::default()).expect(&name);
     let environment = Arc::new(environment);
@@ -122,7 +115,7 @@ expect 1 ffffffff00000007
             unoptimized,
             ..Options::default()
         };
-        let compiled = compile("chain.p4", text, &mut Beside(Path::new("")), &options);
+        let compiled = compile("chain.p4", text, &mut WithFiles(|_: &str| None), &options);
         let program = compiled.program.expect("it is valid");
         let environment = Environment::new(Arc::new(program), Default::default()).unwrap();
         let environment = Arc::new(environment);
@@ -141,7 +134,12 @@ expect 1 ffffffff00000007
 fn the_fast_engine_sees_what_waits_at_a_port() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/p4");
     let text = std::fs::read_to_string(folder.join("queue_depths.p4")).unwrap();
-    let compiled = compile("q.p4", &text, &mut Beside(&folder), &Options::default());
+    let compiled = compile(
+        "q.p4",
+        &text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(folder.join(name)).ok()),
+        &Options::default(),
+    );
     let environment = Environment::new(Arc::new(compiled.program.unwrap()), Default::default());
     let environment = Arc::new(environment.unwrap());
     let engine = Box::new(Jit::new(&environment).unwrap());

@@ -6,6 +6,7 @@ mod backlog;
 pub mod calibrate;
 pub mod calibration;
 pub mod channel;
+mod datagrams;
 pub(crate) mod dummy;
 mod error;
 pub mod hardware;

@@ -1,6 +1,21 @@
 //! The files that `#include <...>` finds without looking at any disc: the core library and the architectures, from `p4include/`.
 
 use crate::ir::Architecture;
+use crate::source::{IncludeError, Includes};
+use alloc::string::String;
+
+/// The library, behind the files that a function finds by the name that they are included by: those beside a program, for example.
+pub struct WithFiles<F>(pub F);
+
+impl<F: FnMut(&str) -> Option<String>> Includes for WithFiles<F> {
+    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
+        let text = match (self.0)(name) {
+            Some(text) => text,
+            None => file(name).ok_or("no such file")?.into(),
+        };
+        Ok((name.into(), text))
+    }
+}
 
 /// The text of a library file, by the name that programs include it by.
 #[must_use]

@@ -1,25 +1,13 @@
 //! Our own corpus in the kernel: the packets that its STF files expect come out.
 
 use p4::compile::{Options, compile};
-use p4::source::{IncludeError, Includes};
+use p4::library::WithFiles;
 use pipeline::architecture::{Config, Pipeline};
 use pipeline::environment::Environment;
 use pipeline::stf;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xdp::Xdp;
-
-struct Beside<'a>(&'a Path);
-
-impl Includes for Beside<'_> {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
-        let text = match std::fs::read_to_string(self.0.join(name)) {
-            Ok(text) => text,
-            Err(_) => p4::library::file(name).ok_or("no such file")?.into(),
-        };
-        Ok((name.into(), text))
-    }
-}
 
 /// Whether programs can be loaded here; if not, the test is skipped and says why.
 pub(crate) fn allowed() -> bool {
@@ -37,7 +25,12 @@ pub(crate) fn environment(program: &Path) -> Arc<Environment> {
     let name = program.display().to_string();
     let text = std::fs::read_to_string(program).expect(&name);
     let folder = program.parent().expect("it is in a folder");
-    let compiled = compile(&name, &text, &mut Beside(folder), &Options::default());
+    let compiled = compile(
+        &name,
+        &text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(folder.join(name)).ok()),
+        &Options::default(),
+    );
     let program_of = compiled.program.expect(&name);
     let environment = Environment::new(Arc::new(program_of), Default::default());
     Arc::new(environment.expect(&name))

@@ -5,28 +5,17 @@
 //! IPv4 address. Of a frame for the group the payload is sent, and the kernel makes the headers; other frames are refused. Several on one
 //! machine may be in the group: each hears all of them, itself too. It takes no rights.
 
-use crate::kernel::clock::now_ns;
-use crate::kernel::wait;
-use crate::port::{
-    Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit, TxCounters,
-};
+use crate::port::datagrams::{self, Addressed, Wire};
+use crate::port::{Options, Port, PortError, PortInfo};
 use packet::LONGEST_ON_WIRE;
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, Ipv4View, protocol};
 use packet::udp::{Udp, UdpView};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Arc;
-use std::time::Duration;
 
-/// Datagrams given in one call, so that other ports have their turn.
-const BATCH: usize = 64;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-/// The longest payload of a frame.
-const LONGEST_PAYLOAD: usize = LONGEST_ON_WIRE - ETHERNET - 28;
 /// Bytes that are asked for in front of the socket: a group talks in bursts. The system gives no more than net.core.rmem_max.
 const ROOM: usize = 4 << 20;
 
@@ -57,45 +46,42 @@ pub fn open(
     socket
         .join_multicast_v4(group.ip(), &interface)
         .map_err(|error| failed("joining the group", error))?;
-    let wire = Arc::new(Wire {
+    let (rx, tx) = datagrams::halves(Group {
         name: name.clone(),
         socket: socket.into(),
         group,
     });
-    Ok(Port {
-        info: PortInfo::of(name, "udp", options),
-        rx: Box::new(Receiver {
-            wire: wire.clone(),
-            payload: vec![0; LONGEST_PAYLOAD + 1].into(),
-            frame: Vec::new(),
-            counters: RxCounters::default(),
-        }),
-        tx: Box::new(Sender {
-            wire,
-            counters: TxCounters::default(),
-        }),
-    })
+    let info = PortInfo::of(name, "udp", options);
+    Ok(Port { info, rx, tx })
 }
 
-/// What both halves share.
-struct Wire {
+struct Group {
     name: String,
     socket: UdpSocket,
     group: SocketAddrV4,
 }
 
-impl Wire {
-    fn fault(&self, doing: &'static str, error: io::Error) -> PortError {
-        PortError::from_io(&self.name, doing, "rights", error)
+impl Wire for Group {
+    const LONGEST: usize = LONGEST_ON_WIRE - ETHERNET - 28;
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn wait(&self, events: i16, wait: Duration) -> Result<(), PortError> {
-        wait::for_event(self.socket.as_raw_fd(), events, wait)
-            .map_err(|error| self.fault("waiting", error))
+    fn socket(&self) -> &UdpSocket {
+        &self.socket
     }
 
-    /// The frame of a datagram.
-    fn dress(&self, payload: &[u8], from: SocketAddrV4, frame: &mut Vec<u8>) {
+    /// With the headers that it would have had on the wire.
+    fn frame<'a>(
+        &self,
+        datagram: &'a [u8],
+        from: SocketAddr,
+        frame: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
+        let SocketAddr::V4(from) = from else {
+            return None;
+        };
         let [_, b, c, d] = self.group.ip().octets();
         let own = from.ip().octets();
         frame.clear();
@@ -113,13 +99,21 @@ impl Wire {
         };
         ethernet.build(frame, |out| {
             ip.build(out, |out| {
-                udp.build(ip.pseudo(), out, |out| out.extend(payload));
+                udp.build(ip.pseudo(), out, |out| out.extend(datagram));
             });
         });
+        Some(frame)
     }
 
-    /// The datagram in a frame for the group.
-    fn undress<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
+    fn datagram<'a>(&self, frame: &'a [u8]) -> Result<Option<Addressed<'a>>, PortError> {
+        let payload = self.payload(frame);
+        Ok(payload.map(|payload| (payload, Some(self.group.into()))))
+    }
+}
+
+impl Group {
+    /// The payload of a frame for the group.
+    fn payload<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         let packet = frame.get(ETHERNET..)?;
         if frame[12..ETHERNET] != ethertype::IPV4.to_be_bytes() {
             return None;
@@ -133,109 +127,6 @@ impl Wire {
         }
         let udp = UdpView::new(ip.payload()).ok()?;
         (udp.destination_port() == self.group.port()).then(|| udp.payload())
-    }
-}
-
-struct Receiver {
-    wire: Arc<Wire>,
-    payload: Box<[u8]>,
-    frame: Vec<u8>,
-    counters: RxCounters,
-}
-
-impl Receive for Receiver {
-    fn receive(
-        &mut self,
-        wait: Duration,
-        sink: &mut dyn FnMut(Received<'_>),
-    ) -> Result<usize, PortError> {
-        let (mut given, mut waited) = (0, wait.is_zero());
-        while given < BATCH {
-            match self.wire.socket.recv_from(&mut self.payload) {
-                Ok((len, SocketAddr::V4(from))) if len <= LONGEST_PAYLOAD => {
-                    let payload = &self.payload[..len];
-                    self.wire.dress(payload, from, &mut self.frame);
-                    self.counters.received += 1;
-                    self.counters.bytes += self.frame.len() as u64;
-                    given += 1;
-                    sink(Received {
-                        bytes: &self.frame,
-                        at_ns: now_ns(),
-                    });
-                }
-                Ok(_) => self.counters.refused += 1,
-                Err(error) => match error.kind() {
-                    io::ErrorKind::Interrupted => break,
-                    io::ErrorKind::WouldBlock if waited || given > 0 => break,
-                    io::ErrorKind::WouldBlock => {
-                        waited = true;
-                        self.wire.wait(libc::POLLIN, wait)?;
-                    }
-                    _ if given > 0 => break,
-                    _ => return Err(self.wire.fault("receiving", error)),
-                },
-            }
-        }
-        Ok(given)
-    }
-
-    fn counters(&self) -> RxCounters {
-        self.counters
-    }
-
-    fn descriptor(&self) -> Option<RawFd> {
-        Some(self.wire.socket.as_raw_fd())
-    }
-}
-
-struct Sender {
-    wire: Arc<Wire>,
-    counters: TxCounters,
-}
-
-impl Sender {
-    fn give(&mut self, payload: &[u8]) -> Result<(), PortError> {
-        loop {
-            let Err(error) = self.wire.socket.send_to(payload, self.wire.group) else {
-                return Ok(());
-            };
-            match error.kind() {
-                io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => {
-                    self.counters.waited += 1;
-                    self.wire.wait(libc::POLLOUT, Duration::from_millis(100))?;
-                }
-                _ => return Err(self.wire.fault("sending", error)),
-            }
-        }
-    }
-}
-
-impl Transmit for Sender {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
-        for (done, frame) in frames.iter().enumerate() {
-            let wire = self.wire.clone();
-            let Some(payload) = wire.undress(frame) else {
-                self.counters.refused += 1;
-                continue;
-            };
-            match self.give(payload) {
-                Ok(()) => {
-                    self.counters.sent += 1;
-                    self.counters.bytes += frame.len() as u64;
-                }
-                Err(_) if done > 0 => return Ok(done),
-                Err(error) => {
-                    self.counters.refused += 1;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(frames.len())
-    }
-
-    fn counters(&self) -> TxCounters {
-        self.counters
     }
 }
 

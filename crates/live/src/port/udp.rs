@@ -3,21 +3,13 @@
 //! `udp:HOST:PORT` sends there, and receives what comes back from there. `udp:@HOST:PORT` waits there,
 //! and sends to whoever sent last; before that there is nobody to send to.
 
-use crate::kernel::clock::now_ns;
 use crate::kernel::thread::lock;
-use crate::kernel::wait;
-use crate::port::{
-    Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit, TxCounters,
-};
+use crate::port::datagrams::{self, Addressed, Wire};
+use crate::port::{Options, Port, PortError, PortInfo};
 use packet::{LONGEST_ON_WIRE, SHORTEST};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-/// Datagrams given in one call, so that other ports have their turn.
-const BATCH: usize = 64;
+use std::sync::Mutex;
 
 /// Opens `udp:HOST:PORT`, or `udp:@HOST:PORT` with `listen`.
 ///
@@ -52,28 +44,17 @@ pub fn open(host: &str, port: u16, listen: bool, options: &Options) -> Result<Po
     socket
         .set_nonblocking(true)
         .map_err(|error| failed("making the socket", error))?;
-    let wire = Arc::new(Wire {
+    let (rx, tx) = datagrams::halves(Tunnel {
         name: name.clone(),
         socket,
         peer: Mutex::new(None),
         listen,
     });
-    Ok(Port {
-        info: PortInfo::of(name, "udp", options),
-        rx: Box::new(Receiver {
-            wire: wire.clone(),
-            buffer: vec![0; LONGEST_ON_WIRE + 1].into(),
-            counters: RxCounters::default(),
-        }),
-        tx: Box::new(Sender {
-            wire,
-            counters: TxCounters::default(),
-        }),
-    })
+    let info = PortInfo::of(name, "udp", options);
+    Ok(Port { info, rx, tx })
 }
 
-/// What both halves share.
-struct Wire {
+struct Tunnel {
     name: String,
     socket: UdpSocket,
     /// Who sent last, where we wait.
@@ -81,137 +62,47 @@ struct Wire {
     listen: bool,
 }
 
-impl Wire {
-    fn fault(&self, doing: &'static str, error: io::Error) -> PortError {
-        PortError::from_io(&self.name, doing, "rights", error)
+impl Wire for Tunnel {
+    const LONGEST: usize = LONGEST_ON_WIRE;
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn wait(&self, events: i16, wait: Duration) -> Result<(), PortError> {
-        wait::for_event(self.socket.as_raw_fd(), events, wait)
-            .map_err(|error| self.fault("waiting", error))
+    fn socket(&self) -> &UdpSocket {
+        &self.socket
     }
-}
 
-struct Receiver {
-    wire: Arc<Wire>,
-    buffer: Box<[u8]>,
-    counters: RxCounters,
-}
-
-impl Receive for Receiver {
-    fn receive(
-        &mut self,
-        wait: Duration,
-        sink: &mut dyn FnMut(Received<'_>),
-    ) -> Result<usize, PortError> {
-        let (mut given, mut waited) = (0, wait.is_zero());
-        while given < BATCH {
-            match self.wire.socket.recv_from(&mut self.buffer) {
-                Ok((len, from)) => {
-                    if self.wire.listen {
-                        let mut peer = lock(&self.wire.peer);
-                        *peer = Some(from);
-                    }
-                    if !(SHORTEST..=LONGEST_ON_WIRE).contains(&len) {
-                        self.counters.refused += 1;
-                        continue;
-                    }
-                    self.counters.received += 1;
-                    self.counters.bytes += len as u64;
-                    given += 1;
-                    sink(Received {
-                        bytes: &self.buffer[..len],
-                        at_ns: now_ns(),
-                    });
-                }
-                Err(error) => match error.kind() {
-                    io::ErrorKind::Interrupted => break,
-                    // Nobody is there, or not yet.
-                    io::ErrorKind::ConnectionRefused => {}
-                    io::ErrorKind::WouldBlock if waited || given > 0 => break,
-                    io::ErrorKind::WouldBlock => {
-                        waited = true;
-                        self.wire.wait(libc::POLLIN, wait)?;
-                    }
-                    _ if given > 0 => break,
-                    _ => return Err(self.wire.fault("receiving", error)),
-                },
-            }
+    fn frame<'a>(
+        &self,
+        datagram: &'a [u8],
+        from: SocketAddr,
+        _: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
+        if self.listen {
+            *lock(&self.peer) = Some(from);
         }
-        Ok(given)
+        (datagram.len() >= SHORTEST).then_some(datagram)
     }
 
-    fn counters(&self) -> RxCounters {
-        self.counters
-    }
-
-    fn descriptor(&self) -> Option<RawFd> {
-        Some(self.wire.socket.as_raw_fd())
-    }
-}
-
-struct Sender {
-    wire: Arc<Wire>,
-    counters: TxCounters,
-}
-
-impl Sender {
-    /// Sends a frame; `false` when there is nobody to send it to.
-    fn give(&mut self, frame: &[u8]) -> Result<bool, PortError> {
+    fn datagram<'a>(&self, frame: &'a [u8]) -> Result<Option<Addressed<'a>>, PortError> {
         match frame.len() {
             len @ ..SHORTEST => return Err(PortError::TooShort { len }),
             SHORTEST..=LONGEST_ON_WIRE => {}
             len => {
                 return Err(PortError::TooLong {
-                    name: self.wire.name.clone(),
+                    name: self.name.clone(),
                     len,
                     mtu: LONGEST_ON_WIRE as u32 - 14,
                     longest: LONGEST_ON_WIRE,
                 });
             }
         }
-        loop {
-            let peer = *lock(&self.wire.peer);
-            let result = match (self.wire.listen, peer) {
-                (false, _) => self.wire.socket.send(frame),
-                (true, Some(peer)) => self.wire.socket.send_to(frame, peer),
-                (true, None) => return Ok(false),
-            };
-            let Err(error) = result else { return Ok(true) };
-            match error.kind() {
-                // The answer to an earlier datagram: this one has not been sent.
-                io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => {
-                    self.counters.waited += 1;
-                    self.wire.wait(libc::POLLOUT, Duration::from_millis(100))?;
-                }
-                _ => return Err(self.wire.fault("sending", error)),
-            }
+        if !self.listen {
+            return Ok(Some((frame, None)));
         }
-    }
-}
-
-impl Transmit for Sender {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
-        for (done, frame) in frames.iter().enumerate() {
-            match self.give(frame) {
-                Ok(true) => {
-                    self.counters.sent += 1;
-                    self.counters.bytes += frame.len() as u64;
-                }
-                Ok(false) => self.counters.refused += 1,
-                Err(_) if done > 0 => return Ok(done),
-                Err(error) => {
-                    self.counters.refused += 1;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(frames.len())
-    }
-
-    fn counters(&self) -> TxCounters {
-        self.counters
+        let peer = *lock(&self.peer);
+        Ok(peer.map(|peer| (frame, Some(peer))))
     }
 }
 

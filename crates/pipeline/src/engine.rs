@@ -190,17 +190,21 @@ pub trait Engine: Send {
         unreachable!("this engine follows no path")
     }
 
-    /// Lets a packet go along the path if [`Engine::prepare`] said that it can, with all copies that multicast groups make of it, and tells of
-    /// each what became of it. `false` from an engine that makes no copies; then nothing has happened. `context` is as for
-    /// [`Engine::pass`].
+    /// Whether, after [`Engine::prepare`], the engine makes the copies of multicast groups itself: then packets go by [`Engine::pass_all`].
+    fn makes_copies(&self) -> bool {
+        false
+    }
+
+    /// Lets a packet go along the path with all copies that multicast groups make of it, if [`Engine::makes_copies`], and tells of each what
+    /// became of it. `context` is as for [`Engine::pass`].
     fn pass_all(
         &mut self,
         port: u32,
         bytes: &[u8],
         context: &mut Context,
         each: &mut dyn FnMut(End<'_>),
-    ) -> bool {
+    ) {
         let _ = (port, bytes, context, each);
-        false
+        unreachable!("this engine makes no copies")
     }
 }

@@ -333,26 +333,28 @@ impl Engine for Rtl {
         Ok(true)
     }
 
+    fn makes_copies(&self) -> bool {
+        self.running.is_some()
+    }
+
     fn pass_all(
         &mut self,
         port: u32,
         bytes: &[u8],
         context: &mut Context,
         each: &mut dyn FnMut(End<'_>),
-    ) -> bool {
+    ) {
         let Some(running) = &mut self.running else {
-            return false;
+            return;
         };
         if bytes.len() > running.design.longest {
-            each(End::Stopped(Stop::Steps));
-            return true;
+            return each(End::Stopped(Stop::Steps));
         }
         running.tell(&self.environment, context);
         let passages = running.device.stream(&[(port as u16, bytes)], context.now);
         running.ask(&self.environment);
         let Ok(passages) = passages else {
-            each(End::Stopped(Stop::Steps));
-            return true;
+            return each(End::Stopped(Stop::Steps));
         };
         for passage in passages {
             each(match &passage.outcome {
@@ -364,6 +366,5 @@ impl Engine for Rtl {
                 Outcome::Dropped(step) => End::Dropped(usize::from(*step) - 1),
             });
         }
-        true
     }
 }

@@ -91,6 +91,8 @@ pub(super) struct Machine {
     pub(super) wanted: Option<Path>,
     /// Whether the engine follows it.
     path: bool,
+    /// Whether the engine makes copies along it.
+    copies: bool,
     /// The cells of packets on the path, and the packet.
     passing: (Vec<u64>, Packet),
 }
@@ -111,6 +113,7 @@ impl Machine {
             config: config.clone(),
             wanted: None,
             path: false,
+            copies: false,
             passing: (environment.layout.fresh(), Packet::default()),
         }
     }
@@ -118,6 +121,7 @@ impl Machine {
     /// Gets the engine ready, which may follow this path.
     pub(super) fn prepare(&mut self, path: Option<&Path>) -> Result<(), Unsupported> {
         self.path = self.engine.prepare(path)?;
+        self.copies = self.path && self.engine.makes_copies();
         self.wanted = path.cloned();
         Ok(())
     }
@@ -137,18 +141,20 @@ impl Machine {
     }
 
     /// Lets a packet that comes in go along the path with all its copies, if the engine makes them itself.
+    #[inline]
     pub(super) fn pass_all(
         &mut self,
         port: u32,
         bytes: &[u8],
         each: &mut dyn FnMut(End<'_>),
     ) -> bool {
-        if !self.path || self.context.trace.is_some() {
+        if !self.copies || self.context.trace.is_some() {
             return false;
         }
         self.context.length = bytes.len() as u32;
         self.context.steps = STEPS;
-        self.engine.pass_all(port, bytes, &mut self.context, each)
+        self.engine.pass_all(port, bytes, &mut self.context, each);
+        true
     }
 
     /// What left the path as [`Passed::Sent`].

@@ -169,7 +169,7 @@ fn messages_are_defined_as_the_packages_of_controllers_define_them() {
     };
     run(Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions.py"))
-        .arg(concat!(env!("OUT_DIR"), "/definitions.bin")));
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/generated/definitions.bin")));
 }
 
 #[test]

@@ -1,3 +1,4 @@
 //! The P4Runtime server and its messages.
 
 mod controllers;
+mod generated;

@@ -10,13 +10,15 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 6] = [
+const MODULES: [(&str, &str); 8] = [
     ("pcs10g", "pcs10g_tx"),
     ("pcs10g", "pcs10g_rx"),
     ("timing_nic", "timing_nic"),
     ("mac10g", "mac10g_tx"),
     ("mac10g", "mac10g_rx"),
     ("mac10g", "mac_pcs10g"),
+    ("dtp", "dtp_device4"),
+    ("dtp", "dtp_pcs10g"),
 ];
 
 struct Module {

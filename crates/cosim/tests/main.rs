@@ -2,6 +2,8 @@
 
 mod behind;
 mod bench;
+mod dtp;
+mod dtp_line;
 mod line_rate;
 mod mac10g;
 mod p4;

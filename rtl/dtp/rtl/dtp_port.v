@@ -1,0 +1,378 @@
+// DTP at one port: algorithm 3, with the state machine of figure D.26 (paper 002, sections 4.5.2 and D.3). One clock cycle is a tick.
+//
+// In a tick the idle block that leaves is filled first, by the state at the tick's beginning; then the message that has come is heard; then
+// the link's coming up or going down is seen. It does as `nodes::dtp` does, tick for tick, where what is followed is the maximum:
+//   T0  the link is up: the local counter becomes the global one, and an INIT goes out with it
+//   T1  an INIT comes: an INIT-ACK goes back with what it said and the ticks that it waited
+//   T2  an INIT-ACK comes: half of the round trip less alpha is the delay; BEACON-MSB and BEACON-JOIN twice follow
+//   T3  it is time: a BEACON goes out with the global counter
+//   T4  a BEACON comes: the local counter becomes what it says, and the delay, if it was less
+
+`resetall
+`default_nettype none
+`timescale 1ns / 1ps
+
+module dtp_port (
+    input  wire         clk,
+    input  wire         rst,
+
+    // Ticks that are taken off a round trip, 0 to 8; from one beacon to the next, 2 to 1,000,000; from one LOG to the next, 0 for none
+    input  wire [3:0]   alpha,
+    input  wire [19:0]  beacon,
+    input  wire [29:0]  log,
+
+    // The device's counter, and what it begins with behind this tick's messages
+    input  wire [105:0] global_counter,
+    input  wire         comes_up,
+    input  wire         goes_down,
+    input  wire [105:0] global_then,
+
+    // An idle block leaves at this tick, and what it says; what has come in one, 0 when nothing has
+    input  wire         idle,
+    output reg  [55:0]  tx_bits,
+    input  wire [55:0]  rx_bits,
+
+    // A BEACON-JOIN has come; it moves the global counter, to this. Whether the device lets it, or another message, be heard
+    output wire         is_join,
+    output wire         joins,
+    output wire [105:0] told,
+    input  wire         heard,
+    // A counter that all ports of the device have from this tick on, and whether it came by this one
+    input  wire         moves,
+    input  wire [105:0] moved_to,
+    // The local counter is ahead of what it was, and may be of the global one
+    output wire         raises,
+    output wire [105:0] raised,
+
+    // What is known: the delay in ticks as soon as it was measured, a faulty peer, how far behind a LOG has told that its sender is
+    output wire         is_sync,
+    output wire         gave_up,
+    output reg  [14:0]  delay,
+    output reg          logged,
+    output reg  [4:0]   log_behind,
+    output reg  [31:0]  beacons_sent,
+    output reg  [31:0]  beacons_heard,
+    output reg  [31:0]  jumps,
+    output reg  [31:0]  out_of_range,
+    output reg  [31:0]  damaged,
+    output reg  [31:0]  joined
+);
+
+localparam [2:0] NONE = 3'd0, INIT = 3'd1, INIT_ACK = 3'd2, BEACON_JOIN = 3'd3, BEACON_MSB = 3'd4, LOG = 3'd5;
+localparam [2:0] DOWN = 3'd0, TO_ASK = 3'd1, ASKED = 3'd2, SYNC = 3'd3, GIVEN_UP = 3'd4;
+localparam [1:0] NOT_JOINING = 2'd0, TELL_HIGH = 2'd1, TELL_LOW = 2'd2, TELL_LOW_AGAIN = 2'd3;
+
+// Beacons that are further off say nothing (section 4.5.2); what else makes a peer faulty is as in `nodes::dtp::hearing`.
+localparam signed [53:0] RANGE = 54'sd8;
+localparam [16:0] WINDOW = 17'd100000;
+localparam [6:0]  MOST_JUMPS = 7'd36;
+localparam [4:0]  MOST_ASTRAY = 5'd16;
+localparam [2:0]  BEHIND = 3'd6;
+// An INIT that was not answered for so long is sent again; a round trip that takes longer is none; one beacon in so many tells the high half.
+localparam [15:0] PATIENCE = 16'd32768;
+localparam [52:0] LONGEST = 53'd16384;
+localparam [12:0] MSB_EVERY = 13'd4096;
+
+reg [2:0]   state, state_n;
+reg [1:0]   joining, joining_n;
+reg [52:0]  high_told, high_told_n;
+reg         answer, answer_n;
+reg [52:0]  answer_counter, answer_counter_n;
+reg [105:0] local_counter, local_counter_n;
+reg [15:0]  patience, patience_n;
+reg [19:0]  beacon_in, beacon_in_n;
+reg [29:0]  log_in, log_in_n;
+reg [12:0]  to_msb, to_msb_n;
+reg         peer_known, peer_known_n;
+reg [52:0]  peer_high, peer_high_n;
+reg         half, half_n;
+reg [105:0] half_joined, half_joined_n;
+reg [16:0]  age, age_n;
+reg [6:0]   jumped, jumped_n;
+reg [4:0]   astray, astray_n;
+reg [2:0]   behind, behind_n;
+reg [14:0]  delay_n;
+reg         logged_n;
+reg [4:0]   log_behind_n;
+reg [31:0]  beacons_sent_n, beacons_heard_n, jumps_n, out_of_range_n, damaged_n, joined_n;
+
+assign is_sync = state == SYNC;
+assign gave_up = state == GIVEN_UP;
+
+// What goes out.
+wire [52:0] low = global_counter[52:0];
+wire [52:0] high = global_counter[105:53];
+wire        ask = state == TO_ASK || (state == ASKED && patience == 16'd0);
+wire        low_next = (joining == TELL_LOW || joining == TELL_LOW_AGAIN) && high_told == high;
+wire        beacon_due = beacon_in == 20'd0;
+wire        msb_due = to_msb == 13'd1;
+wire        log_due = log != 30'd0 && log_in == 30'd0;
+
+always @* begin
+    tx_bits = 56'd0;
+    if (answer) tx_bits = {answer_counter, INIT_ACK};
+    else if (ask) tx_bits = {local_counter[52:0], INIT};
+    else if (is_sync) begin
+        if (low_next) tx_bits = {low, BEACON_JOIN};
+        else if (joining != NOT_JOINING || (beacon_due && msb_due)) tx_bits = {high, BEACON_MSB};
+        else if (beacon_due) tx_bits = {low, 2'b11, ^low[2:0]};
+        else if (log_due) tx_bits = {low, LOG};
+    end
+end
+
+// What comes in.
+wire [2:0]  kind = rx_bits[2:0];
+wire [52:0] counter = rx_bits[55:3];
+wire        listens = state != DOWN && state != GIVEN_UP;
+wire        is_beacon = kind[2:1] == 2'b11 && kind[0] == ^counter[2:0];
+wire        is_damaged = (kind == NONE && counter != 53'd0) || (kind[2:1] == 2'b11 && !is_beacon);
+wire [52:0] round = local_counter[52:0] - counter;
+// Half of the round trip less alpha, to the lower tick
+wire [14:0] measured = round[15:1] - {12'd0, alpha[3:1]} - {14'd0, alpha[0] && !round[0]};
+
+wire [52:0] beacon_ahead = counter - local_counter[52:0];
+wire [53:0] delay_54 = {{39{delay[14]}}, delay};
+wire signed [53:0] ahead = $signed({beacon_ahead[52], beacon_ahead}) + $signed(delay_54);
+wire        in_range = ahead <= RANGE && ahead >= -RANGE;
+
+wire [52:0] log_ahead = low - counter;
+wire signed [53:0] log_off = $signed({log_ahead[52], log_ahead}) - $signed(delay_54);
+
+assign told = {peer_high, counter} + {{91{delay[14]}}, delay};
+wire signed [105:0] told_half = $signed(told - half_joined);
+wire signed [105:0] told_global = $signed(told - global_counter);
+wire signed [105:0] told_local = $signed(told - local_counter);
+wire agree = half && told_half <= 106'sd2 && told_half >= -106'sd2;
+assign is_join = is_sync && kind == BEACON_JOIN;
+assign joins = is_join && peer_known && agree && told_global > 106'sd8;
+
+wire [6:0] jumped_since = (age > WINDOW ? 7'd0 : jumped) + {3'd0, ahead[3:0]};
+wire is_ahead = is_sync && is_beacon && in_range && ahead > 54'sd0;
+wire jump = heard && is_ahead && jumped_since <= MOST_JUMPS;
+wire follow = heard && is_join && peer_known && agree && told_global <= 106'sd8 && told_global >= -106'sd8 && told_local > 106'sd0;
+assign raises = jump || follow;
+assign raised = jump ? local_counter + {102'd0, ahead[3:0]} : told;
+
+always @* begin
+    state_n = state;
+    joining_n = joining;
+    high_told_n = high_told;
+    answer_n = answer;
+    answer_counter_n = answer_counter;
+    local_counter_n = local_counter;
+    patience_n = patience == 16'd0 ? 16'd0 : patience - 16'd1;
+    beacon_in_n = beacon_due ? 20'd0 : beacon_in - 20'd1;
+    log_in_n = log_in == 30'd0 ? 30'd0 : log_in - 30'd1;
+    to_msb_n = to_msb;
+    peer_known_n = peer_known;
+    peer_high_n = peer_high;
+    half_n = half;
+    half_joined_n = half_joined;
+    age_n = age > WINDOW ? age : age + 17'd1;
+    jumped_n = jumped;
+    astray_n = astray;
+    behind_n = behind;
+    delay_n = delay;
+    beacons_sent_n = beacons_sent;
+    beacons_heard_n = beacons_heard;
+    jumps_n = jumps;
+    out_of_range_n = out_of_range;
+    damaged_n = damaged;
+    joined_n = joined;
+    logged_n = 1'b0;
+    log_behind_n = log_off[4:0];
+
+    // The idle block that leaves.
+    if (idle) begin
+        if (answer) answer_n = 1'b0;
+        else if (ask) begin
+            state_n = ASKED;
+            patience_n = PATIENCE - 16'd1;
+        end else if (is_sync) begin
+            if (low_next) joining_n = joining == TELL_LOW ? TELL_LOW_AGAIN : NOT_JOINING;
+            else if (joining != NOT_JOINING) begin
+                joining_n = TELL_LOW;
+                high_told_n = high;
+            end else if (beacon_due) begin
+                beacon_in_n = beacon - 20'd1;
+                to_msb_n = msb_due ? MSB_EVERY : to_msb - 13'd1;
+                if (!msb_due) beacons_sent_n = beacons_sent + 32'd1;
+            end else if (log_due) log_in_n = log - 30'd1;
+        end
+    end
+
+    // The message that has come.
+    if (heard && listens) begin
+        if (is_damaged) damaged_n = damaged + 32'd1;
+        // T1
+        if (kind == INIT) begin
+            answer_n = 1'b1;
+            answer_counter_n = counter;
+        end
+        // T2
+        if (kind == INIT_ACK && state_n == ASKED) begin
+            if (round > LONGEST) damaged_n = damaged + 32'd1;
+            else begin
+                delay_n = measured;
+                state_n = SYNC;
+                joining_n = TELL_HIGH;
+                beacon_in_n = 20'd0;
+                log_in_n = log == 30'd0 ? 30'd0 : log - 30'd1;
+            end
+        end
+    end
+    if (heard && is_sync) begin
+        // T4
+        if (is_beacon) begin
+            beacons_heard_n = beacons_heard + 32'd1;
+            if (in_range) begin
+                astray_n = astray == 5'd0 ? 5'd0 : astray - 5'd1;
+                behind_n = 3'd0;
+                if (is_ahead) begin
+                    if (age > WINDOW) age_n = 17'd1;
+                    jumped_n = jumped_since;
+                    if (jump) jumps_n = jumps + 32'd1;
+                    else state_n = GIVEN_UP;
+                end
+            end else begin
+                out_of_range_n = out_of_range + 32'd1;
+                if (!ahead[53]) begin
+                    astray_n = astray + 5'd1;
+                    if (astray_n > MOST_ASTRAY) state_n = GIVEN_UP;
+                end else begin
+                    behind_n = behind + 3'd1;
+                    if (behind_n == BEHIND) begin
+                        behind_n = 3'd0;
+                        joining_n = TELL_HIGH;
+                    end
+                end
+            end
+        end
+        if (kind == BEACON_MSB) begin
+            peer_known_n = 1'b1;
+            peer_high_n = counter;
+            half_n = 1'b0;
+        end
+        if (kind == BEACON_JOIN && peer_known) begin
+            half_n = !agree;
+            half_joined_n = told;
+            if (agree) begin
+                if (told_global > 106'sd8) joined_n = joined + 32'd1;
+                // The peer does not know yet how far this end is.
+                else if (told_global < -106'sd8) joining_n = TELL_HIGH;
+            end
+        end
+        if (kind == LOG) begin
+            logged_n = 1'b1;
+            if (log_off > RANGE) log_behind_n = 5'd8;
+            else if (log_off < -RANGE) log_behind_n = -5'd8;
+        end
+    end
+    if (raises) local_counter_n = raised;
+    if (state_n == GIVEN_UP) begin
+        answer_n = 1'b0;
+        joining_n = NOT_JOINING;
+    end
+
+    if (moves) begin
+        local_counter_n = moved_to;
+        if (!(joins && heard) && state_n == SYNC) joining_n = TELL_HIGH;
+    end
+
+    // The link.
+    if (comes_up || goes_down) begin
+        state_n = comes_up ? TO_ASK : DOWN;
+        answer_n = 1'b0;
+        joining_n = NOT_JOINING;
+    end
+    if (comes_up) begin
+        peer_known_n = 1'b0;
+        half_n = 1'b0;
+        local_counter_n = global_then;
+        age_n = 17'd1;
+        jumped_n = 7'd0;
+        astray_n = 5'd0;
+        behind_n = 3'd0;
+    end
+end
+
+always @(posedge clk) begin
+    state <= state_n;
+    joining <= joining_n;
+    high_told <= high_told_n;
+    answer <= answer_n;
+    // What an answer waits is no part of the line's delay.
+    answer_counter <= answer_counter_n + 53'd1;
+    local_counter <= local_counter_n + 106'd1;
+    patience <= patience_n;
+    beacon_in <= beacon_in_n;
+    log_in <= log_in_n;
+    to_msb <= to_msb_n;
+    peer_known <= peer_known_n;
+    peer_high <= peer_high_n;
+    half <= half_n;
+    half_joined <= half_joined_n + 106'd1;
+    age <= age_n;
+    jumped <= jumped_n;
+    astray <= astray_n;
+    behind <= behind_n;
+    delay <= delay_n;
+    logged <= logged_n;
+    log_behind <= log_behind_n;
+    beacons_sent <= beacons_sent_n;
+    beacons_heard <= beacons_heard_n;
+    jumps <= jumps_n;
+    out_of_range <= out_of_range_n;
+    damaged <= damaged_n;
+    joined <= joined_n;
+    if (rst) begin
+        state <= DOWN;
+        joining <= NOT_JOINING;
+        answer <= 1'b0;
+        to_msb <= MSB_EVERY;
+        peer_known <= 1'b0;
+        half <= 1'b0;
+        delay <= 15'd0;
+        logged <= 1'b0;
+        beacons_sent <= 32'd0;
+        beacons_heard <= 32'd0;
+        jumps <= 32'd0;
+        out_of_range <= 32'd0;
+        damaged <= 32'd0;
+        joined <= 32'd0;
+    end
+end
+
+initial begin
+    state = DOWN;
+    joining = NOT_JOINING;
+    high_told = 53'd0;
+    answer = 1'b0;
+    answer_counter = 53'd0;
+    local_counter = 106'd0;
+    patience = 16'd0;
+    beacon_in = 20'd0;
+    log_in = 30'd0;
+    to_msb = MSB_EVERY;
+    peer_known = 1'b0;
+    peer_high = 53'd0;
+    half = 1'b0;
+    half_joined = 106'd0;
+    age = 17'd0;
+    jumped = 7'd0;
+    astray = 5'd0;
+    behind = 3'd0;
+    delay = 15'd0;
+    logged = 1'b0;
+    log_behind = 5'd0;
+    beacons_sent = 32'd0;
+    beacons_heard = 32'd0;
+    jumps = 32'd0;
+    out_of_range = 32'd0;
+    damaged = 32'd0;
+    joined = 32'd0;
+end
+
+endmodule
+
+`resetall

@@ -74,8 +74,16 @@ impl Random {
         match chance.0 {
             0 => 0,
             u64::MAX => u64::MAX,
-            // Each comes in at the top, and is at its place behind the last.
-            most => (0..64).fold(0, |all, _| all >> 1 | u64::from(self.bits() < most) << 63),
+            most => {
+                // A copy stays in registers, which is nearly three times as fast.
+                let mut random = self.0.clone();
+                // Each comes in at the top, and is at its place behind the last.
+                let all = (0..64).fold(0, |all, _| {
+                    all >> 1 | u64::from(random.next_u64() < most) << 63
+                });
+                self.0 = random;
+                all
+            }
         }
     }
 

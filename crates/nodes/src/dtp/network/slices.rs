@@ -4,10 +4,10 @@
 //! changes in a device counts from the tick at which it comes, which is noted, and before that the cable has to be passed. So the order holds
 //! until clocks that are as far off as may be have parted by half of the shortest cable; then the slice ends. What one device sends is always in order.
 //!
-//! A beacon can change something only if it is ahead of the local counter at the far end, which can be told by one number for each
-//! lane, its [`mark`](Check::mark), as long as the number of ticks that the way takes stays the same. That changes when the phase of the two clocks passes a
-//! tick. The phase is exact at both ends of a slice, and between them is within some picoseconds of the line from one to the other; where that does not tell, it is
-//! computed for the beacon.
+//! A beacon can change something only if it is ahead of the local counter at the far end, which is told by one number for each lane, its
+//! [`mark`](Check::mark), the phase of the two clocks, and whether the FIFO holds it. So there is one question without a branch for each beacon, and what it leaves is nearly
+//! only what does move a counter. The phase is exact at both ends of a slice, and between them is within some picoseconds of the line from one to the other; where it is so near a
+//! tick that this does not tell, it is computed for the beacon.
 
 use super::super::hearing::{Hearing, Told};
 use super::super::message::{HALF, Message};
@@ -23,8 +23,12 @@ use node::{Sublayer, Time};
 const ROUNDS: u64 = 60;
 /// So far apart two clocks may be, and what is added to be safe.
 const APART: f64 = 2.2e-4;
-/// Times are rounded to picoseconds, at four places.
-const ROUNDED: f64 = 4.0 / 6_400.0;
+/// Bits of a tick's fraction in phases and marks. Marks so are compared modulo 2^44 ticks, 31 hours: counters that are in the range of each other are not
+/// apart by that.
+const POINT: u32 = 20;
+const ONE: u64 = 1 << POINT;
+/// Times are rounded to picoseconds, at four places, and what a phase changes by with each message to 2^-20 ticks.
+const ROUNDED: f64 = 4.0 / 6_400.0 + (ROUNDS + 2) as f64 / ONE as f64;
 const PS_A_TICK: u64 = 6_400;
 /// When lanes send is told apart by so many picoseconds: less than a tick of any clock, so that two ticks of one device are never taken for one.
 const WIDTH: u64 = 6_300;
@@ -32,12 +36,14 @@ const WIDTH: u64 = 6_300;
 /// What is asked of each beacon.
 #[derive(Clone, Copy)]
 struct Check {
-    /// The sender's global counter with which a beacon would just change nothing.
+    /// The sender's global counter with which the slice's first beacon would just change nothing, and how that changes with each message: ticks,
+    /// with [`POINT`] bits of their fraction. It is the next whole tick that counts.
     mark: u64,
+    slope: i32,
     /// The device that sends.
     from: u32,
-    /// The round from which on that has to be found anew.
-    until: u32,
+    /// Which messages of the slice the FIFO holds.
+    lots: u64,
 }
 
 /// A lane over which beacons go, as far as it is needed to walk them: two cache lines.
@@ -46,26 +52,27 @@ struct Check {
 struct Sending {
     /// Of the far end.
     hearing: Hearing,
-    /// The tick at which the slice's first message leaves, and how far the receiver's clock is ahead of that tick when it comes, in ticks.
+    /// The tick at which the slice's first message leaves, when that is, and how far the receiver's clock is ahead of that tick when it comes: ticks, with
+    /// [`POINT`] bits of their fraction.
     first: u64,
-    phase: f64,
-    /// How that changes with each message, and one over it.
-    slope: f64,
-    inverse: f64,
-    /// Which messages of the slice the FIFO holds.
-    lots: u64,
-    /// By how many ticks a message's number at the receiver is greater than at the sender, if it is not held; up to
-    /// which message that is sure; and what the receiver has measured.
-    way: i64,
+    sent: Time,
+    phase: i64,
+    /// Of the cable.
+    length: Time,
+    /// The devices that send, and receive.
+    from: u32,
+    to: u32,
+    /// The place of the rest.
+    line: u32,
+    /// What the receiver has measured.
     delay: i32,
-    sure: u16,
+    /// The message that is a BEACON-MSB.
+    msb: u32,
     /// How many leave in this slice, and up to which one all were heard.
     messages: u8,
     done: u8,
-    /// The one that is a BEACON-MSB.
-    msb: u32,
-    /// The device that receives.
-    to: u32,
+    /// Nobody hears what is sent.
+    deaf: bool,
 }
 
 const _: () = assert!(size_of::<Sending>() == 128);
@@ -74,13 +81,10 @@ const _: () = assert!(size_of::<Sending>() == 128);
 #[derive(Clone, Copy)]
 struct Line {
     lane: u32,
-    from: u32,
-    /// Nobody hears what is sent.
-    deaf: bool,
-    length: Time,
-    /// When the slice's first message leaves.
-    sent: Time,
-    /// The number of that message, and of the walk's first.
+    /// How many messages leave in this slice, and which of them the FIFO holds.
+    messages: u8,
+    lots: u64,
+    /// The number of the slice's first message, and of the walk's first.
     number: u64,
     began: u64,
 }
@@ -89,21 +93,22 @@ pub struct Slices {
     interval: u64,
     rounds: u64,
     lines: Vec<Line>,
-    /// In the order in which they send, and whose each is.
+    /// In the order in which they send.
     sendings: Vec<Sending>,
-    order: Vec<u32>,
     /// The next slice's, while it is walked: it may have to be walked again.
-    next: (Vec<Sending>, Vec<u32>),
+    next: Vec<Sending>,
     /// Of those that are heard.
     checks: Vec<Check>,
     /// Where groups of at most 64 checks end, which send within so many picoseconds: so soon one changes nothing for the others but by
     /// devices for which something has come before, and those are looked at in any case.
     groups: Vec<u32>,
     together: u64,
+    /// Messages that are a BEACON-MSB, by their round and the place of who sends them: the next is the last.
+    msbs: Vec<(u32, u32)>,
     counters: Counters,
     /// As they were when the slice began.
     before: Counters,
-    /// Counters' high halves that were told in this slice: by which line, at which tick, and the global counter.
+    /// Counters' high halves that were told in this slice: by which of `next`, at which tick, and the global counter.
     told: Vec<(u32, u64, u64)>,
     /// How many lanes send before each place in a round.
     places: Vec<u32>,
@@ -113,13 +118,13 @@ pub struct Slices {
 #[derive(Clone, Default)]
 struct Counters {
     global: Vec<u64>,
-    /// The same; of devices for which there is something in `raises`, far from it, so that no check passes.
+    /// The same, as marks are; of devices for which there is something in `raises`, far from it, so that no check passes.
     shown: Vec<u64>,
     /// By device, what the counter is at least from a tick on.
     raises: Vec<Vec<(u64, u64)>>,
 }
 
-const HIDDEN: u64 = 1 << 62;
+const HIDDEN: u64 = 1 << 63;
 
 impl Counters {
     fn become_like(&mut self, other: &Counters) {
@@ -132,7 +137,7 @@ impl Counters {
     fn raise_at(&mut self, device: usize, tick: u64, to: u64) {
         if to.wrapping_sub(self.global[device]) as i64 > 0 {
             self.raises[device].push((tick, to));
-            self.shown[device] = self.global[device].wrapping_sub(HIDDEN);
+            self.shown[device] = self.global[device] << POINT ^ HIDDEN;
         }
     }
 
@@ -150,7 +155,7 @@ impl Counters {
         } else {
             HIDDEN
         };
-        self.shown[device] = global.wrapping_sub(hidden);
+        self.shown[device] = *global << POINT ^ hidden;
     }
 }
 
@@ -181,7 +186,8 @@ impl Network {
             shown: Vec::new(),
             raises: vec![Vec::new(); self.devices.len()],
         };
-        counters.shown = counters.global.clone();
+        let shown = counters.global.iter().map(|global| global << POINT);
+        counters.shown = shown.collect();
         let mut highs = Vec::new();
         for (index, lane) in self.lanes.iter().enumerate() {
             let side =
@@ -224,24 +230,22 @@ impl Network {
             sendings.push(Sending {
                 hearing: heard,
                 first,
-                phase: 0.0,
-                slope: 0.0,
-                inverse: 0.0,
-                lots: 0,
-                way: 0,
+                sent,
+                phase: 0,
+                length: lane.delay,
+                from: lane.from.0 as u32,
+                to: lane.to.0 as u32,
+                line: lines.len() as u32,
                 delay: steady.map_or(0, |steady| steady.delay as i32),
-                sure: 0,
+                msb: own.to_msb - 1,
                 messages: 0,
                 done: 0,
-                msb: own.to_msb - 1,
-                to: lane.to.0 as u32,
+                deaf: steady.is_none(),
             });
             lines.push(Line {
                 lane: index as u32,
-                from: lane.from.0 as u32,
-                deaf: steady.is_none(),
-                length: lane.delay,
-                sent,
+                messages: 0,
+                lots: 0,
                 number: lane.lots.messages,
                 began: lane.lots.messages,
             });
@@ -253,8 +257,8 @@ impl Network {
         if ticks < 4 || rounds == 0 || !longer(limit) {
             return None;
         }
-        for (sending, line) in sendings.iter_mut().zip(&lines) {
-            (_, sending.phase) = line.comes(sending.first, sending.to, &mut self.ticks);
+        for sending in &mut sendings {
+            (_, sending.phase) = sending.comes(sending.first, &mut self.ticks);
         }
         for (to, high) in highs {
             self.side(to).told_high(high);
@@ -266,14 +270,14 @@ impl Network {
         Some(Slices {
             interval,
             rounds: rounds.min(ROUNDS),
-            order: (0..sendings.len() as u32).collect(),
-            next: (sendings.clone(), vec![0; sendings.len()]),
+            next: sendings.clone(),
             sendings,
             lines,
             checks: Vec::new(),
             groups: Vec::new(),
             // As much more as clocks part within a slice, and it is still less than the shortest cable.
             together: shortest.as_ps() / 4,
+            msbs: Vec::new(),
             before: counters.clone(),
             counters,
             told: Vec::new(),
@@ -319,24 +323,24 @@ impl Network {
         for (device, base) in slices.globals(&self.devices).into_iter().enumerate() {
             self.devices[device].global = base;
         }
-        for (sending, &line) in slices.sendings.iter().zip(&slices.order) {
-            let line = &slices.lines[line as usize];
+        for sending in &slices.sendings {
+            let line = &slices.lines[sending.line as usize];
             let lane = &mut self.lanes[line.lane as usize];
             let (from, to) = (lane.from, lane.to);
             let sent = line.number - line.began;
             lane.lots.messages = line.number;
-            lane.planned = Some((sending.first, line.sent));
+            lane.planned = Some((sending.first, sending.sent));
             if sent > 0 {
                 let last = sending.first - slices.interval;
                 lane.free = last + 1;
                 self.side(from).has_sent(sent, last);
             }
-            if !line.deaf {
+            if !sending.deaf {
                 self.side(to).has_heard(sending.hearing);
             }
             let due = self.devices[from.0].due(from.1);
             self.lanes[line.lane as usize].asked = due;
-            self.events.fill(line.sent, line.lane as usize);
+            self.events.fill(sending.sent, line.lane as usize);
         }
         for (device, raises) in slices.counters.raises.iter().enumerate() {
             let global = self.devices[device].global;
@@ -349,36 +353,29 @@ impl Network {
     }
 }
 
-impl Line {
-    /// When a message leaves, and how far the receiver's clock is ahead of its tick when it comes, in ticks.
-    fn comes(&self, tick: u64, to: u32, ticks: &mut [Ticks]) -> (Time, f64) {
+impl Sending {
+    /// When a message leaves, and how far the receiver's clock is ahead of its tick when it comes: ticks, with [`POINT`] bits of their fraction.
+    fn comes(&self, tick: u64, ticks: &mut [Ticks]) -> (Time, i64) {
+        const PART: u64 = TICK as u64 >> POINT;
         let sent = ticks[self.from as usize].when(tick);
-        let (at, rest) = ticks[to as usize].split(sent + self.length);
-        let ahead = at.wrapping_sub(tick) as i64;
-        (sent, ahead as f64 + rest as f64 / TICK as f64)
+        let (at, rest) = ticks[self.to as usize].split(sent + self.length);
+        let ahead = at.wrapping_sub(tick) << POINT | rest / PART;
+        (sent, ahead as i64)
     }
 
     /// The number of ticks on the way.
     #[cold]
-    fn way(&self, tick: u64, to: u32, ticks: &mut [Ticks]) -> i64 {
+    fn way(&self, tick: u64, ticks: &mut [Ticks]) -> i64 {
         let sent = ticks[self.from as usize].when(tick);
-        let at = ticks[to as usize].next(sent + self.length);
+        let at = ticks[self.to as usize].next(sent + self.length);
         at.wrapping_sub(tick) as i64
     }
-}
 
-impl Sending {
-    /// Finds the number of ticks on the way anew, for a message; whether that is sure, from the line between the slice's ends.
+    /// See [`Check::mark`], for a phase.
     #[inline]
-    fn cross(&mut self, message: u32, margin: f64) -> bool {
-        let phase = self.phase + self.slope * f64::from(message);
-        let way = ceil(phase);
-        let above = way as f64 - phase;
-        self.way = way;
-        let room = if self.slope > 0.0 { above } else { 1.0 - above };
-        let more = ((room - margin) * self.inverse).min(250.0) as u32;
-        self.sure = (message + more.max(1)) as u16;
-        above >= margin && above <= 1.0 - margin
+    fn mark(&self, phase: i64) -> u64 {
+        let told = low(self.hearing.local).wrapping_sub(self.delay as u64);
+        (told << POINT).wrapping_add(phase as u64)
     }
 
     /// Counts the beacons that were not looked at before this message.
@@ -392,10 +389,10 @@ impl Sending {
     }
 }
 
-/// The least integer that is not less: `no_std` has none of floats.
-fn ceil(x: f64) -> i64 {
-    let whole = x as i64;
-    whole + i64::from((whole as f64) < x)
+/// Whether a phase is so far from a whole tick that the line which it was taken from tells the next one.
+#[inline]
+fn is_sure(phase: u64, margin: u64) -> bool {
+    phase.wrapping_add(margin) % ONE >= 2 * margin
 }
 
 impl Slices {
@@ -415,16 +412,20 @@ impl Slices {
         let more = Time::from_ps(2 * self.interval * PS_A_TICK);
         let seconds = (end - now + more).as_ps() as f64 / 1e12;
         let bent = 2.0 * *steepest * 1e-6 * seconds * seconds / 8.0 / 6.4e-9;
-        let margin = ROUNDED + 1.1 * bent;
+        let margin = ((ROUNDED + 1.1 * bent) * ONE as f64) as u64 + 1;
         let last: Vec<u64> = ticks.iter_mut().map(|ticks| ticks.at(end)).collect();
         self.plan(now, &last, lanes);
         let ends = self.find_phases(ticks);
-        let rounds = self.next.0.iter().map(|sending| sending.messages).max();
+        let rounds = self.next.iter().map(|sending| sending.messages).max();
         for round in 0..u32::from(rounds.unwrap_or(0)) {
             let mut begin = 0;
             for group in 0..self.groups.len() {
                 let end = self.groups[group] as usize;
-                let mut wanted = self.wanted(begin..end, round);
+                let mut wanted = self.wanted(begin..end, round, margin);
+                let msb = |&mut (at, place): &mut (u32, u32)| at == round && (place as usize) < end;
+                while let Some((_, place)) = self.msbs.pop_if(msb) {
+                    wanted |= 1 << (place as usize - begin);
+                }
                 work.looked_at += u64::from(wanted.count_ones());
                 while wanted != 0 {
                     let place = begin + wanted.trailing_zeros() as usize;
@@ -434,30 +435,28 @@ impl Slices {
                 begin = end;
             }
         }
-        core::mem::swap(&mut self.sendings, &mut self.next.0);
-        core::mem::swap(&mut self.order, &mut self.next.1);
-        for ((sending, &line), (sent, phase)) in self.sendings.iter_mut().zip(&self.order).zip(ends)
-        {
-            let line = &mut self.lines[line as usize];
+        core::mem::swap(&mut self.sendings, &mut self.next);
+        for (sending, (sent, phase)) in self.sendings.iter_mut().zip(ends) {
             let messages = sending.messages;
             work.beacons += u64::from(messages);
-            if line.deaf && sending.msb < messages.into() {
+            if sending.deaf && sending.msb < messages.into() {
                 sending.msb += MSB;
             }
-            if !line.deaf {
+            if !sending.deaf {
                 sending.catch_up(messages);
             }
             sending.msb -= u32::from(messages);
             sending.first += u64::from(messages) * self.interval;
-            sending.phase = phase;
-            line.sent = sent;
-            line.number += u64::from(messages);
+            (sending.sent, sending.phase) = (sent, phase);
         }
-        for &(line, tick, global) in &self.told {
-            let line = &self.lines[line as usize];
-            let base = devices[line.from as usize].global;
+        for line in &mut self.lines {
+            line.number += u64::from(line.messages);
+        }
+        for &(place, tick, global) in &self.told {
+            let Sending { from, line, .. } = self.sendings[place as usize];
+            let base = devices[from as usize].global;
             let told = base.plus(global.wrapping_sub(low(base)) as i64).at(tick);
-            let (device, port) = lanes[line.lane as usize].to;
+            let (device, port) = lanes[self.lines[line as usize].lane as usize].to;
             devices[device].sides[port.index()].told_high((told >> HALF) as u64);
         }
         Ok(())
@@ -466,14 +465,18 @@ impl Slices {
     /// Which checks of a group do not tell that their beacon changes nothing: the first in the lowest bit. All are asked before one is looked at, without a
     /// branch that could not be foreseen.
     #[inline]
-    fn wanted(&self, group: core::ops::Range<usize>, round: u32) -> u64 {
-        let checks = self.checks[group].iter().enumerate();
-        checks.fold(0, |wanted, (index, check)| {
+    fn wanted(&self, group: core::ops::Range<usize>, round: u32, margin: u64) -> u64 {
+        let checks = &self.checks[group];
+        let wanted = checks.iter().fold(0, |wanted, check| {
             let shown = self.counters.shown[check.from as usize];
-            let behind = check.mark.wrapping_sub(shown);
-            let known = (behind < 8) & (round < check.until);
-            wanted | u64::from(!known) << index
-        })
+            let turned = i64::from(check.slope) * i64::from(round);
+            let mark = check.mark.wrapping_add(turned as u64);
+            let held = (check.lots >> round & 1) << POINT;
+            let room = mark.wrapping_sub(shown).wrapping_add(held + ONE - 1);
+            let known = (room < 8 * ONE) & is_sure(mark, margin);
+            wanted >> 1 | u64::from(!known) << 63
+        });
+        wanted >> (64 - checks.len())
     }
 
     /// Finds what leaves up to the last tick of each device, and brings it into order.
@@ -483,21 +486,26 @@ impl Slices {
         self.places.clear();
         self.places.resize(places + 2, 0);
         // Those that send nothing, or to nobody, come last.
-        let place = |line: &Line, messages: u8| {
-            let place = (line.sent - now).as_ps() / WIDTH;
-            match messages == 0 || line.deaf {
+        let place = |sending: &Sending| {
+            let place = (sending.sent - now).as_ps() / WIDTH;
+            match sending.messages == 0 || sending.deaf {
                 true => places,
                 false => place.min(places as u64 - 1) as usize,
             }
         };
-        for (sending, &line) in self.sendings.iter_mut().zip(&self.order) {
-            let line = &self.lines[line as usize];
-            let messages = match last[line.from as usize].checked_sub(sending.first) {
+        for sending in &mut self.sendings {
+            let messages = match last[sending.from as usize].checked_sub(sending.first) {
                 Some(more) => more / interval + 1,
                 None => 0,
             };
             sending.messages = messages as u8;
-            self.places[place(line, sending.messages) + 1] += 1;
+            self.lines[sending.line as usize].messages = messages as u8;
+            self.places[place(sending) + 1] += 1;
+        }
+        // Lanes lie in this order.
+        for line in &mut self.lines {
+            let lots = &mut lanes[line.lane as usize].lots;
+            line.lots = lots.next_held(line.number, line.messages);
         }
         for place in 1..self.places.len() {
             self.places[place] += self.places[place - 1];
@@ -505,31 +513,36 @@ impl Slices {
         let heard = self.places[places] as usize;
         let none = Check {
             mark: 0,
+            slope: 0,
             from: 0,
-            until: 0,
+            lots: 0,
         };
+        self.msbs.clear();
         self.checks.clear();
         self.checks.resize(heard, none);
-        for (sending, &index) in self.sendings.iter().zip(&self.order) {
-            let line = &self.lines[index as usize];
-            let at = &mut self.places[place(line, sending.messages)];
+        for sending in &self.sendings {
+            let at = &mut self.places[place(sending)];
             let to = *at as usize;
             *at += 1;
-            let mut sending = *sending;
-            let lots = &mut lanes[line.lane as usize].lots;
-            sending.lots = lots.next_held(line.number, sending.messages);
-            (sending.sure, sending.done) = (0, 0);
-            self.next.0[to] = sending;
-            self.next.1[to] = index;
+            self.next[to] = Sending {
+                done: 0,
+                ..*sending
+            };
             if let Some(check) = self.checks.get_mut(to) {
-                check.from = line.from;
+                check.from = sending.from;
+                check.lots = self.lines[sending.line as usize].lots;
+                if sending.msb < sending.messages.into() {
+                    self.msbs.push((sending.msb, to as u32));
+                }
             }
         }
+        self.msbs
+            .sort_unstable_by_key(|&msb| core::cmp::Reverse(msb));
         self.groups.clear();
         let (mut begun, mut least, mut most) = (0, u64::MAX, 0);
         for to in 0..heard {
             // Within a place of the order any may be the first.
-            let sent = (self.lines[self.next.1[to] as usize].sent - now).as_ps();
+            let sent = (self.next[to].sent - now).as_ps();
             (least, most) = (sent.min(least), sent.max(most));
             if to > begun && (most - least > self.together || to - begun == 64) {
                 self.groups.push(to as u32);
@@ -541,23 +554,24 @@ impl Slices {
         }
     }
 
-    /// Finds how phases change in the next slice; when, and in which phase, the first messages behind it leave.
-    fn find_phases(&mut self, ticks: &mut [Ticks]) -> Vec<(Time, f64)> {
-        let (sendings, order) = (&mut self.next.0, &self.next.1);
-        let find = |(sending, &line): (&mut Sending, &u32)| {
-            let line = &self.lines[line as usize];
-            let messages = sending.messages;
+    /// Finds the marks of the next slice, and how they change; when, and in which phase, the first messages behind it leave.
+    fn find_phases(&mut self, ticks: &mut [Ticks]) -> Vec<(Time, i64)> {
+        let mut ends = Vec::with_capacity(self.next.len());
+        for (place, sending) in self.next.iter().enumerate() {
+            let messages = i64::from(sending.messages);
             if messages == 0 {
-                return (line.sent, sending.phase);
+                ends.push((sending.sent, sending.phase));
+                continue;
             }
-            let behind = sending.first + u64::from(messages) * self.interval;
-            let (sent, phase) = line.comes(behind, sending.to, ticks);
-            sending.slope = (phase - sending.phase) / f64::from(messages);
-            let steep = sending.slope.max(-sending.slope);
-            sending.inverse = 1.0 / steep.max(1e-12);
-            (sent, phase)
-        };
-        sendings.iter_mut().zip(order).map(find).collect()
+            let behind = sending.first + messages as u64 * self.interval;
+            let (sent, phase) = sending.comes(behind, ticks);
+            if let Some(check) = self.checks.get_mut(place) {
+                check.mark = sending.mark(sending.phase);
+                check.slope = ((phase - sending.phase) / messages) as i32;
+            }
+            ends.push((sent, phase));
+        }
+        ends
     }
 
     /// A beacon that may change something.
@@ -565,52 +579,47 @@ impl Slices {
         &mut self,
         place: usize,
         round: u32,
-        margin: f64,
+        margin: u64,
         ticks: &mut [Ticks],
     ) -> Result<(), Unusual> {
-        let (sending, check) = (&mut self.next.0[place], &mut self.checks[place]);
+        let (sending, check) = (&mut self.next[place], &mut self.checks[place]);
         if round >= sending.messages.into() {
             return Ok(());
         }
         let tick = sending.first + u64::from(round) * self.interval;
         let from = check.from as usize;
-        if self.counters.shown[from] != self.counters.global[from] {
+        if self.counters.shown[from] != self.counters.global[from] << POINT {
             self.counters.settle(from, tick);
         }
-        if round >= sending.sure.into() && !sending.cross(round, margin) {
-            let line = &self.lines[self.next.1[place] as usize];
-            sending.way = line.way(tick, sending.to, ticks);
-            sending.sure = round as u16 + 1;
-        }
         let global = self.counters.global[from];
-        let way = (sending.way - i64::from(sending.delay)) as u64;
-        let mark = low(sending.hearing.local).wrapping_add(way);
-        let ahead = global.wrapping_sub(mark) as i64;
-        let lots = sending.lots >> round;
-        (check.mark, check.until) = (mark, u32::from(sending.sure).min(sending.msb));
         if round == sending.msb {
             sending.catch_up(round as u8);
             (sending.done, sending.msb) = (round as u8 + 1, round + MSB);
-            self.told.push((self.next.1[place], tick, global));
-            check.until = sending.sure.into();
-        } else if ahead == 1 && lots & 1 == 1 {
-            // It is held, and so nothing; and so are the next until one is not.
-            check.mark = check.mark.wrapping_add(1);
-            check.until = check.until.min(round + lots.trailing_ones());
-        } else if !(-7..=0).contains(&ahead) {
-            let held = lots & 1;
-            sending.catch_up(round as u8);
-            sending.done = round as u8 + 1;
-            let at = (tick as i64 + sending.way) as u64 + held;
-            match sending.hearing.beacon(at, ahead - held as i64) {
-                Told::Nothing => {}
-                Told::Moved => {
-                    let local = low(sending.hearing.local);
-                    check.mark = local.wrapping_add(way);
-                    self.counters.raise_at(sending.to as usize, at, local);
-                }
-                Told::FellBehind | Told::Faulty => return Err(Unusual),
+            self.told.push((place as u32, tick, global));
+            return Ok(());
+        }
+        let phase = sending.phase + i64::from(check.slope) * i64::from(round);
+        let way = match is_sure(phase as u64, margin) {
+            true => (phase + (ONE as i64 - 1)) >> POINT,
+            false => sending.way(tick, ticks),
+        };
+        let held = check.lots >> round & 1;
+        let mark = low(sending.hearing.local).wrapping_add((way - i64::from(sending.delay)) as u64);
+        let ahead = global.wrapping_sub(mark).wrapping_sub(held) as i64;
+        if (-7..=0).contains(&ahead) {
+            return Ok(());
+        }
+        sending.catch_up(round as u8);
+        sending.done = round as u8 + 1;
+        let at = (tick as i64 + way) as u64 + held;
+        match sending.hearing.beacon(at, ahead) {
+            Told::Nothing => {}
+            Told::Moved => {
+                check.mark = sending.mark(sending.phase);
+                let (to, local) = (sending.to as usize, low(sending.hearing.local));
+                self.counters.raise_at(to, at, local);
             }
+            Told::FellBehind | Told::Faulty => return Err(Unusual),
         }
         Ok(())
     }

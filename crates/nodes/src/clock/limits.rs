@@ -166,17 +166,14 @@ impl Limits {
     /// `None` if the limits contradict each other, `Some(None)` if there are none before `now`.
     fn narrowest(&mut self, now: Local, base: Local) -> Option<Option<Span>> {
         let (mut slowest, mut fastest) = (-FASTEST, FASTEST);
-        let above = || self.above.since(now, base).map(|it| self.loosened(it, 1.0));
-        let below = || {
-            self.below
-                .since(now, base)
-                .map(|it| self.loosened(it, -1.0))
-        };
-        if above().next().is_none() || below().next().is_none() {
+        let [mut above, mut below] = [[(0.0, 0.0); GROUPS + 1]; 2];
+        let above = self.loosened(&self.above, now, base, &mut above);
+        let below = self.loosened(&self.below, now, base, &mut below);
+        if above.is_empty() || below.is_empty() {
             return Some(None);
         }
-        for (above_age, most) in above() {
-            for (below_age, least) in below() {
+        for &(above_age, most) in above {
+            for &(below_age, least) in below {
                 let (room, longer) = (most - least, below_age - above_age);
                 if longer > 0.0 {
                     fastest = f64::min(fastest, room / longer);
@@ -190,8 +187,8 @@ impl Limits {
         if slowest > fastest {
             return None;
         }
-        let most = above().map(|(age, most)| most + fastest * age);
-        let least = below().map(|(age, least)| least + slowest * age);
+        let most = above.iter().map(|(age, most)| most + fastest * age);
+        let least = below.iter().map(|(age, least)| least + slowest * age);
         let most = most.fold(f64::INFINITY, f64::min);
         let least = least.fold(f64::NEG_INFINITY, f64::max);
         self.faster = f64::midpoint(slowest, fastest);
@@ -201,14 +198,25 @@ impl Limits {
         }))
     }
 
-    /// A limit with what the rate may have changed since it was true.
-    fn loosened(&self, (age, ahead): (f64, f64), sign: f64) -> (f64, f64) {
+    /// The limits of a side, each with what the rate may have changed since it was true.
+    fn loosened<'a>(
+        &self,
+        side: &Side,
+        now: Local,
+        base: Local,
+        room: &'a mut [(f64, f64); GROUPS + 1],
+    ) -> &'a [(f64, f64)] {
         let until = FARTHEST / self.wander;
-        let off = match age < until {
-            true => self.wander * age * age / 2.0,
-            false => FARTHEST * (age - until / 2.0),
-        };
-        (age, ahead + sign * off)
+        let mut count = 0;
+        for ((age, ahead), place) in side.since(now, base).zip(room.iter_mut()) {
+            let off = match age < until {
+                true => self.wander * age * age / 2.0,
+                false => FARTHEST * (age - until / 2.0),
+            };
+            *place = (age, ahead + side.sign as f64 * off);
+            count += 1;
+        }
+        &room[..count]
     }
 }
 

@@ -187,6 +187,9 @@ impl<'a> Reader<'a> {
         if let Some(section) = sections.value("offsets") {
             self.offsets(&mut lab, section);
         }
+        if let Some(section) = sections.value("network_effect") {
+            self.network_effect(&mut lab, section);
+        }
         if let Some(section) = sections.value("bandwidth") {
             self.bandwidth(&mut lab, section);
         }
@@ -231,6 +234,7 @@ impl<'a> Reader<'a> {
             plots: Vec::new(),
             offsets: Default::default(),
             journeys: Vec::new(),
+            network_effect: None,
             bandwidth: Default::default(),
             views: Vec::new(),
             measures: false,

@@ -3,6 +3,7 @@
 use crate::bandwidth;
 use crate::hardware::Hardware;
 use crate::kind::{Kind, Planned};
+use crate::network_effect;
 use crate::tree::Value;
 use crate::world::World;
 use node::outcome::Direction;
@@ -43,6 +44,8 @@ pub struct Lab {
     pub(crate) views: Vec<View>,
     /// Ways over those where frames come by one after the other, whose times are compared.
     pub(crate) journeys: Vec<Vec<usize>>,
+    /// Whether pairs of clocks are held against each other around loops.
+    pub(crate) network_effect: Option<network_effect::Plan>,
     /// Whether the file says where to measure.
     pub(crate) measures: bool,
 }

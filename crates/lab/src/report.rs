@@ -6,6 +6,7 @@ pub use headline::{Available, Headline};
 
 use crate::bandwidth::{self, Estimated};
 use crate::journeys::Journeys;
+use crate::network_effect::NetworkEffect;
 use crate::offsets::Offsets;
 use crate::realtime::Pace;
 use crate::table::{Table, cells, number, time};
@@ -60,6 +61,8 @@ pub struct Report {
     pub pace: Option<Pace>,
     /// How far the clocks of nodes with DTP were apart.
     pub offsets: Option<Offsets>,
+    /// How far clocks that are measured against each other pair by pair are off, and what loops make of that, if the lab asks for it.
+    pub network_effect: Option<NetworkEffect>,
     /// How frames went from place to place by the nodes' clocks, if the lab asks for it.
     pub journeys: Option<Journeys>,
     /// What came of the programs, where the lab has real ones.
@@ -239,6 +242,7 @@ impl Report {
         let counters = counters.flat_map(|offsets| offsets.clocks(&self.outcome.nodes));
         lines.extend(counters.map(|(name, clock)| crate::clock_reports::json(&name, &clock)));
         lines.extend(self.offsets.iter().flat_map(Offsets::json));
+        lines.extend(self.network_effect.iter().flat_map(NetworkEffect::json));
         lines.extend(self.journeys.iter().flat_map(Journeys::json));
         lines.extend(crate::programs::lines(&self.jobs));
         lines.extend(crate::flops::lines(&self.flops));
@@ -406,6 +410,9 @@ impl Report {
                 World::Live => "by this machine's counter",
             });
             write!(f, "\n{table}")?;
+        }
+        if let Some(effect) = &self.network_effect {
+            effect.write(f)?;
         }
         if let Some(journeys) = &self.journeys {
             journeys.write(f)?;

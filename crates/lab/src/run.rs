@@ -11,6 +11,7 @@ use crate::error::{LabError, ReadError, folder_for};
 use crate::hardware::Site;
 use crate::journeys::Journeys;
 use crate::lock::lock;
+use crate::network_effect::NetworkEffect;
 use crate::offsets::Watched;
 use crate::options::{Options, Waves};
 use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution};
@@ -454,6 +455,7 @@ fn report(
             .zip(&outcome.links)
             .map(|(plan, counters)| busy(plan, counters, outcome.ended))
             .collect(),
+        network_effect: NetworkEffect::of(lab, &outcome.nodes),
         outcome,
         pace: None,
         offsets: None,

@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
+use core::net::Ipv4Addr;
 
 /// Which way along a link: from its end 0 to its end 1, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,6 +187,36 @@ pub struct ClockReport {
     pub trace: Vec<(Time, i64, i64)>,
     /// What it shows; `None` of a clock that cannot be read.
     pub reading: Option<ClockReading>,
+    /// What it has found between itself and others; `None` of a clock that is measured against none.
+    pub mesh: Option<Box<Mesh>>,
+}
+
+/// A clock that runs free, and what was found between it and others, window by window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mesh {
+    /// By which others know it.
+    pub address: Ipv4Addr,
+    /// When each window ended, by the world's time, and what the clock showed then, picoseconds since its epoch.
+    pub shown: Vec<(Time, i128)>,
+    /// What was found, in that order.
+    pub pairs: Vec<MeshPair>,
+    /// Pairs of later windows, for which there was no room.
+    pub left_out: u64,
+}
+
+/// What was found between a clock and another one in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeshPair {
+    /// When the window ended, by the world's time.
+    pub closed: Time,
+    /// The other.
+    pub with: Ipv4Addr,
+    /// A time on the own clock near the window's end, picoseconds.
+    pub at_ps: i128,
+    /// How far the own clock was ahead of the other then, picoseconds.
+    pub ahead_ps: i128,
+    /// By how much it was faster, parts in 10^12.
+    pub faster_ppt: i64,
 }
 
 /// What a clock shows, and what that is worth, so that others may have its time.

@@ -113,10 +113,17 @@ impl Endpoint {
         }
     }
 
+    /// The MAC address of a neighbour, if it is known.
+    pub fn known(&self, address: Ipv4Addr) -> Option<Mac> {
+        let mut known = self.known.iter();
+        known
+            .find(|(known, _)| *known == address)
+            .map(|&(_, mac)| mac)
+    }
+
     /// The MAC address of a neighbour. If it is not known, the neighbour is asked.
     pub fn resolve(&mut self, port: Port, address: Ipv4Addr, out: &mut Out) -> Option<Mac> {
-        let known = self.known.iter().find(|(known, _)| *known == address);
-        if let Some(&(_, mac)) = known {
+        if let Some(mac) = self.known(address) {
             return Some(mac);
         }
         self.scratch.clear();

@@ -15,9 +15,11 @@
 //! greatest margin between what the two directions say is how far the clock is ahead and by how much it is faster
 //! (`fit`). The first line sets the clock; others steer it, so that the offset is made up for within the next window.
 //!
-//! The paper's third idea, to hold the pairs of a whole network against each other around loops, is not here: a clock has one server.
+//! With `peers` a clock runs free, and a line is found for each of them, window by window ([`Mesh`]). What the pairs of a whole network have found
+//! is held against each other around loops by [`mesh`]: the paper's third idea, its network effect.
 
 mod fit;
+pub mod mesh;
 mod talk;
 
 use crate::ConfigError;
@@ -33,7 +35,7 @@ use core::net::Ipv4Addr;
 use core::num::NonZeroU32;
 use fit::{Line, Window};
 use node::event::{Event, What};
-use node::outcome::ClockReading;
+use node::outcome::{ClockReading, ClockReport, Mesh, MeshPair};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
 use packet::ethernet::Mac;
@@ -48,6 +50,10 @@ const FEWEST: u64 = 4;
 const MOST: f64 = 1e-3;
 /// Windows without an answer until the server is unreachable.
 const PATIENCE: u32 = 3;
+/// Windows of a clock in a mesh that are told, and lines.
+const TOLD: usize = 1 << 16;
+/// Between two questions for the MAC address of one of several peers.
+const ASK_AGAIN: Time = Time::from_secs(1);
 
 /// What a clock is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +71,8 @@ pub struct Config {
     pub mac: Mac,
     /// Whose time it wants; `None`: it has the time, and answers.
     pub server: Option<Ipv4Addr>,
+    /// Against whom else it is measured, while it runs free: a clock of a mesh; one that asks nobody itself has none. `None`: of no mesh.
+    pub peers: Option<Vec<Ipv4Addr>>,
     /// The router that leads to the server, if it is no neighbour.
     pub gateway: Option<Ipv4Addr>,
     /// Between the two probes of a pair: 0 to 1 ms.
@@ -96,6 +104,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             mac: Mac([2, 0, 0, 0, 0, 1]),
             server: None,
+            peers: None,
             gateway: None,
             gap: Time::from_us(10),
             epsilon: Time::from_ns(25),
@@ -122,6 +131,17 @@ impl Config {
         }
         if self.interval < self.gap * 2 || self.interval > Time::from_secs(60) {
             return fault("interval", "at least twice `gap`, and at most 60 s");
+        }
+        let peers = self.peers.as_deref().unwrap_or_default();
+        if self.peers.is_some() && self.server.is_some() {
+            return fault("peers", "a clock that is set by a `server` is in no mesh");
+        }
+        let twice = |(place, peer)| peers[..place].contains(peer) || *peer == self.address;
+        if peers.iter().enumerate().any(twice) {
+            return fault("peers", "others, each once");
+        }
+        if self.interval < self.gap * 2 * peers.len() as u64 {
+            return fault("interval", "at least twice `gap` for each of `peers`");
         }
         if self.window < self.interval * 10 || self.window > Time::from_secs(3600) {
             return fault("window", "at least ten times `interval`, and at most 1 h");
@@ -168,6 +188,18 @@ struct Found {
     delay: f64,
 }
 
+/// Who is asked: the server, or a peer.
+#[derive(Debug)]
+struct Asked {
+    whom: Ipv4Addr,
+    talk: Talk,
+    window: Window,
+    /// Before, nobody is asked again who has its address.
+    again: Time,
+    /// Whether there was a line.
+    found: bool,
+}
+
 /// A clock.
 #[derive(Debug)]
 pub struct Huygens {
@@ -176,17 +208,53 @@ pub struct Huygens {
     clock: Clock,
     /// The last pair that it sent, to whomever: not 0.
     number: u32,
-    talk: Talk,
-    window: Window,
+    asked: Vec<Asked>,
+    /// Whose turn is next.
+    turn: usize,
     window_ends: Time,
     /// Windows since the last one in which the server was heard.
     unheard: u32,
     clients: Vec<(Peer, Talk)>,
     locked: bool,
     found: Option<Found>,
+    mesh: Option<Box<Mesh>>,
     measured: Measured,
     counters: Counters,
     random: Random,
+}
+
+impl Asked {
+    /// Pairs whose stamps are known at both ends now: one that went to the server, and one that came from there.
+    fn take(&mut self, crossings: [Option<Crossing>; 2], epsilon: Time, counters: &mut Counters) {
+        let [there, here] = crossings;
+        for (crossing, own_left) in [(there, true), (here, false)] {
+            let Some(crossing) = crossing else { continue };
+            if u64::from(crossing.off()) > epsilon.as_ps() {
+                counters.pairs_dropped += 1;
+                continue;
+            }
+            counters.pairs_kept += 1;
+            let Crossing { left, came } = crossing;
+            let second = |stamps: Stamps| stamps.first + Local::from(stamps.gap);
+            let probes = [(left.first, came.first), (second(left), second(came))];
+            for (left, came) in probes {
+                let taken = match own_left {
+                    true => self.window.at_least(left, left - came),
+                    false => self.window.at_most(came, came - left),
+                };
+                counters.points_late += u64::from(!taken);
+            }
+        }
+    }
+
+    /// The line of a window that is over.
+    fn close(&mut self) -> Option<Line> {
+        let window = core::mem::take(&mut self.window);
+        let enough = window.points.iter().all(|&points| points >= 2 * FEWEST);
+        let line = enough.then(|| window.line()).flatten();
+        self.found |= line.is_some();
+        line
+    }
 }
 
 impl Huygens {
@@ -196,12 +264,34 @@ impl Huygens {
     /// When a value is out of its range.
     pub fn new(config: Config) -> Result<Huygens, ConfigError> {
         config.check()?;
-        Ok(Huygens {
-            station: Station::new(config.place(), PORT, config.first),
-            clock: config.clock.make()?,
-            number: 0,
+        let asked = config.server.iter();
+        let asked = asked.chain(config.peers.iter().flatten());
+        let asked = asked.map(|&whom| Asked {
+            whom,
             talk: Talk::default(),
             window: Window::default(),
+            again: Time::ZERO,
+            found: false,
+        });
+        let mut station = Station::new(config.place(), PORT, config.first);
+        if config.peers.iter().flatten().next().is_some() {
+            station.next = Some(config.first);
+        }
+        let mesh = config.peers.as_ref().map(|_| {
+            Box::new(Mesh {
+                address: config.address,
+                shown: Vec::new(),
+                pairs: Vec::new(),
+                left_out: 0,
+            })
+        });
+        Ok(Huygens {
+            station,
+            clock: config.clock.make()?,
+            number: 0,
+            asked: asked.collect(),
+            turn: 0,
+            mesh,
             window_ends: config.first + config.window,
             unheard: 0,
             clients: Vec::new(),
@@ -247,14 +337,19 @@ impl Huygens {
                     );
                 }
             }
-            Role::Server if self.config.server == Some(peer.address) => {
+            Role::Server => {
+                let known = |asked: &&mut Asked| asked.whom == peer.address;
+                let Some(asked) = self.asked.iter_mut().find(known) else {
+                    return out.drop(frame, "for another type of clock");
+                };
                 out.done(frame);
                 self.unheard = 0;
-                let crossings = self.talk.crossings(probe);
-                self.counters.pairs_heard += u64::from(self.talk.arrived(probe, at));
-                self.take(crossings);
+                let crossings = asked.talk.crossings(probe);
+                let whole = asked.talk.arrived(probe, at);
+                let (epsilon, counters) = (self.config.epsilon, &mut self.counters);
+                counters.pairs_heard += u64::from(whole);
+                asked.take(crossings, epsilon, counters);
             }
-            Role::Server => out.drop(frame, "for another type of clock"),
         }
     }
 
@@ -280,70 +375,74 @@ impl Huygens {
         self.number
     }
 
-    /// Pairs whose stamps are known at both ends now: one that went to the server, and one that came from there.
-    fn take(&mut self, [there, here]: [Option<Crossing>; 2]) {
-        let most = self.config.epsilon.as_ps();
-        for (crossing, own_left) in [(there, true), (here, false)] {
-            let Some(crossing) = crossing else { continue };
-            if u64::from(crossing.off()) > most {
-                self.counters.pairs_dropped += 1;
-                continue;
-            }
-            self.counters.pairs_kept += 1;
-            let Crossing { left, came } = crossing;
-            let second = |stamps: Stamps| stamps.first + Local::from(stamps.gap);
-            let probes = [(left.first, came.first), (second(left), second(came))];
-            for (left, came) in probes {
-                let taken = match own_left {
-                    true => self.window.at_least(left, left - came),
-                    false => self.window.at_most(came, came - left),
-                };
-                self.counters.points_late += u64::from(!taken);
-            }
+    /// Sends a pair to whose turn it is, and gives the turn to the next.
+    fn ask(&mut self, now: Time, out: &mut Out) {
+        let alone = self.asked.len() == 1;
+        let turn = self.turn;
+        self.turn = (turn + 1) % self.asked.len();
+        let asked = &mut self.asked[turn];
+        let mut peer = None;
+        if alone || now >= asked.again || self.station.knows(asked.whom) {
+            asked.again = now + ASK_AGAIN;
+            peer = self.station.find(asked.whom, now, out);
         }
-    }
-
-    /// Sends a pair to the server.
-    fn ask(&mut self, now: Time, server: Peer, out: &mut Out) {
-        if self.counters.pairs_sent == 0 {
+        let interval = self.config.interval.as_ps() / self.asked.len() as u64;
+        let mut wait = || {
+            let wait = interval / 2 + self.random.below(interval + 1);
+            Some(now + Time::from_ps(wait).max(self.config.gap * 2))
+        };
+        let Some(peer) = peer else {
+            if !alone {
+                // Others need not wait until it is found.
+                self.station.next = wait();
+            }
+            return;
+        };
+        self.station.next = wait();
+        if self.counters.pairs_sent == 0 && self.mesh.is_none() {
             self.window_ends = now + self.config.window;
         }
         let pair = self.next_pair();
-        self.talk.begin(pair);
+        let talk = &mut self.asked[turn].talk;
+        talk.begin(pair);
         send_pair(
             &mut self.station.endpoint,
             self.config.gap,
             now,
-            server,
-            &self.talk,
+            peer,
+            talk,
             Role::Client,
             out,
         );
         self.counters.pairs_sent += 1;
-        let interval = self.config.interval.as_ps();
-        let wait = interval / 2 + self.random.below(interval + 1);
-        let wait = Time::from_ps(wait).max(self.config.gap * 2);
-        self.station.next = Some(now + wait);
     }
 
     /// A window is over.
     fn close(&mut self, now: Time) {
         self.window_ends = now + self.config.window;
         self.unheard = self.unheard.saturating_add(1);
-        let enough = self
-            .window
-            .points
-            .iter()
-            .all(|&points| points >= 2 * FEWEST);
-        let line = enough.then(|| self.window.line()).flatten();
-        let Some(line) = line else {
-            self.counters.windows_empty += 1;
-            self.window = Window::default();
-            return;
-        };
-        self.counters.windows += 1;
-        self.counters.windows_overlapping += u64::from(line.margin < 0.0);
-        self.correct(now, &line);
+        if let Some(mesh) = self.mesh.as_mut().filter(|mesh| mesh.shown.len() < TOLD) {
+            mesh.shown.push((now, self.clock.read(now)));
+        }
+        for index in 0..self.asked.len() {
+            let Some(line) = self.asked[index].close() else {
+                self.counters.windows_empty += 1;
+                continue;
+            };
+            self.counters.windows += 1;
+            self.counters.windows_overlapping += u64::from(line.margin < 0.0);
+            match &mut self.mesh {
+                None => self.correct(now, &line),
+                Some(mesh) if mesh.pairs.len() < TOLD => mesh.pairs.push(MeshPair {
+                    closed: now,
+                    with: self.asked[index].whom,
+                    at_ps: line.at,
+                    ahead_ps: line.offset,
+                    faster_ppt: libm::round(line.faster * 1e12) as i64,
+                }),
+                Some(mesh) => mesh.left_out += 1,
+            }
+        }
     }
 
     fn correct(&mut self, now: Time, line: &Line) {
@@ -380,15 +479,25 @@ impl Huygens {
                 self.clock.steer(now, (evenly - slew).clamp(-MOST, MOST));
             }
             // What was stamped before tells nothing of the clock as it runs now.
-            self.talk.forget();
-            self.clients.iter_mut().for_each(|(_, talk)| talk.forget());
+            let asked = self.asked.iter_mut().map(|asked| &mut asked.talk);
+            let clients = self.clients.iter_mut().map(|(_, talk)| talk);
+            asked.chain(clients).for_each(Talk::forget);
         }
-        self.window = Window::default();
         self.found = Some(found);
+    }
+
+    /// Whether windows go by.
+    fn has_windows(&self) -> bool {
+        self.mesh.is_some() || self.counters.pairs_sent > 0
     }
 
     /// The state of the clock as a whole, for reports.
     fn state(&self) -> String {
+        if self.mesh.is_some() {
+            let found = self.asked.iter().filter(|asked| asked.found).count();
+            let all = self.asked.len();
+            return format!("free running, measured against {found} of {all} peers");
+        }
         let Some(server) = self.config.server else {
             return String::from("server");
         };
@@ -473,20 +582,17 @@ impl Node for Huygens {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.clock.advance(now);
-        if self.counters.pairs_sent > 0 && now >= self.window_ends {
+        if self.has_windows() && now >= self.window_ends {
             self.close(now);
         }
-        if let Some(server) = self.station.due(now, out) {
-            self.ask(now, server, out);
+        if self.station.next.is_some_and(|next| now >= next) {
+            self.ask(now, out);
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let next = self.station.next?;
-        Some(match self.counters.pairs_sent {
-            0 => next,
-            _ => next.min(self.window_ends),
-        })
+        let window = self.has_windows().then_some(self.window_ends);
+        self.station.next.into_iter().chain(window).min()
     }
 
     fn event(&mut self, _now: Time, event: &Event, _out: &mut Out) {
@@ -496,7 +602,8 @@ impl Node for Huygens {
         let (pair, second) = (id.0.get() / 2, id.0.get() % 2 == 1);
         let left = self.clock.read(event.at);
         let clients = self.clients.iter_mut().map(|(_, talk)| talk);
-        let mut talks = core::iter::once(&mut self.talk).chain(clients);
+        let asked = self.asked.iter_mut().map(|asked| &mut asked.talk);
+        let mut talks = asked.chain(clients);
         if let Some(talk) = talks.find(|talk| talk.leaving() == pair) {
             talk.departed(second, left);
         }
@@ -522,7 +629,10 @@ impl Node for Huygens {
         let report = self
             .measured
             .report("huygens", state, delay, &self.clock, reading);
-        counts.clock = Some(Box::new(report));
+        counts.clock = Some(Box::new(ClockReport {
+            mesh: self.mesh.clone(),
+            ..report
+        }));
         counts
     }
 }

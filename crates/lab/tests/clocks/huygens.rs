@@ -180,3 +180,76 @@ fn clocks_of_several_protocols_stand_in_one_table() {
     assert_eq!(cells[0], "dtp", "{table}");
     assert_eq!(cells[cells.len() - 2..], ["25.6 ns", "0"], "{table}");
 }
+
+/// The example's ten clocks at a loaded switch, for ten windows; who asks whom.
+fn mesh(peers: Option<&str>) -> lab::Report {
+    let text = include_str!("../../../../examples/clocks/mesh.toml");
+    let mut text = text.replace("duration = \"1 s\"", "duration = \"220 ms\"");
+    if let Some(peers) = peers {
+        let begin = text.find("peers = ").expect("the key");
+        let end = begin + text[begin..].find('\n').expect("a line");
+        text.replace_range(begin..end, peers);
+    }
+    let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
+    lab::run(&lab, World::Sim, &Options::default()).unwrap()
+}
+
+#[test]
+fn a_mesh_of_noisy_pairs_is_nearer_to_the_truth_by_all_its_loops() {
+    let report = mesh(None);
+    let effect = report.network_effect.as_ref().expect("it was asked for");
+    assert_eq!((effect.windows, effect.unknown), (10, 0), "{effect:?}");
+    let [pairs, pairs_by_all, clocks, clocks_by_all] = &effect.off;
+    assert!(pairs.count > 280, "{effect:?}");
+    assert_eq!((clocks.count, clocks_by_all.count), (90, 90));
+    // Errors of pairs that are independent leave 9 of 30 squares: 0.55.
+    let left = pairs_by_all.rms_ps / pairs.rms_ps;
+    assert!((0.4..0.7).contains(&left), "{left}: {effect:?}");
+    assert!(clocks_by_all.rms_ps < 0.7 * clocks.rms_ps, "{effect:?}");
+    // What was taken away and what is left are at right angles.
+    let both = effect.changed_rms_ps.hypot(pairs_by_all.rms_ps);
+    assert!((both / pairs.rms_ps - 1.0).abs() < 0.02, "{effect:?}");
+    let text = report.to_string();
+    assert!(text.contains("each clock, by all"), "{text}");
+    assert!(text.contains("measured against 3 of 3 peers"), "{text}");
+    let lines = report.json();
+    assert_eq!(lines.matches("\"type\":\"network_effect\"").count(), 4);
+}
+
+#[test]
+fn a_chain_of_pairs_stays_as_it_was_found() {
+    let effect = mesh(Some("peers = [\"198.18.1.{n+1}\"]"))
+        .network_effect
+        .unwrap();
+    let [pairs, pairs_by_all, clocks, clocks_by_all] = &effect.off;
+    assert!(pairs.count > 80 && pairs.rms_ps > 50.0, "{effect:?}");
+    assert!(effect.changed_rms_ps < 1.0, "{effect:?}");
+    assert_eq!(pairs.spread, pairs_by_all.spread);
+    assert_eq!(clocks.spread, clocks_by_all.spread);
+}
+
+#[test]
+fn a_peer_that_is_not_there_keeps_no_other_waiting() {
+    let report = mesh(Some("peers = [\"198.18.1.99\", \"198.18.1.{n+1}\"]"));
+    let clock = clock(&report.outcome.nodes, "s0");
+    assert_eq!(clock.state, "free running, measured against 1 of 2 peers");
+    let effect = report.network_effect.unwrap();
+    assert!(effect.off[0].count > 80, "{effect:?}");
+}
+
+#[test]
+fn what_no_mesh_can_be_is_refused_at_its_key() {
+    let fault = |keys: &str, more: &str| {
+        let text = format!(
+            "[lab]\nduration = '1 s'\n[node.c]\nkind = 'huygens'\nports = 2\n{keys}\n{more}"
+        );
+        lab::parse(&text).expect_err(keys).to_string()
+    };
+    let peers = "peers = ['10.0.0.2']";
+    assert!(fault(&format!("{peers}\nserver = '10.0.0.9'"), "").contains("in no mesh"));
+    assert!(fault("peers = ['198.18.0.1']", "").contains("others, each once"));
+    assert!(fault(&format!("{peers}\ninterval = '10 us'"), "").contains("twice `gap`"));
+    let effect = "[network_effect]\nreference = 'd'";
+    assert!(fault(peers, effect).contains("`d` is no node of kind `huygens`"));
+    assert!(fault("", "[network_effect]").contains("there is no node of kind `huygens`"));
+}

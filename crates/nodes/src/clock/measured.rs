@@ -119,6 +119,7 @@ impl Measured {
             steered_ppt: libm::round(clock.steered() * 1e12) as i64,
             trace: self.trace.clone(),
             reading,
+            mesh: None,
         }
     }
 }

@@ -104,8 +104,12 @@ impl Station {
         if self.next.is_none_or(|at| at > now) {
             return None;
         }
-        let hop = self.place.gateway.unwrap_or(address);
-        let Some(mac) = self.endpoint.resolve(NETWORK, hop, out) else {
+        self.find(address, now, out)
+    }
+
+    /// Somebody at an address. While the MAC address is not known, that is asked for, and next in a second.
+    pub fn find(&mut self, address: Ipv4Addr, now: Time, out: &mut Out) -> Option<Peer> {
+        let Some(mac) = self.endpoint.resolve(NETWORK, self.hop(address), out) else {
             self.resolving = true;
             self.next = Some(now + ASK_AGAIN);
             return None;
@@ -116,5 +120,14 @@ impl Station {
             mac,
             port: self.port,
         })
+    }
+
+    /// Whether the MAC address of somebody is known.
+    pub fn knows(&self, address: Ipv4Addr) -> bool {
+        self.endpoint.known(self.hop(address)).is_some()
+    }
+
+    fn hop(&self, address: Ipv4Addr) -> Ipv4Addr {
+        self.place.gateway.unwrap_or(address)
     }
 }

@@ -1,0 +1,261 @@
+//! What clocks of the kind `huygens` have found pair by pair, made to agree around loops, and how far both are off in truth.
+//!
+//! Each window is one instant: its end, by the reference's clock. In simulated time it is known what all clocks showed then.
+
+use crate::fault::Fault;
+use crate::fields::Fields;
+use crate::file::Reader;
+use crate::flows::short;
+use crate::plan::Lab;
+use crate::table::{Table, cells, number};
+use crate::tree::Value;
+use node::outcome::{Mesh, NodeOutcome, Spread};
+use node::{Histogram, Time};
+use nodes::huygens::mesh::{Pair, agree};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+/// What the lab file says.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The node whose clock the others are held against.
+    pub reference: usize,
+    /// Windows that end before are not counted.
+    pub from: Time,
+}
+
+/// What has come of it.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkEffect {
+    /// The node whose clock the others were held against.
+    pub reference: String,
+    /// Windows that count.
+    pub windows: u64,
+    /// Clocks that had no way to the reference, summed over them.
+    pub unknown: u64,
+    /// Pairs of later windows, for which clocks had no room.
+    pub left_out: u64,
+    /// By how much what pairs have found was changed so that no loop has a surplus: root mean square, picoseconds. Nobody needs
+    /// the truth for that.
+    pub changed_rms_ps: f64,
+    /// How far offsets were off from the truth.
+    pub off: [FromTruth; 4],
+}
+
+/// How far some offsets were off from the truth.
+#[derive(Clone, Debug, Default)]
+pub struct FromTruth {
+    /// How many.
+    pub count: u64,
+    /// Their root mean square, picoseconds.
+    pub rms_ps: f64,
+    /// Their size.
+    pub spread: Spread,
+}
+
+/// What each [`FromTruth`] is of, for people, and for programs.
+const WHAT: [(&str, &str); 4] = [
+    ("each pair, as it was found", "pairs"),
+    ("each pair, by all", "pairs-agreed"),
+    ("each clock, by the fewest pairs", "clocks"),
+    ("each clock, by all", "clocks-agreed"),
+];
+
+impl Reader<'_> {
+    /// The section `[network_effect]`.
+    pub(crate) fn network_effect(&mut self, lab: &mut Lab, section: &Value) {
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let name: Option<String> = fields.optional("reference", &mut self.faults);
+        let from = fields.optional("from", &mut self.faults);
+        let is_one = |node: usize| {
+            let plan = &lab.nodes[node];
+            plan.kind.name == "huygens" && plan.config.get("peers").is_some()
+        };
+        let mut clocks = (0..lab.nodes.len()).filter(|&node| is_one(node));
+        let reference = match &name {
+            None => clocks.next(),
+            Some(name) => self.names.get(name).copied().filter(|&node| is_one(node)),
+        };
+        match reference {
+            Some(reference) => {
+                lab.network_effect = Some(Plan {
+                    reference,
+                    from: from.unwrap_or_default(),
+                });
+            }
+            None => {
+                let value = fields.value("reference");
+                let span = value.map_or(&section.span, |value| &value.span);
+                let message = match &name {
+                    Some(name) => format!("`{name}` is no node of kind `huygens` with `peers`"),
+                    None => "there is no node of kind `huygens` with `peers`".into(),
+                };
+                let fault = Fault::new(span.clone(), message);
+                self.faults.push(fault.help(
+                    "peers = [\"198.18.0.2\"]: against whom a clock is measured; [] if only others ask",
+                ));
+            }
+        }
+        fields.finish(&mut self.faults);
+    }
+}
+
+/// Sizes of errors.
+struct Sizes(Histogram, f64);
+
+impl Sizes {
+    fn add(&mut self, ps: i128) {
+        let size = u64::try_from(ps.unsigned_abs()).unwrap_or(u64::MAX);
+        self.0.record(size);
+        self.1 += size as f64 * size as f64;
+    }
+
+    fn told(&self) -> FromTruth {
+        FromTruth {
+            count: self.0.total(),
+            rms_ps: (self.1 / self.0.total().max(1) as f64).sqrt(),
+            spread: self.0.spread(Time::from_ps(1)),
+        }
+    }
+}
+
+impl NetworkEffect {
+    /// By the reports of clocks; `None` if the lab does not ask for it.
+    pub(crate) fn of(lab: &Lab, nodes: &[NodeOutcome]) -> Option<NetworkEffect> {
+        let plan = lab.network_effect.as_ref()?;
+        let mesh = |node: &NodeOutcome| node.clock.as_ref()?.mesh.clone();
+        let meshes: Vec<Option<Box<Mesh>>> = nodes.iter().map(mesh).collect();
+        let places = meshes.iter().enumerate();
+        let places = places.filter_map(|(node, mesh)| Some((mesh.as_ref()?.address, node)));
+        let places: BTreeMap<_, _> = places.collect();
+        let mut found: BTreeMap<Time, Vec<Pair>> = BTreeMap::new();
+        let mut shown: BTreeMap<Time, Vec<Option<i128>>> = BTreeMap::new();
+        for (node, mesh) in meshes.iter().enumerate() {
+            let Some(mesh) = mesh else { continue };
+            for &(closed, its) in &mesh.shown {
+                let all = shown
+                    .entry(closed)
+                    .or_insert_with(|| vec![None; nodes.len()]);
+                all[node] = Some(its);
+            }
+            for pair in &mesh.pairs {
+                let Some(&other) = places.get(&pair.with) else {
+                    continue;
+                };
+                found.entry(pair.closed).or_default().push(Pair {
+                    ends: [node, other],
+                    at: pair.at_ps,
+                    ahead: pair.ahead_ps,
+                    faster: pair.faster_ppt as f64 * 1e-12,
+                });
+            }
+        }
+        let reference = plan.reference;
+        let mut sizes = [(); 4].map(|()| Sizes(Histogram::with_precision(8), 0.0));
+        let mut changes = (0u64, 0.0);
+        let (mut windows, mut unknown) = (0, 0);
+        for (closed, shown) in shown.range(plan.from..) {
+            // Who has other windows is told to be unknown.
+            let Some(zero) = shown[reference] else {
+                continue;
+            };
+            windows += 1;
+            let none = Vec::new();
+            let pairs = found.get(closed).unwrap_or(&none);
+            let agreed = agree(nodes.len(), reference, zero, pairs);
+            let truth = |node: usize| Some(shown[node]? - zero);
+            for (pair, found) in pairs.iter().zip(&agreed.found) {
+                let [one, other] = pair.ends;
+                let (Some(truth), Some(its), Some(found)) = (truth(one), truth(other), *found)
+                else {
+                    continue;
+                };
+                let truth = truth - its;
+                let all = |node: usize| agreed.by_all[node].unwrap_or(0);
+                let by_all = all(one) - all(other);
+                sizes[0].add(found - truth);
+                sizes[1].add(by_all - truth);
+                changes.0 += 1;
+                changes.1 += ((found - by_all) as f64).powi(2);
+            }
+            for &node in places.values().filter(|&&node| node != reference) {
+                let of = |by: &[Option<i128>]| Some(by[node]? - truth(node)?);
+                match (of(&agreed.by_fewest), of(&agreed.by_all)) {
+                    (Some(fewest), Some(all)) => {
+                        sizes[2].add(fewest);
+                        sizes[3].add(all);
+                    }
+                    _ => unknown += 1,
+                }
+            }
+        }
+        Some(NetworkEffect {
+            reference: lab.nodes[reference].name.clone(),
+            windows,
+            unknown,
+            left_out: meshes.iter().flatten().map(|mesh| mesh.left_out).sum(),
+            changed_rms_ps: (changes.1 / changes.0.max(1) as f64).sqrt(),
+            off: sizes.each_ref().map(Sizes::told),
+        })
+    }
+
+    /// For people.
+    pub(crate) fn write(&self, f: &mut String) -> fmt::Result {
+        let head = ["around loops", "offsets", "rms", "median", "99 %", "max"];
+        let mut lines = vec![cells(&head)];
+        let time = |time: Time| match time {
+            Time::ZERO => "0".into(),
+            time => short(time),
+        };
+        for ((what, _), off) in WHAT.into_iter().zip(&self.off) {
+            let mut line = vec![what.to_string(), number(off.count)];
+            let Spread { p50, p99, max, .. } = off.spread;
+            let rms = Time::from_ps(off.rms_ps as u64);
+            line.extend([rms, p50, p99, max].map(|at| match off.count {
+                0 => "-".into(),
+                _ => time(at),
+            }));
+            lines.push(line);
+        }
+        let mut table = Table::new(lines);
+        table.groups = vec![(2, 4, "off from the truth by")];
+        write!(f, "\n{table}")?;
+        writeln!(
+            f,
+            "{} windows, clocks by that of {}; so that no loop has a surplus, pairs were changed by {} rms",
+            number(self.windows),
+            self.reference,
+            time(Time::from_ps(self.changed_rms_ps as u64)),
+        )?;
+        if self.unknown > 0 {
+            let count = number(self.unknown);
+            writeln!(
+                f,
+                "{count} times a clock had no way to it by pairs of that window"
+            )?;
+        }
+        if self.left_out > 0 {
+            let count = number(self.left_out);
+            writeln!(
+                f,
+                "{count} pairs of later windows are left out: there was no room for them"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A line for each kind of offsets.
+    pub(crate) fn json(&self) -> Vec<Json> {
+        let lines = WHAT.into_iter().zip(&self.off);
+        let lines = lines.map(|((_, what), off)| {
+            json!({
+                "type": "network_effect", "of": what, "reference": self.reference, "windows": self.windows,
+                "unknown": self.unknown, "left_out": self.left_out, "changed_rms_ps": self.changed_rms_ps, "offsets": off.count,
+                "off_rms_ps": off.rms_ps, "off_p50_ps": off.spread.p50.as_ps(),
+                "off_p99_ps": off.spread.p99.as_ps(), "off_max_ps": off.spread.max.as_ps(),
+            })
+        });
+        lines.collect()
+    }
+}

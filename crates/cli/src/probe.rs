@@ -10,9 +10,11 @@ mod report;
 mod trains;
 
 use crate::Verdict;
+use clap::builder::PossibleValuesParser;
 use node::{Rate, Time};
 use nodes::bandwidth::capacity::Settings;
 use nodes::bandwidth::capacity::rates::{ROWS, Table};
+use nodes::bandwidth::estimate::Method;
 use packet::udpstp::{Algorithm, Direction, PORT};
 use std::path::PathBuf;
 
@@ -83,9 +85,9 @@ pub struct Probe {
     /// IPv6 only
     #[arg(short = '6')]
     ipv6: bool,
-    /// Trains, up, and not load: minprobe, spruce, igi, ptr, pathchirp, pathload, topp or all
-    #[arg(long, value_name = "METHOD", conflicts_with_all = ["down", "rate", "start_rate", "plot", "answer"],
-        value_parser = ["minprobe", "spruce", "igi", "ptr", "pathchirp", "pathload", "topp", "all"], hide_possible_values = true)]
+    /// Trains, up, and not load: minprobe, spruce, igi, ptr, pathchirp, pathload, topp, yaz, assolo or all
+    #[arg(long, value_name = "METHOD", conflicts_with_all = ["down", "rate", "start_rate", "answer"],
+        value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name).into_iter().chain(["all"])), hide_possible_values = true)]
     method: Option<String>,
     /// Of trains: the most that the tight link may carry
     #[arg(long, value_name = "RATE", default_value = "1Gb/s")]
@@ -93,7 +95,10 @@ pub struct Probe {
     /// Of trains: estimates of each method
     #[arg(long, value_name = "N", default_value_t = 10)]
     samples: u32,
-    /// Of trains: bytes of an IP packet; left out: what is usual for the method
+    /// Of trains: packets of each, but of pairs and chirps; left out: what is usual for the method
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000))]
+    packets: Option<u32>,
+    /// Of trains: bytes of an IP packet; left out: 1500, or what the interface has room for
     #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u16).range(66..=9000))]
     packet_size: Option<u16>,
     /// Exit with 1 if the capacity, or what is free, is below this
@@ -126,7 +131,7 @@ pub struct Probe {
     /// Lines and the report as JSON Lines
     #[arg(long)]
     json: bool,
-    /// Rate, delay variation and loss over time: PNG or SVG
+    /// Rate, delay variation and loss over time, or what is available: PNG or SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

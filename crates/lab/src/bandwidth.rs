@@ -233,10 +233,11 @@ impl Marked {
         })
     }
 
-    /// Those of a sample that is over have passed.
+    /// Those before a sample that is over have passed; some that follow its last probe may be on their way.
     fn forget(&self, estimate: &Estimate) {
         lock(&self.probes).retain(|_, (session, sequence)| {
-            *session != estimate.session || !is_own(estimate, *sequence)
+            let behind = sequence.wrapping_sub(estimate.first as u32) as i32;
+            *session != estimate.session || behind >= 0
         });
     }
 }
@@ -295,13 +296,20 @@ impl Lane {
         }
         if let Some((session, sequence)) = probe {
             let seen = self.seen.entry(session).or_default();
-            seen.marks.push(Passed {
-                sequence,
-                at,
-                others: self.carried - seen.own,
-                idle: None,
-                count: 1,
-            });
+            // What the same application sends behind its last probe is no traffic of others, and no probe.
+            if seen
+                .marks
+                .last()
+                .is_none_or(|last| last.sequence != sequence)
+            {
+                seen.marks.push(Passed {
+                    sequence,
+                    at,
+                    others: self.carried - seen.own,
+                    idle: None,
+                    count: 1,
+                });
+            }
             seen.own += bits;
         }
         self.carried += bits;

@@ -4,6 +4,7 @@
 //! the sender's, fixed or drawn: the rate holds from packet to packet, whatever they are.
 
 use crate::ConfigError;
+use alloc::vec::Vec;
 use core::str::FromStr;
 use node::random::Random;
 use node::{Rate, Time, link};
@@ -32,6 +33,14 @@ pub enum Rates {
     Sweep { from: Rate, step: Rate, to: Rate },
     /// Each so many times the one before, up to the last: `0.1:x1.2:9.6 Gb/s`.
     Growing { from: Rate, factor: f64, to: Rate },
+    /// From the first to the last with the smallest steps in the middle of them, a reflected exponential chirp's (REACH): the first step to both sides is `step` of half the range, each one
+    /// `factor` of the one before, as far as they fit. `0.1:reach 5% x1.2:9.6 Gb/s`.
+    Reach {
+        from: Rate,
+        step: f64,
+        factor: f64,
+        to: Rate,
+    },
     /// Each follows from what came back of those before: `adaptive`.
     Adaptive,
 }
@@ -111,11 +120,22 @@ impl Trains {
         let wrong = |reason: &str| Err(ConfigError::new("rates", reason));
         match self.rates {
             Rates::Same { trains: 0, .. } => wrong("a sample has at least 1 train"),
-            Rates::Sweep { from, to, .. } | Rates::Growing { from, to, .. } if from > to => {
+            Rates::Sweep { from, to, .. }
+            | Rates::Growing { from, to, .. }
+            | Rates::Reach { from, to, .. }
+                if from > to =>
+            {
                 wrong("the first rate is above the last")
             }
             Rates::Growing { factor, .. } if !(factor > 1.0 && factor.is_finite()) => {
                 wrong("each rate is more than once the one before, such as x1.2")
+            }
+            Rates::Reach { step, factor, .. }
+                if !(step > 0.0 && step < 1.0 && factor > 1.0 && factor.is_finite()) =>
+            {
+                wrong(
+                    "the first step is above 0 % and below 100 %, and each more than once the one before, such as reach 5% x1.2",
+                )
             }
             _ if self.rate(MOST_TRAINS).is_some() => wrong("a sample has at most 10000 trains"),
             _ => Ok(self),
@@ -136,6 +156,23 @@ impl Trains {
                 let rate = Rate::from_bits_per_second(libm::round(bits) as u64);
                 rate.filter(|rate| bits.is_finite() && *rate <= to)
             }
+            Rates::Reach {
+                from,
+                step,
+                factor,
+                to,
+            } => {
+                let [from, to] = [from, to].map(|rate| rate.bits_per_second() as f64);
+                let half = (to - from) / 2.0;
+                // The sum of so many steps is `step * (factor^n - 1) / (factor - 1)` of half the range.
+                let each = step / (factor - 1.0);
+                let side = libm::floor(libm::log(1.0 + 1.0 / each) / libm::log(factor) + 1e-9);
+                let place = index as f64 - side;
+                let off = half * each * (libm::pow(factor, libm::fabs(place)) - 1.0);
+                let rate = from + half + libm::copysign(off, place);
+                let rate = Rate::from_bits_per_second(libm::round(rate) as u64);
+                rate.filter(|_| place <= side)
+            }
             Rates::Adaptive => None,
         }
     }
@@ -147,7 +184,7 @@ const SWEEP: Rates = Rates::Sweep {
     to: rate(9_600_000_000),
 };
 
-const fn rate(bits: u64) -> Rate {
+pub(crate) const fn rate(bits: u64) -> Rate {
     match Rate::from_bits_per_second(bits) {
         Some(rate) => rate,
         None => unreachable!(),
@@ -242,7 +279,7 @@ pub enum TrainError {
     #[error("trains are N, R, G, D, such as 20, 0.1:0.1:9.6 Gb/s, 10 us, 4 ms")]
     Trains,
     #[error(
-        "rates are one such as 10 Gb/s or 10 Gb/s * 100, a sweep 0.1:0.1:9.6 Gb/s, one by a factor 0.1:x1.2:9.6 Gb/s, or adaptive"
+        "rates are one such as 10 Gb/s or 10 Gb/s * 100, a sweep 0.1:0.1:9.6 Gb/s, one by a factor 0.1:x1.2:9.6 Gb/s, one that is fine in the middle 0.1:reach 5% x1.2:9.6 Gb/s, or adaptive"
     )]
     Rates,
     #[error("a gap is a time such as 10 us, exponential(48 us), 900 packets, or chirp")]
@@ -286,26 +323,39 @@ impl FromStr for Rates {
                 trains: trains.trim().parse().map_err(|_| TrainError::Rates)?,
             });
         }
+        let parts: Vec<&str> = text.split(':').map(str::trim).collect();
+        let [from, step, to] = parts[..] else {
+            return Err(TrainError::Rates);
+        };
         // The unit stands behind the last number and holds for all.
-        let unit = text.trim_start_matches(|c: char| !c.is_alphabetic() || c == 'x');
-        let numbers = text[..text.len() - unit.len()].trim();
-        let mut parts = numbers.split(':').map(str::trim);
-        let mut part = || parts.next().ok_or(TrainError::Rates);
+        let unit = to.trim_start_matches(|c: char| !c.is_alphabetic());
         let rate = |number: &str| {
             let rate = alloc::format!("{number} {unit}").parse::<Rate>();
             rate.map_err(wrong)
         };
-        let (from, step, to) = (rate(part()?)?, part()?, rate(part()?)?);
-        if parts.next().is_some() {
-            return Err(TrainError::Rates);
-        }
-        Ok(match step.strip_prefix('x') {
-            Some(factor) => Rates::Growing {
+        let factor = |text: &str| {
+            let number = text.strip_prefix('x').map(str::trim);
+            let number = number.ok_or(TrainError::Rates)?;
+            number.parse().map_err(|_| TrainError::Rates)
+        };
+        let (from, to) = (rate(from)?, rate(to[..to.len() - unit.len()].trim())?);
+        if let Some(reach) = step.strip_prefix("reach") {
+            let (step, spread) = reach.split_once('%').ok_or(TrainError::Rates)?;
+            let step: f64 = step.trim().parse().map_err(|_| TrainError::Rates)?;
+            return Ok(Rates::Reach {
                 from,
-                factor: factor.trim().parse().map_err(|_| TrainError::Rates)?,
+                step: step / 100.0,
+                factor: factor(spread.trim())?,
+                to,
+            });
+        }
+        Ok(match step.starts_with('x') {
+            true => Rates::Growing {
+                from,
+                factor: factor(step)?,
                 to,
             },
-            None => Rates::Sweep {
+            false => Rates::Sweep {
                 from,
                 step: rate(step)?,
                 to,
@@ -346,7 +396,6 @@ node::deserialize_from_str!(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::vec::Vec;
 
     #[test]
     fn texts_say_the_rows_of_table_4_2() {
@@ -391,6 +440,39 @@ mod tests {
         assert_eq!(growing.rate(3), Some(rate(8_000_000_000)));
         assert_eq!(Trains::PATHLOAD.rate(0), None);
         assert!(Walk::new(Trains::PATHLOAD, 0).is_none());
+    }
+
+    #[test]
+    fn a_reflected_chirp_is_fine_in_the_middle() {
+        let reach = |text: &str| Trains {
+            rates: text.parse().unwrap(),
+            ..Trains::PATHCHIRP
+        };
+        // The tool's own range and constants: 10 to 200 Mb/s, 5 %, 1.2.
+        let tool = reach("10:reach 5% x1.2:200 Mb/s");
+        let rates: Vec<u64> = (0..)
+            .map_while(|n| tool.rate(n))
+            .map(Rate::bits_per_second)
+            .collect();
+        assert_eq!(rates.len(), 17);
+        assert_eq!(rates[8], 105_000_000);
+        assert_eq!((rates[7], rates[9]), (100_250_000, 109_750_000));
+        assert_eq!((rates[6], rates[10]), (94_550_000, 115_450_000));
+        assert!(rates.is_sorted() && rates[0] >= 10_000_000 && rates[16] <= 200_000_000);
+        for wrong in [
+            "10:reach:200 Mb/s",
+            "10:reach 5%:200 Mb/s",
+            "10:reach x1.2:200 Mb/s",
+        ] {
+            assert_eq!(wrong.parse::<Rates>(), Err(TrainError::Rates), "{wrong}");
+        }
+        for wrong in [
+            "10:reach 0% x1.2:200 Mb/s",
+            "10:reach 5% x1:200 Mb/s",
+            "200:reach 5% x1.2:10 Mb/s",
+        ] {
+            assert!(reach(wrong).checked().is_err(), "{wrong}");
+        }
     }
 
     /// Figure 4.12: packets at the rate, trains G apart, samples D apart.

@@ -8,6 +8,7 @@ use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::profile::bits;
 use anyhow::Context;
+use live::clock::now_ns;
 use live::datagram::Datagrams;
 use live::port::PortSpec;
 use live::signal::stop_requested;
@@ -24,6 +25,12 @@ use std::time::Duration;
 
 /// How often the loop looks round at least.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Probes of trains: without one for so long a train is over, and only then it is told of, so that telling takes no time from its packets; nothing waits for longer than
+/// the second, and no more than so many do.
+const OVER: Duration = Duration::from_millis(2);
+const WAITS_NS: u64 = 50_000_000;
+const WAITING: usize = 4_096;
 
 /// A test that is over.
 struct Ended {
@@ -67,8 +74,10 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
     let running = Arc::new(AtomicUsize::new(0));
     let (sender, ended) = channel();
     let (mut over, mut refused, mut unreadable, mut probes) = (0, 0u64, 0u64, 0u64);
+    // Of which probes is still to be told, and since when.
+    let (mut stamped, mut since) = (Vec::new(), 0);
     while !stop_requested() && command.count.is_none_or(|count| over < count) {
-        let (mut requests, mut stamped) = (Vec::new(), Vec::new());
+        let (mut requests, waiting) = (Vec::new(), stamped.len());
         // What is told of earlier answers, such as that nobody is there any more, is no reason to end.
         if let Err(error) = control.receive(&mut |it| match Message::parse(it.bytes) {
             // A reply is never longer than what it answers.
@@ -81,7 +90,12 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
         {
             return Err(error).context("receiving");
         }
-        for (from, to, reply) in stamped {
+        let now = now_ns();
+        since = if waiting == 0 { now } else { since };
+        let is_over =
+            stamped.len() == waiting || stamped.len() >= WAITING || now - since > WAITS_NS;
+        let told = if is_over { stamped.len() } else { 0 };
+        for (from, to, reply) in stamped.drain(..told) {
             let mut bytes = Vec::with_capacity(REPLY);
             reply.build(&mut bytes);
             answer_from(&mut control, to.unwrap_or(at.ip()), from, &bytes);
@@ -110,7 +124,7 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
             }
         }
         over += tell(command, &mut stdout, &ended)?;
-        control.wait(false, LOOK)?;
+        control.wait(false, if stamped.is_empty() { LOOK } else { OVER })?;
     }
     // Those that still run see the request to stop.
     drop(sender);

@@ -6,11 +6,15 @@
 //! | [`spruce`] | how far pairs with the least gap are pulled apart | Strauss, Katabi, Kaashoek: IMC 2003 |
 //! | [`igi`] | the rate at which a train's gaps stay what they were (PTR), and what stretches them (IGI) | Hu, Steenkiste: JSAC 21(6), 2003 |
 //! | [`pathchirp`] | excursions of the queuing delay within a chirp | Ribeiro, Riedi, Baraniuk, Navratil, Cottrell: PAM 2003 |
+//! | [`assolo`] | excursions within a chirp that is fine in the middle, filtered | Goldoni, Rossi, Torelli: ICIMP 2009 |
 //! | [`pathload`] | whether one-way delays of a stream grow, by a search over rates | Jain, Dovrolis: SIGCOMM 2002 |
+//! | [`yaz`] | whether a stream's mean gap stays what it was, lowering its rate until it does | Sommers, Barford, Willinger: ISCC 2006 |
 //! | [`topp`] | where offered rates begin to be above those measured | Melander, Björkman, Gunningberg: Globecom 2000 |
 //!
 //! Each says "no answer", with the reason, where its rule finds none. What it cost is what was sent: who sends counts it.
 
+pub mod assolo;
+mod excursion;
 pub mod igi;
 pub mod minprobe;
 pub mod pathchirp;
@@ -18,8 +22,9 @@ pub mod pathload;
 pub mod spruce;
 pub mod topp;
 mod turning;
+pub mod yaz;
 
-use crate::train::{Gap, Rates, Trains};
+use crate::train::{Gap, Rates, Trains, rate};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -143,15 +148,20 @@ pub enum Method {
     PathChirp,
     Pathload,
     Topp,
+    Yaz,
+    Assolo,
 }
 
 /// From train to train where the method's paper has no figure: at 10 Gb/s some nine times as long as the fastest train takes. What a train above the available bandwidth leaves in
 /// a queue has drained then, so that the next does not find it.
 const APART: Gap = Gap::After(Time::from_us(300));
 
+/// The rates that chirps go through: an excursion has to begin above the first one and to stay below the last.
+const CHIRPED: (Rate, Rate) = (rate(1_000_000_000), Rate::TEN_GIGABIT);
+
 impl Method {
     /// All of them.
-    pub const ALL: [Method; 7] = [
+    pub const ALL: [Method; 9] = [
         Method::MinProbe,
         Method::Spruce,
         Method::Igi,
@@ -159,6 +169,8 @@ impl Method {
         Method::PathChirp,
         Method::Pathload,
         Method::Topp,
+        Method::Yaz,
+        Method::Assolo,
     ];
 
     /// Its name, as files have it.
@@ -171,6 +183,8 @@ impl Method {
             Method::PathChirp => "pathchirp",
             Method::Pathload => "pathload",
             Method::Topp => "topp",
+            Method::Yaz => "yaz",
+            Method::Assolo => "assolo",
         }
     }
 
@@ -183,6 +197,7 @@ impl Method {
             ..Trains::MINPROBE
         };
         let apart = |trains: Trains, gap: Gap| Trains { gap, ..trains };
+        let chirp = |rates| apart(own(1, rates), Gap::Packets(1));
         match self {
             Method::MinProbe => (Trains::MINPROBE, 792),
             Method::Topp => (apart(Trains::MINPROBE, APART), 1518),
@@ -197,16 +212,22 @@ impl Method {
                 )
             }
             Method::PathChirp => {
-                let (from, to) = match Trains::PATHCHIRP.rates {
-                    Rates::Sweep { from, to, .. } => (from, to),
-                    _ => (Rate::TEN_GIGABIT, Rate::TEN_GIGABIT),
-                };
                 let factor = pathchirp::SPREAD;
-                let rates = Rates::Growing { from, factor, to };
-                let gap = Gap::Packets(1);
-                let chirp = own(1, rates);
-                (Trains { gap, ..chirp }, 1000)
+                let (from, to) = CHIRPED;
+                (chirp(Rates::Growing { from, factor, to }), 1000)
             }
+            Method::Assolo => {
+                let (step, factor) = (assolo::STEP, assolo::SPREAD);
+                let (from, to) = CHIRPED;
+                let rates = Rates::Reach {
+                    from,
+                    step,
+                    factor,
+                    to,
+                };
+                (chirp(rates), 1000)
+            }
+            Method::Yaz => (apart(own(yaz::STREAM, Rates::Adaptive), APART), 1518),
         }
     }
 
@@ -239,6 +260,17 @@ impl Method {
                 factor,
                 to: rate(to),
             },
+            Rates::Reach {
+                from,
+                step,
+                factor,
+                to,
+            } => Rates::Reach {
+                from: rate(from),
+                step,
+                factor,
+                to: rate(to),
+            },
             Rates::Adaptive => Rates::Adaptive,
         };
         let scaled = Trains {
@@ -250,7 +282,7 @@ impl Method {
         (scaled, size)
     }
 
-    /// An estimator. The capacity of the tight link is what Spruce, IGI and PTR reckon with and where Pathload begins; to
+    /// An estimator. The capacity of the tight link is what Spruce, IGI and PTR reckon with and where Pathload and Yaz begin; to
     /// MinProbe it is the most that it might be; others do without.
     pub fn estimator(self, capacity: Rate, bits: u64) -> Box<dyn Estimator> {
         match self {
@@ -259,8 +291,10 @@ impl Method {
             Method::Igi => Box::new(igi::Igi::new(igi::Formula::Igi, capacity, bits)),
             Method::Ptr => Box::new(igi::Igi::new(igi::Formula::Ptr, capacity, bits)),
             Method::PathChirp => Box::new(pathchirp::PathChirp::default()),
-            Method::Pathload => Box::new(pathload::Pathload::new(capacity)),
+            Method::Pathload => Box::new(pathload::Pathload::new(capacity, bits)),
             Method::Topp => Box::new(topp::Topp::default()),
+            Method::Yaz => Box::new(yaz::Yaz::new(capacity)),
+            Method::Assolo => Box::new(assolo::Assolo::default()),
         }
     }
 }

@@ -120,7 +120,7 @@ pub trait Control: Send {
     fn answer(&mut self, answer: Result<String, CommandError>);
 }
 
-/// Is told the [print] of each packet that leaves in a train, whose session it is, and its number.
+/// Is told the [print] of each packet of its flows that leaves, whose session it is, and its number: of those that are in no train, that of the last one that was.
 pub type Mark = dyn FnMut(u32, u16, u64) + Send;
 
 pub struct Middlebox {
@@ -285,10 +285,11 @@ impl Middlebox {
 
     /// A frame of an application.
     fn inside(&mut self, now: Time, frame: Frame, out: &mut Out) {
-        let wanted = self.config.mode == Mode::Modulate
-            && self.maker.wants(now)
-            && self.flows.matches(&frame);
-        if !wanted {
+        let is_own = self.config.mode == Mode::Modulate && self.flows.matches(&frame);
+        if !is_own || !self.maker.wants(now) {
+            if is_own && let Some((print, number)) = self.maker.beside(&frame) {
+                (self.mark)(print, self.config.session, number);
+            }
             self.counters.passed += 1;
             return self.paces[1].pass(frame);
         }

@@ -6,9 +6,16 @@
 //! train's variance only that share counts which a growing line explains: over a sweep of R its root is flat and then rises
 //! as `1 - A / R`, the steeper the slower the tight link, and never less than one of the capacity would; of all turning points A the one with the least squares is taken. Where that curve explains
 //! less than half of what a flat line leaves, there is no trend, and no answer.
+//!
+//! Under bursty traffic a sample alone often has no trend. Then each rate's growth is replaced by the exponentially weighted average of the last [`SMOOTHED`] samples (figure
+//! 4.22: "each data point was replaced by the weighted average of the five data points preceding").
+//!
+//! A train finds the queue as others left it, and only then adds to it: over its first packets delays grow towards their mean below A, too, which made
+//! A too low by 0.1 of 9 Gb/s. So growth is that of the packets behind the first [`WARM_UP`].
 
-use super::turning::turning;
-use super::{Answer, Estimator, Interval, Observed};
+use super::turning::{Turning, turning};
+use super::{Answer, Estimator, Interval, Observed, Packet};
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 use node::Rate;
@@ -17,16 +24,19 @@ use node::Rate;
 pub const SIGNIFICANT: f64 = 0.5;
 /// Section 4.4.4: each of a series is replaced by the weighted average of so many before it.
 pub const SMOOTHED: usize = 5;
+/// Packets at the head of a train whose delays do not count, at most a sixth of it.
+pub const WARM_UP: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct MinProbe {
     /// Above which no link's capacity is.
     capacity: f64,
     points: Vec<(f64, f64)>,
-    /// Of each train the rate, and the root of the variance that growth explains, over that of a train through a link of the
-    /// capacity which is busy with others.
+    /// Of each train the rate, and by how much its delays grow, over what they do through a link of the capacity which is busy with others.
     growth: Vec<(f64, f64)>,
     lossy: usize,
+    /// The growth of the last samples, the newest last.
+    past: VecDeque<Vec<(f64, f64)>>,
 }
 
 impl MinProbe {
@@ -37,6 +47,7 @@ impl MinProbe {
             points: Vec::new(),
             growth: Vec::new(),
             lossy: 0,
+            past: VecDeque::new(),
         }
     }
 }
@@ -55,19 +66,34 @@ impl Estimator for MinProbe {
         let rate = train.rate.bits_per_second() as f64;
         let delays = train.delays();
         self.points.push((rate, variance(&delays) / 1e6));
-        let count = delays.len() as f64;
-        let bits = train.packets.iter().map(|packet| packet.bits as f64);
-        // Delays from 0 to this in equal steps.
-        let most = bits.sum::<f64>() * (count - 1.0) / count / self.capacity * 1e12;
-        let whole = most * libm::sqrt((count + 1.0) / (count - 1.0) / 12.0);
-        self.growth.push((rate, growth(&delays) / whole));
+        let warm_up = WARM_UP.min(delays.len() / 6);
+        let slope = slope(&train.packets[warm_up..], &delays[warm_up..]);
+        self.growth.push((rate, slope * self.capacity / 1e12));
     }
 
     fn answer(&mut self) -> Answer {
         let points = core::mem::take(&mut self.points);
         let lossy = core::mem::take(&mut self.lossy);
         let growth = core::mem::take(&mut self.growth);
-        match turning(&growth, 1.0, |rate, at| (1.0 - at / rate).max(0.0)) {
+        let find =
+            |growth: &[(f64, f64)]| turning(growth, 1.0, |rate, at| (1.0 - at / rate).max(0.0));
+        let mut found = find(&growth);
+        let is_trend =
+            |found: &Option<Turning>| found.is_some_and(|found| found.explained >= SIGNIFICANT);
+        // Rates are the same in each sample, unless trains of it were lost.
+        self.past.retain(|past| past.len() == growth.len());
+        self.past.push_back(growth);
+        let mut of = "";
+        if !is_trend(&found) && self.past.len() > 1 {
+            let smooth = find(&self.smoothed());
+            if is_trend(&smooth) {
+                (found, of) = (smooth, ", of the last samples' average");
+            }
+        }
+        if self.past.len() == SMOOTHED {
+            self.past.pop_front();
+        }
+        match found {
             None => Answer::none(
                 format!(
                     "no turning point in {} trains, {lossy} more with losses",
@@ -89,13 +115,28 @@ impl Estimator for MinProbe {
                     high: found.high,
                 }),
                 how: format!(
-                    "a turning point that explains {:.1} % of how delays grow over {} trains",
+                    "a turning point that explains {:.1} % of how delays grow over {} trains{of}",
                     100.0 * found.explained,
                     points.len()
                 ),
                 points,
             },
         }
+    }
+}
+
+impl MinProbe {
+    /// The growth of the last samples, rate by rate, each sample with half of the next one's weight.
+    fn smoothed(&self) -> Vec<(f64, f64)> {
+        let count = self.past.back().map_or(0, Vec::len);
+        let mut series: Vec<f64> = Vec::with_capacity(self.past.len());
+        let mut average = |place: usize| {
+            series.clear();
+            series.extend(self.past.iter().map(|past| past[place].1));
+            let rate = self.past.back().map_or(0.0, |past| past[place].0);
+            Some((rate, *smoothed(&series).last()?))
+        };
+        (0..count).filter_map(&mut average).collect()
     }
 }
 
@@ -109,16 +150,50 @@ fn variance(values: &[f64]) -> f64 {
         / count
 }
 
-/// The root of the variance that a line through the values explains, negative where it falls.
-fn growth(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    let middle = (count - 1.0) / 2.0;
-    let (mut both, mut own) = (0.0, 0.0);
-    for (n, value) in values.iter().enumerate() {
-        let from = n as f64 - middle;
-        (both, own) = (both + from * value, own + from * from);
+/// By how much delays grow with each bit that the train has sent before, picoseconds.
+///
+/// Packets of other lengths take longer through every switch that stores them. So what a packet's own bits explain of its delay, and of its place, is left out:
+/// sizes may be mixed (figure 4.20).
+fn slope(packets: &[Packet], delays: &[f64]) -> f64 {
+    let sizes: Vec<f64> = packets.iter().map(|packet| packet.bits as f64).collect();
+    let mut before = 0.0;
+    let places: Vec<f64> = sizes
+        .iter()
+        .map(|bits| {
+            before += bits;
+            before - bits
+        })
+        .collect();
+    let sizes = beside(sizes, None);
+    let places = beside(places, Some(&sizes));
+    let delays = beside(delays.to_vec(), Some(&sizes));
+    let own = product(&places, &places);
+    if own > 0.0 {
+        product(&places, &delays) / own
+    } else {
+        0.0
     }
-    both / own * libm::sqrt(own / count)
+}
+
+/// What is left of values less their mean, and less what others explain of them.
+fn beside(mut values: Vec<f64>, others: Option<&[f64]>) -> Vec<f64> {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    values.iter_mut().for_each(|value| *value -= mean);
+    let Some(others) = others else {
+        return values;
+    };
+    let own = product(others, others);
+    // All are of one length.
+    if own > 0.5 {
+        let share = product(&values, others) / own;
+        let pairs = values.iter_mut().zip(others);
+        pairs.for_each(|(value, other)| *value -= share * other);
+    }
+    values
+}
+
+fn product(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
 /// Replaces each of a series by the exponentially weighted average of itself and those before it, [`SMOOTHED`] in all; each weighs half

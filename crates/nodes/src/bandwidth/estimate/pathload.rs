@@ -31,6 +31,8 @@ pub const GREY_RESOLUTION: f64 = 0.015;
 #[derive(Clone, Debug)]
 pub struct Pathload {
     capacity: f64,
+    /// The least rise of a trend, picoseconds.
+    least: f64,
     low: f64,
     high: f64,
     grey: Option<[f64; 2]>,
@@ -43,11 +45,16 @@ pub struct Pathload {
 }
 
 impl Pathload {
-    /// That looks up to this rate.
-    pub fn new(capacity: Rate) -> Pathload {
+    /// That looks up to this rate, with packets of so many bits on the wire.
+    pub fn new(capacity: Rate, bits: u64) -> Pathload {
         let capacity = capacity.bits_per_second() as f64;
+        Pathload::fresh(capacity, bits as f64 / capacity * 1e12)
+    }
+
+    fn fresh(capacity: f64, least: f64) -> Pathload {
         Pathload {
             capacity,
+            least,
             low: 0.0,
             high: capacity,
             grey: None,
@@ -110,29 +117,30 @@ impl Estimator for Pathload {
     fn see(&mut self, train: &Observed<'_>) {
         self.streams += 1;
         let lossy = train.lost() as f64 > LOSSY * train.packets.len() as f64;
-        self.grew += usize::from(lossy || grows(&train.delays()));
+        self.grew += usize::from(lossy || grows(&train.delays(), self.least));
         if self.streams == FLEET {
             self.fleet();
         }
     }
 
     fn answer(&mut self) -> Answer {
-        let fresh = Pathload {
-            low: 0.0,
-            high: self.capacity,
-            grey: None,
-            rate: self.capacity / 2.0,
-            streams: 0,
-            grew: 0,
-            fleets: 0,
-            points: Vec::new(),
-            capacity: self.capacity,
-        };
+        let fresh = Pathload::fresh(self.capacity, self.least);
         let over = core::mem::replace(self, fresh);
         if over.fleets == 0 {
             return Answer::none("no fleet came whole", over.points);
         }
         let (low, high) = (over.low, over.high);
+        // A bound that no fleet has found is none.
+        if low == 0.0 || high == over.capacity {
+            let wrong = match low == 0.0 {
+                true => format!(
+                    "delays grew at every rate down to {:.0} Mb/s",
+                    over.rate / 1e6
+                ),
+                false => format!("delays grew at no rate up to {:.0} Mb/s", over.rate / 1e6),
+            };
+            return Answer::none(wrong, over.points);
+        }
         let grey = if over.grey.is_some() {
             ", with a grey region"
         } else {
@@ -147,8 +155,8 @@ impl Estimator for Pathload {
     }
 }
 
-/// Whether delays grow.
-pub fn grows(delays: &[f64]) -> bool {
+/// Whether delays grow, by at least so much from the first median to the last.
+pub fn grows(delays: &[f64], least: f64) -> bool {
     let size = libm::sqrt(delays.len() as f64) as usize;
     if size < 2 {
         return false;
@@ -165,5 +173,5 @@ pub fn grows(delays: &[f64]) -> bool {
     let up = pairs().filter(|more| *more > 0.0).count() as f64;
     let all: f64 = pairs().map(f64::abs).sum();
     let net: f64 = pairs().sum();
-    up > PCT * (medians.len() - 1) as f64 || all > 0.0 && net > PDT * all
+    net > least && (up > PCT * (medians.len() - 1) as f64 || net > PDT * all)
 }

@@ -193,15 +193,19 @@ impl Maker {
         }
     }
 
+    /// The print of a packet of its flows that is in no train, and the number of the last one that was: the application's own packets are no traffic of others.
+    pub fn beside(&self, frame: &Frame) -> Option<(u32, u64)> {
+        frames::print(frame).zip(self.number.checked_sub(1))
+    }
+
     /// The next packet leaves: it, and its print and its number: that of the last one in a train, if no train took it.
     pub fn leave(&mut self, at: Time) -> Option<(Frame, Option<(u32, u64)>)> {
         let held = self.held.pop_front()?;
         if self.releasing {
             self.released += 1;
             self.releasing = !self.held.is_empty();
-            // It counts to the sample: what the middlebox held back is no traffic of others.
-            let last = frames::print(&held.frame).zip(self.number.checked_sub(1));
-            return Some((held.frame, last));
+            let beside = self.beside(&held.frame);
+            return Some((held.frame, beside));
         }
         let bits = wire_bits(held.frame.len());
         // What is not to be known again is lost.

@@ -1,0 +1,377 @@
+//! Who sends trains over the kernel's UDP, each probe at its time, and hears when they came.
+
+use ::lab::table::number;
+use anyhow::bail;
+use live::clock::now_ns;
+use live::datagram::Datagrams;
+use live::port::pace::{Idle, Waiter};
+use live::scheduling::real_time;
+use live::signal::stop_requested;
+use node::random::Random;
+use node::{Histogram, Rate, Time};
+use nodes::bandwidth::estimate::{Estimator, Observed, Packet};
+use nodes::bandwidth::message::Message;
+use nodes::train::{Begins, Rates, Trains, Walk};
+use std::io::{Error, ErrorKind};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A probe that was not told of within this is lost.
+const LISTEN: Time = Time::from_ms(200);
+/// What a kernel's stamps are worth, ns: a gap has to be longer.
+const STAMPS_NS: u64 = 5_000;
+/// A train that left unevenly is sent again, so many times in all.
+const TRIES: u32 = 5;
+/// Between two trains: what one left in a queue is gone, and what was told of it is heard.
+const REST: Time = Time::from_ms(4);
+/// Between two pairs, at the least.
+const APART: Time = Time::from_us(20);
+
+/// A train that has left.
+struct Train {
+    rate: Rate,
+    first: u32,
+    packets: Vec<Packet>,
+}
+
+/// The socket, and the trains that it hears of.
+struct Ear {
+    socket: Datagrams,
+    session: u16,
+    trains: Vec<Train>,
+    heard: bool,
+    failed: Option<Error>,
+}
+
+/// Who sends to one server.
+pub struct Prober {
+    ear: Ear,
+    waiter: Waiter,
+    start_ns: u64,
+    next: u32,
+    /// By how many ns probes left late, and the least gap that was asked for.
+    late: Histogram,
+    least_gap_ns: u64,
+    /// Trains that left unevenly and were sent again, and those of which no try was even.
+    again: u64,
+    uneven: u64,
+    sent: u64,
+}
+
+/// What a sample has cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    pub packets: u64,
+    pub bytes: u64,
+    pub lost: u64,
+    pub trains: u64,
+}
+
+impl Prober {
+    /// To a server, from a socket that is connected to it; the thread gets real-time priority where it may.
+    pub fn new(socket: Datagrams) -> Prober {
+        Prober {
+            ear: Ear {
+                socket,
+                session: (std::process::id() as u16) ^ (now_ns() >> 10) as u16,
+                trains: Vec::new(),
+                heard: false,
+                failed: None,
+            },
+            waiter: Waiter::new(real_time()),
+            start_ns: now_ns(),
+            next: 0,
+            late: Histogram::with_precision(5),
+            least_gap_ns: u64::MAX,
+            again: 0,
+            uneven: 0,
+            sent: 0,
+        }
+    }
+
+    /// A socket to a server.
+    ///
+    /// # Errors
+    /// When there is none, or no way there.
+    pub fn socket(server: SocketAddr) -> std::io::Result<Datagrams> {
+        let any = match server {
+            SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
+            SocketAddr::V6(_) => SocketAddr::from(([0u16; 8], 0)),
+        };
+        let mut socket = Datagrams::bind(any)?;
+        socket.connect(server)?;
+        Ok(socket)
+    }
+
+    /// Whether anybody told of a probe.
+    pub fn heard(&self) -> bool {
+        self.ear.heard
+    }
+
+    /// Time since it began.
+    pub fn now(&self) -> Time {
+        Time::from_ns(now_ns() - self.start_ns)
+    }
+
+    /// The trains of a sample, which are shown to a method: UDP payloads of so many bytes in IP packets of `size`. `told` is how many trains there were, now and then.
+    pub fn sample(
+        &mut self,
+        estimator: &mut dyn Estimator,
+        trains: Trains,
+        payload: usize,
+        size: usize,
+        told: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<Cost> {
+        let bits = 8 * size as u64;
+        let mut cost = Cost::default();
+        if trains.rates != Rates::Adaptive {
+            self.send(trains, payload, bits, told)?;
+            self.listen(LISTEN)?;
+            self.see(estimator, &mut cost, size);
+            return Ok(cost);
+        }
+        while let Some(rate) = estimator.next() {
+            let rates = Rates::Same { rate, trains: 1 };
+            self.send(Trains { rates, ..trains }, payload, bits, &mut |_| {})?;
+            self.listen(LISTEN)?;
+            self.see(estimator, &mut cost, size);
+            told(cost.trains);
+            if stop_requested() {
+                break;
+            }
+            // What a train left in the queue is over before the next one.
+            self.listen(trains.gap.time(rate, bits, &mut Random::new(0)))?;
+        }
+        Ok(cost)
+    }
+
+    /// Sends a sample's trains, each probe at its time.
+    fn send(
+        &mut self,
+        trains: Trains,
+        payload: usize,
+        bits: u64,
+        told: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<()> {
+        let Some(mut walk) = Walk::new(trains, u64::from(self.next)) else {
+            bail!("there is no first rate");
+        };
+        let rest = if trains.packets == 2 { APART } else { REST };
+        let mut at = self.now() + Time::from_ms(1);
+        for sent in 1.. {
+            let mut tries = 1;
+            let (next, begins) = loop {
+                let (mut once, trains_before) = (walk.clone(), self.ear.trains.len());
+                let (step, is_even) = self.unit(&mut once, trains, at, payload, bits)?;
+                if is_even || tries == TRIES || stop_requested() {
+                    self.uneven += u64::from(!is_even);
+                    walk = once;
+                    break step;
+                }
+                self.again += 1;
+                tries += 1;
+                self.ear.trains.truncate(trains_before);
+                self.listen(REST)?;
+                at = self.now() + APART;
+            };
+            self.sent += 1;
+            if begins == Begins::Sample || stop_requested() {
+                return Ok(());
+            }
+            told(sent);
+            // Of what was late, the next train is not in a hurry.
+            at = next.max(self.now() + rest);
+        }
+        Ok(())
+    }
+
+    /// Sends a train, or a chirp of trains of one packet: when what follows is to begin and what it is, and whether all left within half of a gap of their times.
+    fn unit(
+        &mut self,
+        walk: &mut Walk,
+        trains: Trains,
+        mut at: Time,
+        payload: usize,
+        bits: u64,
+    ) -> anyhow::Result<((Time, Begins), bool)> {
+        let mut is_even = true;
+        let mut begins = Begins::Train;
+        let mut bytes = Vec::with_capacity(payload);
+        loop {
+            if begins == Begins::Train {
+                self.ear.trains.push(Train {
+                    rate: walk.rate(),
+                    first: self.next,
+                    packets: Vec::with_capacity(trains.packets as usize),
+                });
+            }
+            let message = Message {
+                session: self.ear.session,
+                sequence: self.next,
+                came: None,
+            };
+            bytes.clear();
+            message.build(&mut bytes);
+            bytes.resize(payload, 0);
+            let due = self.start_ns + at.as_ns();
+            let left = self.waiter.until(due, &mut self.ear).unwrap_or(due);
+            self.ear.said()?;
+            // What finds no room is lost, as on the way; that nobody is there is told in the end.
+            match self.ear.socket.send(&bytes, payload, None) {
+                Err(error) if error.kind() != ErrorKind::ConnectionRefused => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+            let late = left - due;
+            self.late.record(late);
+            if let Some(train) = self.ear.trains.last_mut() {
+                train.packets.push(Packet {
+                    left: Time::from_ns(left - self.start_ns),
+                    came: None,
+                    bits,
+                });
+            }
+            self.next = self.next.wrapping_add(1);
+            let (next, what) = walk.next(at, bits);
+            let gap = (next - at).as_ns();
+            let goes_on = what == Begins::Packet || trains.packets == 1 && what == Begins::Train;
+            if goes_on {
+                self.least_gap_ns = self.least_gap_ns.min(gap);
+                is_even &= late <= gap / 2;
+            }
+            if !goes_on || stop_requested() {
+                return Ok(((next, what), is_even));
+            }
+            (at, begins) = (next, what);
+        }
+    }
+
+    /// Hears what comes until all was told of, or so long.
+    fn listen(&mut self, most: Time) -> anyhow::Result<()> {
+        let until = self.now() + most;
+        loop {
+            self.ear.hear();
+            self.ear.said()?;
+            let mut packets = self.ear.trains.iter().flat_map(|train| &train.packets);
+            let rest = until - self.now();
+            let is_whole =
+                !self.ear.trains.is_empty() && packets.all(|packet| packet.came.is_some());
+            if is_whole || rest == Time::ZERO || stop_requested() {
+                return Ok(());
+            }
+            let wait = Duration::from_nanos(rest.as_ns());
+            self.ear.socket.wait(false, wait)?;
+        }
+    }
+
+    /// Lets the queue drain between samples.
+    pub fn pause(&mut self, time: Time) -> anyhow::Result<()> {
+        self.ear.trains.clear();
+        self.listen(time)
+    }
+
+    /// Shows the trains that have left to the method, at the rates at which they did.
+    fn see(&mut self, estimator: &mut dyn Estimator, cost: &mut Cost, size: usize) {
+        for train in self.ear.trains.drain(..) {
+            let observed = Observed {
+                rate: rate_of(&train.packets).unwrap_or(train.rate),
+                packets: &train.packets,
+            };
+            estimator.see(&observed);
+            cost.lost += observed.lost() as u64;
+            cost.packets += train.packets.len() as u64;
+            cost.bytes += (train.packets.len() * size) as u64;
+            cost.trains += 1;
+        }
+    }
+
+    /// What the figures may not be worth.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.late.total() == 0 {
+            return told;
+        }
+        if self.uneven > 0 {
+            let late = self.late.value_at(950, 1_000);
+            told.push(format!(
+                "pacing is coarse: {} of {} trains left unevenly in each of {TRIES} tries; one probe in twenty was {:.0} us late or more, the least gap is {:.0} us",
+                number(self.uneven),
+                number(self.sent),
+                late as f64 / 1e3,
+                self.least_gap_ns as f64 / 1e3
+            ));
+        }
+        if self.least_gap_ns < STAMPS_NS {
+            told.push(format!(
+                "stamps are coarse: those of the kernel are worth some {} us, and gaps of {:.1} us were asked for",
+                STAMPS_NS / 1_000,
+                self.least_gap_ns as f64 / 1e3
+            ));
+        }
+        if self.ear.socket.lost() > 0 {
+            told.push(format!(
+                "{} replies reached this machine and found no room: they count as lost",
+                number(self.ear.socket.lost())
+            ));
+        }
+        told
+    }
+
+    /// Trains that were sent, those sent again, and those that never left evenly.
+    pub fn evenness(&self) -> [u64; 3] {
+        [self.sent, self.again, self.uneven]
+    }
+}
+
+/// The rate at which a train has left; of a pair it is the gap that was asked for.
+fn rate_of(packets: &[Packet]) -> Option<Rate> {
+    let ([first, .., last], true) = (packets, packets.len() > 2) else {
+        return None;
+    };
+    let bits: u64 = packets.iter().skip(1).map(|packet| packet.bits).sum();
+    let rate = bits as f64 / (last.left - first.left).as_secs_f64();
+    Rate::from_bits_per_second(rate.round() as u64)
+}
+
+impl Ear {
+    /// Takes what has come.
+    fn hear(&mut self) {
+        let (session, trains, heard) = (self.session, &mut self.trains, &mut self.heard);
+        let received = self.socket.receive(&mut |it| {
+            let Some(reply) = Message::parse(it.bytes) else {
+                return;
+            };
+            if reply.session != session || reply.came.is_none() {
+                return;
+            }
+            *heard = true;
+            let place = trains.iter_mut().rev().find_map(|train| {
+                let at = reply.sequence.wrapping_sub(train.first) as usize;
+                train.packets.get_mut(at)
+            });
+            if let Some(packet) = place {
+                packet.came = reply.came;
+            }
+        });
+        match received {
+            Err(error) if error.kind() != ErrorKind::ConnectionRefused => self.failed = Some(error),
+            _ => {}
+        }
+    }
+
+    /// What went wrong while it listened.
+    fn said(&mut self) -> std::io::Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Idle for Ear {
+    fn sleep(&mut self, time: Duration) -> bool {
+        if let Err(error) = self.socket.wait(false, time) {
+            self.failed = Some(error);
+        }
+        self.hear();
+        self.failed.is_none() && !stop_requested()
+    }
+}

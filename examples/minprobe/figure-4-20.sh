@@ -7,10 +7,10 @@ printf '%14s %22s %22s\n' "cross traffic" "792 bytes" "IMIX"
 for pair in "1 7200" "3 1872" "6 536" "8 200"; do
     printf '%9s Gb/s' "${pair% *}"
     for size in 792 '"imix"'; do
-        sed "s|idles = 1872|idles = ${pair#* }|; s|size = \"imix\"|size = $size|; s|^points.*|points = \"out/figure-4-20-${pair% *}.png\"|" mixed.toml >out/mixed.toml
+        sed "s|idles = 1872|idles = ${pair#* }|; s|size = \"imix\"|size = $size|; s|^points.*|points = \"figure-4-20-${pair% *}.png\"|" mixed.toml >out/mixed.toml
         wire lab out/mixed.toml --json | awk '
             function value(key) { return match($0, "\"" key "\":[^,}]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "" }
-            /"type":"available"/ { all++; error = value("error"); if (error != "" && error != "null") { sum += error; count++ } }
+            /"type":"available"/ { all++; found = value("available"); if (found != "" && found != "null") { sum += found - value("true"); count++ } }
             END { printf " %22s", count ? sprintf("%+.3f, %d of %d", sum / count / 1e9, count, all) : sprintf("none of %d", all) }'
     done
     echo

@@ -95,10 +95,10 @@ pub struct Probe {
     /// Of trains: estimates of each method
     #[arg(long, value_name = "N", default_value_t = 10)]
     samples: u32,
-    /// Of trains: packets of each, but of pairs and chirps; left out: what is usual for the method
+    /// Of trains: packets of each; left out: the method's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000))]
     packets: Option<u32>,
-    /// Of trains: bytes of an IP packet; left out: 1500, or what the interface has room for
+    /// Of trains: bytes of an IP packet; left out: 1500, or the MTU
     #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u16).range(66..=9000))]
     packet_size: Option<u16>,
     /// Exit with 1 if the capacity, or what is free, is below this
@@ -131,7 +131,7 @@ pub struct Probe {
     /// Lines and the report as JSON Lines
     #[arg(long)]
     json: bool,
-    /// Rate, delay variation and loss over time, or what is available: PNG or SVG
+    /// Rates, delay variation and loss, or what is free: PNG or SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

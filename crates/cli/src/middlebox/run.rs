@@ -56,7 +56,7 @@ pub struct Run {
     /// Of both ports, and of the tight link at most
     #[arg(long, value_name = "RATE", default_value = "10Gb/s")]
     rate: Rate,
-    /// For which all that passes is held: longer than its longest frame takes
+    /// For which all that passes is held: at least twice as long as its longest frame takes
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds, default_value = "50us")]
     latency: Time,
     /// Take commands at this socket: set_mode, set_gap, flow_add, flow_remove, flows, gaps, counters

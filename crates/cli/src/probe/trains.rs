@@ -82,15 +82,20 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
                     bar.set_message(format!("{}, {trains} trains", method.name()));
                 }
             };
-            let cost = prober.sample(estimator.as_mut(), trains, size - headers, size, told)?;
+            let (cost, why) =
+                prober.sample(estimator.as_mut(), trains, size - headers, size, told)?;
             if !prober.heard() {
                 bail!(
                     "nobody tells of probes at {server}: start `wire probe --answer` there; udpst has no trains"
                 );
             }
+            let mut answer = estimator.answer();
+            if let Some(why) = why {
+                (answer.estimate, answer.how) = (None, why);
+            }
             let sampled = Sampled {
                 method: *method,
-                answer: estimator.answer(),
+                answer,
                 cost,
                 begun,
                 took: prober.now() - begun,

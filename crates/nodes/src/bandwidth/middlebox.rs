@@ -162,7 +162,7 @@ impl Middlebox {
     /// A middlebox; who is told of estimates, and of each probe that leaves.
     ///
     /// # Errors
-    /// When trains cannot be sent, a command makes no sense, or the longest frame takes longer than the latency.
+    /// When trains cannot be sent, a command makes no sense, or the longest frame takes longer than half of the latency.
     pub fn new(
         mut config: Config,
         tell: Box<Tell>,
@@ -191,7 +191,7 @@ impl Middlebox {
         let longest = usize::from(config.longest).saturating_sub(link::FCS);
         let pace = |port| {
             Pace::new(port, config.rate, config.latency, longest).ok_or_else(|| {
-                let reason = "the longest frame takes longer at this rate: what passes leaves a constant time behind the arrival of its first bit";
+                let reason = "it is at least twice as long as the longest frame takes at this rate: what passes leaves a constant time behind the arrival of its first bit, and a packet of a train needs as much room before it";
                 ConfigError::new("latency", reason)
             })
         };

@@ -17,13 +17,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A probe that was not told of within this is lost.
-const LISTEN: Time = Time::from_ms(200);
+const LISTEN: Time = Time::from_secs(1);
 /// What a kernel's stamps are worth, ns: a gap has to be longer.
 const STAMPS_NS: u64 = 5_000;
-/// A train that left unevenly is sent again, so many times in all.
-const TRIES: u32 = 5;
+/// A train that left unevenly is sent again, so many times in all; then it says nothing.
+const TRIES: u32 = 10;
+/// It left evenly if no probe was late by more than half of what is between two calls, or by this part of the train.
+const EVEN: u64 = 50;
 /// Between two trains: what one left in a queue is gone, and what was told of it is heard.
 const REST: Time = Time::from_ms(4);
+/// A call to the kernel, and the way through it that it makes, takes longer than a short gap. Then as many packets go with one call as leave so long to the next, evenly spaced in the
+/// mean; no more than so many.
+const CALL_NS: u64 = 40_000;
+const TOGETHER: usize = 8;
 /// Between two pairs, at the least.
 const APART: Time = Time::from_us(20);
 
@@ -58,7 +64,7 @@ pub struct Prober {
     sent: u64,
 }
 
-/// What a sample has cost.
+/// What a sample has cost: all that was sent, and of what the method was shown how much was lost in how many trains.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     pub packets: u64,
@@ -113,7 +119,8 @@ impl Prober {
         Time::from_ns(now_ns() - self.start_ns)
     }
 
-    /// The trains of a sample, which are shown to a method: UDP payloads of so many bytes in IP packets of `size`. `told` is how many trains there were, now and then.
+    /// The trains of a sample, which are shown to a method: UDP payloads of so many bytes in IP packets of `size`. `told` is how many trains there were, now and then. Says why there is no
+    /// answer where a method cannot go on.
     pub fn sample(
         &mut self,
         estimator: &mut dyn Estimator,
@@ -121,20 +128,40 @@ impl Prober {
         payload: usize,
         size: usize,
         told: &mut dyn FnMut(u64),
-    ) -> anyhow::Result<Cost> {
-        let bits = 8 * size as u64;
+    ) -> anyhow::Result<(Cost, Option<String>)> {
+        let (bits, first) = (8 * size as u64, self.next);
         let mut cost = Cost::default();
+        let why = self.ask(estimator, trains, payload, bits, &mut cost, told)?;
+        // Those that were sent again are paid for, too.
+        cost.packets = u64::from(self.next.wrapping_sub(first));
+        cost.bytes = cost.packets * size as u64;
+        Ok((cost, why))
+    }
+
+    fn ask(
+        &mut self,
+        estimator: &mut dyn Estimator,
+        trains: Trains,
+        payload: usize,
+        bits: u64,
+        cost: &mut Cost,
+        told: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<Option<String>> {
         if trains.rates != Rates::Adaptive {
             self.send(trains, payload, bits, told)?;
             self.listen(LISTEN)?;
-            self.see(estimator, &mut cost, size);
-            return Ok(cost);
+            self.see(estimator, cost);
+            return Ok(None);
         }
         while let Some(rate) = estimator.next() {
             let rates = Rates::Same { rate, trains: 1 };
             self.send(Trains { rates, ..trains }, payload, bits, &mut |_| {})?;
+            if self.ear.trains.is_empty() {
+                let why = format!("this machine sent no train of {rate} evenly in {TRIES} tries");
+                return Ok(Some(why));
+            }
             self.listen(LISTEN)?;
-            self.see(estimator, &mut cost, size);
+            self.see(estimator, cost);
             told(cost.trains);
             if stop_requested() {
                 break;
@@ -142,10 +169,10 @@ impl Prober {
             // What a train left in the queue is over before the next one.
             self.listen(trains.gap.time(rate, bits, &mut Random::new(0)))?;
         }
-        Ok(cost)
+        Ok(None)
     }
 
-    /// Sends a sample's trains, each probe at its time.
+    /// Sends a sample's trains, each probe at its time; of those that never left evenly nothing is listened to.
     fn send(
         &mut self,
         trains: Trains,
@@ -163,6 +190,9 @@ impl Prober {
             let (next, begins) = loop {
                 let (mut once, trains_before) = (walk.clone(), self.ear.trains.len());
                 let (step, is_even) = self.unit(&mut once, trains, at, payload, bits)?;
+                if !is_even {
+                    self.ear.trains.truncate(trains_before);
+                }
                 if is_even || tries == TRIES || stop_requested() {
                     self.uneven += u64::from(!is_even);
                     walk = once;
@@ -170,7 +200,6 @@ impl Prober {
                 }
                 self.again += 1;
                 tries += 1;
-                self.ear.trains.truncate(trains_before);
                 self.listen(REST)?;
                 at = self.now() + APART;
             };
@@ -185,7 +214,7 @@ impl Prober {
         Ok(())
     }
 
-    /// Sends a train, or a chirp of trains of one packet: when what follows is to begin and what it is, and whether all left within half of a gap of their times.
+    /// Sends a train, or a chirp of trains of one packet: when what follows is to begin and what it is, and whether it left evenly.
     fn unit(
         &mut self,
         walk: &mut Walk,
@@ -194,9 +223,17 @@ impl Prober {
         payload: usize,
         bits: u64,
     ) -> anyhow::Result<((Time, Begins), bool)> {
-        let mut is_even = true;
+        let gap = walk.rate().time_of(bits, 0).0.as_ns().max(1);
+        let together = match trains.packets {
+            // The gaps of pairs and chirps are what counts.
+            ..=2 => 1,
+            _ => (CALL_NS.div_ceil(gap) as usize).min(TOGETHER),
+        };
+        // By the gap that follows; behind the last packet, by that before it.
+        let (mut is_even, mut allowed) = (true, 0);
         let mut begins = Begins::Train;
-        let mut bytes = Vec::with_capacity(payload);
+        let mut bytes = vec![0; together * payload];
+        let mut head = Vec::new();
         loop {
             if begins == Begins::Train {
                 self.ear.trains.push(Train {
@@ -205,19 +242,37 @@ impl Prober {
                     packets: Vec::with_capacity(trains.packets as usize),
                 });
             }
-            let message = Message {
-                session: self.ear.session,
-                sequence: self.next,
-                came: None,
-            };
-            bytes.clear();
-            message.build(&mut bytes);
-            bytes.resize(payload, 0);
+            let mut filled = 0;
             let due = self.start_ns + at.as_ns();
+            let (next, what) = loop {
+                let message = Message {
+                    session: self.ear.session,
+                    sequence: self.next,
+                    came: None,
+                };
+                head.clear();
+                message.build(&mut head);
+                bytes[filled..][..head.len()].copy_from_slice(&head);
+                filled += payload;
+                self.next = self.next.wrapping_add(1);
+                let mut count = 0;
+                if let Some(train) = self.ear.trains.last_mut() {
+                    let (left, came) = (at, None);
+                    train.packets.push(Packet { left, came, bits });
+                    count = train.packets.len();
+                }
+                let step = walk.next(at, bits);
+                // The last one goes alone, as the first of a call: between like ones delays have grown by the queue, and not by places in a call.
+                let is_last = count + 1 == trains.packets as usize;
+                if filled == bytes.len() || is_last || step.1 != Begins::Packet {
+                    break step;
+                }
+                at = step.0;
+            };
             let left = self.waiter.until(due, &mut self.ear).unwrap_or(due);
             self.ear.said()?;
             // What finds no room is lost, as on the way; that nobody is there is told in the end.
-            match self.ear.socket.send(&bytes, payload, None) {
+            match self.ear.socket.send(&bytes[..filled], payload, None) {
                 Err(error) if error.kind() != ErrorKind::ConnectionRefused => {
                     return Err(error.into());
                 }
@@ -226,20 +281,17 @@ impl Prober {
             let late = left - due;
             self.late.record(late);
             if let Some(train) = self.ear.trains.last_mut() {
-                train.packets.push(Packet {
-                    left: Time::from_ns(left - self.start_ns),
-                    came: None,
-                    bits,
-                });
+                let packets = train.packets.iter_mut().rev();
+                let own = packets.take(filled / payload);
+                own.for_each(|packet| packet.left += Time::from_ns(late));
             }
-            self.next = self.next.wrapping_add(1);
-            let (next, what) = walk.next(at, bits);
-            let gap = (next - at).as_ns();
             let goes_on = what == Begins::Packet || trains.packets == 1 && what == Begins::Train;
             if goes_on {
+                let gap = (next - at).as_ns();
                 self.least_gap_ns = self.least_gap_ns.min(gap);
-                is_even &= late <= gap / 2;
+                allowed = (gap * together as u64 / 2).max(gap * u64::from(trains.packets) / EVEN);
             }
+            is_even &= late <= allowed;
             if !goes_on || stop_requested() {
                 return Ok(((next, what), is_even));
             }
@@ -272,7 +324,7 @@ impl Prober {
     }
 
     /// Shows the trains that have left to the method, at the rates at which they did.
-    fn see(&mut self, estimator: &mut dyn Estimator, cost: &mut Cost, size: usize) {
+    fn see(&mut self, estimator: &mut dyn Estimator, cost: &mut Cost) {
         for train in self.ear.trains.drain(..) {
             let observed = Observed {
                 rate: rate_of(&train.packets).unwrap_or(train.rate),
@@ -280,8 +332,6 @@ impl Prober {
             };
             estimator.see(&observed);
             cost.lost += observed.lost() as u64;
-            cost.packets += train.packets.len() as u64;
-            cost.bytes += (train.packets.len() * size) as u64;
             cost.trains += 1;
         }
     }
@@ -295,7 +345,7 @@ impl Prober {
         if self.uneven > 0 {
             let late = self.late.value_at(950, 1_000);
             told.push(format!(
-                "pacing is coarse: {} of {} trains left unevenly in each of {TRIES} tries; one probe in twenty was {:.0} us late or more, the least gap is {:.0} us",
+                "pacing is coarse: {} of {} trains left unevenly in each of {TRIES} tries, and say nothing; one call in twenty was {:.0} us late or more, the least gap is {:.0} us",
                 number(self.uneven),
                 number(self.sent),
                 late as f64 / 1e3,

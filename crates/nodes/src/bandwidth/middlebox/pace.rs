@@ -22,11 +22,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `None` if the longest frame takes longer than the latency.
+    /// `None` if the longest frame takes longer than half of the latency: one of the middlebox's own, which may be as long, would never be within sight.
     pub fn new(port: Port, rate: Rate, latency: Time, longest: usize) -> Option<Pace> {
         let longest = duration(rate, longest);
         let sight = latency - longest;
-        (latency > longest).then_some(Pace {
+        (sight >= longest).then_some(Pace {
             port,
             rate,
             latency,

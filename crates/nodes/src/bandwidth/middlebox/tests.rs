@@ -340,6 +340,15 @@ fn what_cannot_work_is_refused_at_its_key() {
             },
             "latency",
         ),
+        // At 100 Mb/s a frame of 1518 bytes takes 123 us.
+        (
+            Config {
+                rate: "100 Mb/s".parse().unwrap(),
+                latency: Time::from_us(200),
+                ..usual()
+            },
+            "latency",
+        ),
         (
             Config {
                 trains: Trains::PATHLOAD,

@@ -283,18 +283,18 @@ impl Method {
     }
 
     /// An estimator. The capacity of the tight link is what Spruce, IGI and PTR reckon with and where Pathload and Yaz begin; to
-    /// MinProbe it is the most that it might be; others do without.
+    /// MinProbe, pathChirp and ASSOLO it is the most that it might be; TOPP does without.
     pub fn estimator(self, capacity: Rate, bits: u64) -> Box<dyn Estimator> {
         match self {
             Method::MinProbe => Box::new(minprobe::MinProbe::new(capacity)),
             Method::Spruce => Box::new(spruce::Spruce::new(capacity)),
             Method::Igi => Box::new(igi::Igi::new(igi::Formula::Igi, capacity, bits)),
             Method::Ptr => Box::new(igi::Igi::new(igi::Formula::Ptr, capacity, bits)),
-            Method::PathChirp => Box::new(pathchirp::PathChirp::default()),
+            Method::PathChirp => Box::new(pathchirp::PathChirp::new(capacity)),
             Method::Pathload => Box::new(pathload::Pathload::new(capacity, bits)),
             Method::Topp => Box::new(topp::Topp::default()),
             Method::Yaz => Box::new(yaz::Yaz::new(capacity)),
-            Method::Assolo => Box::new(assolo::Assolo::default()),
+            Method::Assolo => Box::new(assolo::Assolo::new(capacity)),
         }
     }
 }

@@ -10,6 +10,7 @@
 use super::{Answer, Estimator, Observed, Packet, excursion};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use node::Rate;
 
 /// e: the step next to the middle, of half the range. The tool's is 5 %, with the spread of 1.2: no more than nine rates on each side.
 pub const STEP: f64 = 0.01;
@@ -18,14 +19,25 @@ pub const SPREAD: f64 = 1.02;
 /// Estimates that the filter looks at.
 pub const FILTERED: usize = 11;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Assolo {
+    capacity: Rate,
     packets: Vec<Packet>,
     estimates: VecDeque<f64>,
     filtered: Option<f64>,
 }
 
 impl Assolo {
+    /// Of a path on which no link is faster than this.
+    pub fn new(capacity: Rate) -> Assolo {
+        Assolo {
+            capacity,
+            packets: Vec::new(),
+            estimates: VecDeque::new(),
+            filtered: None,
+        }
+    }
+
     /// The filter's next value.
     pub(super) fn filter(&mut self, estimate: f64) -> f64 {
         self.estimates.push_back(estimate);
@@ -62,7 +74,7 @@ impl Estimator for Assolo {
 
     fn answer(&mut self) -> Answer {
         let packets = core::mem::take(&mut self.packets);
-        let mut answer = excursion::read(&packets);
+        let mut answer = excursion::read(&packets, self.capacity);
         if let Some(found) = &mut answer.estimate {
             found.value = self.filter(found.value);
             // The interval is the chirp's; the filter may be without it.

@@ -5,11 +5,15 @@
 //! grows, says that the available bandwidth is its own rate R_k; all others say the rate R_l at which the last excursion, that does not end, begins. The
 //! estimate is the mean of what they say, weighted by the gaps.
 //!
+//! An excursion that stays has to be one of a queue: from where it begins, at R_l, delays grow by at least half of what a link of the capacity would make of all that comes
+//! faster than R_l. Kernels' stamps are off by more than the first gaps of a chirp add, and without this the first of them that was early was where the excursion began.
+//!
 //! Where no excursion stays, no rate of the chirp was too high. The paper takes the last rate then; here there is no answer, since it is a lower bound.
 
 use super::{Answer, Interval, Observed, Packet};
 use alloc::format;
 use alloc::vec::Vec;
+use node::Rate;
 
 /// F: an excursion ends where the delay is the greatest within it over F. The paper's is 1.5, with which a queue that falls by a third is held to be empty. At
 /// 10 Gb/s one to three packets of a chirp pass between two of the others, and the queue falls by as much behind each of those: excursions end one by one until
@@ -18,9 +22,12 @@ pub const DECREASE: f64 = 6.0;
 /// L: shorter excursions are chance.
 pub const BUSY: usize = 5;
 
-/// What the chirp says.
-pub(super) fn read(packets: &[Packet]) -> Answer {
-    let rate = node::Rate::TEN_GIGABIT;
+/// The share of the growth at the capacity that an excursion which stays has at least.
+pub const GROWTH: f64 = 0.5;
+
+/// What the chirp says, of a path on which no link is faster than this.
+pub(super) fn read(packets: &[Packet], capacity: Rate) -> Answer {
+    let rate = capacity;
     let chirp = Observed { rate, packets };
     let lost = chirp.lost();
     if lost > 0 || packets.len() < BUSY + 2 {
@@ -42,7 +49,13 @@ pub(super) fn read(packets: &[Packet]) -> Answer {
         .zip(&delays)
         .map(|(rate, delay)| (*rate, delay / 1e3))
         .collect();
-    let Excursions { said, stays, ended } = excursions(&delays, &rates);
+    let Excursions { said, stays, ended } = excursions(&delays, &rates, |at| {
+        let capacity = capacity.bits_per_second() as f64;
+        let above = rates[at..].iter().zip(&gaps[at..]);
+        above
+            .map(|(rate, gap)| gap * (rate - rates[at]) / capacity)
+            .sum()
+    });
     let Some(stays) = stays else {
         return Answer::none("no excursion stays: no rate was too high", points);
     };
@@ -69,7 +82,8 @@ struct Excursions {
     ended: usize,
 }
 
-fn excursions(delays: &[f64], rates: &[f64]) -> Excursions {
+/// `growth` is by how much delays grow at the capacity from a packet on.
+fn excursions(delays: &[f64], rates: &[f64], growth: impl Fn(usize) -> f64) -> Excursions {
     let mut found = Excursions {
         said: rates.iter().map(|_| None).collect(),
         stays: None,
@@ -89,8 +103,16 @@ fn excursions(delays: &[f64], rates: &[f64]) -> Excursions {
         });
         let Some(end) = end else {
             // Chance, if it began with the last packets.
-            found.stays = (delays.len() - 1 - at >= BUSY).then_some(at);
-            break;
+            if delays.len() - 1 - at < BUSY {
+                break;
+            }
+            let grown = delays.last().map_or(0.0, |last| last - delays[at]);
+            if grown >= GROWTH * growth(at) {
+                found.stays = Some(at);
+                break;
+            }
+            at += 1;
+            continue;
         };
         if end - at >= BUSY {
             found.ended += 1;

@@ -5,13 +5,25 @@
 
 use super::{Answer, Estimator, Observed, Packet, excursion};
 use alloc::vec::Vec;
+use node::Rate;
 
 /// The spread factor: of the rates of neighbouring packets. The paper's is 1.2.
 pub const SPREAD: f64 = 1.02;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PathChirp {
+    capacity: Rate,
     packets: Vec<Packet>,
+}
+
+impl PathChirp {
+    /// Of a path on which no link is faster than this.
+    pub fn new(capacity: Rate) -> PathChirp {
+        PathChirp {
+            capacity,
+            packets: Vec::new(),
+        }
+    }
 }
 
 impl Estimator for PathChirp {
@@ -25,6 +37,6 @@ impl Estimator for PathChirp {
 
     fn answer(&mut self) -> Answer {
         let packets = core::mem::take(&mut self.packets);
-        excursion::read(&packets)
+        excursion::read(&packets, self.capacity)
     }
 }

@@ -44,7 +44,7 @@ void wireline_p4_run(void* device, size_t cycles, const uint64_t* in, uint64_t* 
         }
         top.clk = 0;
         top.eval();
-        out[0] = top.s_axis_tready | top.m_axis_tvalid << 1 | top.m_axis_tlast << 2 | top.drop_valid << 3 | top.more << 4;
+        out[0] = top.s_axis_tready | top.m_axis_tvalid << 1 | top.m_axis_tlast << 2 | top.drop_valid << 3 | top.more << 4 | top.busy << 5;
         out[1] = top.m_axis_tuser;
         out[2] = top.drop_reason;
         out[3] = top.ctl_read;

@@ -205,7 +205,8 @@ impl Engine for Jit {
     }
 
     fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
-        if let Some(path) = path {
+        // Sections of which one reads what the other has written are run one by one.
+        if let Some(path) = path.filter(|path| !path.turns()) {
             self.path = match self.path(path) {
                 Ok(compiled) => Some(compiled),
                 // Too much for one function; then section by section.

@@ -100,6 +100,8 @@ impl Unit<'_, '_> {
                     self.b.ins().return_(&[result]);
                     self.b.switch_to_block(on);
                 }
+                // Only on paths with a turn, which is not followed.
+                Step::LeaveIfIs(..) | Step::Move(..) | Step::Turn => unreachable!("no turns"),
                 Step::Port(slot) => {
                     let port = self.read(slot).limbs[0];
                     self.set_field(offset_of!(State, port), port);

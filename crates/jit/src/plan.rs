@@ -99,8 +99,15 @@ impl Plan {
                         user(from);
                     }
                 }
-                Step::LeaveIf(slot) | Step::DropIf(slot, _) | Step::Port(slot) => user(slot),
-                Step::Run(_) | Step::Renew | Step::LeaveIfAsked | Step::Send => {}
+                Step::LeaveIf(slot)
+                | Step::LeaveIfIs(slot, _)
+                | Step::DropIf(slot, _)
+                | Step::Port(slot) => user(slot),
+                Step::Move(to, from) => {
+                    user(to);
+                    user(from);
+                }
+                Step::Run(_) | Step::Renew | Step::LeaveIfAsked | Step::Turn | Step::Send => {}
             }
         }
         for (index, section) in sections() {

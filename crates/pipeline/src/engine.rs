@@ -3,6 +3,7 @@
 use crate::context::{Context, Stop};
 use crate::environment::Unsupported;
 use crate::table::Table;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use p4::ir::{SectionId, SlotId};
 
@@ -73,6 +74,74 @@ pub enum Ended {
 pub struct Path {
     /// In order. The last is [`Step::Send`].
     pub steps: Vec<Step>,
+    /// Where packets come to that leave it, for engines that go there themselves.
+    pub detours: Detours,
+}
+
+impl Path {
+    /// Whether there is a [`Step::Turn`] on it.
+    #[must_use]
+    pub fn turns(&self) -> bool {
+        self.steps.contains(&Step::Turn)
+    }
+}
+
+/// What an architecture does with copies, and with packets that begin anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Detours {
+    /// Slots that say how the packet came where it is. On the path they have the numbers that its steps set.
+    pub kind: Vec<SlotId>,
+    /// These numbers.
+    pub kinds: Kinds,
+    /// Slots with a copy's number in its group; 0 on the path.
+    pub instance: Vec<SlotId>,
+    /// The slot with the class of service in egress, which clones have from their session.
+    pub class: Option<SlotId>,
+    /// What the program asks for by externs, or by slots.
+    pub asked: Asked,
+}
+
+/// Numbers in [`Detours::kind`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds {
+    pub resubmitted: u64,
+    pub recirculated: u64,
+    pub ingress_clone: u64,
+    pub egress_clone: u64,
+    /// A copy for a multicast group.
+    pub replicated: u64,
+}
+
+/// How a program asks for copies, and what goes along with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// It cannot but for multicast groups.
+    #[default]
+    Not,
+    /// By externs, as in v1model.
+    ByExterns {
+        /// Slots by the numbers in their `@field_list`.
+        lists: BTreeMap<u32, Vec<SlotId>>,
+        /// What an ingress clone loses of what its parser has made of it.
+        metadata: Vec<SlotId>,
+        /// What an egress clone keeps.
+        headers: Vec<SlotId>,
+    },
+    /// By slots, as in PSA. What goes along is given from slot to slot.
+    BySlots {
+        /// Whether ingress clones, and by which session.
+        clone: (SlotId, SlotId),
+        resubmit: SlotId,
+        group: SlotId,
+        /// Whether egress clones, and by which session.
+        egress_clone: (SlotId, SlotId),
+        /// The port whose packets begin anew.
+        recirculate: u64,
+        cloned: Vec<(SlotId, SlotId)>,
+        resubmitted: Vec<(SlotId, SlotId)>,
+        egress_cloned: Vec<(SlotId, SlotId)>,
+        recirculated: Vec<(SlotId, SlotId)>,
+    },
 }
 
 /// A step of a [`Path`].
@@ -88,6 +157,13 @@ pub enum Step {
     LeaveIfAsked,
     /// Leaves the path if this slot is not zero.
     LeaveIf(SlotId),
+    /// Leaves the path if this slot has this value.
+    LeaveIfIs(SlotId, u64),
+    /// Gives the first slot the value of the second, which has its type.
+    Move(SlotId, SlotId),
+    /// What is emitted and what the parser has not read become the packet, with its length, of which nothing is read or emitted yet. An engine that
+    /// follows a path with such a step leaves it by [`Passed::Beside`] alone.
+    Turn,
     /// The packet is dropped if this slot has this value.
     DropIf(SlotId, u64),
     /// From now on the packet is to leave by the port with this slot's number, in place of port 0.
@@ -146,6 +222,8 @@ pub enum End<'a> {
     Stopped(Stop),
     /// It was to be copied for a multicast group without ports.
     NoGroup,
+    /// It was to begin anew once too often.
+    Passes,
 }
 
 /// Runs the sections of the program of one [`Environment`](crate::environment::Environment).

@@ -128,17 +128,19 @@ pub struct Environment {
 
 /// How a table with an action selector or profile finds its member.
 #[derive(Debug)]
-pub(crate) struct Selector {
-    pub(crate) profile: ObjectId,
-    pub(crate) algorithm: Algorithm,
+pub struct Selector {
+    /// The profile.
+    pub profile: ObjectId,
+    /// What the keys are hashed by.
+    pub algorithm: Algorithm,
     /// How many bits of the hash count.
-    pub(crate) width: u32,
+    pub width: u32,
     /// How wide the keys are that choose, in their order.
-    pub(crate) keys: Vec<u32>,
+    pub keys: Vec<u32>,
     /// For each action of the table by which the profile counts, that of this table.
-    pub(crate) actions: Vec<u32>,
+    pub actions: Vec<u32>,
     /// The action of this table for groups without members, and its arguments in cells.
-    pub(crate) empty_group: Option<(u32, Vec<u64>)>,
+    pub empty_group: Option<(u32, Vec<u64>)>,
 }
 
 /// v1model's fields that `mark_to_drop()` sets without being given them.
@@ -149,6 +151,12 @@ pub(crate) struct Standard {
 }
 
 impl Environment {
+    /// How a table finds the member of its profile, if it has one.
+    #[must_use]
+    pub fn selector(&self, table: TableId) -> Option<&Selector> {
+        self.selectors[table.index()].as_ref()
+    }
+
     /// Everything empty, as the program begins.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! The pipeline as a module: tables, memories, the replication engine and the register bus round the program's logic.
 
 use crate::graph::{Id, Input, Op};
-use crate::map::{Map, MemoryMap, ResultForm, Source, TableKind, TableMap, bits_for};
+use crate::map::{
+    CHOICE, DigestMap, Map, address, MemoryMap, ResultForm, SESSION, Source, TableKind, TableMap, bits_for,
+};
 use crate::objects::shape;
 use crate::schedule::{Schedule, Stage, flight};
 use crate::state::Walk;
@@ -12,7 +14,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use p4::ir::ObjectId;
-use pipeline::environment::{Environment, Unsupported};
+use pipeline::environment::{Environment, Object, Unsupported};
 
 /// So many multicast groups there may be.
 const GROUPS: u32 = 64;
@@ -58,12 +60,14 @@ impl<'a> Build<'a> {
             self.map.tables.push(map);
         }
         self.map.places = self.walk.split.is_some();
+        self.map.digests = self.walk.digests.clone();
         for access in &self.walk.accesses {
             if self.memories.contains_key(&access.object) {
                 continue;
             }
-            let Some((width, size)) = shape(&self.environment.objects[access.object.index()])
-            else {
+            // Messages to the controller are behind all objects.
+            let of = self.environment.objects.get(access.object.index());
+            let Some((width, size)) = of.and_then(shape) else {
                 continue;
             };
             let name = self.environment.program.objects[access.object.index()]
@@ -80,6 +84,11 @@ impl<'a> Build<'a> {
                 width,
                 size,
             });
+        }
+        if self.map.digests.len() > 255 {
+            return Err(Unsupported::from(
+                "the program sends messages to the controller at more than 255 places",
+            ));
         }
         let objects =
             self.map.tables.len() + self.map.memories.len() + usize::from(self.map.places);
@@ -112,7 +121,7 @@ impl<'a> Build<'a> {
                         .iter()
                         .map(|key| (key.name.clone(), key.ty.width()))
                         .collect(),
-                    result: ResultForm::new(form),
+                    result: crate::tables::form_of(self.environment, table),
                     actions: actions.collect(),
                 }
             }
@@ -145,11 +154,47 @@ impl<'a> Build<'a> {
                 },
                 actions: Vec::new(),
             },
+            Source::Choices(table) => {
+                let of = self.table(Source::Table(table));
+                let profile = self
+                    .environment
+                    .selector(table)
+                    .map(|selector| &self.environment.objects[selector.profile.index()]);
+                let size = match profile {
+                    Some(Object::Profile(profile)) => profile.size,
+                    _ => 0,
+                };
+                TableMap {
+                    source,
+                    name: format!("{} choices", of.name).into(),
+                    kind: crate::tables::exact(
+                        CHOICE,
+                        size.clamp(1, 1 << CHOICE),
+                        u32::MAX / 2 - table.0,
+                    ),
+                    keys: alloc::vec![("choice".into(), CHOICE)],
+                    ..of
+                }
+            }
+            Source::Sessions => TableMap {
+                source,
+                name: "clone sessions".into(),
+                kind: crate::tables::exact(16, GROUPS, u32::MAX - 1),
+                keys: alloc::vec![("session".into(), 16)],
+                result: SESSION,
+                actions: Vec::new(),
+            },
         }
     }
 
     /// The module's text.
-    pub(crate) fn pipeline(&mut self, name: &str, outputs: &[(&str, Id)], window: u32) -> String {
+    pub(crate) fn pipeline(
+        &mut self,
+        name: &str,
+        outputs: &[(&str, Id)],
+        window: u32,
+        along: Option<u32>,
+    ) -> String {
         let last = self.schedule.last;
         for reserved in [
             "valid",
@@ -173,7 +218,17 @@ impl<'a> Build<'a> {
             "copy",
             "copy_vector",
             "copy_is_copy",
+            "copy_is_clone",
             "copy_none",
+            "along",
+            "unused_along",
+            "out_entry",
+            "out_set",
+            "out_full",
+            "out_along",
+            "out_from",
+            "out_clone",
+            "out_clone_set",
             "copy_port",
             "copy_instance",
             "copy_keep",
@@ -196,17 +251,18 @@ impl<'a> Build<'a> {
             }
         }
         if let (Some(split), Some(stage)) = (self.walk.split, self.schedule.split) {
-            for id in [split.group, split.start, split.count] {
+            for id in split.told() {
                 self.writer.want(id, stage);
             }
         }
         self.writer.settle();
-        let answers = self.answers();
+        let (answers, randoms) = (self.answers(), self.randoms());
         let logic = self.writer.write();
         let (tables, cells) = (self.tables(), self.cells());
         let (reads, writes) = (self.reads(), self.writes());
+        let digests = self.digests();
         let (entry, control) = self.control();
-        let mut used_inputs = [false; 12];
+        let mut used_inputs = [false; Input::COUNT];
         for (index, node) in self.walk.graph.nodes.iter().enumerate() {
             if let Op::Input(input) = node.op
                 && self.writer.is_used(Id(index as u32))
@@ -239,6 +295,9 @@ impl<'a> Build<'a> {
                 let _ = writeln!(text, "    input  wire {port},");
             }
         }
+        if let Some(width) = along {
+            let _ = writeln!(text, "    input  wire [{}:0] along,", width - 1);
+        }
         text += "    input  wire ctl_write,\n    input  wire [15:0] ctl_address,\n    input  wire [31:0] ctl_data,\n    output reg  [31:0] ctl_read,\n";
         for (name, id) in outputs {
             let width = graph.width(*id);
@@ -250,7 +309,11 @@ impl<'a> Build<'a> {
             text += "    input  wire result_taken,\n    output wire job_taken,\n    output wire none_under_way,\n";
         }
         text += "    output wire out_valid\n);\n";
+        if along.is_some() {
+            text += "    wire unused_along = &{1'b0, along};\n";
+        }
         text += &entry;
+        text += &randoms;
         text += &answers;
         text += &crossing;
         text += &cells;
@@ -278,6 +341,7 @@ impl<'a> Build<'a> {
         text += "\n    // ---- memories ----\n";
         text += &reads;
         text += &writes;
+        text += &digests;
         text += &control;
         text += "\n    // ---- what leaves ----\n";
         for (name, id) in outputs {
@@ -331,6 +395,28 @@ impl<'a> Build<'a> {
         text
     }
 
+    /// Random numbers.
+    fn randoms(&mut self) -> String {
+        let mut text = String::new();
+        for index in 0..self.walk.graph.nodes.len() {
+            let id = Id(index as u32);
+            let Op::Random(number) = *self.walk.graph.op(id) else {
+                continue;
+            };
+            if !self.writer.is_used(id) {
+                continue;
+            }
+            let name = self.writer.at(id, Stage(0));
+            let seed = node::random::split_mix(0, u64::from(number)) | 1;
+            let instance = self.writer.reserve(&format!("draw_{number}"));
+            let _ = writeln!(
+                text,
+                "    wire [63:0] {name};\n    p4_random #(.SEED(64'h{seed:x})) {instance} (.clk(clk), .rst(rst), .value({name}));"
+            );
+        }
+        text
+    }
+
     /// What comes out of the replication engine, and the engine.
     fn replicator(&mut self, used: &[bool]) -> (String, String) {
         let (Some(split), Some(stage)) = (self.walk.split, self.schedule.split) else {
@@ -350,7 +436,7 @@ impl<'a> Build<'a> {
         let mut before =
             String::from("\n    // ---- what comes out of the replication engine ----\n");
         let _ = writeln!(before, "    wire {}copy_vector;", bus(width.max(1)));
-        before += "    wire copy_is_copy, copy_none, copy_keep, copy_replay;\n    wire [15:0] copy_port, copy_instance;\n";
+        before += "    wire copy_is_copy, copy_is_clone, copy_none, copy_keep, copy_replay;\n    wire [15:0] copy_port, copy_instance;\n";
         let mut above = width;
         let mut parts = Vec::new();
         for (id, from) in &crossed {
@@ -374,6 +460,8 @@ impl<'a> Build<'a> {
         }
         for (input, name) in [
             (Input::IsCopy, "copy_is_copy"),
+            (Input::IsClone, "copy_is_clone"),
+            (Input::NoCopy, "copy_none"),
             (Input::CopyPort, "copy_port"),
             (Input::CopyInstance, "copy_instance"),
         ] {
@@ -388,15 +476,16 @@ impl<'a> Build<'a> {
                 unused.join(", ")
             );
         }
-        let told = [split.group, split.start, split.count].map(|id| self.writer.at(id, stage));
+        let told = split.told().map(|id| self.writer.at(id, stage));
         let flight = self.flight().trailing_zeros();
         let text = format!(
             "
     // ---- replication engine: behind cycle {} ----
     p4_replicator #(.VECTOR_W({}), .DEPTH_LOG2({flight}), .RESULTS_LOG2({flight})) copy (
         .clk(clk), .rst(rst),
-        .in_valid(valid_s{}), .in_vector({{{}}}), .in_group({}), .in_start({}), .in_count({}), .job_taken(job_taken),
-        .out_valid(valid_s{}), .out_vector(copy_vector), .out_is_copy(copy_is_copy), .out_none(copy_none), .out_port(copy_port),
+        .in_valid(valid_s{}), .in_vector({{{}}}), .in_group({}), .in_start({}), .in_count({}),
+        .in_clone_start({}), .in_clone_count({}), .in_only({}), .job_taken(job_taken),
+        .out_valid(valid_s{}), .out_vector(copy_vector), .out_is_copy(copy_is_copy), .out_is_clone(copy_is_clone), .out_none(copy_none), .out_port(copy_port),
         .out_instance(copy_instance), .out_keep(copy_keep), .out_replay(copy_replay),
         .result_taken(result_taken), .none_under_way(none_under_way),
         .write(commit && ctl_object == 8'd{}), .write_row(ctl_row[7:0]), .write_entry(entry[31:0])
@@ -409,6 +498,9 @@ impl<'a> Build<'a> {
             told[0],
             told[1],
             told[2],
+            told[3],
+            told[4],
+            told[5],
             stage.0 + 1,
             self.map.tables.len() + self.map.memories.len(),
         );
@@ -590,6 +682,57 @@ impl<'a> Build<'a> {
         text
     }
 
+    /// Queues of messages to the controller.
+    fn digests(&mut self) -> String {
+        let mut text = String::new();
+        for (number, digest) in self.map.digests.clone().iter().enumerate() {
+            let object = self.environment.objects.len() + number;
+            let accesses = self.walk.accesses.iter().zip(&self.schedule.accesses);
+            let sent = accesses
+                .filter(|(access, _)| access.object.index() == object)
+                .find_map(|(access, stage)| Some((access.when, access.data?, *stage)));
+            let Some((when, data, stage)) = sent else {
+                continue;
+            };
+            let (when, data) = (self.writer.at(when, stage), self.writer.at(data, stage));
+            let (width, instance) = (digest.width(), format!("digest_{number}"));
+            let words = width.div_ceil(32);
+            let _ = write!(
+                text,
+                "
+    // {}: to the controller
+    wire [{}:0] {instance}_words;
+    wire {instance}_there, {instance}_room;
+    reg [15:0] {instance}_lost;
+    wire {instance}_sent = valid_s{} && {when};
+    p4_fifo #(.WIDTH({width}), .DEPTH_LOG2({})) {instance} (
+        .clk(clk), .rst(rst), .in_data({data}), .in_valid({instance}_sent), .in_ready({instance}_room),
+        .out_data({instance}_words[{}:0]), .out_valid({instance}_there),
+        .out_ready(ctl_write && ctl_address == 16'h{:x} && ctl_data == 32'd{number})
+    );
+    always @(posedge clk)
+        if (rst) {instance}_lost <= 16'd0;
+        else if ({instance}_sent && !{instance}_room && {instance}_lost != 16'hffff) {instance}_lost <= {instance}_lost + 16'd1;
+",
+                digest.name,
+                32 * words - 1,
+                stage.0,
+                DigestMap::DEPTH_LOG2,
+                width - 1,
+                address::TAKE,
+            );
+            if width < 32 * words {
+                let _ = writeln!(
+                    text,
+                    "    assign {instance}_words[{}:{width}] = {}'d0;",
+                    32 * words - 1,
+                    32 * words - width
+                );
+            }
+        }
+        text
+    }
+
     /// The register bus.
     fn control(&mut self) -> (String, String) {
         let words = self.map.words();
@@ -621,7 +764,7 @@ impl<'a> Build<'a> {
             );
         }
         text += "    wire unused_commit = &{1'b0, commit, ctl_object, ctl_row};\n";
-        if self.map.memories.is_empty() {
+        if self.map.memories.is_empty() && self.map.digests.is_empty() {
             return (
                 text,
                 "    always @(posedge clk) ctl_read <= 32'd0;\n".into(),
@@ -635,10 +778,16 @@ impl<'a> Build<'a> {
             .max()
             .unwrap_or(1);
         let fetched_words = memories.div_ceil(32);
-        let mut after = format!(
-            "    wire fetch = ctl_write && ctl_address == 16'h1001;\n    reg [{}:0] fetched;\n    always @(posedge clk) begin\n",
-            32 * fetched_words - 1
-        );
+        let mut after = String::new();
+        if self.map.memories.is_empty() {
+            after += "    always @(posedge clk) begin\n";
+        } else {
+            let _ = write!(
+                after,
+                "    wire fetch = ctl_write && ctl_address == 16'h1001;\n    reg [{}:0] fetched;\n    always @(posedge clk) begin\n",
+                32 * fetched_words - 1
+            );
+        }
         for memory in &self.map.memories {
             let (object, cells) = &self.memories[&memory.object];
             let bits = bits_for(memory.size.saturating_sub(1).max(1) as u32);
@@ -652,7 +801,7 @@ impl<'a> Build<'a> {
             );
         }
         after += "        case (ctl_address)\n";
-        for word in 0..fetched_words {
+        for word in (0..fetched_words).filter(|_| !self.map.memories.is_empty()) {
             let _ = writeln!(
                 after,
                 "            16'h{:x}: ctl_read <= fetched[{}:{}];",
@@ -673,6 +822,22 @@ impl<'a> Build<'a> {
                 "            16'h{:x}: ctl_read <= {{8'd0, {cells}_last}};",
                 0x3001 + 2 * object
             );
+        }
+        for (number, digest) in self.map.digests.iter().enumerate() {
+            let base = address::DIGESTS + 64 * number as u16;
+            let _ = writeln!(
+                after,
+                "            16'h{base:x}: ctl_read <= {{15'd0, digest_{number}_lost, digest_{number}_there}};"
+            );
+            for word in 0..digest.width().div_ceil(32) {
+                let _ = writeln!(
+                    after,
+                    "            16'h{:x}: ctl_read <= digest_{number}_words[{}:{}];",
+                    u32::from(base) + 1 + word,
+                    32 * word + 31,
+                    32 * word
+                );
+            }
         }
         after += "            default: ctl_read <= 32'd0;\n        endcase\n    end\n";
         (text, after)

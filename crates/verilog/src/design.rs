@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::build::Build;
+use crate::detours::Along;
 use crate::graph::{Id, Input};
 use crate::map::Map;
 use crate::names::identifier;
@@ -18,7 +19,11 @@ use pipeline::environment::{Environment, Unsupported};
 use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
-pub const LIBRARY: [(&str, &str); 7] = [
+pub const LIBRARY: [(&str, &str); 10] = [
+    (
+        "p4_again.v",
+        include_str!("../../../rtl/p4/rtl/p4_again.v"),
+    ),
     (
         "p4_deparser.v",
         include_str!("../../../rtl/p4/rtl/p4_deparser.v"),
@@ -32,9 +37,14 @@ pub const LIBRARY: [(&str, &str); 7] = [
         "p4_gather.v",
         include_str!("../../../rtl/p4/rtl/p4_gather.v"),
     ),
+    ("p4_loop.v", include_str!("../../../rtl/p4/rtl/p4_loop.v")),
     (
         "p4_prefix_table.v",
         include_str!("../../../rtl/p4/rtl/p4_prefix_table.v"),
+    ),
+    (
+        "p4_random.v",
+        include_str!("../../../rtl/p4/rtl/p4_random.v"),
     ),
     (
         "p4_replicator.v",
@@ -45,6 +55,9 @@ pub const LIBRARY: [(&str, &str); 7] = [
         include_str!("../../../rtl/p4/rtl/p4_ternary_table.v"),
     ),
 ];
+
+/// Why a program has no path.
+pub const NO_PATH: &str = "the program never names the port by which packets leave, so that it cannot be hardware";
 
 /// The queue in which packets wait beside the pipeline has so many words of 64 bytes, as a power of two.
 pub(crate) const QUEUE_LOG2: u32 = 9;
@@ -72,9 +85,28 @@ pub struct Design {
     pub longest: usize,
     /// What the hardware does otherwise than the program says.
     pub warnings: Vec<String>,
+    /// What goes along with packets that begin anew, if the program may ask for it.
+    pub(crate) along: Option<AlongForm>,
+}
+
+/// What goes along with packets that begin anew.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AlongForm {
+    /// Bits without set and entry.
+    pub(crate) width: u32,
+    /// Egress makes clones.
+    pub(crate) clones: bool,
+    /// They are of the packet as it came.
+    pub(crate) clones_raw: bool,
 }
 
 impl Design {
+    /// Whether packets may begin anew, so that one after the other has to be let in to know whose copies leave.
+    #[must_use]
+    pub fn begins_anew(&self) -> bool {
+        self.along.is_some()
+    }
+
     /// Hardware for an environment's program.
     ///
     /// # Errors
@@ -87,9 +119,7 @@ impl Design {
         let pipeline = Pipeline::new(environment, Box::new(interpreter), &Config::default())?;
         match pipeline.path() {
             Some(path) => Design::new(environment, path, options),
-            None => Err(Unsupported::from(
-                "programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can",
-            )),
+            None => Err(Unsupported::from(NO_PATH)),
         }
     }
 
@@ -102,9 +132,25 @@ impl Design {
         path: &Path,
         options: &Options<'_>,
     ) -> Result<Design, Unsupported> {
-        let mut walk = Walk::new(environment, options);
-        let verdict = walk.path(path)?;
-        let (header, header_bytes) = walk.header()?;
+        // What goes along with packets that begin anew is known at the end, and wanted at the beginning.
+        let mut along = Along::default();
+        let (mut walk, verdict) = loop {
+            let mut walk = Walk::new(environment, path, options, along);
+            let verdict = walk.path(path)?;
+            if walk.found == walk.along {
+                break (walk, verdict);
+            }
+            along = walk.found;
+        };
+        let (header, mut header_bytes, mut payload) = walk.whole_header(verdict.position)?;
+        let mut truncate = verdict.truncate;
+        if let Some(anew) = &verdict.anew {
+            // A packet that begins anew as it came.
+            let (none, all) = (walk.graph.constant(16, 0u8), walk.graph.constant(32, u32::MAX));
+            header_bytes = walk.graph.choose(anew.raw, none, header_bytes);
+            payload = walk.graph.choose(anew.raw, none, payload);
+            truncate = walk.graph.choose(anew.raw, all, truncate);
+        }
         walk.join_writes();
         let window = (walk.window.div_ceil(8) * 8).max(8) as u32;
         let mut outputs = alloc::vec![
@@ -112,12 +158,30 @@ impl Design {
             ("out_port", verdict.port),
             ("out_header", header),
             ("out_header_bytes", header_bytes),
-            ("out_payload", verdict.payload),
-            ("out_limit", verdict.truncate),
+            ("out_payload", payload),
+            ("out_limit", truncate),
         ];
         if walk.split.is_some() {
             outputs.push(("out_keep", walk.graph.input(Input::Keep)));
             outputs.push(("out_replay", walk.graph.input(Input::Replay)));
+        }
+        let mut along = None;
+        if let Some(anew) = &verdict.anew {
+            outputs.extend([
+                ("out_entry", anew.entry),
+                ("out_set", anew.set),
+                ("out_full", anew.full),
+                ("out_along", anew.vector),
+                ("out_from", walk.arrival(Input::Port)),
+            ]);
+            if walk.along.clones() {
+                outputs.extend([("out_clone", anew.clone), ("out_clone_set", anew.clone_set)]);
+            }
+            along = Some(AlongForm {
+                width: walk.graph.width(anew.vector),
+                clones: walk.along.clones(),
+                clones_raw: anew.clones_raw,
+            });
         }
         let roots: Vec<Id> = outputs.iter().map(|(_, id)| *id).collect();
         let schedule = Schedule::new(
@@ -130,7 +194,8 @@ impl Design {
         );
         let mut build = Build::new(environment, &walk, &schedule, window);
         build.objects()?;
-        let text = build.pipeline(&identifier(options.name), &outputs, window);
+        let width = along.map(|along: AlongForm| along.width + 10);
+        let text = build.pipeline(&identifier(options.name), &outputs, window, width);
         let map = build.map;
         let alone = schedule
             .alone
@@ -150,6 +215,7 @@ impl Design {
             whole,
             longest: ((1 << QUEUE_LOG2) - 2) * 64,
             warnings: walk.warnings.clone(),
+            along,
         };
         let top = design.top(&text);
         design.files.push((format!("{}.v", design.name), top));

@@ -38,8 +38,10 @@ pub(crate) enum Input {
     Nanoseconds,
     /// 64 bits.
     Microseconds,
-    /// Behind the replication engine: whether it is a copy.
+    /// Behind the replication engine: whether it is a copy for a multicast group.
     IsCopy,
+    /// Whether it is a clone.
+    IsClone,
     /// The port that the copy is for, 16 bits.
     CopyPort,
     /// The copy's number in its group, 16 bits.
@@ -50,6 +52,11 @@ pub(crate) enum Input {
     Keep,
     /// It is not the first copy.
     Replay,
+}
+
+impl Input {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Input::Replay as usize + 1;
 }
 
 /// An operator with two operands of one width; the result of a comparison is one bit.
@@ -80,6 +87,10 @@ pub(crate) enum Op {
     Input(Input),
     /// A value of the first half of the pipeline, as it comes out of the replication engine.
     Crossed(Id),
+    /// Bits of what went along with a packet that begins anew, from this one on; zero with one that has just come in.
+    Along(u32),
+    /// A random number, of which the program has several.
+    Random(u32),
     /// The packet's bits from this one on.
     Packet(u32),
     /// The same from a place that only the packet tells, of 16 bits.
@@ -195,7 +206,7 @@ impl Graph {
 
     pub(crate) fn input(&mut self, input: Input) -> Id {
         let width = match input {
-            Input::IsCopy | Input::NoCopy | Input::Keep | Input::Replay => 1,
+            Input::IsCopy | Input::IsClone | Input::NoCopy | Input::Keep | Input::Replay => 1,
             Input::Port | Input::Available | Input::Sum | Input::CopyPort | Input::CopyInstance => {
                 16
             }
@@ -205,15 +216,28 @@ impl Graph {
         self.make(Op::Input(input), width)
     }
 
-    /// The same value behind the replication engine.
+    /// The same value behind the replication engine. A choice between constants stays one.
     pub(crate) fn crossed(&mut self, a: Id) -> Id {
-        match self.op(a) {
+        match *self.op(a) {
             Op::Constant(_) => a,
+            Op::Choose(condition, yes, no) if self.leaves(a) > 0 => {
+                let condition = self.crossed(condition);
+                let (yes, no) = (self.crossed(yes), self.crossed(no));
+                self.choose(condition, yes, no)
+            }
             _ => {
                 let width = self.width(a);
                 self.make(Op::Crossed(a), width)
             }
         }
+    }
+
+    pub(crate) fn along(&mut self, from: u32, width: u32) -> Id {
+        self.make(Op::Along(from), width)
+    }
+
+    pub(crate) fn random(&mut self, number: u32) -> Id {
+        self.make(Op::Random(number), 64)
     }
 
     pub(crate) fn packet(&mut self, from: u32, width: u32) -> Id {
@@ -437,6 +461,8 @@ impl Graph {
         match self.op(id) {
             Op::Constant(_)
             | Op::Input(_)
+            | Op::Along(_)
+            | Op::Random(_)
             | Op::Packet(_)
             | Op::Lookup(_)
             | Op::Read(_)

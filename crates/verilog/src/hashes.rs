@@ -235,6 +235,22 @@ impl Walk<'_> {
         Ok(self.graph.slice(twice, 15, 0))
     }
 
+    /// A ones' complement sum with some data added, or taken off.
+    pub(crate) fn internet_add(
+        &mut self,
+        sum: Id,
+        pieces: &[Piece],
+        subtract: bool,
+    ) -> Result<Id, Unsupported> {
+        let mut runs = self.runs(Algorithm::Checksum16, pieces)?;
+        for run in runs.iter_mut().filter(|_| subtract) {
+            run.bits = self.graph.not(run.bits);
+        }
+        let valid = self.graph.bit(true);
+        runs.push(Run { bits: sum, valid });
+        self.sum16(&runs)
+    }
+
     /// A CRC: each bit of the next state is the parity of some bits of the data and of the last state.
     fn crc(&mut self, crc: Crc, runs: &[Run]) -> Result<Id, Unsupported> {
         let width = crc.width;

@@ -10,8 +10,8 @@
 //! | `walk` | the program's ways, as conditions and choices: start here |
 //! | `state` | what is known on the way |
 //! | `graph` | operators on bit vectors, each there once |
-//! | `copies` | multicast |
-//! | `expressions`, `packet`, `tables`, `objects`, `calls`, `hashes` | what the program says, as operators |
+//! | `detours` | copies, and packets that begin anew |
+//! | `expressions`, `packet`, `tables`, `objects`, `meters`, `calls`, `hashes` | what the program says, as operators |
 //! | `schedule` | which operator works in which cycle |
 //! | `text`, `build`, `top`, `design` | the Verilog |
 //! | [`map`] | the register map |
@@ -22,12 +22,13 @@ extern crate alloc;
 
 mod build;
 mod calls;
-mod copies;
 mod design;
+mod detours;
 mod expressions;
 mod graph;
 mod hashes;
 pub mod map;
+mod meters;
 mod names;
 mod objects;
 mod packet;
@@ -38,7 +39,7 @@ mod text;
 mod top;
 mod walk;
 
-pub use design::{Design, LIBRARY};
+pub use design::{Design, LIBRARY, NO_PATH};
 pub use state::reason;
 
 use p4::source::Span;

@@ -23,6 +23,10 @@ pub mod address {
     pub const FETCHED: u16 = 0x2000;
     /// For each object two words: how often packets have written, and which row last.
     pub const WRITTEN: u16 = 0x3000;
+    /// For each queue of messages 64 words: how many messages were lost, above 1 if one is there; and behind it the words of the first.
+    pub const DIGESTS: u16 = 0x4000;
+    /// Takes the first message off the queue with this number.
+    pub const TAKE: u16 = 0x1002;
     /// The row of a table's default.
     pub const DEFAULT_ROW: u32 = 0xFF_FFFF;
 }
@@ -39,17 +43,21 @@ pub struct ResultForm {
 }
 
 impl ResultForm {
-    /// Of a table.
+    /// Of a table, with an action selector if it `selects`: then one more than that there is no action means a group, of which the arguments
+    /// have the first choice above how many there are, [`CHOICE`] bits each.
     #[must_use]
-    pub fn new(form: &Form) -> Self {
+    pub fn new(form: &Form, selects: bool) -> Self {
         let arguments = form.actions.iter().map(|action| {
             let widths = action.parameters.iter().map(|(_, ty)| ty.width());
             widths.sum::<u32>()
         });
         ResultForm {
             entry: bits_for(form.size.max(2) - 1),
-            action: bits_for(form.actions.len() as u32),
-            arguments: arguments.max().unwrap_or(0),
+            action: bits_for(form.actions.len() as u32 + u32::from(selects)),
+            arguments: arguments
+                .max()
+                .unwrap_or(0)
+                .max(if selects { 2 * CHOICE } else { 0 }),
         }
     }
 
@@ -60,9 +68,39 @@ impl ResultForm {
     }
 }
 
+/// How many bits the number of a choice of an action selector has.
+pub const CHOICE: u32 = 16;
+
 /// How many bits hold a number.
 pub(crate) fn bits_for(most: u32) -> u32 {
     (u32::BITS - most.leading_zeros()).max(1)
+}
+
+/// What a clone session says: its first place as the number of the entry; class of service (8 bits), how many bytes are left of a
+/// clone (32), and how many places it has (8) as arguments.
+pub const SESSION: ResultForm = ResultForm {
+    entry: 8,
+    action: 1,
+    arguments: 48,
+};
+
+/// A cell of a meter: parts by their lowest bit and their width. Rates are tokens a second, tokens are packets or bytes, and kept in billionths.
+pub mod meter {
+    pub const RATE: u32 = 40;
+    const BURST: u32 = 32;
+    const TOKENS: u32 = 62;
+    /// When it was filled last, in nanoseconds.
+    pub const LAST: (u32, u32) = (0, 64);
+    pub const COMMITTED_TOKENS: (u32, u32) = (64, TOKENS);
+    pub const PEAK_TOKENS: (u32, u32) = (64 + TOKENS, TOKENS);
+    pub const COMMITTED_BURST: (u32, u32) = (64 + 2 * TOKENS, BURST);
+    pub const PEAK_BURST: (u32, u32) = (64 + 2 * TOKENS + BURST, BURST);
+    pub const COMMITTED: (u32, u32) = (64 + 2 * TOKENS + 2 * BURST, RATE);
+    pub const PEAK: (u32, u32) = (64 + 2 * TOKENS + 2 * BURST + RATE, RATE);
+    /// Whether it has rates; without, packets keep their colours.
+    pub const CONFIGURED: (u32, u32) = (64 + 2 * TOKENS + 2 * BURST + 2 * RATE, 1);
+    /// Of a cell.
+    pub const WIDTH: u32 = CONFIGURED.0 + 1;
 }
 
 /// How a table is built.
@@ -110,6 +148,10 @@ pub enum Source {
     ValueSet(ValueSetId),
     /// The multicast groups: an entry is a group's first place, its argument how many places it has.
     Groups,
+    /// The clone sessions: [`SESSION`].
+    Sessions,
+    /// The choices of the groups of a table's action selector, each member as often as its weight says, by their numbers.
+    Choices(TableId),
 }
 
 /// A key or a parameter: name and bits.
@@ -160,6 +202,29 @@ pub struct MemoryMap {
     pub size: usize,
 }
 
+/// A queue of messages to the controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestMap {
+    /// PSA's object.
+    pub object: Option<ObjectId>,
+    /// The object's name, or that of the data's type.
+    pub name: Arc<str>,
+    /// Name and bits of each field. In a message the receiver (32 bits) is at the left, and behind it for each field whether it is there (1 bit) and its
+    /// value.
+    pub fields: Vec<Part>,
+}
+
+impl DigestMap {
+    /// How many bits a message has.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        32 + self.fields.iter().map(|(_, width)| 1 + width).sum::<u32>()
+    }
+
+    /// How many messages wait at most, as a power of two.
+    pub const DEPTH_LOG2: u32 = 4;
+}
+
 /// All that the control side sees. Objects are numbered: tables first, memories behind them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map {
@@ -168,6 +233,8 @@ pub struct Map {
     /// Whether there is a replication engine: behind the memories the object with 256 places of groups, each a port and above it, from bit 16 on,
     /// an instance.
     pub places: bool,
+    /// Queues of messages, by their numbers: see [`address::DIGESTS`].
+    pub digests: Vec<DigestMap>,
 }
 
 impl Map {
@@ -189,12 +256,13 @@ impl Map {
     #[must_use]
     pub fn json(&self) -> String {
         let mut text = format!(
-            "{{\n  \"entry\": {}, \"commit\": {}, \"fetch\": {}, \"fetched\": {}, \"written\": {}, \"default_row\": {},\n  \"tables\": [",
+            "{{\n  \"entry\": {}, \"commit\": {}, \"fetch\": {}, \"fetched\": {}, \"written\": {}, \"take\": {}, \"default_row\": {},\n  \"tables\": [",
             address::ENTRY,
             address::COMMIT,
             address::FETCH,
             address::FETCHED,
             address::WRITTEN,
+            address::TAKE,
             address::DEFAULT_ROW
         );
         for (number, table) in self.tables.iter().enumerate() {
@@ -246,6 +314,19 @@ impl Map {
                 memory.size
             );
         }
+        text += "\n  ],\n  \"digests\": [";
+        for (number, digest) in self.digests.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            let fields = digest.fields.iter();
+            let fields = fields.map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));
+            let _ = write!(
+                text,
+                "{comma}\n    {{\"queue\": {number}, \"address\": {}, \"name\": {:?}, \"fields\": [{}]}}",
+                usize::from(address::DIGESTS) + 64 * number,
+                digest.name,
+                fields.collect::<Vec<_>>().join(", ")
+            );
+        }
         text += "\n  ]";
         if self.places {
             let _ = write!(
@@ -272,6 +353,8 @@ impl Map {
         define("FETCH", address::FETCH.into());
         define("FETCHED", address::FETCHED.into());
         define("WRITTEN", address::WRITTEN.into());
+        define("DIGESTS", address::DIGESTS.into());
+        define("TAKE", address::TAKE.into());
         define("DEFAULT_ROW", address::DEFAULT_ROW.into());
         for (number, table) in self.tables.iter().enumerate() {
             let of = identifier(&table.name).to_ascii_uppercase();

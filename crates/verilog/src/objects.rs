@@ -3,7 +3,8 @@
 //! All that one packet does with an object happens in one cycle wherever that can be, so that the next packet, a cycle
 //! later, sees it done.
 
-use crate::graph::{Id, Input, Two};
+use crate::graph::{Id, Two};
+use crate::map::{DigestMap, meter};
 use crate::state::{Access, State, Walk};
 use alloc::format;
 use alloc::vec::Vec;
@@ -19,6 +20,7 @@ pub(crate) fn shape(object: &Object) -> Option<(u32, usize)> {
         }
         // Bytes above packets.
         Object::Counter(counter) => Some((128, counter.size())),
+        Object::Meter(of) => Some((meter::WIDTH, of.size())),
         _ => None,
     }
 }
@@ -38,7 +40,7 @@ impl Walk<'_> {
     }
 
     /// Reads a cell: zero beyond the end.
-    fn load(&mut self, object: ObjectId, index: Id, when: Id) -> Result<Id, Unsupported> {
+    pub(crate) fn load(&mut self, object: ObjectId, index: Id, when: Id) -> Result<Id, Unsupported> {
         let Some((width, size)) = shape(&self.environment.objects[object.index()]) else {
             return self.cannot("this object keeps nothing");
         };
@@ -77,7 +79,7 @@ impl Walk<'_> {
         Ok(self.graph.choose(inside, value, zero))
     }
 
-    fn store(
+    pub(crate) fn store(
         &mut self,
         object: ObjectId,
         index: Id,
@@ -177,13 +179,29 @@ impl Walk<'_> {
         let bytes = match unit {
             Unit::Packets => bytes,
             Unit::Bytes | Unit::Both => {
-                let length = self.arrival(Input::Length);
+                let length = self.length();
                 let length = self.graph.resize(length, 64);
                 self.graph.two(Two::Add, bytes, length)
             }
         };
         let data = self.graph.concat(&[bytes, packets]);
         self.store(object, index, data, when)
+    }
+
+    /// Sends a message to the controller: into a queue of its own, which the controller reads.
+    pub(crate) fn digest(&mut self, digest: DigestMap, data: Id, when: Id) {
+        // Behind all objects.
+        let place = self.environment.objects.len() + self.digests.len();
+        self.digests.push(digest);
+        self.accesses.push(Access {
+            object: ObjectId(place as u32),
+            when,
+            index: self.graph.bit(false),
+            data: Some(data),
+            result: None,
+            span: self.span,
+            second: self.split.is_some(),
+        });
     }
 
     /// Makes one write of those that never come together, so that the memory needs fewer ports.

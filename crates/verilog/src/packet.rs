@@ -3,12 +3,76 @@
 //! The parser looks at a window: the packet's first bytes. Where it stands is a choice between constants as long as headers
 //! are of fixed length, and then a field is a choice between wires; behind a header of variable length it is a shift.
 
-use crate::graph::{Id, Input, Two};
+use crate::graph::{Graph, Id, Input, Two};
 use crate::state::{Emitted, State, Walk, reason};
 use alloc::format;
 use alloc::vec::Vec;
 use p4::ir::{Expr, HeaderId, ParserError, StatementKind, Ty};
 use pipeline::environment::Unsupported;
+
+/// The packet behind a turn: what was emitted, and what the first parser left.
+#[derive(Clone, Copy)]
+pub(crate) struct Middle {
+    /// What was emitted, the first bit at the left, zeros behind.
+    pub(crate) front: Id,
+    /// How many bits of it count, 16 bits.
+    pub(crate) bits: Id,
+    /// Where in the packet that came what was left begins, in bits, 16 bits.
+    pub(crate) start: Id,
+    /// That is at most.
+    most: u64,
+}
+
+/// Where a parser's bits come from.
+#[derive(Clone, Copy)]
+struct Origin {
+    middle: Option<Middle>,
+    /// Behind the replication engine.
+    second: bool,
+    /// So many bits of the packet that came may be looked at.
+    limit: u64,
+}
+
+impl Origin {
+    /// Bits from a known place on.
+    fn at(self, graph: &mut Graph, from: u64, width: u32) -> Option<Id> {
+        let Some(middle) = self.middle else {
+            return Some(self.of_packet(graph, from, width));
+        };
+        let whole = graph.width(middle.front);
+        let mut known = true;
+        let found = graph.leaf_by_leaf(middle.bits, &mut |graph, front| {
+            let inside = front.saturating_sub(from).min(u64::from(width)) as u32;
+            let mut parts = Vec::new();
+            if inside > 0 {
+                let top = whole - 1 - from as u32;
+                parts.push(graph.slice(middle.front, top, top + 1 - inside));
+            }
+            if inside < width {
+                let skip = from + u64::from(inside) - front;
+                let rest = graph.leaf_by_leaf(middle.start, &mut |graph, start| {
+                    self.of_packet(graph, start + skip, width - inside)
+                });
+                known &= rest.is_some();
+                let zeros = graph.constant(width - inside, 0u8);
+                parts.push(rest.unwrap_or(zeros));
+            }
+            graph.concat(&parts)
+        });
+        found.filter(|_| known)
+    }
+
+    fn of_packet(self, graph: &mut Graph, from: u64, width: u32) -> Id {
+        if from + u64::from(width) > self.limit {
+            return graph.constant(width, 0u8);
+        }
+        let bits = graph.packet(from as u32, width);
+        match self.second {
+            true => graph.crossed(bits),
+            false => bits,
+        }
+    }
+}
 
 /// A failure: its condition, and what the packet was before.
 pub(crate) type Failure = ((Id, State), ParserError);
@@ -67,7 +131,7 @@ impl Walk<'_> {
                 let width = self.slot(*into).ty.width();
                 let short = self.too_short(u64::from(width), None, when, state);
                 let before = state.clone();
-                let value = self.bits(width, state);
+                let value = self.bits(width, state)?;
                 self.put(*into, value, None, None, state);
                 Ok(alloc::vec![((short, before), ParserError::PacketTooShort)])
             }
@@ -143,7 +207,7 @@ impl Walk<'_> {
                     let value = if most == 0 {
                         state.values[field.index()]
                     } else {
-                        let bits = self.bits_from(start, done, most);
+                        let bits = self.bits_from(start, done, most)?;
                         // Those behind its end are zero.
                         let ones = self.graph.constant(most, p4::value::mask(most));
                         let kept = self.graph.two(Two::ShiftRight, ones, length);
@@ -158,12 +222,12 @@ impl Walk<'_> {
                     let size = self.graph.slice(size, 15, 0);
                     let position = self.graph.two(Two::Add, position, size);
                     let value =
-                        self.bits_from((position, furthest + u64::from(most)), done, ty.width());
+                        self.bits_from((position, furthest + u64::from(most)), done, ty.width())?;
                     self.put(*field, value, None, None, state);
                     done += ty.width();
                 }
                 (ty, _) => {
-                    let value = self.bits_from(start, done, ty.width());
+                    let value = self.bits_from(start, done, ty.width())?;
                     self.put(*field, value, None, None, state);
                     done += ty.width();
                 }
@@ -192,9 +256,11 @@ impl Walk<'_> {
 
     /// Whether the packet has fewer bits than these from where the parser is.
     fn too_short(&mut self, fixed: u64, variable: Option<Id>, when: Id, state: &State) -> Id {
-        let limit = self.options.window * 8;
+        let before = self.middle.map_or(0, |middle| middle.most);
+        let limit = (self.options.window * 8).saturating_sub(before);
         let position = state.values[self.extra.position];
-        let available = self.graph.input(Input::Available);
+        let arrived = self.arrival(Input::Available);
+        let available = self.of_middle(arrived);
         let mut beyond = self.graph.bit(false);
         let short = if let Some(size) = variable {
             // In 33 bits nothing wraps around.
@@ -206,7 +272,7 @@ impl Walk<'_> {
                 .most
                 .saturating_add(fixed)
                 .saturating_add(self.graph.most(size));
-            self.window = self.window.max(most.min(limit));
+            self.look_at(most.min(limit));
             let zeros = self.graph.constant(3, 0u8);
             let have = self.graph.concat(&[available, zeros]);
             let have = self.graph.resize(have, 33);
@@ -217,7 +283,7 @@ impl Walk<'_> {
             self.graph.two(Two::Less, have, end)
         } else {
             let needs = state.least + fixed;
-            self.window = self.window.max((state.most + fixed).min(limit));
+            self.look_at((state.most + fixed).min(limit));
             let found = self.graph.leaf_by_leaf(position, &mut |graph, at| {
                 let bytes = (at + fixed).div_ceil(8);
                 let bytes = graph.constant(16, bytes.min(0xFFFF));
@@ -249,41 +315,137 @@ impl Walk<'_> {
         };
         if !self.graph.is_false(beyond) {
             // The window is full, and there may be more behind it.
-            let last = self.graph.constant(16, limit / 8 - 1);
-            let full = self.graph.two(Two::Less, last, available);
+            let last = self.graph.constant(16, self.options.window - 1);
+            let full = self.graph.two(Two::Less, last, arrived);
             let deep = self.graph.and(beyond, full);
             let deep = self.graph.and(deep, when);
             self.ends.push((deep, reason::STEPS));
-            self.window = limit;
+            self.window = self.options.window * 8;
         }
         self.graph.or(short, beyond)
     }
 
+    /// The parser may look at so many bits of what it is given.
+    fn look_at(&mut self, bits: u64) {
+        let before = self.middle.map_or(0, |middle| middle.most);
+        self.window = self.window.max((before + bits).min(self.options.window * 8));
+    }
+
+    /// A number of bytes of the packet that came, or behind a turn of what became of it.
+    fn of_middle(&mut self, bytes: Id) -> Id {
+        let Some(middle) = self.middle else {
+            return bytes;
+        };
+        let width = self.graph.width(bytes);
+        let three = self.graph.constant(16, 3u8);
+        let mut bytes = bytes;
+        for (bits, op) in [(middle.start, Two::Subtract), (middle.bits, Two::Add)] {
+            let by = self.graph.two(Two::ShiftRight, bits, three);
+            let by = self.graph.resize(by, width);
+            bytes = self.graph.two(op, bytes, by);
+        }
+        bytes
+    }
+
+    /// How many bytes the packet has here.
+    pub(crate) fn length(&mut self) -> Id {
+        let length = self.arrival(Input::Length);
+        self.of_middle(length)
+    }
+
+    /// Makes what is emitted, and what the parser has left, the packet of the next parser.
+    pub(crate) fn turn(&mut self, state: &mut State) -> Result<(), Unsupported> {
+        let start = state.values[self.extra.position];
+        self.ends_in_a_byte(start)?;
+        let (front, bytes) = self.header()?;
+        let three = self.graph.constant(16, 3u8);
+        let bits = self.graph.two(Two::ShiftLeft, bytes, three);
+        self.middle = Some(Middle {
+            front,
+            bits,
+            start,
+            most: state.most,
+        });
+        state.values[self.extra.position] = self.graph.constant(16, 0u8);
+        (state.least, state.most) = (0, 0);
+        Ok(())
+    }
+
+    /// What leaves before the payload, how many bytes of it count, and where in the packet that came the payload begins, in bytes.
+    pub(crate) fn whole_header(&mut self, position: Id) -> Result<(Id, Id, Id), Unsupported> {
+        let (last, bytes) = self.header()?;
+        let three = self.graph.constant(16, 3u8);
+        let Some(middle) = self.middle else {
+            let payload = self.graph.two(Two::ShiftRight, position, three);
+            return Ok((last, bytes, payload));
+        };
+        // What the second parser left of what the first deparser emitted, and how far it came beyond that.
+        let difference = |walk: &mut Self, of: Id, less: Id| {
+            let known = walk.graph.leaf_by_leaf(of, &mut |graph, of| {
+                let inner = graph.leaf_by_leaf(less, &mut |graph, less| {
+                    graph.constant(16, of.saturating_sub(less))
+                });
+                inner.unwrap_or_else(|| {
+                    let of = graph.constant(16, of);
+                    positive(graph, of, less)
+                })
+            });
+            known.unwrap_or_else(|| positive(&mut walk.graph, of, less))
+        };
+        let left = difference(self, middle.bits, position);
+        let beyond = difference(self, position, middle.bits);
+        let payload = self.graph.two(Two::Add, middle.start, beyond);
+        let payload = self.graph.two(Two::ShiftRight, payload, three);
+        if self.graph.most(left) == 0 {
+            return Ok((last, bytes, payload));
+        }
+        let (ends, fronts) = (self.graph.width(last), self.graph.width(middle.front));
+        let tail = shifted(&mut self.graph, Two::ShiftLeft, middle.front, position);
+        let zeros = self.graph.constant(ends, 0u8);
+        let tail = self.graph.concat(&[tail, zeros]);
+        let bits = self.graph.two(Two::ShiftLeft, bytes, three);
+        let tail = shifted(&mut self.graph, Two::ShiftRight, tail, bits);
+        let zeros = self.graph.constant(fronts, 0u8);
+        let last = self.graph.concat(&[last, zeros]);
+        let all = self.graph.two(Two::Or, last, tail);
+        let left = self.graph.two(Two::ShiftRight, left, three);
+        let bytes = self.graph.two(Two::Add, bytes, left);
+        Ok((all, bytes, payload))
+    }
+
     /// So many bits from where the parser is.
-    fn bits(&mut self, width: u32, state: &State) -> Id {
+    fn bits(&mut self, width: u32, state: &State) -> Result<Id, Unsupported> {
         self.bits_from((state.values[self.extra.position], state.most), 0, width)
     }
 
     /// Bits of the packet from a place that is at most `most`, and `skip` further.
-    fn bits_from(&mut self, (position, most): (Id, u64), skip: u32, width: u32) -> Id {
-        self.window = self
-            .window
-            .max(most + u64::from(skip) + u64::from(width))
-            .min(self.options.window * 8);
-        let limit = self.options.window * 8;
+    fn bits_from(
+        &mut self,
+        (position, most): (Id, u64),
+        skip: u32,
+        width: u32,
+    ) -> Result<Id, Unsupported> {
+        self.look_at(most + u64::from(skip) + u64::from(width));
+        let origin = Origin {
+            middle: self.middle,
+            second: self.split.is_some(),
+            limit: self.options.window * 8,
+        };
+        let mut known = true;
         let found = self.graph.leaf_by_leaf(position, &mut |graph, at| {
-            let (from, to) = (at + u64::from(skip), at + u64::from(skip + width));
-            if to > limit {
-                return graph.constant(width, 0u8);
-            }
-            graph.packet(from as u32, width)
+            let bits = origin.at(graph, at + u64::from(skip), width);
+            known &= bits.is_some();
+            bits.unwrap_or_else(|| graph.constant(width, 0u8))
         });
-        match found {
-            Some(bits) => bits,
+        match found.filter(|_| known) {
+            Some(bits) => Ok(bits),
+            None if self.middle.is_some() || self.split.is_some() => self.cannot(
+                "the egress parser reads behind a header of variable length: this hardware reads there behind headers of fixed length alone",
+            ),
             None => {
                 let skip = self.graph.constant(16, skip);
                 let from = self.graph.two(Two::Add, position, skip);
-                self.graph.packet_at(from, width)
+                Ok(self.graph.packet_at(from, width))
             }
         }
     }
@@ -409,4 +571,21 @@ impl Walk<'_> {
         let bytes = self.graph.two(Two::ShiftRight, length, three);
         Ok((all, bytes))
     }
+}
+
+/// A difference, or zero where it would be negative.
+fn positive(graph: &mut Graph, of: Id, less: Id) -> Id {
+    let below = graph.two(Two::Less, of, less);
+    let rest = graph.two(Two::Subtract, of, less);
+    let zero = graph.constant(graph.width(rest), 0u8);
+    graph.choose(below, zero, rest)
+}
+
+/// A shift; by a choice between constants it is a choice between wires.
+fn shifted(graph: &mut Graph, op: Two, of: Id, by: Id) -> Id {
+    let known = graph.leaf_by_leaf(by, &mut |graph, by| {
+        let by = graph.constant(16, by);
+        graph.two(op, of, by)
+    });
+    known.unwrap_or_else(|| graph.two(op, of, by))
 }

@@ -69,7 +69,7 @@ impl Schedule {
                 schedule.alone.insert(access.object);
             }
         }
-        let told = split.map(|split| [split.group, split.start, split.count]);
+        let told = split.map(|split| split.told());
         let all: Vec<Id> = roots
             .iter()
             .copied()
@@ -177,6 +177,7 @@ impl Schedule {
                 Op::Crossed(_) => (stage, depth) = (behind, 0),
                 Op::Input(
                     Input::IsCopy
+                    | Input::IsClone
                     | Input::CopyPort
                     | Input::CopyInstance
                     | Input::NoCopy
@@ -386,6 +387,8 @@ fn cost(graph: &Graph, id: Id) -> u32 {
     match graph.op(id) {
         Op::Constant(_)
         | Op::Input(_)
+        | Op::Along(_)
+        | Op::Random(_)
         | Op::Crossed(_)
         | Op::Packet(_)
         | Op::Slice(..)

@@ -1,13 +1,16 @@
 //! What is known while a program is followed, and what comes of it.
 
 use crate::Options;
+use crate::detours::{Along, Anew};
+use crate::packet::Middle;
 use crate::graph::{Graph, Id};
-use crate::map::Source;
+use crate::map::{DigestMap, Source};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use p4::ir::{ObjectId, Program, Slot, SlotId, Ty};
 use p4::source::Span;
+use pipeline::engine::{Detours, Path};
 use pipeline::environment::{Environment, Unsupported};
 
 /// Why a packet goes no further, by its code in the hardware: 0 for none, a step of the path by its index and 1, or one of these.
@@ -20,6 +23,12 @@ pub mod reason {
     pub const STEPS: u8 = 252;
     /// Its multicast group has no ports.
     pub const NO_GROUP: u8 = 253;
+    /// It began anew too often.
+    pub const PASSES: u8 = 249;
+    /// There is no room for it where packets wait that begin anew.
+    pub const NO_ROOM: u8 = 248;
+    /// A clone for a session without ports: nothing is lost.
+    pub const NOTHING: u8 = 247;
 }
 
 /// What the slots hold at a place in the program.
@@ -43,6 +52,18 @@ pub(crate) struct Extra {
     pub(crate) truncate: usize,
     /// The ones' complement sum of the payload, if anybody asks for it; 16 bits.
     pub(crate) payload: usize,
+    /// `truncate` of sections that have ended; 32 bits.
+    pub(crate) limit: usize,
+    /// What the program has asked for: the number of the set of slots that goes along, or 0; 8 bits each.
+    pub(crate) clone: usize,
+    pub(crate) resubmit: usize,
+    pub(crate) recirculate: usize,
+    /// By which session it clones; 16 bits.
+    pub(crate) session: usize,
+    /// What the last direct meter said: green 0, yellow 1, red 2.
+    pub(crate) colour: usize,
+    /// The ones' complement sums of checksum objects, one behind the other; 16 bits each.
+    pub(crate) sums: usize,
 }
 
 /// A packet's way on.
@@ -89,6 +110,22 @@ pub(crate) struct Walk<'a> {
     pub(crate) hit: Option<Hit>,
     /// Behind the replication engine: what it was told.
     pub(crate) split: Option<Split>,
+    pub(crate) detours: &'a Detours,
+    /// What goes along with packets that begin anew, and what was found to have to.
+    pub(crate) along: Along,
+    pub(crate) found: Along,
+    /// Sets of slots that go along, by number less 1.
+    pub(crate) sets: Vec<Vec<SlotId>>,
+    /// What the packet is behind a turn.
+    pub(crate) middle: Option<Middle>,
+    /// Behind [`Step::Renew`](pipeline::engine::Step::Renew): in egress.
+    pub(crate) egress: bool,
+    /// How many random numbers are drawn.
+    pub(crate) random: u32,
+    /// The class of service of clones.
+    pub(crate) class: Option<Id>,
+    /// Messages to the controller: their places among the accesses follow those of objects.
+    pub(crate) digests: Vec<DigestMap>,
     /// Where a parser's errors go.
     pub(crate) error: Option<SlotId>,
     /// Conditions and codes of packets that go no further.
@@ -105,10 +142,12 @@ pub(crate) struct Verdict {
     pub(crate) port: Id,
     /// 0 where it is sent.
     pub(crate) reason: Id,
-    /// The payload's first byte, 16 bits.
-    pub(crate) payload: Id,
+    /// How far the parser came, in bits; 16 bits.
+    pub(crate) position: Id,
     /// At most so many bytes leave, 32 bits.
     pub(crate) truncate: Id,
+    /// What begins anew, if the program may ask for it.
+    pub(crate) anew: Option<Anew>,
 }
 
 /// A read or a write of an object by a packet.
@@ -134,10 +173,33 @@ pub(crate) struct Split {
     pub(crate) start: Id,
     /// How many places the group has, 8 bits.
     pub(crate) count: Id,
+    /// The first place of a clone session, and how many it has; 8 bits.
+    pub(crate) clone_start: Id,
+    pub(crate) clone_count: Id,
+    /// There is nothing but the clones.
+    pub(crate) only: Id,
+}
+
+impl Split {
+    pub(crate) fn told(self) -> [Id; 6] {
+        [
+            self.group,
+            self.start,
+            self.count,
+            self.clone_start,
+            self.clone_count,
+            self.only,
+        ]
+    }
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(environment: &'a Environment, options: &'a Options<'a>) -> Self {
+    pub(crate) fn new(
+        environment: &'a Environment,
+        path: &'a Path,
+        options: &'a Options<'a>,
+        along: Along,
+    ) -> Self {
         let program = &*environment.program;
         let mut next = program.slots.len();
         let mut lengths = BTreeMap::new();
@@ -158,12 +220,28 @@ impl<'a> Walk<'a> {
                 checksum_error: next + 1,
                 truncate: next + 2,
                 payload: next + 3,
+                limit: next + 4,
+                clone: next + 5,
+                resubmit: next + 6,
+                recirculate: next + 7,
+                session: next + 8,
+                colour: next + 9,
+                sums: next + 10,
             },
             lookups: Vec::new(),
             accesses: Vec::new(),
             emitted: Vec::new(),
             hit: None,
             split: None,
+            detours: &path.detours,
+            found: along.clone(),
+            along,
+            sets: Vec::new(),
+            middle: None,
+            egress: false,
+            random: 0,
+            class: None,
+            digests: Vec::new(),
             error: None,
             ends: Vec::new(),
             window: 0,

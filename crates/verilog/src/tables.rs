@@ -1,12 +1,13 @@
 //! Tables where the program applies them: a lookup, and then the action that it names.
 
-use crate::graph::Id;
-use crate::map::{ResultForm, Source, TableKind, bits_for};
+use crate::graph::{Id, Two};
+use crate::hashes::Piece;
+use crate::map::{CHOICE, ResultForm, Source, TableKind, bits_for};
 use crate::state::{Edge, Hit, Lookup, Walk};
 use alloc::vec::Vec;
 use node::random::split_mix;
 use p4::ir::{Extern, Library, MatchKind, TableId, ValueSetId};
-use pipeline::environment::Unsupported;
+use pipeline::environment::{Environment, Object, Unsupported};
 use pipeline::table::{Form, MatchKind as Compared};
 
 /// Longest prefixes of no more entries than these are compared at once.
@@ -46,19 +47,14 @@ impl<'a> Walk<'a> {
     ) -> Result<Vec<(Edge, bool)>, Unsupported> {
         let table = &self.program.tables[id.index()];
         let form = &self.environment.tables.forms()[id.index()];
-        let result_form = ResultForm::new(form);
-        let mut keys = Vec::new();
+        let result_form = form_of(self.environment, id);
+        let (mut keys, mut choosing) = (Vec::new(), Vec::new());
         for key in &table.keys {
-            if key.match_kind == MatchKind::Selector {
-                continue;
+            let value = self.value(&key.value, &state)?;
+            match key.match_kind {
+                MatchKind::Selector => choosing.push(value),
+                _ => keys.push(value),
             }
-            keys.push(self.value(&key.value, &state)?);
-        }
-        if keys.len() < table.keys.len() {
-            return self.cannot(alloc::format!(
-                "table `{}` has an action selector, which this hardware has not; name the action in the table's entries",
-                table.name
-            ));
         }
         let width = 1 + result_form.data();
         let result = self.graph.lookup(self.lookups.len() as u32, width);
@@ -76,19 +72,26 @@ impl<'a> Walk<'a> {
         let entry = self
             .graph
             .slice(result, width - 2, width - 1 - result_form.entry);
-        let action = self.graph.slice(
-            result,
-            result_form.arguments + result_form.action - 1,
-            result_form.arguments,
-        );
+        let rest = result_form.arguments + result_form.action;
+        let mut chosen = self.graph.slice(result, rest.max(1) - 1, 0);
+        if selects(self.environment, id) {
+            chosen = self.choose_member(id, result_form, chosen, &choosing)?;
+        }
+        let action = self.graph.slice(chosen, rest - 1, result_form.arguments);
         self.graph.name(hit, || alloc::format!("{name} hit"));
         self.graph.name(action, || alloc::format!("{name} action"));
         self.graph.name(entry, || alloc::format!("{name} entry"));
         let found = self.graph.and(when, hit);
+        let mut state = state;
         for object in &table.direct {
             match &self.program.objects[object.index()].kind {
                 Extern::DirectCounter(Library::V1Model) => self.count(*object, entry, found)?,
-                Extern::DirectCounter(Library::Psa) => {}
+                Extern::DirectMeter(Library::V1Model) => {
+                    let green = self.graph.constant(2, 0u8);
+                    let colour = self.meter(*object, entry, green, found)?;
+                    state.values[self.extra.colour] = colour;
+                }
+                Extern::DirectCounter(Library::Psa) | Extern::DirectMeter(Library::Psa) => {}
                 other => {
                     return self.cannot(alloc::format!(
                         "table `{name}` has a `{other}`, which this hardware has not"
@@ -96,7 +99,6 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        let mut state = state;
         if let Some(slot) = table.hit {
             self.put(slot, hit, None, None, &mut state);
         }
@@ -134,7 +136,7 @@ impl<'a> Walk<'a> {
                         of.name
                     ));
                 }
-                let argument = self.graph.slice(result, above - 1, above - width);
+                let argument = self.graph.slice(chosen, above - 1, above - width);
                 above -= width;
                 self.put(*slot, argument, None, None, &mut inner);
             }
@@ -148,6 +150,71 @@ impl<'a> Walk<'a> {
         }
         Ok(out)
     }
+}
+
+impl Walk<'_> {
+    /// Action and arguments: of what an entry says, or of the member of a group that a hash of some keys chooses.
+    fn choose_member(
+        &mut self,
+        table: TableId,
+        form: ResultForm,
+        entry: Id,
+        keys: &[Id],
+    ) -> Result<Id, Unsupported> {
+        let Some(selector) = self.environment.selector(table) else {
+            return Ok(entry);
+        };
+        let rest = form.action + form.arguments;
+        let group = self.environment.tables.forms()[table.index()].actions.len() as u64 + 1;
+        let action = self.graph.slice(entry, rest - 1, form.arguments);
+        let is_group = self.graph.equal_to(action, group);
+        let first = self.graph.slice(entry, 2 * CHOICE - 1, CHOICE);
+        let count = self.graph.slice(entry, CHOICE - 1, 0);
+        let valid = self.graph.bit(true);
+        let pieces = keys.iter().map(|bits| Piece {
+            bits: *bits,
+            length: None,
+            valid,
+        });
+        let pieces: Vec<Piece> = pieces.collect();
+        let hash = self.hash(selector.algorithm, &pieces)?;
+        let width = self.graph.width(hash);
+        let hash = self.graph.slice(hash, selector.width.clamp(1, width) - 1, 0);
+        let wide = self.graph.width(hash).max(CHOICE);
+        let (hash, by) = (self.graph.resize(hash, wide), self.graph.resize(count, wide));
+        let none = self.graph.equal_to(by, 0u8);
+        let one = self.graph.constant(wide, 1u8);
+        let by = self.graph.choose(none, one, by);
+        let chosen = self.graph.two(Two::Modulo, hash, by);
+        let chosen = self.graph.resize(chosen, CHOICE);
+        let number = self.graph.two(Two::Add, first, chosen);
+        let width = 1 + form.data();
+        let result = self.graph.lookup(self.lookups.len() as u32, width);
+        self.lookups.push(Lookup {
+            source: Source::Choices(table),
+            keys: alloc::vec![number],
+            result,
+            latency: 2,
+            second: self.split.is_some(),
+        });
+        let name = &self.program.tables[table.index()].name;
+        self.graph.name(result, || alloc::format!("{name} choice"));
+        let member = self.graph.slice(result, rest - 1, 0);
+        Ok(self.graph.choose(is_group, member, entry))
+    }
+}
+
+/// Whether a table has an action selector.
+pub(crate) fn selects(environment: &Environment, table: TableId) -> bool {
+    environment.selector(table).is_some_and(|selector| {
+        matches!(&environment.objects[selector.profile.index()], Object::Profile(profile) if profile.selector)
+    })
+}
+
+/// What a table's lookup says.
+pub(crate) fn form_of(environment: &Environment, table: TableId) -> ResultForm {
+    let form = &environment.tables.forms()[table.index()];
+    ResultForm::new(form, selects(environment, table))
 }
 
 /// The condition under which an action runs for an entry.

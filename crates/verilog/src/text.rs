@@ -138,6 +138,7 @@ impl<'a> Writer<'a> {
                 self.graph.op(id),
                 Op::Lookup(_)
                     | Op::Read(_)
+                    | Op::Random(_)
                     | Op::Crossed(_)
                     | Op::PacketAt(_)
                     | Op::Two(Two::ShiftArithmetic | Two::Divide | Two::Modulo, ..)
@@ -145,7 +146,7 @@ impl<'a> Writer<'a> {
             let shared = self.uses.get(&id).copied().unwrap_or(0) > 1;
             let wires = matches!(
                 self.graph.op(id),
-                Op::Packet(_) | Op::Slice(..) | Op::Input(_)
+                Op::Packet(_) | Op::Along(_) | Op::Slice(..) | Op::Input(_)
             );
             if always || names || (!wires && shared) {
                 self.named.insert(id);
@@ -164,7 +165,7 @@ impl<'a> Writer<'a> {
                     1
                 };
             });
-            if size > LONG && !matches!(self.graph.op(*id), Op::Packet(_) | Op::Input(_)) {
+            if size > LONG && !matches!(self.graph.op(*id), Op::Packet(_) | Op::Along(_) | Op::Input(_)) {
                 self.named.insert(*id);
                 size = 1;
             }
@@ -184,6 +185,7 @@ impl<'a> Writer<'a> {
         let wish = match (self.graph.names.get(&id), self.graph.op(id)) {
             (Some(name), _) => name.clone(),
             (None, Op::Read(number)) => format!("read_{number}"),
+            (None, Op::Random(number)) => format!("random_{number}"),
             (None, Op::Crossed(a)) => {
                 let of = self.graph.names.get(a).cloned();
                 of.map_or_else(|| "crossed".into(), |name| format!("{name} egress"))
@@ -216,7 +218,12 @@ impl<'a> Writer<'a> {
         }
         let text = self.expression(id);
         match self.graph.op(id) {
-            Op::Packet(_) | Op::Slice(..) | Op::Input(_) | Op::Concat(_) | Op::Not(_) => text,
+            Op::Packet(_)
+            | Op::Along(_)
+            | Op::Slice(..)
+            | Op::Input(_)
+            | Op::Concat(_)
+            | Op::Not(_) => text,
             _ => format!("({text})"),
         }
     }
@@ -234,6 +241,7 @@ impl<'a> Writer<'a> {
                 Input::Nanoseconds => "time_ns",
                 Input::Microseconds => "time_us",
                 Input::IsCopy => "copy_is_copy",
+                Input::IsClone => "copy_is_clone",
                 Input::CopyPort => "copy_port",
                 Input::CopyInstance => "copy_instance",
                 Input::NoCopy => "copy_none",
@@ -241,11 +249,14 @@ impl<'a> Writer<'a> {
                 Input::Replay => "copy_replay",
             }
             .into(),
+            Op::Along(from) => range("along", from + width - 1, from, u32::MAX),
             Op::Packet(from) => {
                 let top = self.window - 1 - from;
                 range("window", top, top + 1 - width, self.window)
             }
-            Op::PacketAt(_) | Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) => self.name_of(id),
+            Op::PacketAt(_) | Op::Lookup(_) | Op::Read(_) | Op::Random(_) | Op::Crossed(_) => {
+                self.name_of(id)
+            }
             Op::Not(a) => format!("~{}", self.at(a, at)),
             Op::Two(op, a, b) => {
                 let (a, b) = (self.at(a, at), self.at(b, at));
@@ -335,7 +346,7 @@ impl<'a> Writer<'a> {
         }
         let name = self.name_of(id);
         match self.graph.op(id).clone() {
-            Op::Lookup(_) | Op::Read(_) | Op::Crossed(_) => {}
+            Op::Lookup(_) | Op::Read(_) | Op::Random(_) | Op::Crossed(_) => {}
             Op::PacketAt(from) => {
                 let from = self.at(from, self.stage(id));
                 let shifted = self.reserve(&format!("{name}_window"));

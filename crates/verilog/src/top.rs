@@ -48,10 +48,19 @@ impl Design {
             _ => format!("    wire [{}:0] out_header;\n", header_w - 1),
         };
         let split = self.map.places;
-        let result_w =
-            512 * header_words + 8 + 16 + 16 + 6 + 10 + 10 + 32 + if split { 2 } else { 0 };
+        let anew = self.anew(header_words);
+        let result_w = 512 * header_words
+            + 8
+            + 16
+            + 16
+            + 6
+            + 10
+            + 10
+            + 32
+            + if split { 2 } else { 0 }
+            + anew.width;
         let (alone, leaves) = match (split, self.alone.is_empty()) {
-            (false, _) => ("", "result_taken"),
+            (false, _) => ("", "packet_taken"),
             (true, true) => ("", "job_taken"),
             (true, false) => ("none_under_way && ", "job_taken"),
         };
@@ -65,28 +74,30 @@ impl Design {
             true => ("out_keep, out_replay, ", "result_keep, result_replay, "),
             false => ("", ""),
         };
+        let flags = format!("{}{flags}", anew.flags);
+        let flags_out = format!("{}{flags_out}", anew.flags_out);
         let copies = match split {
             true => {
-                "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(result_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n"
+                "        .out_keep(out_keep), .out_replay(out_replay), .result_taken(packet_taken), .job_taken(job_taken),\n        .none_under_way(none_under_way),\n"
             }
             false => "",
         };
         let (queue_out, queue_valid, queue_taken) = match split {
-            true => ("queued", "queued_valid", "word_ready && !result_replay"),
+            true => ("queued", "queued_valid", "word_ready && !replay"),
             false => ("{word_last, word_bytes, word}", "word_valid", "word_ready"),
         };
         let replays = match split {
             true => format!(
                 "    // The words of a packet that is copied are kept for its next copy.
-    wire job_taken, none_under_way, out_keep, out_replay, result_keep, result_replay;
+    wire job_taken, none_under_way, out_keep, out_replay, result_keep, result_replay, keep, replay;
     wire [519:0] queued, kept;
     wire queued_valid, kept_valid, replay_room;
-    assign {{word_last, word_bytes, word}} = result_replay ? kept : queued;
-    assign word_valid = result_replay ? kept_valid : queued_valid;
+    assign {{word_last, word_bytes, word}} = replay ? kept : queued;
+    assign word_valid = replay ? kept_valid : queued_valid;
     p4_fifo #(.WIDTH(520), .DEPTH_LOG2({QUEUE_LOG2})) replays (
         .clk(clk), .rst(rst),
-        .in_data({{word_last, word_bytes, word}}), .in_valid(word_ready && result_keep), .in_ready(replay_room),
-        .out_data(kept), .out_valid(kept_valid), .out_ready(word_ready && result_replay)
+        .in_data({{word_last, word_bytes, word}}), .in_valid(word_ready && keep), .in_ready(replay_room),
+        .out_data(kept), .out_valid(kept_valid), .out_ready(word_ready && replay)
     );
 "
             ),
@@ -125,6 +136,7 @@ module {name} (
     output wire         drop_valid,
     output wire [7:0]   drop_reason,
     output wire         more,          // another copy of the packet that leaves or is dropped comes
+    output wire         busy,          // a packet may begin anew that has been taken
     // registers
     input  wire         ctl_write,
     input  wire [15:0]  ctl_address,
@@ -151,10 +163,11 @@ module {name} (
 
     // Each packet that the pipeline is given has a place for its result.
     reg [{flight_log2}:0] in_flight;
-    wire queue_ready, given, window_valid, result_taken;
+    wire queue_ready, given, window_valid, packet_taken;
     wire room = {alone}in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} < {flight_bits}'d{most};
-    assign s_axis_tready = queue_ready && (given || room);
-    wire accepted = s_axis_tvalid && s_axis_tready;
+    wire leaves_valid, leaves_ready, lost;
+{front}    assign front_ready = queue_ready && (given || room);
+    wire accepted = front_valid && front_ready;
     always @(posedge clk)
         if (rst) in_flight <= 0;
         else in_flight <= in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} - {{{{{flight_log2}{{1'b0}}}}, {leaves}}};
@@ -164,7 +177,7 @@ module {name} (
     wire word_last, word_valid, word_ready;
 {replays}    p4_fifo #(.WIDTH(520), .DEPTH_LOG2({queue_log2})) queue (
         .clk(clk), .rst(rst),
-        .in_data({{s_axis_tlast, in_bytes, in_word}}), .in_valid(s_axis_tvalid && (given || room)), .in_ready(queue_ready),
+        .in_data({{front_last, front_bytes, front_word}}), .in_valid(front_valid && (given || room)), .in_ready(queue_ready),
         .out_data({queue_out}), .out_valid({queue_valid}), .out_ready({queue_taken})
     );
 
@@ -173,7 +186,7 @@ module {name} (
     wire [31:0] window_length;
     p4_gather #(.WORDS({words}), .WINDOW_W({window_w}), .WHOLE({whole})) gather (
         .clk(clk), .rst(rst),
-        .word(in_word), .word_bytes(in_bytes), .word_last(s_axis_tlast), .word_port(s_axis_tuser), .word_valid(accepted), .begun(given),
+        .word(front_word), .word_bytes(front_bytes), .word_last(front_last), .word_port(front_port), .word_valid(accepted), .begun(given),
         .window_valid(window_valid), .window(window), .window_bytes(window_bytes), .port(window_port), .length(window_length), .sum(window_sum)
     );
 
@@ -184,7 +197,7 @@ module {name} (
 {header_wire}    {name}_pipeline pipeline (
         .clk(clk), .rst(rst),
         .in_valid(window_valid), .window(window), .window_bytes(window_bytes),
-{connect}        .ctl_write(ctl_write), .ctl_address(ctl_address), .ctl_data(ctl_data), .ctl_read(ctl_read),
+{connect}{pins}        .ctl_write(ctl_write), .ctl_address(ctl_address), .ctl_data(ctl_data), .ctl_read(ctl_read),
 {copies}{header_port}        .out_reason(out_reason), .out_port(out_port), .out_header_bytes(out_header_bytes),
         .out_payload(out_payload), .out_limit(out_limit), .out_valid(out_valid)
     );
@@ -202,7 +215,7 @@ module {name} (
         }};
     end
 
-    wire result_valid, result_room, result_taken_ready;
+    wire result_valid, result_room, result_taken_ready, put_together;
     wire [7:0] reason;
     wire [15:0] result_port, result_header_bytes;
     wire [{header_top}:0] result_header;
@@ -215,19 +228,19 @@ module {name} (
         .out_data({{{flags_out}reason, result_port, result_header, result_header_bytes, result_turn, result_wait, result_skip, result_limit}}),
         .out_valid(result_valid), .out_ready(result_taken_ready)
     );
-    assign result_taken = result_valid && result_taken_ready;
+{again}    assign packet_taken = result_valid && result_taken_ready;
 
-    p4_deparser #(.HEADER_WORDS({header_words})) deparser (
+    p4_deparser #(.HEADER_WORDS({header_words}), .TAG_W({tag_w})) deparser (
         .clk(clk), .rst(rst),
-        .result_valid(result_valid), .result_ready(result_taken_ready), .result_reason(reason), .result_port(result_port),
-        .result_header(result_header), .result_header_bytes(result_header_bytes), .result_turn(result_turn),
-        .result_wait(result_wait), .result_skip(result_skip), .result_limit(result_limit), .result_more({more}),
+        .result_valid(result_valid), .result_ready(put_together), .result_reason({given_reason}), .result_port(result_port),
+        .result_header(result_header), .result_header_bytes({put}header_bytes), .result_turn({put}turn),
+        .result_wait({put}wait), .result_skip({put}skip), .result_limit({put}limit), .result_more({more}), .result_tag({tag}),
         .word(word), .word_bytes(word_bytes), .word_last(word_last), .word_valid(word_valid), .word_ready(word_ready),
-        .out_word(out_word), .out_bytes(out_bytes), .out_last(m_axis_tlast), .out_port(m_axis_tuser),
-        .out_valid(m_axis_tvalid), .out_ready(m_axis_tready),
-        .drop_valid(drop_valid), .drop_reason(drop_reason), .more(more)
+        .out_word(out_word), .out_bytes(out_bytes), .out_last(m_axis_tlast), .out_port(m_axis_tuser), .out_tag(leaves_tag),
+        .out_valid(leaves_valid), .out_ready(leaves_ready),
+        .drop_valid(dropped), .drop_reason(dropped_reason), .more(more)
     );
-    wire unused = &{{1'b0, {unused}}};
+{back_again}    wire unused = &{{1'b0, {unused}}};
 endmodule
 
 `resetall
@@ -235,11 +248,215 @@ endmodule
             stages = self.stages,
             flight_bits = flight_log2 + 1,
             queue_log2 = QUEUE_LOG2,
-            more = if split { "result_keep" } else { "1'b0" },
+            more = if split { "keep" } else { "1'b0" },
+            front = anew.front,
+            pins = anew.pins,
+            again = anew.again,
+            put = anew.put,
+            given_reason = anew.reason,
+            tag = anew.tag,
+            tag_w = anew.tag_width,
+            back_again = anew.back,
             window_top = 8 * self.window - 1,
             window_w = 8 * self.window,
             result_top = result_w - 1,
             header_top = 512 * header_words - 1,
         )
+    }
+}
+
+/// What a design in which packets begin anew has beside others, at its places in the text.
+struct Anew {
+    /// Of a result.
+    width: u32,
+    flags: String,
+    flags_out: String,
+    /// Where packets come in.
+    front: String,
+    pins: String,
+    /// Between results and what puts packets together.
+    again: String,
+    put: &'static str,
+    reason: &'static str,
+    tag: String,
+    tag_width: u32,
+    /// Where they leave.
+    back: String,
+}
+
+impl Design {
+    fn anew(&self, header_words: u32) -> Anew {
+        let split = self.map.places;
+        let Some(along) = self.along else {
+            let same = match split {
+                true => "    assign keep = result_keep;\n    assign replay = result_replay;\n",
+                false => "",
+            };
+            return Anew {
+                width: 0,
+                flags: String::new(),
+                flags_out: String::new(),
+                front: "    wire [511:0] front_word = in_word;
+    wire [6:0] front_bytes = in_bytes;
+    wire [15:0] front_port = s_axis_tuser;
+    wire front_last = s_axis_tlast;
+    wire front_valid = s_axis_tvalid;
+    wire front_ready;
+    assign s_axis_tready = front_ready;
+"
+                .into(),
+                pins: String::new(),
+                again: format!("{same}    assign result_taken_ready = put_together;\n"),
+                put: "result_",
+                reason: "reason",
+                tag: "1'b0".into(),
+                tag_width: 1,
+                back: "    wire leaves_tag, dropped;
+    wire [7:0] dropped_reason;
+    assign m_axis_tvalid = leaves_valid;
+    assign leaves_ready = m_axis_tready;
+    assign lost = 1'b0;
+    assign drop_valid = dropped;
+    assign drop_reason = dropped_reason;
+    assign busy = 1'b0;
+    wire unused_tag = &{1'b0, leaves_tag, lost};
+"
+                .into(),
+            };
+        };
+        let bits = along.width;
+        let all = bits + 10;
+        let clones = along.clones;
+        let (flags, flags_out) = match clones {
+            true => ("out_clone, out_clone_set, ", "result_clone, result_clone_set, "),
+            false => ("", ""),
+        };
+        let asked = "entry, out_set, out_full, out_from, out_along, ";
+        let (keep, replay) = match split {
+            true => ("result_keep", "result_replay"),
+            false => ("1'b0", "1'b0"),
+        };
+        let (kept, replayed) = match split {
+            true => ("keep", "replay"),
+            false => ("unused_keep", "unused_replay"),
+        };
+        let (clone, clone_set) = match clones {
+            true => ("result_clone", "result_clone_set"),
+            false => ("1'b0", "8'd0"),
+        };
+        let pins = match clones {
+            true => "        .out_clone(out_clone), .out_clone_set(out_clone_set),\n",
+            false => "",
+        };
+        let out_clones = match clones {
+            true => "    wire out_clone;\n    wire [7:0] out_clone_set;\n",
+            false => "",
+        };
+        let result_clones = match clones {
+            true => "    wire result_clone;\n    wire [7:0] result_clone_set;\n",
+            false => "",
+        };
+        let unused_copies = match split {
+            true => "",
+            false => "    wire unused_keep, unused_replay;\n    wire unused_copies = &{1'b0, unused_keep, unused_replay};\n",
+        };
+        let none = match split {
+            true => " && none_under_way",
+            false => "",
+        };
+        let header_w = 512 * header_words;
+        Anew {
+            width: bits + 2 + 8 + 1 + 16 + if clones { 9 } else { 0 },
+            flags: format!("{flags}out_{asked}"),
+            flags_out: format!(
+                "{flags_out}result_entry, result_set, result_full, result_from, result_along, "
+            ),
+            front: format!(
+                "    wire [511:0] front_word;
+    wire [6:0] front_bytes;
+    wire [15:0] front_port;
+    wire [{top}:0] front_along;
+    wire front_last, front_valid, front_ready, loops, loop_empty;
+    wire [{tag_top}:0] leaves_tag;
+    p4_loop #(.ALONG_W({all}), .DEPTH_LOG2({depth}), .LONGEST({longest})) loop (
+        .clk(clk), .rst(rst),
+        .in_word(out_word), .in_bytes(out_bytes), .in_last(m_axis_tlast), .in_port(leaves_tag[{all} +: 16]),
+        .in_along(leaves_tag[{top}:0]), .in_valid(loops), .lost(lost),
+        .new_word(in_word), .new_bytes(in_bytes), .new_last(s_axis_tlast), .new_port(s_axis_tuser),
+        .new_valid(s_axis_tvalid), .new_ready(s_axis_tready),
+        .out_word(front_word), .out_bytes(front_bytes), .out_last(front_last), .out_port(front_port),
+        .out_along(front_along), .out_valid(front_valid), .out_ready(front_ready), .empty(loop_empty)
+    );
+    reg [{top}:0] window_along;
+    always @(posedge clk) if (front_valid && front_ready) window_along <= front_along;
+    wire [1:0] out_entry;
+    wire [7:0] out_set;
+    wire [15:0] out_from;
+    wire [{vector_top}:0] out_along;
+    wire out_full;
+{out_clones}",
+                top = all - 1,
+                tag_top = all + 16,
+                vector_top = bits - 1,
+                depth = QUEUE_LOG2 + 1,
+                longest = (1 << QUEUE_LOG2) - 1,
+            ),
+            pins: format!(
+                "        .along(window_along),\n        .out_entry(out_entry), .out_set(out_set), .out_full(out_full), .out_along(out_along), .out_from(out_from),\n{pins}"
+            ),
+            again: format!(
+                "    wire [1:0] result_entry;
+    wire [7:0] result_set;
+    wire [15:0] result_from;
+    wire [{vector_top}:0] result_along;
+    wire result_full, put_loop;
+    wire [{top}:0] put_along;
+    wire [7:0] put_reason;
+    wire [{header_top}:0] put_header;
+    wire [15:0] put_header_bytes;
+    wire [5:0] put_turn;
+    wire [9:0] put_wait, put_skip;
+    wire [31:0] put_limit;
+{result_clones}{unused_copies}    p4_again #(.ALONG_W({bits}), .HEADER_W({header_w}), .RAW({raw}), .PASSES(8'd{passes})) again (
+        .clk(clk), .rst(rst), .in_valid(result_valid), .in_ready(result_taken_ready), .in_keep({keep}), .in_replay({replay}),
+        .in_clone({clone}), .in_clone_set({clone_set}), .in_entry(result_entry), .in_set(result_set), .in_full(result_full),
+        .in_along(result_along), .in_reason(reason), .in_header(result_header), .in_header_bytes(result_header_bytes),
+        .in_turn(result_turn), .in_wait(result_wait), .in_skip(result_skip), .in_limit(result_limit),
+        .out_keep({kept}), .out_replay({replayed}), .out_loop(put_loop), .out_along(put_along), .out_reason(put_reason),
+        .out_header(put_header), .out_header_bytes(put_header_bytes), .out_turn(put_turn), .out_wait(put_wait), .out_skip(put_skip),
+        .out_limit(put_limit), .out_taken(put_together)
+    );
+    wire unused_header = &{{1'b0, put_header}};
+",
+                vector_top = bits - 1,
+                top = all - 1,
+                header_top = header_w - 1,
+                raw = u8::from(along.clones_raw),
+                passes = crate::reason::PASSES,
+            ),
+            put: "put_",
+            reason: "put_reason",
+            tag: "{put_loop, result_from, put_along}".into(),
+            tag_width: all + 17,
+            back: format!(
+                "    wire dropped;
+    wire [7:0] dropped_reason;
+    assign loops = leaves_valid && leaves_tag[{loop_bit}];
+    assign m_axis_tvalid = leaves_valid && !leaves_tag[{loop_bit}];
+    assign leaves_ready = leaves_tag[{loop_bit}] || m_axis_tready;
+    // A packet that found no room to begin anew is told when nothing else is.
+    reg [15:0] losses;
+    wire tell_loss = losses != 16'd0 && !dropped;
+    always @(posedge clk)
+        if (rst) losses <= 16'd0;
+        else losses <= losses + {{15'd0, lost}} - {{15'd0, tell_loss}};
+    assign drop_valid = dropped || tell_loss;
+    assign drop_reason = dropped ? dropped_reason : 8'd{no_room};
+    assign busy = in_flight != 0 || window_valid || result_in || result_valid || leaves_valid || !loop_empty || losses != 16'd0 || lost || !(1'b1{none});
+",
+                loop_bit = all + 16,
+                no_room = crate::reason::NO_ROOM,
+            ),
+        }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
 
-use crate::copies::port_of;
+use crate::detours::{Off, entry};
 use crate::graph::{Id, Input};
 use crate::hashes::sums_payload;
 use crate::state::{Edge, Emitted, State, Verdict, Walk, reason};
@@ -11,8 +11,8 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use num_bigint::BigUint;
-use p4::ir::{Body, ParserError, Pattern, SectionKind, StatementKind, Terminator, Ty};
-use pipeline::engine::{Path, Source, Step};
+use p4::ir::{Body, ParserError, Pattern, Role, SectionKind, StatementKind, Terminator, Ty};
+use pipeline::engine::{Asked, Path, Source, Step};
 use pipeline::environment::Unsupported;
 
 /// A loop is unrolled so often, at most.
@@ -21,8 +21,8 @@ const ROUNDS: u32 = 64;
 const NODES: usize = 1 << 20;
 
 impl<'a> Walk<'a> {
-    fn begin(&mut self) -> Result<State, Unsupported> {
-        let mut values = Vec::with_capacity(self.extra.payload + 1);
+    pub(crate) fn begin(&mut self) -> Result<State, Unsupported> {
+        let mut values = Vec::with_capacity(self.extra.sums + self.environment.checksums);
         for slot in &self.program.slots {
             let width = slot.ty.width();
             if width == 0 && !matches!(slot.ty, Ty::Varbit(_)) {
@@ -37,8 +37,11 @@ impl<'a> Walk<'a> {
         values.extend(self.lengths.values().map(|_| none));
         values.push(self.graph.constant(16, 0u8));
         values.push(self.graph.bit(false));
-        values.push(self.graph.constant(32, u32::MAX));
-        values.push(self.graph.constant(16, 0u8));
+        let most = self.graph.constant(32, u32::MAX);
+        let (set, half) = (self.graph.constant(8, 0u8), self.graph.constant(16, 0u8));
+        let green = self.graph.constant(2, 0u8);
+        values.extend([most, half, most, set, set, set, half, green]);
+        values.extend((0..self.environment.checksums).map(|_| half));
         Ok(State {
             values,
             least: 0,
@@ -47,40 +50,56 @@ impl<'a> Walk<'a> {
     }
 
     /// A packet's way through the architecture.
-    pub(crate) fn path(&mut self, path: &Path) -> Result<Verdict, Unsupported> {
+    pub(crate) fn path(&mut self, path: &'a Path) -> Result<Verdict, Unsupported> {
         let mut state = self.begin()?;
-        let mut alive = self.graph.bit(true);
+        let mut off = Off::default();
+        let mut alive = self.enter(&mut state, &mut off)?;
         let mut port = self.graph.constant(16, 0u8);
         for (number, step) in path.steps.iter().enumerate() {
             self.span = None;
+            let rest = &path.steps[number + 1..];
             match *step {
                 Step::Run(section) => {
                     let section = &self.program.sections[section.index()];
                     self.error = section.error;
-                    let ends = self.body(&section.body, (alive, state), true)?;
-                    (alive, state) = self.meet(ends.into_iter().map(|(edge, _)| edge).collect())?;
+                    let runs = match section.role {
+                        Role::IngressDeparser | Role::EgressDeparser => {
+                            self.with_clones(alive, &off)
+                        }
+                        _ => alive,
+                    };
+                    let ends = self.body(&section.body, (runs, state), true)?;
+                    let (ended, now) =
+                        self.meet(ends.into_iter().map(|(edge, _)| edge).collect())?;
+                    state = now;
+                    alive = match runs == alive {
+                        true => ended,
+                        false => self.graph.and(alive, ended),
+                    };
                     if section.kind == SectionKind::Parser && sums_payload(self.program) {
                         state.values[self.extra.payload] = self.payload_sum(&state)?;
                     }
                 }
-                Step::Set(slot, source) => {
-                    let ty = self.slot(slot).ty;
-                    let value = self.source(source, &state)?;
-                    let value = self.graph.resize(value, ty.width());
-                    state.values[slot.index()] = match source {
-                        Source::Number(_) => self.of_copy(slot, value),
-                        _ => value,
-                    };
-                }
-                // Loops are counted where they are unrolled; what asks for copies is refused where it asks.
-                Step::Renew | Step::LeaveIfAsked => {}
-                Step::LeaveIf(slot) => {
-                    let value = state.values[slot.index()];
-                    if self.graph.number(value) != Some(0) {
-                        let port = port_of(&path.steps[number..]);
-                        alive = self.replicate(slot, port, alive, &mut state);
+                Step::Set(..) | Step::Move(..) => self.set(step, &mut state, &mut off)?,
+                // Loops are counted where they are unrolled.
+                Step::Renew => self.egress = true,
+                Step::LeaveIfAsked => {
+                    alive = self.asked(path, alive, &mut state, &mut off)?;
+                    let grouped = rest.iter().any(|step| matches!(step, Step::LeaveIf(_)));
+                    if !self.egress && !grouped {
+                        alive = self.replicate(None, rest, alive, &mut state, &mut off)?;
                     }
                 }
+                Step::LeaveIf(slot) => {
+                    alive = self.leaves(slot, rest, alive, &mut state, &mut off)?;
+                }
+                Step::LeaveIfIs(slot, value) => {
+                    let held = state.values[slot.index()];
+                    let same = self.graph.equal_to(held, value);
+                    let when = self.graph.and(alive, same);
+                    self.recirculates(when, &mut off);
+                }
+                Step::Turn => self.turn(&mut state)?,
                 Step::DropIf(slot, value) => {
                     let held = state.values[slot.index()];
                     let same = self.graph.equal_to(held, value);
@@ -93,36 +112,84 @@ impl<'a> Walk<'a> {
                 Step::Send => {}
             }
         }
+        let anew = self.anew(alive, &state, &off);
         let mut reason = self.graph.constant(8, 0u8);
         for (when, code) in core::mem::take(&mut self.ends).into_iter().rev() {
             let code = self.graph.constant(8, code);
             reason = self.graph.choose(when, code, reason);
         }
         let position = state.values[self.extra.position];
-        if !self.graph.whole_bytes(position) {
-            return self.cannot(
-                "the parser may end within a byte: hardware moves whole bytes; give the headers that it extracts lengths of whole bytes",
-            );
-        }
-        let three = self.graph.constant(16, 3u8);
-        let payload = self
-            .graph
-            .two(crate::graph::Two::ShiftRight, position, three);
-        let truncate = state.values[self.extra.truncate];
+        self.ends_in_a_byte(position)?;
+        let truncate = state.values[self.extra.limit];
         Ok(Verdict {
             port,
             reason,
-            payload,
+            position,
             truncate,
+            anew,
         })
+    }
+
+    /// Refuses a parser that may end within a byte.
+    pub(crate) fn ends_in_a_byte(&self, position: Id) -> Result<(), Unsupported> {
+        match self.graph.whole_bytes(position) {
+            true => Ok(()),
+            false => self.cannot(
+                "the parser may end within a byte: hardware moves whole bytes; give the headers that it extracts lengths of whole bytes",
+            ),
+        }
+    }
+
+    /// A step that gives a slot a value.
+    pub(crate) fn set(
+        &mut self,
+        step: &Step,
+        state: &mut State,
+        off: &mut Off,
+    ) -> Result<(), Unsupported> {
+        match *step {
+            Step::Set(slot, source) => {
+                let width = self.slot(slot).ty.width();
+                let value = self.source(source, state)?;
+                let value = self.graph.resize(value, width);
+                let value = match source {
+                    Source::Number(_) => self.of_copy(slot, value, off),
+                    Source::Slot(_) => self.class_of(slot, value),
+                    _ => value,
+                };
+                state.values[slot.index()] = value;
+            }
+            Step::Move(to, from) => {
+                state.values[to.index()] = state.values[from.index()];
+                if let (Some(to), Some(from)) = (self.lengths.get(&to), self.lengths.get(&from)) {
+                    state.values[*to] = state.values[*from];
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// By which port the packet came.
+    fn port(&mut self) -> Id {
+        let port = self.arrival(Input::Port);
+        match self.detours.asked {
+            Asked::BySlots { recirculate, .. } => {
+                let port = self.graph.resize(port, 64);
+                let own = self.graph.constant(64, recirculate);
+                let came = self.came(entry::RECIRCULATED);
+                self.graph.choose(came, own, port)
+            }
+            _ => port,
+        }
     }
 
     fn source(&mut self, source: Source, state: &State) -> Result<Id, Unsupported> {
         Ok(match source {
             Source::Number(value) => self.graph.constant(64, value),
             Source::Slot(slot) => state.values[slot.index()],
-            Source::Port => self.arrival(Input::Port),
-            Source::Length => self.arrival(Input::Length),
+            Source::Port => self.port(),
+            Source::Length => self.length(),
             Source::Now => self.arrival(Input::Microseconds),
             Source::Nanoseconds => self.arrival(Input::Nanoseconds),
             Source::ChecksumError => state.values[self.extra.checksum_error],
@@ -358,7 +425,7 @@ impl<'a> Walk<'a> {
                     });
                 }
                 StatementKind::Length { into } => {
-                    state.values[into.index()] = self.arrival(Input::Length);
+                    state.values[into.index()] = self.length();
                 }
                 StatementKind::Extract { .. }
                 | StatementKind::ExtractNext { .. }

@@ -21,6 +21,8 @@ pub struct Xdp {
     environment: Arc<Environment>,
     interpreter: Interpreter,
     kernel: Option<Kernel>,
+    /// Whether a packet that leaves the path has to be run anew: see [`Step::Turn`](pipeline::engine::Step::Turn).
+    turns: bool,
     tally: Arc<Tally>,
 }
 
@@ -44,6 +46,7 @@ impl Xdp {
             environment: Arc::clone(environment),
             interpreter: Interpreter::new(environment)?,
             kernel: None,
+            turns: false,
             tally: Arc::default(),
         })
     }
@@ -58,6 +61,7 @@ impl Xdp {
         let kernel = Kernel::load(environment, &path, Entrance::Trial)?;
         Ok(Xdp {
             kernel: Some(kernel),
+            turns: path.turns(),
             ..made
         })
     }
@@ -132,6 +136,7 @@ impl Engine for Xdp {
         let Some(path) = path else {
             return Err(NO_PATH.into());
         };
+        self.turns = path.turns();
         let kernel = Kernel::load(&self.environment, path, Entrance::Trial);
         self.kernel = Some(kernel.map_err(|error| match error {
             Error::Unsupported(mut faults) if faults.len() == 1 => faults.remove(0),
@@ -185,7 +190,7 @@ impl Xdp {
         let result = word(RESULT);
         let (step, leaves) = ((result >> 8) as usize, word(PORT) as u32);
         let is = |code: Code| result & 0xFF == code as u64;
-        if is(Code::Beyond) || is(Code::Steps) {
+        if is(Code::Beyond) || is(Code::Steps) || (is(Code::Left) && self.turns) {
             // Nothing of it is kept.
             kernel.forget();
             return None;

@@ -393,8 +393,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Puts what is emitted in place of what the parser has read.
-    pub(crate) fn send(&mut self) {
+    /// Puts what is emitted in place of what the parser has read; `at_end` nothing comes behind it.
+    pub(crate) fn send(&mut self, at_end: bool) {
         const ADJUST_HEAD: i32 = 44;
         const STORE_BYTES: i32 = 190;
         let (fits, same, done) = (self.a.label(), self.a.label(), self.a.label());
@@ -406,7 +406,7 @@ impl Unit<'_> {
         self.a.alu(Alu::Move, R1, R6);
         self.a.call(ADJUST_HEAD);
         self.a.jump_if(Compare::Equal, R0, 0, same);
-        self.leave(Code::NoRoom);
+        self.leave(if at_end { Code::NoRoom } else { Code::Beyond });
         self.a.bind(same);
         self.a.load(Size::B8, R4, R7, EMITTED);
         self.a.jump_if(Compare::Equal, R4, 0, done);
@@ -420,6 +420,20 @@ impl Unit<'_> {
         self.a.alu(Alu::Add, R3, self.frame.emit);
         self.a.call(STORE_BYTES);
         self.a.bind(done);
+    }
+
+    /// Makes what is emitted, and what the parser has not read, the packet that the next parser reads.
+    pub(crate) fn turn(&mut self) {
+        self.send(false);
+        self.a.load(Size::B8, R1, R7, LENGTH);
+        self.a.load(Size::B8, R2, R7, POSITION);
+        self.a.alu(Alu::ShiftRight, R2, 3);
+        self.a.alu(Alu::Subtract, R1, R2);
+        self.a.load(Size::B8, R2, R7, EMITTED);
+        self.a.alu(Alu::Add, R1, R2);
+        self.a.store(Size::B8, R7, LENGTH, R1);
+        self.a.store_number(Size::B8, R7, POSITION, 0);
+        self.a.store_number(Size::B8, R7, EMITTED, 0);
     }
 
     /// Where a slot's first cell is.

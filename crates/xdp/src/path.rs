@@ -9,7 +9,7 @@ use pipeline::environment::{Environment, Unsupported};
 use pipeline::interpreter::Interpreter;
 use std::sync::Arc;
 
-pub(crate) const NO_PATH: &str = "the architecture of the program has no path that the kernel could follow: v1model, `switch` and `bump` have one";
+pub(crate) const NO_PATH: &str = "the program has no path that the kernel could follow: it never names the port by which packets leave";
 
 /// An environment's program as [`Switch::new`](crate::Switch::new) loads it.
 ///

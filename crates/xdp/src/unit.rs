@@ -231,6 +231,25 @@ impl<'a> Unit<'a> {
                     self.leave(Code::Left);
                     self.a.bind(on);
                 }
+                Step::LeaveIfIs(slot, value) => {
+                    let at = self.cell(slot);
+                    let on = self.a.label();
+                    self.a.load(Size::B8, R1, R7, at);
+                    self.a.number(R2, value);
+                    self.a.jump_if(Compare::NotEqual, R1, R2, on);
+                    self.leave(Code::Left);
+                    self.a.bind(on);
+                }
+                Step::Move(to, from) => {
+                    let layout = &self.environment.layout;
+                    let (cells, to) = (layout.range(from).len(), self.cell(to));
+                    let from = self.cell(from);
+                    for cell in 0..cells as i32 {
+                        self.a.load(Size::B8, R1, R7, from + 8 * cell);
+                        self.a.store(Size::B8, R7, to + 8 * cell, R1);
+                    }
+                }
+                Step::Turn => self.turn(),
                 Step::DropIf(slot, value) => {
                     let at = self.cell(slot);
                     let on = self.a.label();
@@ -246,7 +265,7 @@ impl<'a> Unit<'a> {
                     self.a.store(Size::B8, R7, PORT, R1);
                 }
                 Step::Send => {
-                    self.send();
+                    self.send(true);
                     self.leave(Code::Sent);
                 }
             }

@@ -9,7 +9,8 @@
 `timescale 1ns / 1ps
 
 module p4_deparser #(
-    parameter HEADER_WORDS = 1
+    parameter HEADER_WORDS = 1,
+    parameter TAG_W = 1
 ) (
     input  wire                        clk,
     input  wire                        rst,
@@ -25,6 +26,7 @@ module p4_deparser #(
     input  wire [9:0]                  result_skip,    // words of the packet that nothing is left of
     input  wire [31:0]                 result_limit,   // no more bytes than these leave
     input  wire                        result_more,    // another copy of the packet comes
+    input  wire [TAG_W-1:0]            result_tag,     // goes along with what leaves
     // the packet as it came
     input  wire [511:0]                word,
     input  wire [6:0]                  word_bytes,
@@ -36,6 +38,7 @@ module p4_deparser #(
     output reg  [6:0]                  out_bytes,
     output reg                         out_last,
     output reg  [15:0]                 out_port,
+    output reg  [TAG_W-1:0]            out_tag,
     output reg                         out_valid,
     input  wire                        out_ready,
     output reg                         drop_valid,
@@ -97,6 +100,7 @@ module p4_deparser #(
             out_bytes <= cut ? limit[6:0] : natural_bytes;
             out_last <= last;
             out_port <= result_port;
+            out_tag <= result_tag;
             drop_reason <= result_reason;
             more <= result_more;
             if (takes) carried <= turned;

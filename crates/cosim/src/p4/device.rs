@@ -3,6 +3,7 @@
 use crate::shared::{INPUTS, OUTPUTS, Shared};
 use node::Time;
 use verilog::map::address;
+use verilog::reason;
 
 /// Places of inputs among the words of a cycle.
 mod input {
@@ -52,18 +53,24 @@ pub struct Passage {
 #[error("the hardware stands still: {0} cycles without a word in or out")]
 pub struct Stuck(u64);
 
-/// So many cycles may pass without a word in or out.
-const PATIENCE: u64 = 10_000;
+/// So many cycles may pass without a word in or out: a packet may go round the loop a thousand times.
+const PATIENCE: u64 = 1_000_000;
 
 /// Hardware in reset, or behind it.
 pub struct Device {
     shared: Shared,
     cycles: u64,
+    /// Packets may begin anew: the next is given when nothing of the last is on its way any more.
+    one_by_one: bool,
 }
 
 impl Device {
-    pub(crate) fn new(shared: Shared) -> Device {
-        let mut device = Device { shared, cycles: 0 };
+    pub(crate) fn new(shared: Shared, one_by_one: bool) -> Device {
+        let mut device = Device {
+            shared,
+            cycles: 0,
+            one_by_one,
+        };
         for _ in 0..4 {
             device.idle(RST);
         }
@@ -129,9 +136,12 @@ impl Device {
         inputs[input::MICROSECONDS] = now.as_ns() / 1000;
         let mut waited = 0;
         let mut finished = 0;
+        // Whether the next packet may be given.
+        let mut free = true;
         while finished < packets.len() {
             inputs[input::FLAGS] = READY;
-            if let Some((port, bytes)) = packets.get(packet) {
+            let given = packets.get(packet).filter(|_| free || word > 0);
+            if let Some((port, bytes)) = given {
                 let rest = &bytes[word * 64..];
                 let part = &rest[..rest.len().min(64)];
                 let last = rest.len() <= 64;
@@ -153,9 +163,8 @@ impl Device {
             let now = self.cycles;
             self.cycles += 1;
             waited += 1;
-            if let Some((_, bytes)) = packets.get(packet)
-                && outputs[0] & 1 != 0
-            {
+            let taken = given.filter(|_| outputs[0] & 1 != 0);
+            if let Some((_, bytes)) = taken {
                 waited = 0;
                 if word == 0 {
                     begun.push(now);
@@ -181,10 +190,12 @@ impl Device {
                         first_out: first,
                         last_out: now,
                     });
-                    finished += usize::from(outputs[0] & 16 == 0);
+                    finished += usize::from(!self.one_by_one && outputs[0] & 16 == 0);
                 }
             }
-            if outputs[0] & 8 != 0 {
+            // A clone for nobody is no packet.
+            let told = outputs[2] as u8 != reason::NOTHING;
+            if outputs[0] & 8 != 0 && (told || !self.one_by_one) {
                 waited = 0;
                 done.push(Passage {
                     packet: finished,
@@ -193,7 +204,15 @@ impl Device {
                     first_out: now,
                     last_out: now,
                 });
-                finished += usize::from(outputs[0] & 16 == 0);
+                finished += usize::from(!self.one_by_one && outputs[0] & 16 == 0);
+            }
+            if self.one_by_one {
+                // What is taken now is seen a cycle later.
+                let idle = outputs[0] & 32 == 0 && taken.is_none();
+                if !free && word == 0 && idle {
+                    finished = packet;
+                }
+                free = idle;
             }
             if waited > PATIENCE {
                 return Err(Stuck(waited));

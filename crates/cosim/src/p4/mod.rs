@@ -15,19 +15,20 @@ pub use verilate::{CannotRun, files};
 
 use num_bigint::BigUint;
 use p4::ir::SectionId;
+use p4::value::Bits;
 use pipeline::context::{Context, Stop};
 use pipeline::engine::{End, Ended, Engine, Packet, Path};
-use pipeline::environment::{Environment, Message, Object, Unsupported};
+use pipeline::environment::{Digest, Environment, Message, Object, Unsupported};
 use pipeline::table::Table;
 use rows::Rows;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use verilog::map::address::{DEFAULT_ROW, WRITTEN};
-use verilog::map::{Source, TableKind};
+use verilog::map::address::{DEFAULT_ROW, DIGESTS, TAKE, WRITTEN};
+use verilog::map::{DigestMap, Source, TableKind, meter};
 use verilog::{Design, Options, reason};
 
 fn no_path() -> Unsupported {
-    Unsupported::from("programs for PSA cannot be hardware here; v1model, `Switch` and `Bump` can")
+    Unsupported::from(verilog::NO_PATH)
 }
 
 /// The design of a program that is only run: without places of the source in its comments.
@@ -57,6 +58,8 @@ struct Running {
     writes: Vec<u32>,
     /// The places of multicast groups.
     places: Vec<u32>,
+    /// How many messages were lost, by queue.
+    lost: Vec<u32>,
 }
 
 /// What the hardware knows of a table.
@@ -102,7 +105,7 @@ impl Rtl {
         let running = self.running.as_mut().expect("a path was prepared");
         running.tell(&self.environment, context);
         let passages = running.device.stream(packets, context.now)?;
-        running.ask(&self.environment);
+        running.ask(&self.environment, context);
         Ok(passages)
     }
 }
@@ -112,7 +115,7 @@ impl Running {
         let design = plain(environment, path)?;
         let library =
             verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
-        let device = Device::new(crate::shared::Shared::new(library));
+        let device = Device::new(crate::shared::Shared::new(library), design.begins_anew());
         let cells = design.map.memories.iter().map(|memory| {
             let object = &environment.objects[memory.object.index()];
             vec![0; memory.size * stride(object)]
@@ -128,6 +131,7 @@ impl Running {
             cells: cells.collect(),
             writes: vec![0; design.map.memories.len()],
             places: Vec::new(),
+            lost: vec![0; design.map.digests.len()],
             design,
         })
     }
@@ -208,8 +212,32 @@ impl Running {
         }
     }
 
-    /// Brings what packets have written back.
-    fn ask(&mut self, environment: &Environment) {
+    /// Brings what packets have written back, and what they have to say.
+    fn ask(&mut self, environment: &Environment, context: &Context) {
+        for (number, map) in self.design.map.digests.iter().enumerate() {
+            let at = DIGESTS + 64 * number as u16;
+            let words = map.width().div_ceil(32) as u16;
+            loop {
+                let told = self.device.read(at);
+                let lost = told >> 1;
+                if lost != self.lost[number] {
+                    environment.messages.push(Message {
+                        at: context.now,
+                        text: format!("{}: {} messages to the controller found no room in the hardware's queue and are lost", map.name, lost - self.lost[number]),
+                    });
+                    self.lost[number] = lost;
+                }
+                if told & 1 == 0 {
+                    break;
+                }
+                let words = (0..words).map(|word| self.device.read(at + 1 + word));
+                let message = BigUint::new(words.collect());
+                environment.digests.push(heard(map, message, context.now));
+                self.device.write(TAKE, number as u32);
+                // The next one needs a cycle to come forward.
+                self.device.read(at);
+            }
+        }
         let first = self.design.map.tables.len();
         for (number, map) in self.design.map.memories.iter().enumerate() {
             let object = first + number;
@@ -246,10 +274,34 @@ fn words_of(value: &BigUint, count: usize) -> Vec<u32> {
     words
 }
 
+/// A message as the controller is told it.
+fn heard(map: &DigestMap, mut message: BigUint, at: node::Time) -> Digest {
+    let mut take = |width: u32| {
+        let bits = Bits::new(width, message.clone());
+        message >>= width;
+        bits
+    };
+    let mut fields = Vec::new();
+    for (name, width) in map.fields.iter().rev() {
+        let value = take(*width);
+        if take(1).to_u64() == Some(1) {
+            fields.insert(0, (name.clone(), value));
+        }
+    }
+    Digest {
+        at,
+        object: map.object,
+        name: map.name.clone(),
+        receiver: take(32).to_u64().unwrap_or(0) as u32,
+        fields,
+    }
+}
+
 /// How many limbs a cell of an object has.
 fn stride(object: &Object) -> usize {
     match object {
         Object::Register(register) => register.width().max(1),
+        Object::Meter(_) => meter::WIDTH.div_ceil(64) as usize,
         _ => 2,
     }
 }
@@ -264,6 +316,11 @@ fn limbs(object: &Object, at: usize) -> u64 {
         Object::Counter(counter) => {
             let (packets, bytes) = counter.read(at / 2).unwrap_or_default();
             if at.is_multiple_of(2) { packets } else { bytes }
+        }
+        Object::Meter(_) => {
+            let stride = stride(object);
+            let cell = held(object, at / stride);
+            cell.iter_u64_digits().nth(at % stride).unwrap_or(0)
         }
         _ => 0,
     }
@@ -290,6 +347,24 @@ fn held(object: &Object, index: usize) -> BigUint {
             let (packets, bytes) = counter.read(index).unwrap_or_default();
             (BigUint::from(bytes) << 64) | BigUint::from(packets)
         }
+        Object::Meter(of) => {
+            let Some((Some(rates), [committed, peak], last)) = of.held(index) else {
+                return BigUint::default();
+            };
+            // What is more than the hardware counts to is as much as it does.
+            let part = |(low, width): (u32, u32), value: u64| {
+                let most = u64::MAX >> (64 - width);
+                BigUint::from(value.min(most)) << low
+            };
+            part(meter::CONFIGURED, 1)
+                | part(meter::COMMITTED, rates.committed)
+                | part(meter::COMMITTED_BURST, rates.committed_burst)
+                | part(meter::PEAK, rates.peak)
+                | part(meter::PEAK_BURST, rates.peak_burst)
+                | part(meter::COMMITTED_TOKENS, committed)
+                | part(meter::PEAK_TOKENS, peak)
+                | part(meter::LAST, last.as_ns())
+        }
         _ => BigUint::default(),
     }
 }
@@ -298,9 +373,9 @@ fn hold(object: &Object, index: usize, value: &BigUint) {
     match object {
         Object::Register(register) => {
             let mut rest = value.clone();
-            let mut values: Vec<p4::value::Bits> = Vec::new();
+            let mut values: Vec<Bits> = Vec::new();
             for (_, ty) in register.fields.iter().rev() {
-                values.insert(0, p4::value::Bits::new(ty.width(), rest.clone()));
+                values.insert(0, Bits::new(ty.width(), rest.clone()));
                 rest >>= ty.width();
             }
             register.set(index, &values);
@@ -308,6 +383,14 @@ fn hold(object: &Object, index: usize, value: &BigUint) {
         Object::Counter(counter) => {
             let low = |value: &BigUint| value.iter_u64_digits().next().unwrap_or(0);
             counter.set(index, low(value), low(&(value >> 64)));
+        }
+        Object::Meter(of) => {
+            let part = |(from, width): (u32, u32)| {
+                let bits = (value >> from) & p4::value::mask(width);
+                bits.iter_u64_digits().next().unwrap_or(0)
+            };
+            let tokens = [part(meter::COMMITTED_TOKENS), part(meter::PEAK_TOKENS)];
+            of.hold(index, tokens, node::Time::from_ns(part(meter::LAST)));
         }
         _ => {}
     }
@@ -352,7 +435,7 @@ impl Engine for Rtl {
         }
         running.tell(&self.environment, context);
         let passages = running.device.stream(&[(port as u16, bytes)], context.now);
-        running.ask(&self.environment);
+        running.ask(&self.environment, context);
         let Ok(passages) = passages else {
             return each(End::Stopped(Stop::Steps));
         };
@@ -363,6 +446,7 @@ impl Engine for Rtl {
                 Outcome::Dropped(reason::ASSUME) => End::Stopped(Stop::Assume),
                 Outcome::Dropped(reason::STEPS) => End::Stopped(Stop::Steps),
                 Outcome::Dropped(reason::NO_GROUP) => End::NoGroup,
+                Outcome::Dropped(reason::PASSES | reason::NO_ROOM) => End::Passes,
                 Outcome::Dropped(step) => End::Dropped(usize::from(*step) - 1),
             });
         }

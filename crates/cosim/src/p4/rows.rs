@@ -3,11 +3,12 @@
 use num_bigint::BigUint;
 use p4::ir::{KeyMatch, ValueSetId};
 use p4::value::{Bits, mask};
-use pipeline::environment::{Environment, Object};
-use pipeline::state::profile::Reference;
+use pipeline::environment::{Environment, Object, Selector};
+use pipeline::state::profile::{Profile, Reference};
+use pipeline::state::replication::Replica;
 use pipeline::table::{Call, Installed};
 use std::collections::BTreeMap;
-use verilog::map::{Source, TableKind, TableMap, address};
+use verilog::map::{CHOICE, Source, TableKind, TableMap, address};
 
 /// Rows by number, each with its entry's bits.
 pub(crate) type Rows = BTreeMap<u32, BigUint>;
@@ -20,7 +21,9 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
     let table = match map.source {
         Source::Table(table) => table,
         Source::ValueSet(set) => return members(environment, map, set),
-        Source::Groups => return groups(environment, map),
+        Source::Choices(_) => return choices(environment, map),
+        Source::Groups => return groups(environment, map, &numbered(environment).0),
+        Source::Sessions => return groups(environment, map, &numbered(environment).1),
     };
     let mut installed = environment.tables.entries(table);
     installed.sort_by_key(|entry| entry.handle);
@@ -109,50 +112,75 @@ fn members(environment: &Environment, map: &TableMap, set: ValueSetId) -> (Rows,
     ((0..most).zip(bits).collect(), left)
 }
 
-/// The multicast groups: for each its first place, and how many it has. The places stand in the order of [`places`].
-fn groups(environment: &Environment, map: &TableMap) -> (Rows, usize) {
-    let TableKind::Exact { index, hashes } = &map.kind else {
-        return (Rows::new(), 0);
-    };
-    let (mut stand, mut next, mut left) = (BTreeMap::new(), 0, 0);
-    for (number, replicas) in &environment.replication.get().multicast {
-        let count = replicas.len();
-        if next + count > PLACES || count >= 256 {
-            left += 1;
-            continue;
-        }
-        let key = BigUint::from(*number);
-        let given = (BigUint::from(next) << (map.result.action + map.result.arguments))
-            | BigUint::from(count);
-        let bits = valid(map.key(), &key, map.result.data()) | given;
-        left += usize::from(!place(&mut stand, key, bits, *index, hashes));
-        next += count;
-    }
-    (
-        stand
-            .into_iter()
-            .map(|(row, (_, bits))| (row, bits))
-            .collect(),
-        left,
-    )
-}
+/// A group of places: number, first place, how many, and what else is known of it, above how many.
+type Group = (u32, u32, u32, BigUint);
 
 /// So many places all groups have together.
 const PLACES: usize = 256;
 
-/// The places of all groups: port, and above it instance.
+/// The places of multicast groups and clone sessions, one behind the other, with port and above it instance.
 pub(crate) fn places(environment: &Environment) -> Vec<u32> {
-    let mut all: Vec<u32> = Vec::new();
-    for replicas in environment.replication.get().multicast.values() {
-        if all.len() + replicas.len() <= PLACES && replicas.len() < 256 {
-            all.extend(
-                replicas
-                    .iter()
-                    .map(|replica| replica.instance << 16 | replica.port & 0xFFFF),
-            );
+    numbered(environment).2
+}
+
+/// Multicast groups, clone sessions, and the places of both. Those without room are not among them.
+fn numbered(environment: &Environment) -> (Vec<Group>, Vec<Group>, Vec<u32>) {
+    let groups = environment.replication.get();
+    let mut places: Vec<u32> = Vec::new();
+    let mut take = |replicas: &mut dyn Iterator<Item = Replica>| {
+        let own: Vec<u32> = replicas
+            .map(|replica| replica.instance << 16 | replica.port & 0xFFFF)
+            .collect();
+        let (first, count) = (places.len() as u32, own.len() as u32);
+        let room = places.len() + own.len() <= PLACES && count < 256;
+        room.then(|| places.extend(own))?;
+        Some((first, count))
+    };
+    let mut multicast = Vec::new();
+    for (number, replicas) in &groups.multicast {
+        if let Some((first, count)) = take(&mut replicas.iter().copied()) {
+            multicast.push((*number, first, count, BigUint::default()));
         }
     }
-    all
+    let mut sessions = Vec::new();
+    for number in groups.sessions.keys() {
+        let Some((session, mut replicas)) = groups.clones(*number) else {
+            continue;
+        };
+        if let Some((first, count)) = take(&mut replicas) {
+            let most = session.truncate.unwrap_or(u32::MAX);
+            let more = (BigUint::from(session.class_of_service) << 32) | BigUint::from(most);
+            sessions.push((*number, first, count, more << 8));
+        }
+    }
+    (multicast, sessions, places)
+}
+
+/// Multicast groups, or clone sessions: for each its first place, and how many it has.
+fn groups(environment: &Environment, map: &TableMap, groups: &[Group]) -> (Rows, usize) {
+    let TableKind::Exact { index, hashes } = &map.kind else {
+        return (Rows::new(), 0);
+    };
+    let known = environment.replication.get();
+    let all = match map.source {
+        Source::Sessions => known.sessions.len(),
+        _ => known.multicast.len(),
+    };
+    let (mut stand, mut left) = (BTreeMap::new(), all - groups.len());
+    for (number, first, count, more) in groups {
+        let key = BigUint::from(*number);
+        if key.bits() > u64::from(map.key()) {
+            left += 1;
+            continue;
+        }
+        let given = (BigUint::from(*first) << (map.result.action + map.result.arguments))
+            | BigUint::from(*count)
+            | more;
+        let bits = valid(map.key(), &key, map.result.data()) | given;
+        left += usize::from(!place(&mut stand, key, bits, *index, hashes));
+    }
+    let rows = stand.into_iter().map(|(row, (_, bits))| (row, bits));
+    (rows.collect(), left)
 }
 
 /// The node of a binary tree, numbered level by level from 1, that is the `number`th from the left, from 1.
@@ -236,7 +264,15 @@ fn given(environment: &Environment, map: &TableMap, index: u32, call: &Call) -> 
     let (action, arguments) = match call {
         Call::Action(call) => (call.action, call.arguments.clone()),
         Call::Member(member) => member_of(environment, map, *member).unwrap_or((none, Vec::new())),
-        Call::Group(_) => (none, Vec::new()),
+        Call::Group(group) => match group_of(environment, map, *group) {
+            Chosen::Among(first, count) => {
+                let front = (BigUint::from(index) << map.result.action) | BigUint::from(none + 1);
+                let choices = (BigUint::from(first) << CHOICE) | BigUint::from(count);
+                return (front << map.result.arguments) | choices;
+            }
+            Chosen::Action(action, arguments) => (action, arguments),
+            Chosen::Nothing => (none, Vec::new()),
+        },
     };
     let mut all = BigUint::default();
     if let Some((_, parameters)) = map.actions.get(action as usize) {
@@ -248,33 +284,94 @@ fn given(environment: &Environment, map: &TableMap, index: u32, call: &Call) -> 
     (front << map.result.arguments) | all
 }
 
-/// The action of a member of the table's action profile.
-fn member_of(environment: &Environment, map: &TableMap, member: u32) -> Option<(u32, Vec<Bits>)> {
-    let Source::Table(table) = map.source else {
+/// The table's profile as it is.
+fn profile<'a>(
+    environment: &'a Environment,
+    map: &TableMap,
+) -> Option<(&'a Selector, &'a Profile)> {
+    let (Source::Table(table) | Source::Choices(table)) = map.source else {
         return None;
     };
-    let form = &environment.tables.forms()[table.index()];
-    let Object::Profile(profile) = &environment.objects[form.implementation?.index()] else {
-        return None;
+    let selector = environment.selector(table)?;
+    match &environment.objects[selector.profile.index()] {
+        Object::Profile(profile) => Some((selector, profile)),
+        _ => None,
+    }
+}
+
+/// An action's arguments from cells.
+fn arguments(map: &TableMap, action: u32, mut cells: &[u64]) -> Vec<Bits> {
+    let Some((_, parameters)) = map.actions.get(action as usize) else {
+        return Vec::new();
     };
-    let contents = profile.contents.get();
-    let (_, member) = contents.resolve(Reference::Member(member), 0)?;
-    // By the profile's first table; the same action here has the same name.
-    let program = &environment.program;
-    let first = program
-        .tables
-        .iter()
-        .find(|table| table.implementation == form.implementation)?;
-    let action = first.actions.get(member.action as usize)?.action;
-    let listed = &program.tables[table.index()].actions;
-    let number = listed.iter().position(|listed| listed.action == action)?;
-    let mut cells = &member.arguments[..];
-    let arguments = map.actions[number].1.iter().map(|(_, width)| {
+    let arguments = parameters.iter().map(|(_, width)| {
         let (now, rest) = cells.split_at((width.div_ceil(64) as usize).min(cells.len()));
         cells = rest;
         Bits::from_limbs(*width, now)
     });
-    Some((number as u32, arguments.collect()))
+    arguments.collect()
+}
+
+/// The action of a member of the table's action profile.
+fn member_of(environment: &Environment, map: &TableMap, member: u32) -> Option<(u32, Vec<Bits>)> {
+    let (selector, profile) = profile(environment, map)?;
+    let contents = profile.contents.get();
+    let (_, member) = contents.resolve(Reference::Member(member), 0)?;
+    // The profile counts by the actions of the first table that has it.
+    let action = *selector.actions.get(member.action as usize)?;
+    let known = (action as usize) < map.actions.len();
+    known.then(|| (action, arguments(map, action, &member.arguments)))
+}
+
+/// What a group of the table's action selector is.
+enum Chosen {
+    /// So many choices from this one on.
+    Among(u32, u32),
+    Action(u32, Vec<Bits>),
+    Nothing,
+}
+
+fn group_of(environment: &Environment, map: &TableMap, group: u32) -> Chosen {
+    let Some((selector, profile)) = profile(environment, map) else {
+        return Chosen::Nothing;
+    };
+    let contents = profile.contents.get();
+    let mut first = 0;
+    for (number, of) in &contents.groups {
+        let count = of.choices().len() as u32;
+        if *number == group && count > 0 && first + count <= 1 << CHOICE {
+            return Chosen::Among(first, count);
+        }
+        first += count;
+    }
+    match &selector.empty_group {
+        Some((action, cells)) => Chosen::Action(*action, arguments(map, *action, cells)),
+        None => Chosen::Nothing,
+    }
+}
+
+/// The choices of a table's groups, by their numbers.
+fn choices(environment: &Environment, map: &TableMap) -> (Rows, usize) {
+    let (Some((_, profile)), TableKind::Exact { index, hashes }) =
+        (profile(environment, map), &map.kind)
+    else {
+        return (Rows::new(), 0);
+    };
+    let contents = profile.contents.get();
+    let (mut stand, mut left) = (BTreeMap::new(), 0);
+    let all = contents.groups.values().flat_map(|group| group.choices());
+    for (number, member) in all.enumerate() {
+        let key = BigUint::from(number);
+        if key.bits() > u64::from(map.key()) {
+            left += 1;
+            continue;
+        }
+        let bits = valid(map.key(), &key, map.result.data())
+            | given(environment, map, 0, &Call::Member(*member));
+        left += usize::from(!place(&mut stand, key, bits, *index, hashes));
+    }
+    let rows = stand.into_iter().map(|(row, (_, bits))| (row, bits));
+    (rows.collect(), left)
 }
 
 /// The keys side by side, the first at the left: value and mask. A range is whatever it begins with.

@@ -41,7 +41,10 @@ pub fn path(c: &mut Choices<'_>, program: &Program) -> Path {
         steps.push(Step::Run(SectionId(section)));
     }
     steps.push(Step::Send);
-    Path { steps }
+    Path {
+        steps,
+        detours: Default::default(),
+    }
 }
 
 /// What came of a packet on a path: slots only where it left it.
@@ -114,6 +117,7 @@ impl Side {
                 }
                 Step::LeaveIf(_) | Step::DropIf(..) => {}
                 Step::Port(slot) => leaves = cells[at(slot)] as u32,
+                Step::LeaveIfIs(..) | Step::Move(..) | Step::Turn => unreachable!("not made"),
                 Step::Send => {
                     packet.emit_payload();
                     passed = Some(Passed::Sent(leaves));

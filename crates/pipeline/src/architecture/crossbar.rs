@@ -3,7 +3,7 @@
 
 use super::fields::{self, Field};
 use super::{Cause, Drop, Egress, Job, Machine, Output};
-use crate::engine::{End, Ended, Passed, Path, Source, Step};
+use crate::engine::{Detours, End, Ended, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::table::Table;
 use alloc::vec::Vec;
@@ -147,7 +147,11 @@ impl Switch {
         }
         steps.push(Step::Run(self.ends.deparser));
         steps.push(Step::Send);
-        Some(Path { steps })
+        let detours = Detours {
+            instance: self.instance.slot().into_iter().collect(),
+            ..Detours::default()
+        };
+        Some(Path { steps, detours })
     }
 
     pub(super) fn process(
@@ -300,7 +304,10 @@ impl Bump {
         steps.extend(self.ends.drop());
         steps.push(Step::Run(self.ends.deparser));
         steps.push(Step::Send);
-        Path { steps }
+        Path {
+            steps,
+            detours: Detours::default(),
+        }
     }
 
     pub(super) fn process(

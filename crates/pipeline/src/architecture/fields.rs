@@ -120,6 +120,11 @@ pub(super) fn reads_any(program: &Program, slots: &[SlotId]) -> bool {
     found
 }
 
+/// A parameter's slots.
+pub(super) fn slots(parameter: &SectionParameter) -> Vec<SlotId> {
+    parameter.fields.iter().map(|(_, slot)| *slot).collect()
+}
+
 /// Cells that a parameter's fields have, neighbours together.
 pub(super) fn ranges(environment: &Environment, parameter: &SectionParameter) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = parameter
@@ -140,7 +145,11 @@ pub(super) fn ranges(environment: &Environment, parameter: &SectionParameter) ->
 
 /// Which cells to copy so that a parameter has another one's value; nothing where both are the same slots.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Transfer(Vec<(Range<usize>, usize)>);
+pub(super) struct Transfer {
+    cells: Vec<(Range<usize>, usize)>,
+    /// The same as slots: from, to.
+    pub(super) slots: Vec<(SlotId, SlotId)>,
+}
 
 impl Transfer {
     /// From a section's parameter to another's, by their indices.
@@ -152,27 +161,38 @@ impl Transfer {
         let program = &*environment.program;
         let from = parameter(program, from, from_index)?;
         let to = parameter(program, to, to_index)?;
+        let layout = &environment.layout;
         let pairs = from.fields.iter().zip(&to.fields);
-        let moves = pairs.map(|((_, from), (_, to))| {
-            (
-                environment.layout.range(*from),
-                environment.layout.range(*to),
-            )
-        });
-        let moves = moves.filter(|(from, to)| from != to && from.len() == to.len());
-        Ok(Transfer(moves.map(|(from, to)| (from, to.start)).collect()))
+        let pairs = pairs.map(|((_, from), (_, to))| (*from, *to));
+        let slots: Vec<(SlotId, SlotId)> = pairs
+            .filter(|(from, to)| {
+                let (from, to) = (layout.range(*from), layout.range(*to));
+                from != to && from.len() == to.len()
+            })
+            .collect();
+        let cells = slots.iter();
+        let cells = cells.map(|(from, to)| (layout.range(*from), layout.range(*to).start));
+        Ok(Transfer {
+            cells: cells.collect(),
+            slots,
+        })
+    }
+
+    /// As steps of a path.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Step> {
+        self.slots.iter().map(|(from, to)| Step::Move(*to, *from))
     }
 
     /// Copies within one packet's cells.
     pub(super) fn within(&self, cells: &mut [u64]) {
-        for (from, to) in &self.0 {
+        for (from, to) in &self.cells {
             cells.copy_within(from.clone(), *to);
         }
     }
 
     /// Copies from one packet's cells to another's.
     pub(super) fn between(&self, from: &[u64], to: &mut [u64]) {
-        for (range, at) in &self.0 {
+        for (range, at) in &self.cells {
             to[*at..*at + range.len()].copy_from_slice(&from[range.clone()]);
         }
     }
@@ -193,6 +213,10 @@ impl FieldLists {
             }
         }
         FieldLists(lists)
+    }
+
+    pub(super) fn all(&self) -> &BTreeMap<u32, Vec<SlotId>> {
+        &self.0
     }
 
     pub(super) fn slots(&self, list: u32) -> &[SlotId] {

@@ -44,6 +44,7 @@ impl End<'_> {
             End::Dropped(step) => out.drop(dropped(step)),
             End::Stopped(stop) => out.drop(stop.into()),
             End::NoGroup => out.drop(Drop::NoGroup),
+            End::Passes => out.drop(Drop::Passes),
         }
     }
 }
@@ -131,8 +132,8 @@ impl Pipeline {
                 Architecture::V1Model(Box::new(model))
             }
             ir::Architecture::PsaSwitch => {
-                machine.prepare(None)?;
-                Architecture::Psa(Box::new(psa::Psa::new(environment)?))
+                let psa = psa::Psa::new(environment, &mut machine)?;
+                Architecture::Psa(Box::new(psa))
             }
             ir::Architecture::Switch => {
                 let switch = crossbar::Switch::new(environment, &mut machine)?;
@@ -161,7 +162,7 @@ impl Pipeline {
         &self.environment
     }
 
-    /// What the architecture does with a packet that is sent by one port and asks for nothing; PSA cannot say it.
+    /// What the architecture does with a packet that is sent by one port and asks for nothing, if it can say so.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.machine.wanted.as_ref()

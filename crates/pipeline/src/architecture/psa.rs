@@ -2,12 +2,13 @@
 
 use super::fields::{self, Field, Transfer};
 use super::{Cause, Drop, Egress, Job, Machine, Output};
-use crate::engine::Ended;
+use crate::engine::{Asked, Detours, Ended, Kinds, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::externs::PSA_PORT_RECIRCULATE;
 use crate::state::replication::Replica;
 use crate::table::Table;
-use p4::ir::{Role, SectionId};
+use alloc::vec::Vec;
+use p4::ir::{Role, SectionId, SlotId};
 
 /// Values of `PSA_PacketPath_t`.
 mod path {
@@ -71,10 +72,15 @@ pub(super) struct Psa {
     clone_e2e_meta: Transfer,
     resubmit_meta: Transfer,
     recirculate_meta: Transfer,
+    /// Which step of the path is the first behind ingress.
+    middle: usize,
 }
 
 impl Psa {
-    pub(super) fn new(environment: &Environment) -> Result<Self, Unsupported> {
+    pub(super) fn new(
+        environment: &Environment,
+        machine: &mut Machine,
+    ) -> Result<Self, Unsupported> {
         let program = &*environment.program;
         let section = |role| fields::section(program, &role);
         let ip = section(Role::IngressParser)?;
@@ -89,7 +95,7 @@ impl Psa {
         };
         let transfer = |from, to| Transfer::new(environment, from, to);
         let error = |id: SectionId| Field::at(environment, program.sections[id.index()].error);
-        Ok(Psa {
+        let mut psa = Psa {
             ingress_parser: ip,
             ingress: ig,
             ingress_deparser: id,
@@ -140,7 +146,96 @@ impl Psa {
             clone_e2e_meta: transfer((ed, 0), (ep, 5))?,
             resubmit_meta: transfer((id, 1), (ip, 3))?,
             recirculate_meta: transfer((ed, 1), (ip, 4))?,
-        })
+            middle: 0,
+        };
+        let path = psa.path();
+        machine.prepare(path.as_ref())?;
+        Ok(psa)
+    }
+
+    /// What [`Self::ingress`] and [`Self::egress`] do with a packet that is sent by one port. None if the program never names a port, or
+    /// if its metadata lack what leads off the path.
+    fn path(&mut self) -> Option<Path> {
+        let mut steps: Vec<Step> = Vec::new();
+        let port = self.egress_port.slot()?;
+        let (clone, session) = (self.clone.slot()?, self.clone_session_id.slot()?);
+        let (resubmit, group) = (self.resubmit.slot()?, self.multicast_group.slot()?);
+        let egress_clone = self.egress_clone.slot()?;
+        let egress_session = self.egress_clone_session_id.slot()?;
+        let (drop, egress_drop) = (self.drop.slot()?, self.egress_drop.slot()?);
+        let set = |field: Field, source| field.step(source);
+        let error = |field: Field, from: Field| Some(Step::Set(field.slot()?, Source::Slot(from.slot()?)));
+        steps.extend(set(self.parser_ingress_port, Source::Port));
+        steps.extend(set(self.parser_packet_path, Source::Number(path::NORMAL)));
+        steps.push(Step::Run(self.ingress_parser));
+        steps.extend(self.ingress_moves.iter().flat_map(Transfer::steps));
+        steps.extend(set(self.ingress_port, Source::Port));
+        steps.extend(set(self.ingress_path, Source::Number(path::NORMAL)));
+        steps.extend(set(self.ingress_timestamp, Source::Now));
+        steps.extend(error(self.ingress_parser_error, self.ingress_error));
+        steps.extend(set(self.class_of_service, Source::Number(0)));
+        for (slot, value) in [(clone, 0), (drop, 1), (resubmit, 0), (group, 0)] {
+            steps.push(Step::Set(slot, Source::Number(value)));
+        }
+        steps.push(Step::Run(self.ingress));
+        steps.push(Step::LeaveIf(clone));
+        steps.push(Step::DropIf(drop, 1));
+        steps.extend(self.ingress_deparser_moves.iter().flat_map(Transfer::steps));
+        steps.push(Step::Run(self.ingress_deparser));
+        steps.push(Step::LeaveIf(resubmit));
+        steps.push(Step::Turn);
+        steps.extend(self.normal_meta.steps());
+        steps.push(Step::LeaveIf(group));
+        self.middle = steps.len();
+        steps.push(Step::Renew);
+        steps.push(Step::Port(port));
+        let kind = Source::Number(path::NORMAL_UNICAST);
+        steps.extend(set(self.parser_egress_port, Source::Slot(port)));
+        steps.extend(set(self.egress_parser_path, kind));
+        steps.push(Step::Run(self.egress_parser));
+        steps.extend(self.egress_moves.iter().flat_map(Transfer::steps));
+        steps.extend(self.class_of_service.slot().and_then(|class| set(self.egress_class, Source::Slot(class))));
+        steps.extend(set(self.egress_input_port, Source::Slot(port)));
+        steps.extend(set(self.egress_path, kind));
+        steps.extend(set(self.egress_instance, Source::Number(0)));
+        steps.extend(set(self.egress_timestamp, Source::Now));
+        steps.extend(error(self.egress_parser_error, self.egress_error));
+        steps.push(Step::Set(egress_clone, Source::Number(0)));
+        steps.push(Step::Set(egress_drop, Source::Number(0)));
+        steps.push(Step::Run(self.egress));
+        steps.push(Step::LeaveIf(egress_clone));
+        steps.push(Step::DropIf(egress_drop, 1));
+        steps.extend(self.egress_deparser_moves.iter().flat_map(Transfer::steps));
+        steps.extend(set(self.deparser_egress_port, Source::Slot(port)));
+        steps.push(Step::Run(self.egress_deparser));
+        steps.push(Step::LeaveIfIs(port, u64::from(PSA_PORT_RECIRCULATE)));
+        steps.push(Step::Send);
+        let slots = |fields: &[Field]| fields.iter().filter_map(|field| field.slot()).collect::<Vec<SlotId>>();
+        let moves = |transfer: &Transfer| transfer.slots.clone();
+        let detours = Detours {
+            kind: slots(&[self.parser_packet_path, self.ingress_path, self.egress_parser_path, self.egress_path]),
+            kinds: Kinds {
+                resubmitted: path::RESUBMIT,
+                recirculated: path::RECIRCULATE,
+                ingress_clone: path::CLONE_I2E,
+                egress_clone: path::CLONE_E2E,
+                replicated: path::NORMAL_MULTICAST,
+            },
+            instance: slots(&[self.egress_instance]),
+            class: self.egress_class.slot(),
+            asked: Asked::BySlots {
+                clone: (clone, session),
+                resubmit,
+                group,
+                egress_clone: (egress_clone, egress_session),
+                recirculate: u64::from(PSA_PORT_RECIRCULATE),
+                cloned: moves(&self.clone_i2e_meta),
+                resubmitted: moves(&self.resubmit_meta),
+                egress_cloned: moves(&self.clone_e2e_meta),
+                recirculated: moves(&self.recirculate_meta),
+            },
+        };
+        Some(Path { steps, detours })
     }
 
     pub(super) fn process(
@@ -151,6 +246,20 @@ impl Psa {
         bytes: &[u8],
         out: &mut dyn Output,
     ) {
+        let dropped = |step| match step < self.middle {
+            true => Drop::Ingress,
+            false => Drop::Egress,
+        };
+        if machine.pass_all(port, bytes, &mut |end| end.tell(out, dropped)) {
+            return;
+        }
+        match machine.pass(port, bytes, tables) {
+            Some(Passed::Sent(port)) => return out.send(port, machine.passed()),
+            Some(Passed::Dropped(step)) => return out.drop(dropped(step)),
+            Some(Passed::Stopped) => return out.drop(machine.reason()),
+            // Behind a turn nobody leaves halfway: see `Step::Turn`.
+            Some(Passed::Left(..) | Passed::Beside) | None => {}
+        }
         let mut job = machine.arrive(port, bytes, path::NORMAL);
         loop {
             match job.egress {

@@ -3,7 +3,7 @@
 use super::fields::{self, Field, FieldLists};
 use super::{Cause, Drop, Egress, Job, Machine, Output, preserve};
 use crate::context::Preserved;
-use crate::engine::{Ended, Passed, Path, Source, Step};
+use crate::engine::{Asked, Detours, Ended, Kinds, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::state::replication::Replica;
 use crate::table::Table;
@@ -69,12 +69,12 @@ impl V1Model {
         let section = |role| fields::section(program, &role);
         let parser = section(Role::Parser)?;
         let ingress = section(Role::Ingress)?;
-        let headers = fields::parameter(program, parser, 0)?;
+        let headers_of = fields::parameter(program, parser, 0)?;
         let metadata = fields::parameter(program, parser, 1)?;
-        let standard = fields::parameter(program, parser, 2)?;
-        let field = |name| Field::of(environment, standard, name);
+        let standard_metadata = fields::parameter(program, parser, 2)?;
+        let field = |name| Field::of(environment, standard_metadata, name);
         let mut reset = fields::ranges(environment, metadata);
-        reset.extend(fields::ranges(environment, standard));
+        reset.extend(fields::ranges(environment, standard_metadata));
         let mut model = V1Model {
             parser,
             verify: fields::unless_empty(program, section(Role::VerifyChecksum)?),
@@ -82,7 +82,7 @@ impl V1Model {
             egress: fields::unless_empty(program, section(Role::Egress)?),
             compute: fields::unless_empty(program, section(Role::ComputeChecksum)?),
             deparser: section(Role::Deparser)?,
-            headers: fields::ranges(environment, headers),
+            headers: fields::ranges(environment, headers_of),
             metadata: reset,
             lists: FieldLists::new(program),
             error: Field::at(environment, program.sections[parser.index()].error),
@@ -115,8 +115,12 @@ impl V1Model {
         ];
         let told: Vec<SlotId> = told.into_iter().filter_map(Field::slot).collect();
         model.queues = fields::reads_any(program, &told);
-        let (path, middle) = model.path();
+        let (mut path, middle) = model.path();
         model.middle = middle;
+        let mut lost = fields::slots(metadata);
+        lost.extend(fields::slots(standard_metadata));
+        lost.retain(|slot| Some(*slot) != model.standard.parser_error.slot());
+        path.detours = model.detours(fields::slots(headers_of), lost);
         machine.prepare(Some(&path))?;
         Ok(model)
     }
@@ -213,7 +217,30 @@ impl V1Model {
         steps.extend(self.compute.map(Step::Run));
         steps.push(Step::Run(self.deparser));
         steps.push(Step::Send);
-        (Path { steps }, middle)
+        let detours = Detours::default();
+        (Path { steps, detours }, middle)
+    }
+
+    /// What becomes of packets that leave the path; `metadata` is what an ingress clone loses.
+    fn detours(&self, headers: Vec<SlotId>, metadata: Vec<SlotId>) -> Detours {
+        let standard = &self.standard;
+        Detours {
+            kind: standard.instance_type.slot().into_iter().collect(),
+            kinds: Kinds {
+                resubmitted: instance::RESUBMITTED,
+                recirculated: instance::RECIRCULATED,
+                ingress_clone: instance::INGRESS_CLONE,
+                egress_clone: instance::EGRESS_CLONE,
+                replicated: instance::REPLICATED,
+            },
+            instance: standard.egress_rid.slot().into_iter().collect(),
+            class: None,
+            asked: Asked::ByExterns {
+                lists: self.lists.all().clone(),
+                metadata,
+                headers,
+            },
+        }
     }
 
     /// What each packet begins with: its port, length, time and kind. Everything else is as it is in the cells.

@@ -91,6 +91,24 @@ impl Meter {
         true
     }
 
+    /// What one holds: rates if it has any; committed and peak tokens in billionths, whole ones; when it was filled last. Nothing beyond the end.
+    #[must_use]
+    pub fn held(&self, index: usize) -> Option<(Option<Rates>, [u64; 2], Time)> {
+        let cell = self.cells.get(index)?.lock();
+        let tokens = [cell.committed, cell.peak].map(|tokens| (tokens / 1000) as u64);
+        Some((cell.rates, tokens, cell.last))
+    }
+
+    /// Puts back what an engine beside this one has made of a meter's tokens.
+    pub fn hold(&self, index: usize, [committed, peak]: [u64; 2], last: Time) {
+        if let Some(cell) = self.cells.get(index) {
+            let mut cell = cell.lock();
+            cell.committed = u128::from(committed) * 1000;
+            cell.peak = u128::from(peak) * 1000;
+            cell.last = last;
+        }
+    }
+
     /// The colour of a packet that had colour `before`; green beyond the end.
     pub fn execute(&self, index: u64, now: Time, bytes: u64, before: Colour) -> Colour {
         if !self.configured.load(Ordering::Acquire) {

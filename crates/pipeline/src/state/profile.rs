@@ -236,6 +236,14 @@ pub enum Reference {
     Group(u32),
 }
 
+impl Group {
+    /// The members of which one is chosen by a hash modulo how many they are, each as often as its weight says.
+    #[must_use]
+    pub fn choices(&self) -> &[u32] {
+        &self.choices
+    }
+}
+
 impl Contents {
     /// The member that an entry means for a packet with this hash. A group without members has none.
     #[must_use]

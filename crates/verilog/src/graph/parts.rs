@@ -20,6 +20,7 @@ impl Graph {
             Op::Constant(value) => self.constant(width, value >> low),
             Op::Slice(inner, base) => self.make(Op::Slice(inner, base + low), width),
             Op::Packet(from) => self.packet(from + of - 1 - high, width),
+            Op::Along(from) => self.along(from + low, width),
             Op::Concat(parts) => {
                 let mut kept = Vec::new();
                 let mut above = of;

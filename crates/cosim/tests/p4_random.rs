@@ -8,12 +8,14 @@ use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::engine::Engine;
 use pipeline::environment::{Environment, Object};
 use pipeline::interpreter::Interpreter;
+use pipeline::state::replication::{Groups, Replica, Session};
 use std::sync::Arc;
 
 const BUILD: verilog::Options<'static> = verilog::Options {
     name: "dut",
     window: 1024,
     levels: 6,
+    optimise: verilog::Optimise::ALL,
     place: &|_| None,
 };
 
@@ -36,6 +38,26 @@ impl Side {
     fn new(program: &Arc<Program>, engine: impl Fn(&Arc<Environment>) -> Box<dyn Engine>) -> Side {
         let environment =
             Arc::new(Environment::new(Arc::clone(program), Default::default()).expect("small"));
+        // Who copies has somebody to copy for.
+        let mut groups = Groups::default();
+        let replica = |port, instance| Replica { port, instance };
+        for number in 0..8 {
+            groups.multicast.insert(
+                number,
+                (0..number % 4)
+                    .map(|copy| replica(copy + 1, copy))
+                    .collect(),
+            );
+            let session = Session {
+                replicas: (0..number % 3)
+                    .map(|copy| replica(copy + 5, copy))
+                    .collect(),
+                truncate: (number == 4).then_some(9),
+                ..Session::default()
+            };
+            groups.sessions.insert(number, session);
+        }
+        environment.replication.set(groups);
         let engine = engine(&environment);
         Side(Pipeline::new(&environment, engine, &Config::default()).expect("it runs"))
     }
@@ -54,7 +76,13 @@ impl Side {
                 .collect(),
             _ => Vec::new(),
         });
-        (out, held.collect())
+        let mut held: Vec<String> = held.collect();
+        // Each place in the program has a queue of its own.
+        let digests = self.0.environment().digests.drain();
+        let mut digests: Vec<String> = digests.iter().map(|digest| format!("{digest:?}")).collect();
+        digests.sort();
+        held.extend(digests);
+        (out, held)
     }
 }
 

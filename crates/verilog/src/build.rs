@@ -2,7 +2,8 @@
 
 use crate::graph::{Id, Input, Op};
 use crate::map::{
-    CHOICE, DigestMap, Map, address, MemoryMap, ResultForm, SESSION, Source, TableKind, TableMap, bits_for,
+    CHOICE, DigestMap, Map, MemoryMap, ResultForm, SESSION, Source, TableKind, TableMap, address,
+    bits_for,
 };
 use crate::objects::shape;
 use crate::schedule::{Schedule, Stage, flight};
@@ -563,7 +564,11 @@ impl<'a> Build<'a> {
                         data - 1
                     );
                 }
-                TableKind::Exact { index, hashes } => {
+                TableKind::Exact {
+                    index,
+                    hashes,
+                    spare,
+                } => {
                     let key = table.key();
                     let mut masks: Vec<String> = Vec::new();
                     for mask in hashes.iter().flatten().rev() {
@@ -572,7 +577,7 @@ impl<'a> Build<'a> {
                     }
                     let _ = writeln!(
                         text,
-                        "    p4_exact_table #(.KEY_W({key}), .DATA_W({data}), .INDEX_W({index}), .HASHES({{\n        {}}})) {instance} (\n        {ports}\n    );",
+                        "    p4_exact_table #(.KEY_W({key}), .DATA_W({data}), .INDEX_W({index}), .SPARE({spare}), .HASHES({{\n        {}}})) {instance} (\n        {ports}\n    );",
                         masks.join(",\n        ")
                     );
                 }

@@ -304,7 +304,9 @@ impl Walk<'_> {
                 self.ends.push((stopped, code));
                 return Ok(self.graph.and(when, good));
             }
-            Operation::ChecksumUpdate { .. } | Operation::ChecksumGet { .. } | Operation::Own(_) => {
+            Operation::ChecksumUpdate { .. }
+            | Operation::ChecksumGet { .. }
+            | Operation::Own(_) => {
                 return self.cannot(format!(
                     "`{}` is an extern that this hardware has not; use another engine",
                     call.name
@@ -398,5 +400,3 @@ impl Walk<'_> {
         }
     }
 }
-
-

@@ -20,10 +20,7 @@ use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
 pub const LIBRARY: [(&str, &str); 10] = [
-    (
-        "p4_again.v",
-        include_str!("../../../rtl/p4/rtl/p4_again.v"),
-    ),
+    ("p4_again.v", include_str!("../../../rtl/p4/rtl/p4_again.v")),
     (
         "p4_deparser.v",
         include_str!("../../../rtl/p4/rtl/p4_deparser.v"),
@@ -57,7 +54,8 @@ pub const LIBRARY: [(&str, &str); 10] = [
 ];
 
 /// Why a program has no path.
-pub const NO_PATH: &str = "the program never names the port by which packets leave, so that it cannot be hardware";
+pub const NO_PATH: &str =
+    "the program never names the port by which packets leave, so that it cannot be hardware";
 
 /// The queue in which packets wait beside the pipeline has so many words of 64 bytes, as a power of two.
 pub(crate) const QUEUE_LOG2: u32 = 9;
@@ -146,7 +144,10 @@ impl Design {
         let mut truncate = verdict.truncate;
         if let Some(anew) = &verdict.anew {
             // A packet that begins anew as it came.
-            let (none, all) = (walk.graph.constant(16, 0u8), walk.graph.constant(32, u32::MAX));
+            let (none, all) = (
+                walk.graph.constant(16, 0u8),
+                walk.graph.constant(32, u32::MAX),
+            );
             header_bytes = walk.graph.choose(anew.raw, none, header_bytes);
             payload = walk.graph.choose(anew.raw, none, payload);
             truncate = walk.graph.choose(anew.raw, all, truncate);
@@ -184,14 +185,7 @@ impl Design {
             });
         }
         let roots: Vec<Id> = outputs.iter().map(|(_, id)| *id).collect();
-        let schedule = Schedule::new(
-            &walk.graph,
-            &roots,
-            &walk.lookups,
-            &walk.accesses,
-            options.levels,
-            walk.split,
-        );
+        let schedule = Schedule::new(&walk, &roots);
         let mut build = Build::new(environment, &walk, &schedule, window);
         build.objects()?;
         let width = along.map(|along: AlongForm| along.width + 10);

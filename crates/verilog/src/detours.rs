@@ -137,8 +137,13 @@ impl<'a> Walk<'a> {
         let fields = self.along.fields.clone();
         for ((entry, place), to) in fields {
             let width = self.graph.width(state.values[place]);
-            let value = self.graph.along(from, width);
+            let mut value = self.graph.along(from, width);
             from += width;
+            if place == self.extra.position {
+                // Whoever left it there had read whole bytes.
+                let (bytes, zeros) = (self.graph.slice(value, 15, 3), self.graph.constant(3, 0u8));
+                value = self.graph.concat(&[bytes, zeros]);
+            }
             for (of, to) in to {
                 let mut when = self.came(entry);
                 if let Some(of) = of {
@@ -388,7 +393,10 @@ impl<'a> Walk<'a> {
             }
         };
         kind(self, &mut state);
-        let first = path.steps.iter().position(|step| matches!(step, Step::Run(_)));
+        let first = path
+            .steps
+            .iter()
+            .position(|step| matches!(step, Step::Run(_)));
         let first = first.unwrap_or(0);
         for step in &path.steps[..first] {
             self.set(step, &mut state, off)?;
@@ -397,12 +405,17 @@ impl<'a> Walk<'a> {
             let section = &self.program.sections[section.index()];
             self.error = section.error;
             let ends = self.body(&section.body, (when, state), true)?;
-            state = self.meet(ends.into_iter().map(|(edge, _)| edge).collect())?.1;
+            state = self
+                .meet(ends.into_iter().map(|(edge, _)| edge).collect())?
+                .1;
             if section.kind == SectionKind::Parser && crate::hashes::sums_payload(self.program) {
                 state.values[self.extra.payload] = self.payload_sum(&state)?;
             }
         }
-        for step in path.steps[first + 1..].iter().take_while(|step| matches!(step, Step::Set(..))) {
+        for step in path.steps[first + 1..]
+            .iter()
+            .take_while(|step| matches!(step, Step::Set(..)))
+        {
             self.set(step, &mut state, off)?;
         }
         for place in self.places(metadata) {
@@ -741,7 +754,10 @@ impl<'a> Walk<'a> {
             }
             at_ingress = Some(then);
         }
-        let (one, two) = (self.graph.constant(2, entry::RESUBMITTED), self.graph.constant(2, entry::RECIRCULATED));
+        let (one, two) = (
+            self.graph.constant(2, entry::RESUBMITTED),
+            self.graph.constant(2, entry::RECIRCULATED),
+        );
         let none = self.graph.constant(2, 0u8);
         let again = self.graph.choose(recirculated, two, none);
         let again = self.graph.choose(raw, one, again);

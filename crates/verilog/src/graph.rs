@@ -80,6 +80,16 @@ pub(crate) enum Two {
     LessSigned,
 }
 
+impl Two {
+    /// Whether it is worth to have it only once.
+    fn is_arithmetic(self) -> bool {
+        matches!(
+            self,
+            Two::Add | Two::Subtract | Two::Multiply | Two::Divide | Two::Modulo
+        )
+    }
+}
+
 /// What a node computes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Op {
@@ -130,6 +140,8 @@ pub(crate) struct Graph {
     /// What the programmer called it.
     pub(crate) names: BTreeMap<Id, String>,
     conjunctions: BTreeMap<Id, BTreeSet<Id>>,
+    /// Each use of arithmetic has an operator of its own.
+    pub(crate) apart: bool,
 }
 
 impl Graph {
@@ -149,8 +161,9 @@ impl Graph {
     }
 
     fn make(&mut self, op: Op, width: u32) -> Id {
+        let own = self.apart && matches!(&op, Op::Two(op, ..) if op.is_arithmetic());
         let key = (op, width);
-        if let Some(id) = self.known.get(&key) {
+        if let Some(id) = self.known.get(&key).filter(|_| !own) {
             return *id;
         }
         let leaves = match &key.0 {
@@ -453,7 +466,34 @@ impl Graph {
                 return self.or(opposite, yes);
             }
         }
+        if let Some(shared) = self.share(condition, yes, no) {
+            return shared;
+        }
         self.make(Op::Choose(condition, yes, no), width)
+    }
+
+    /// One operator for both ways of a choice, if they have an operand in common.
+    fn share(&mut self, condition: Id, yes: Id, no: Id) -> Option<Id> {
+        let (Op::Two(op, a, b), Op::Two(other, c, d)) = (self.op(yes), self.op(no)) else {
+            return None;
+        };
+        if op != other || !op.is_arithmetic() || self.apart {
+            return None;
+        }
+        let (op, a, b, c, d) = (*op, *a, *b, *c, *d);
+        if self.width(a) != self.width(c) || self.width(b) != self.width(d) {
+            return None;
+        }
+        let commutes = matches!(op, Two::Add | Two::Multiply);
+        let (a, b, c, d) = match commutes && (a == d || b == c) {
+            true => (a, b, d, c),
+            false => (a, b, c, d),
+        };
+        if a != c && b != d {
+            return None;
+        }
+        let (left, right) = (self.choose(condition, a, c), self.choose(condition, b, d));
+        Some(self.two(op, left, right))
     }
 
     /// Which nodes a node is made of.

@@ -52,6 +52,28 @@ pub struct Options<'a> {
     pub window: u64,
     /// So many levels of logic lie between two registers.
     pub levels: u32,
+    /// What is done so that the hardware is smaller or faster.
+    pub optimise: Optimise,
     /// The place of a span in the program, for comments.
     pub place: &'a dyn Fn(Span) -> Option<alloc::string::String>,
+}
+
+/// Optimisations, each of which may be left out to see what it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Optimise {
+    /// Tables that do not depend on each other are asked in the same cycle, and not one after the other in the order of the program.
+    pub parallel: bool,
+    /// An operator on the same values is there once, and one adder or multiplier is there for several actions of which one runs.
+    pub shared: bool,
+    /// The parser's logic is cut into cycles like all other, and not one piece before the first table.
+    pub cut_parser: bool,
+}
+
+impl Optimise {
+    /// All of them.
+    pub const ALL: Optimise = Optimise {
+        parallel: true,
+        shared: true,
+        cut_parser: true,
+    };
 }

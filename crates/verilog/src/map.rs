@@ -115,6 +115,8 @@ pub enum TableKind {
         index: u32,
         /// By way, then by bit.
         hashes: Vec<Vec<Vec<u64>>>,
+        /// So many rows from 4 * 2^`index` on are all compared at once: for entries that find no place in the four ways.
+        spare: u32,
     },
     /// Rows of value and mask, of which the first that matches wins.
     Ternary {
@@ -269,9 +271,13 @@ impl Map {
             let comma = if number == 0 { "" } else { "," };
             let kind = match &table.kind {
                 TableKind::Default => "\"kind\": \"default\"".into(),
-                TableKind::Exact { index, hashes } => {
+                TableKind::Exact {
+                    index,
+                    hashes,
+                    spare,
+                } => {
                     format!(
-                        "\"kind\": \"exact\", \"ways\": 4, \"index_bits\": {index}, \"hashes\": {hashes:?}"
+                        "\"kind\": \"exact\", \"ways\": 4, \"index_bits\": {index}, \"spare_rows\": {spare}, \"hashes\": {hashes:?}"
                     )
                 }
                 TableKind::Prefix { levels } => {
@@ -318,7 +324,8 @@ impl Map {
         for (number, digest) in self.digests.iter().enumerate() {
             let comma = if number == 0 { "" } else { "," };
             let fields = digest.fields.iter();
-            let fields = fields.map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));
+            let fields =
+                fields.map(|(name, bits)| format!("{{\"name\": {name:?}, \"bits\": {bits}}}"));
             let _ = write!(
                 text,
                 "{comma}\n    {{\"queue\": {number}, \"address\": {}, \"name\": {:?}, \"fields\": [{}]}}",

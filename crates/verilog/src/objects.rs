@@ -40,7 +40,12 @@ impl Walk<'_> {
     }
 
     /// Reads a cell: zero beyond the end.
-    pub(crate) fn load(&mut self, object: ObjectId, index: Id, when: Id) -> Result<Id, Unsupported> {
+    pub(crate) fn load(
+        &mut self,
+        object: ObjectId,
+        index: Id,
+        when: Id,
+    ) -> Result<Id, Unsupported> {
         let Some((width, size)) = shape(&self.environment.objects[object.index()]) else {
             return self.cannot("this object keeps nothing");
         };

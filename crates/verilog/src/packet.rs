@@ -328,7 +328,9 @@ impl Walk<'_> {
     /// The parser may look at so many bits of what it is given.
     fn look_at(&mut self, bits: u64) {
         let before = self.middle.map_or(0, |middle| middle.most);
-        self.window = self.window.max((before + bits).min(self.options.window * 8));
+        self.window = self
+            .window
+            .max((before + bits).min(self.options.window * 8));
     }
 
     /// A number of bytes of the packet that came, or behind a turn of what became of it.

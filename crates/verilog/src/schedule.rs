@@ -5,7 +5,7 @@
 //! next packet comes in the next cycle. Where a table stands between, that cannot be: then packets come one at a time.
 
 use crate::graph::{Graph, Id, Input, Op, Two};
-use crate::state::{Access, Lookup, Split};
+use crate::state::{Access, Lookup, Walk};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -43,18 +43,18 @@ struct Parts<'a> {
     accesses: &'a [Access],
     /// Levels of logic between registers, in tenths.
     limit: u32,
+    /// The nodes before this one are not cut into cycles.
+    whole: usize,
+    /// Tables are asked at once where they can.
+    parallel: bool,
 }
 
 impl Schedule {
-    /// `levels` of logic may lie between two registers.
-    pub(crate) fn new(
-        graph: &Graph,
-        roots: &[Id],
-        lookups: &[Lookup],
-        accesses: &[Access],
-        levels: u32,
-        split: Option<Split>,
-    ) -> Schedule {
+    /// As the walk's options say; `roots` are wanted at the end.
+    pub(crate) fn new(walk: &Walk<'_>, roots: &[Id]) -> Schedule {
+        let (graph, split) = (&walk.graph, walk.split);
+        let (lookups, accesses) = (&walk.lookups[..], &walk.accesses[..]);
+        let optimise = walk.options.optimise;
         let mut schedule = Schedule {
             stages: Vec::new(),
             accesses: Vec::new(),
@@ -84,7 +84,9 @@ impl Schedule {
                 needed: &needed,
                 lookups,
                 accesses,
-                limit: levels * LEVEL,
+                limit: walk.options.levels * LEVEL,
+                whole: if optimise.cut_parser { 0 } else { walk.parser },
+                parallel: optimise.parallel,
             };
             let mut good = schedule.pass(&parts, &cones, &mut fixed);
             if let Some(split) = schedule.split {
@@ -152,7 +154,10 @@ impl Schedule {
             lookups,
             accesses,
             limit,
+            whole,
+            parallel,
         } = *parts;
+        let mut answered = 0;
         let count = graph.nodes.len();
         self.stages = vec![None; count];
         let mut depths = vec![0u32; count];
@@ -192,9 +197,13 @@ impl Schedule {
                     if lookup.second && stage < behind {
                         (stage, depth) = (behind, 0);
                     }
+                    if !parallel && answered > stage {
+                        (stage, depth) = (answered, 0);
+                    }
                     // Hashing the key is a level of its own.
                     stage += lookup.latency + u32::from(depth + LEVEL > limit && depth > 0);
                     depth = LEVEL / 2;
+                    answered = stage;
                 }
                 Op::Read(number) => {
                     let access = &accesses[*number as usize];
@@ -217,7 +226,7 @@ impl Schedule {
                 }
                 _ => {
                     graph.operands(id, &mut after);
-                    let cost = cost(graph, id);
+                    let cost = if index < whole { 0 } else { cost(graph, id) };
                     match cones[index] {
                         Some(object) => {
                             let fixed = fixed.entry(object).or_insert(stage);

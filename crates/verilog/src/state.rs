@@ -2,9 +2,9 @@
 
 use crate::Options;
 use crate::detours::{Along, Anew};
-use crate::packet::Middle;
 use crate::graph::{Graph, Id};
 use crate::map::{DigestMap, Source};
+use crate::packet::Middle;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -116,6 +116,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) found: Along,
     /// Sets of slots that go along, by number less 1.
     pub(crate) sets: Vec<Vec<SlotId>>,
+    /// How many nodes there were when the first parser was done.
+    pub(crate) parser: usize,
     /// What the packet is behind a turn.
     pub(crate) middle: Option<Middle>,
     /// Behind [`Step::Renew`](pipeline::engine::Step::Renew): in egress.
@@ -209,11 +211,13 @@ impl<'a> Walk<'a> {
                 next += 1;
             }
         }
+        let mut graph = Graph::default();
+        graph.apart = !options.optimise.shared;
         Walk {
             environment,
             program,
             options,
-            graph: Graph::default(),
+            graph,
             lengths,
             extra: Extra {
                 position: next,
@@ -237,6 +241,7 @@ impl<'a> Walk<'a> {
             found: along.clone(),
             along,
             sets: Vec::new(),
+            parser: 0,
             middle: None,
             egress: false,
             random: 0,

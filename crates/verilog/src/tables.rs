@@ -13,6 +13,9 @@ use pipeline::table::{Form, MatchKind as Compared};
 /// Longest prefixes of no more entries than these are compared at once.
 const FEW: u32 = 32;
 
+/// So many entries of an exact table may stand beside its hashed places.
+const SPARE: u32 = 8;
+
 /// What a value set's lookup says beside hit: nothing that anybody wants.
 pub(crate) const MEMBER: ResultForm = ResultForm {
     entry: 1,
@@ -179,9 +182,14 @@ impl Walk<'_> {
         let pieces: Vec<Piece> = pieces.collect();
         let hash = self.hash(selector.algorithm, &pieces)?;
         let width = self.graph.width(hash);
-        let hash = self.graph.slice(hash, selector.width.clamp(1, width) - 1, 0);
+        let hash = self
+            .graph
+            .slice(hash, selector.width.clamp(1, width) - 1, 0);
         let wide = self.graph.width(hash).max(CHOICE);
-        let (hash, by) = (self.graph.resize(hash, wide), self.graph.resize(count, wide));
+        let (hash, by) = (
+            self.graph.resize(hash, wide),
+            self.graph.resize(count, wide),
+        );
         let none = self.graph.equal_to(by, 0u8);
         let one = self.graph.constant(wide, 1u8);
         let by = self.graph.choose(none, one, by);
@@ -266,5 +274,11 @@ pub(crate) fn exact(width: u32, size: u32, seed: u32) -> TableKind {
     let hashes = (0..4)
         .map(|_| (0..index).map(|_| mask()).collect())
         .collect();
-    TableKind::Exact { index, hashes }
+    // A table that has few entries nearly always has places for them.
+    let spare = if size > FEW { SPARE } else { 0 };
+    TableKind::Exact {
+        index,
+        hashes,
+        spare,
+    }
 }

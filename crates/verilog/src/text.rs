@@ -165,7 +165,12 @@ impl<'a> Writer<'a> {
                     1
                 };
             });
-            if size > LONG && !matches!(self.graph.op(*id), Op::Packet(_) | Op::Along(_) | Op::Input(_)) {
+            if size > LONG
+                && !matches!(
+                    self.graph.op(*id),
+                    Op::Packet(_) | Op::Along(_) | Op::Input(_)
+                )
+            {
                 self.named.insert(*id);
                 size = 1;
             }

@@ -328,7 +328,10 @@ impl Design {
         let all = bits + 10;
         let clones = along.clones;
         let (flags, flags_out) = match clones {
-            true => ("out_clone, out_clone_set, ", "result_clone, result_clone_set, "),
+            true => (
+                "out_clone, out_clone_set, ",
+                "result_clone, result_clone_set, ",
+            ),
             false => ("", ""),
         };
         let asked = "entry, out_set, out_full, out_from, out_along, ";
@@ -358,7 +361,9 @@ impl Design {
         };
         let unused_copies = match split {
             true => "",
-            false => "    wire unused_keep, unused_replay;\n    wire unused_copies = &{1'b0, unused_keep, unused_replay};\n",
+            false => {
+                "    wire unused_keep, unused_replay;\n    wire unused_copies = &{1'b0, unused_keep, unused_replay};\n"
+            }
         };
         let none = match split {
             true => " && none_under_way",

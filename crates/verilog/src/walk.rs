@@ -76,6 +76,9 @@ impl<'a> Walk<'a> {
                         true => ended,
                         false => self.graph.and(alive, ended),
                     };
+                    if section.kind == SectionKind::Parser && self.parser == 0 {
+                        self.parser = self.graph.nodes.len();
+                    }
                     if section.kind == SectionKind::Parser && sums_payload(self.program) {
                         state.values[self.extra.payload] = self.payload_sum(&state)?;
                     }

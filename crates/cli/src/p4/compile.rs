@@ -34,8 +34,28 @@ pub struct Compile {
     /// Levels of logic between two registers: fewer are a faster clock and more cycles
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=100))]
     levels: u32,
+    /// Leave out optimisations of the hardware: `parallel`, `shared`, `cut-parser`, with commas between them
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
+    without: Vec<Optimisation>,
     #[command(flatten)]
     reading: Reading,
+}
+
+/// What makes the hardware smaller or faster.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Optimisation {
+    /// Tables that do not depend on each other are asked in the same cycle
+    Parallel,
+    /// An operator on the same values is there once, and one adder for actions of which one runs
+    Shared,
+    /// The parser's logic is cut into cycles
+    CutParser,
 }
 
 /// What a program is compiled to.
@@ -76,6 +96,11 @@ impl Compile {
             name: stem.as_deref().unwrap_or("program"),
             window: self.window,
             levels: self.levels,
+            optimise: verilog::Optimise {
+                parallel: !self.without.contains(&Optimisation::Parallel),
+                shared: !self.without.contains(&Optimisation::Shared),
+                cut_parser: !self.without.contains(&Optimisation::CutParser),
+            },
             place: &place,
         };
         let told = |unsupported| anyhow!(describe(&unsupported, &compiled));

@@ -37,6 +37,7 @@ fn plain(environment: &Environment, path: &Path) -> Result<Design, Unsupported> 
         name: "p4",
         window: 1024,
         levels: 6,
+        optimise: verilog::Optimise::ALL,
         place: &|_| None,
     };
     Design::new(environment, path, &options)

@@ -31,13 +31,17 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
     let mut left = 0;
     match &map.kind {
         TableKind::Default => {}
-        TableKind::Exact { index, hashes } => {
+        TableKind::Exact {
+            index,
+            hashes,
+            spare,
+        } => {
             let mut places: BTreeMap<u32, (BigUint, BigUint)> = BTreeMap::new();
             for entry in &installed {
                 let (key, _) = joined(&entry.entry.keys, map);
                 let bits =
                     valid(map.key(), &key, map.result.data()) | data(environment, map, entry);
-                left += usize::from(!place(&mut places, key, bits, *index, hashes));
+                left += usize::from(!place(&mut places, key, bits, (*index, *spare), hashes));
             }
             rows.extend(places.into_iter().map(|(row, (_, bits))| (row, bits)));
         }
@@ -158,7 +162,12 @@ fn numbered(environment: &Environment) -> (Vec<Group>, Vec<Group>, Vec<u32>) {
 
 /// Multicast groups, or clone sessions: for each its first place, and how many it has.
 fn groups(environment: &Environment, map: &TableMap, groups: &[Group]) -> (Rows, usize) {
-    let TableKind::Exact { index, hashes } = &map.kind else {
+    let TableKind::Exact {
+        index,
+        hashes,
+        spare,
+    } = &map.kind
+    else {
         return (Rows::new(), 0);
     };
     let known = environment.replication.get();
@@ -177,7 +186,7 @@ fn groups(environment: &Environment, map: &TableMap, groups: &[Group]) -> (Rows,
             | BigUint::from(*count)
             | more;
         let bits = valid(map.key(), &key, map.result.data()) | given;
-        left += usize::from(!place(&mut stand, key, bits, *index, hashes));
+        left += usize::from(!place(&mut stand, key, bits, (*index, *spare), hashes));
     }
     let rows = stand.into_iter().map(|(row, (_, bits))| (row, bits));
     (rows.collect(), left)
@@ -352,8 +361,14 @@ fn group_of(environment: &Environment, map: &TableMap, group: u32) -> Chosen {
 
 /// The choices of a table's groups, by their numbers.
 fn choices(environment: &Environment, map: &TableMap) -> (Rows, usize) {
-    let (Some((_, profile)), TableKind::Exact { index, hashes }) =
-        (profile(environment, map), &map.kind)
+    let (
+        Some((_, profile)),
+        TableKind::Exact {
+            index,
+            hashes,
+            spare,
+        },
+    ) = (profile(environment, map), &map.kind)
     else {
         return (Rows::new(), 0);
     };
@@ -368,7 +383,7 @@ fn choices(environment: &Environment, map: &TableMap) -> (Rows, usize) {
         }
         let bits = valid(map.key(), &key, map.result.data())
             | given(environment, map, 0, &Call::Member(*member));
-        left += usize::from(!place(&mut stand, key, bits, *index, hashes));
+        left += usize::from(!place(&mut stand, key, bits, (*index, *spare), hashes));
     }
     let rows = stand.into_iter().map(|(row, (_, bits))| (row, bits));
     (rows.collect(), left)
@@ -442,12 +457,12 @@ fn prefixes(from: &Bits, to: &Bits, width: u32) -> Vec<KeyMatch> {
     all
 }
 
-/// Puts a key in one of its four places; those that stand there may be moved to others of theirs.
+/// Puts a key in one of its four places; those that stand there may be moved to others of theirs. One that finds no place takes a spare row.
 fn place(
     places: &mut BTreeMap<u32, (BigUint, BigUint)>,
     key: BigUint,
     bits: BigUint,
-    index: u32,
+    (index, spare): (u32, u32),
     hashes: &[Vec<Vec<u64>>],
 ) -> bool {
     let rows = |key: &BigUint| -> Vec<u32> {
@@ -464,6 +479,7 @@ fn place(
         });
         ways.collect()
     };
+    let own = (key.clone(), bits.clone());
     let before = places.clone();
     let mut homeless = (key, bits);
     for turn in 0..MOVES {
@@ -480,12 +496,25 @@ fn place(
         }
     }
     *places = before;
-    false
+    let first = 4u32 << index;
+    let free = (first..first + spare).find(|row| !places.contains_key(row));
+    free.is_some_and(|row| places.insert(row, own).is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_without_a_place_stand_in_spare_rows_as_long_as_there_are_any() {
+        // All keys have the same four places.
+        let hashes = vec![vec![vec![0]]; 4];
+        let mut places = BTreeMap::new();
+        let mut put = |key: u32| place(&mut places, key.into(), key.into(), (1, 2), &hashes);
+        assert_eq!((0..7).map(&mut put).filter(|put| *put).count(), 6);
+        let rows: Vec<u32> = places.keys().copied().collect();
+        assert_eq!(rows, [0, 2, 4, 6, 8, 9]);
+    }
 
     #[test]
     fn a_range_is_made_of_prefixes() {

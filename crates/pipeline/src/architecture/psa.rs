@@ -164,7 +164,8 @@ impl Psa {
         let egress_session = self.egress_clone_session_id.slot()?;
         let (drop, egress_drop) = (self.drop.slot()?, self.egress_drop.slot()?);
         let set = |field: Field, source| field.step(source);
-        let error = |field: Field, from: Field| Some(Step::Set(field.slot()?, Source::Slot(from.slot()?)));
+        let error =
+            |field: Field, from: Field| Some(Step::Set(field.slot()?, Source::Slot(from.slot()?)));
         steps.extend(set(self.parser_ingress_port, Source::Port));
         steps.extend(set(self.parser_packet_path, Source::Number(path::NORMAL)));
         steps.push(Step::Run(self.ingress_parser));
@@ -194,7 +195,11 @@ impl Psa {
         steps.extend(set(self.egress_parser_path, kind));
         steps.push(Step::Run(self.egress_parser));
         steps.extend(self.egress_moves.iter().flat_map(Transfer::steps));
-        steps.extend(self.class_of_service.slot().and_then(|class| set(self.egress_class, Source::Slot(class))));
+        steps.extend(
+            self.class_of_service
+                .slot()
+                .and_then(|class| set(self.egress_class, Source::Slot(class))),
+        );
         steps.extend(set(self.egress_input_port, Source::Slot(port)));
         steps.extend(set(self.egress_path, kind));
         steps.extend(set(self.egress_instance, Source::Number(0)));
@@ -210,10 +215,20 @@ impl Psa {
         steps.push(Step::Run(self.egress_deparser));
         steps.push(Step::LeaveIfIs(port, u64::from(PSA_PORT_RECIRCULATE)));
         steps.push(Step::Send);
-        let slots = |fields: &[Field]| fields.iter().filter_map(|field| field.slot()).collect::<Vec<SlotId>>();
+        let slots = |fields: &[Field]| {
+            fields
+                .iter()
+                .filter_map(|field| field.slot())
+                .collect::<Vec<SlotId>>()
+        };
         let moves = |transfer: &Transfer| transfer.slots.clone();
         let detours = Detours {
-            kind: slots(&[self.parser_packet_path, self.ingress_path, self.egress_parser_path, self.egress_path]),
+            kind: slots(&[
+                self.parser_packet_path,
+                self.ingress_path,
+                self.egress_parser_path,
+                self.egress_path,
+            ]),
             kinds: Kinds {
                 resubmitted: path::RESUBMIT,
                 recirculated: path::RECIRCULATE,

@@ -143,6 +143,19 @@ fn waves(text: &str) -> anyhow::Result<Waves> {
     Ok(Waves { node, window })
 }
 
+/// Reads a lab file; what is wrong with it is told.
+pub(crate) fn read(registry: &Registry, file: &Path, world: World) -> anyhow::Result<lab::Lab> {
+    match registry.read(file, world) {
+        Ok(lab) => Ok(lab),
+        Err(ReadError::Wrong(faults)) => {
+            eprint!("{faults}");
+            let count = faults.list.len();
+            anyhow::bail!("{}: {count} fault(s), nothing was run", file.display());
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// The command of a shell.
 const SHELL: &str = "exec \"${SHELL:-/bin/sh}\"";
 
@@ -352,18 +365,7 @@ impl Lab {
     }
 
     fn read(&self, registry: &Registry, world: World) -> anyhow::Result<lab::Lab> {
-        match registry.read(self.file(), world) {
-            Ok(lab) => Ok(lab),
-            Err(ReadError::Wrong(faults)) => {
-                eprint!("{faults}");
-                let count = faults.list.len();
-                anyhow::bail!(
-                    "{}: {count} fault(s), nothing was run",
-                    self.file().display()
-                );
-            }
-            Err(error) => Err(error.into()),
-        }
+        read(registry, self.file(), world)
     }
 
     fn options(&self, world: World, worlds: &[World], commands: &Option<Vec<Command>>) -> Options {

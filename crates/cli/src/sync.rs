@@ -1,5 +1,6 @@
 //! `wire sync`: a clock protocol on a port, and what it finds.
 
+mod lab;
 mod method;
 mod report;
 mod verdict;
@@ -40,18 +41,25 @@ const LEAD_NS: u64 = 100_000_000;
   wire sync eth1 --duration 30s --plot offsets.png
   wire sync eth1 --method ntp --udp 192.0.2.9 --server 192.0.2.1
   wire sync eth1 --page /run/wire/clock      # for programs, and `wire clock`
+  wire sync --lab examples/clocks/four.toml --node ptp --plot ptp.png
   wire sync eth1 --role master --interval 125ms")]
 pub struct Sync {
     /// The port that leads to the other clock, such as an interface
-    #[arg(value_parser = spec())]
-    port: PortSpec,
-    /// By what messages: ptp, ntp, or probes: coded probes, after Huygens
+    #[arg(value_parser = spec(), required_unless_present = "lab")]
+    port: Option<PortSpec>,
+    /// In place of a port: the clocks of a lab in simulated time
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["port", "method", "role", "master_on", "domain", "delay", "udp", "server", "interval", "set", "count", "wait", "page"])]
+    lab: Option<PathBuf>,
+    /// Of --lab: of this node's clock alone, with a line a second
+    #[arg(long, value_name = "NODE", requires = "lab")]
+    node: Option<String>,
+    /// ptp, ntp, or probes: coded, after Huygens
     #[arg(
         long,
         short,
         value_name = "HOW",
         default_value = "ptp",
-        hide_possible_values = true
+        value_parser = Method::read
     )]
     method: Method,
     /// slave, master, or auto: as PTP's best master clock algorithm finds
@@ -107,27 +115,26 @@ pub struct Sync {
 impl Sync {
     pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         live::signal::install();
-        let specs: Vec<PortSpec> = [&self.port]
-            .into_iter()
-            .chain(&self.master_on)
-            .cloned()
-            .collect();
+        if let Some(file) = &self.lab {
+            return self.over_lab(registry, file);
+        }
+        let specs: Vec<PortSpec> = self.port.iter().chain(&self.master_on).cloned().collect();
         anyhow::ensure!(
             self.master_on.is_none() || self.role == "slave",
             "with --master-on the clock at PORT is a slave"
         );
         // What is wrong with the keys is told before a port is opened.
-        self.node(registry, &self.role, None, 0)?;
+        self.clock(registry, &self.role, None, 0)?;
         let Opened { mut ports, names } = Opened::open(&specs, &Options::of_nodes(specs.len()))?;
         let publisher = self.page.as_deref().map(Publisher::create).transpose()?;
         confine::ports(&specs, self.plot.is_some())?;
         let start_ns = clock::now_ns() + LEAD_NS;
         let epoch_ns = clock::epoch_ns() + start_ns;
         let mac = |port: &Port| port.info.mac;
-        let node = self.node(registry, &self.role, mac(&ports[0]), epoch_ns)?;
+        let node = self.clock(registry, &self.role, mac(&ports[0]), epoch_ns)?;
         let master = ports
             .get(1)
-            .map(|port| self.node(registry, "master", mac(port), epoch_ns));
+            .map(|port| self.clock(registry, "master", mac(port), epoch_ns));
         let stop = Arc::new(AtomicBool::new(false));
         let options = |names: &[String]| {
             let stop = Arc::clone(&stop);
@@ -165,7 +172,9 @@ impl Sync {
             Arc::clone(&stop),
         );
         let observed = PortsOptions {
-            observe: Some(Box::new(move |driver, now| watch.look(driver, now))),
+            observe: Some(Box::new(move |driver, now| {
+                watch.look(&driver.statistics(), now);
+            })),
             ..options(&names)
         };
         let ended = world::on_ports_with(self.method.kind(), node, ports, observed);
@@ -183,7 +192,7 @@ impl Sync {
     }
 
     /// The clock.
-    fn node(
+    fn clock(
         &self,
         registry: &Registry,
         role: &str,

@@ -101,7 +101,7 @@ fn a_slave_and_a_master_of_ours_agree_over_ethernet_and_udp() {
         ("udp", "--udp 10.9.0.1", "--udp 10.9.0.2"),
         (
             "ntp",
-            "--method ntp --udp 10.9.0.1 --server 10.9.0.2",
+            "--method ntp --udp 10.9.0.1 --server 10.9.0.2 --page clock",
             "--method ntp --udp 10.9.0.2",
         ),
         (
@@ -149,6 +149,8 @@ fn a_slave_and_a_master_of_ours_agree_over_ethernet_and_udp() {
         assert!(last["drift_ppt"].is_i64(), "{last}");
         if name == "probes" {
             assert!(place.read("probes.png").starts_with(b"\x89PNG"));
+        }
+        if ours.contains("--page") {
             let clock = place.run("wire clock clock --json; true").good();
             let clock: Value = serde_json::from_str(&clock).unwrap();
             assert!(clock["bound_ns"].as_u64() > Some(0), "{clock}");
@@ -370,5 +372,124 @@ fn a_clock_whose_keeper_is_killed_goes_on_and_says_that_nobody_keeps_it() {
     assert_eq!(dead["stale"], true);
     for key in ["ns", "bound_ns", "age_ns"] {
         assert!(later[key].as_u64() > dead[key].as_u64(), "{dead} {later}");
+    }
+}
+
+/// A PTP master and slave, coded probes beside them, DTP below.
+const LAB: &str = r#"
+[lab]
+duration = "2500 ms"
+[default.link]
+rate = "10 Gb/s"
+level = "block"
+delay = "280 ns"
+[node.master]
+kind = "ptp"
+role = "master"
+log_announce_interval = -3
+log_sync_interval = -5
+[node.slave]
+kind = "ptp"
+mac = "02:00:00:00:00:02"
+log_delay_interval = -5
+clock = { ppm = 40.0, start = "1 ms", tick = "8 ns" }
+settle = "1 s"
+[node.server]
+kind = "huygens"
+dtp = { beacon = 20000, log = 100000 }
+[node.client]
+kind = "huygens"
+address = "198.18.0.2"
+mac = "02:00:00:00:00:04"
+server = "198.18.0.1"
+window = "100 ms"
+clock = { ppm = -20.0, tick = "8 ns" }
+dtp = { beacon = 20000, log = 100000 }
+oscillator = -20
+[[link]]
+ends = ["master.0", "slave.0"]
+[[link]]
+ends = ["server.0", "client.0"]
+[offsets]
+every = "1 ms"
+"#;
+
+#[test]
+fn the_clocks_of_a_lab_are_told_as_that_of_a_machine_is() {
+    let place = Place::new("sync-lab");
+    place.write("lab.toml", LAB);
+    let all = place.run("wire sync --lab lab.toml").good();
+    let blocks: Vec<&str> = all.split("\n\n").collect();
+    assert_eq!(blocks.len(), 6, "{all}");
+    assert!(blocks[0].starts_with("master: master: "), "{all}");
+    assert!(blocks[1].starts_with("slave: slave of "), "{all}");
+    assert!(
+        blocks[1].contains(", locked; it found the true time "),
+        "{all}"
+    );
+    for part in ["\noffset ", "\nerror ", "; drift +40.", "stamps: exact"] {
+        assert!(blocks[1].contains(part), "{part}: {all}");
+    }
+    assert!(blocks[2].starts_with("server: server: "), "{all}");
+    assert!(blocks[3].contains("drift -20."), "{all}");
+    // Counters of DTP, behind the clocks that messages set.
+    assert!(
+        blocks[4].starts_with("server: follows the maximum; "),
+        "{all}"
+    );
+    assert!(blocks[5].contains("may be 25.6 ns"), "{all}");
+    // One alone has a line a second, a picture, and the same report.
+    let one = place
+        .run("wire sync --lab lab.toml --node slave --plot slave.png")
+        .good();
+    assert!(one.ends_with(blocks[1]), "{one}");
+    assert!(one.starts_with("    time        offset"), "{one}");
+    assert_eq!(
+        one.lines()
+            .filter(|line| line.contains("0s ") || line.contains("1s ") || line.contains("2s "))
+            .count(),
+        2,
+        "{one}"
+    );
+    assert!(place.read("slave.png").starts_with(b"\x89PNG"));
+    let json = place.run("wire sync --lab lab.toml --node slave --json");
+    let (seconds, last) = told(&json);
+    assert_eq!((seconds.len(), &seconds[0]["node"]), (2, &"slave".into()));
+    assert_eq!(
+        (&last["good"], &last["truth_known"]),
+        (&true.into(), &true.into())
+    );
+    let drift = last["drift_ppt"].as_i64().unwrap();
+    assert!((drift - 40_000_000).abs() < 500_000, "{last}");
+    // Not within.
+    let far = place.run("wire sync --lab lab.toml --node client --within 10ns");
+    assert_eq!(far.code, Some(1), "{far:?}");
+    assert!(far.out.contains("client: not within 10 ns: "), "{far:?}");
+}
+
+#[test]
+fn what_of_a_lab_cannot_be_told_is_refused_with_the_mend() {
+    let place = Place::new("sync-lab-refused");
+    place.write("lab.toml", LAB);
+    place.write("endless.toml", LAB.replace("duration", "# "));
+    place.write(
+        "none.toml",
+        "[lab]\nduration = \"1 ms\"\n[node.a]\nkind = \"sink\"\n",
+    );
+    for (arguments, part) in [
+        ("--lab lab.toml --plot all.png", "add --node NAME"),
+        ("--lab lab.toml --node slav", "did you mean `slave`?"),
+        ("--lab endless.toml", "add --duration 10s"),
+        ("--lab none.toml", "no node of none.toml has a clock"),
+        ("--lab nowhere.toml", "nowhere.toml"),
+        ("eth0 --lab lab.toml", "cannot be used with"),
+        ("--lab lab.toml --page clock", "cannot be used with"),
+        ("", "<PORT>"),
+        ("eth0 --method dtp", "which no card under Linux"),
+        ("eth0 --method sundial", "ptp, ntp or probes"),
+    ] {
+        let ended = place.run(&format!("wire sync {arguments}"));
+        assert_eq!(ended.code, Some(2), "{arguments}: {ended:?}");
+        assert!(ended.err.contains(part), "{arguments}: {ended:?}");
     }
 }

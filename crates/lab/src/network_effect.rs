@@ -2,28 +2,15 @@
 //!
 //! Each window is one instant: its end, by the reference's clock. In simulated time it is known what all clocks showed then.
 
-use crate::fault::Fault;
-use crate::fields::Fields;
-use crate::file::Reader;
 use crate::flows::short;
 use crate::plan::Lab;
 use crate::table::{Table, cells, number};
-use crate::tree::Value;
 use node::outcome::{Mesh, NodeOutcome, Spread};
 use node::{Histogram, Time};
 use nodes::huygens::mesh::{Pair, agree};
-use serde_json::{Value as Json, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-
-/// What the lab file says.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// The node whose clock the others are held against.
-    pub reference: usize,
-    /// Windows that end before are not counted.
-    pub from: Time,
-}
 
 /// What has come of it.
 #[derive(Clone, Debug, Default)]
@@ -61,45 +48,6 @@ const WHAT: [(&str, &str); 4] = [
     ("each clock, by the fewest pairs", "clocks"),
     ("each clock, by all", "clocks-agreed"),
 ];
-
-impl Reader<'_> {
-    /// The section `[network_effect]`.
-    pub(crate) fn network_effect(&mut self, lab: &mut Lab, section: &Value) {
-        let mut fields = Fields::of(section, "a table", &mut self.faults);
-        let name: Option<String> = fields.optional("reference", &mut self.faults);
-        let from = fields.optional("from", &mut self.faults);
-        let is_one = |node: usize| {
-            let plan = &lab.nodes[node];
-            plan.kind.name == "huygens" && plan.config.get("peers").is_some()
-        };
-        let mut clocks = (0..lab.nodes.len()).filter(|&node| is_one(node));
-        let reference = match &name {
-            None => clocks.next(),
-            Some(name) => self.names.get(name).copied().filter(|&node| is_one(node)),
-        };
-        match reference {
-            Some(reference) => {
-                lab.network_effect = Some(Plan {
-                    reference,
-                    from: from.unwrap_or_default(),
-                });
-            }
-            None => {
-                let value = fields.value("reference");
-                let span = value.map_or(&section.span, |value| &value.span);
-                let message = match &name {
-                    Some(name) => format!("`{name}` is no node of kind `huygens` with `peers`"),
-                    None => "there is no node of kind `huygens` with `peers`".into(),
-                };
-                let fault = Fault::new(span.clone(), message);
-                self.faults.push(fault.help(
-                    "peers = [\"198.18.0.2\"]: against whom a clock is measured; [] if only others ask",
-                ));
-            }
-        }
-        fields.finish(&mut self.faults);
-    }
-}
 
 /// Sizes of errors.
 struct Sizes(Histogram, f64);
@@ -246,7 +194,7 @@ impl NetworkEffect {
     }
 
     /// A line for each kind of offsets.
-    pub(crate) fn json(&self) -> Vec<Json> {
+    pub(crate) fn json(&self) -> Vec<Value> {
         let lines = WHAT.into_iter().zip(&self.off);
         let lines = lines.map(|((_, what), off)| {
             json!({

@@ -3,7 +3,6 @@
 use crate::bandwidth;
 use crate::hardware::Hardware;
 use crate::kind::{Kind, Planned};
-use crate::network_effect;
 use crate::tree::Value;
 use crate::world::World;
 use node::outcome::Direction;
@@ -45,7 +44,7 @@ pub struct Lab {
     /// Ways over those where frames come by one after the other, whose times are compared.
     pub(crate) journeys: Vec<Vec<usize>>,
     /// Whether pairs of clocks are held against each other around loops.
-    pub(crate) network_effect: Option<network_effect::Plan>,
+    pub(crate) network_effect: Option<NetworkEffectPlan>,
     /// Whether the file says where to measure.
     pub(crate) measures: bool,
 }
@@ -79,6 +78,15 @@ pub struct Published {
     pub delay: Option<[u32; 2]>,
     /// How many offsets were over the bound.
     pub over: Option<u64>,
+}
+
+/// How pairs of clocks are held against each other around loops.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkEffectPlan {
+    /// The node whose clock the others are held against.
+    pub reference: usize,
+    /// Windows that end before are not counted.
+    pub from: Time,
 }
 
 /// How the counters of nodes with DTP are compared.

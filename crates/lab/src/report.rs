@@ -14,7 +14,7 @@ use crate::world::World;
 use live::world::process::JobReport;
 use measure::statistics::{Statistics, Summary};
 use node::link::LinkCounters;
-use node::outcome::{Finish, Spread, Verdict};
+use node::outcome::{ClockReport, Finish, NodeOutcome, Spread, Verdict};
 use node::{Histogram, Outcome};
 use packet::printable;
 use serde_json::{Map, Value, json};
@@ -152,6 +152,22 @@ impl Report {
             World::Live => (ps / 1e3).round() * 1e3,
         });
         ps.map(time).into()
+    }
+
+    /// The clocks of nodes, and behind them the counters of DTP, each with its node.
+    pub fn clocks(&self) -> Vec<(&NodeOutcome, ClockReport)> {
+        let nodes = &self.outcome.nodes;
+        let own = nodes.iter();
+        let own = own.filter_map(|node| Some((node, ClockReport::clone(node.clock.as_ref()?))));
+        let counters = self
+            .offsets
+            .iter()
+            .flat_map(|offsets| offsets.clocks(nodes));
+        let counters = counters.filter_map(|(name, clock)| {
+            let node = nodes.iter().find(|node| node.name == name)?;
+            Some((node, clock))
+        });
+        own.chain(counters).collect()
     }
 
     /// The figures that one looks at first.

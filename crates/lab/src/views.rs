@@ -7,8 +7,8 @@ use crate::fields::{Fields, OneOrMore};
 use crate::file::{Reader, end_of};
 use crate::kind::at_key;
 use crate::plan::{
-    BitsPlan, CapturePlan, DaemonPlan, Lab, LinkPlan, Location, OffsetsPlan, PlotKind, PlotPlan,
-    Published, View,
+    BitsPlan, CapturePlan, DaemonPlan, Lab, LinkPlan, Location, NetworkEffectPlan, OffsetsPlan,
+    PlotKind, PlotPlan, Published, View,
 };
 use crate::tree::{Entry, Value, What};
 use node::outcome::Direction;
@@ -218,6 +218,43 @@ impl Reader<'_> {
         }
         fields.finish(&mut self.faults);
         lab.journeys.push(views);
+    }
+
+    /// The section `[network_effect]`.
+    pub(crate) fn network_effect(&mut self, lab: &mut Lab, section: &Value) {
+        let mut fields = Fields::of(section, "a table", &mut self.faults);
+        let name: Option<String> = fields.optional("reference", &mut self.faults);
+        let from = fields.optional("from", &mut self.faults);
+        let is_one = |node: usize| {
+            let plan = &lab.nodes[node];
+            plan.kind.name == "huygens" && plan.config.get("peers").is_some()
+        };
+        let mut clocks = (0..lab.nodes.len()).filter(|&node| is_one(node));
+        let reference = match &name {
+            None => clocks.next(),
+            Some(name) => self.names.get(name).copied().filter(|&node| is_one(node)),
+        };
+        match reference {
+            Some(reference) => {
+                lab.network_effect = Some(NetworkEffectPlan {
+                    reference,
+                    from: from.unwrap_or_default(),
+                });
+            }
+            None => {
+                let value = fields.value("reference");
+                let span = value.map_or(&section.span, |value| &value.span);
+                let message = match &name {
+                    Some(name) => format!("`{name}` is no node of kind `huygens` with `peers`"),
+                    None => "there is no node of kind `huygens` with `peers`".into(),
+                };
+                let fault = Fault::new(span.clone(), message);
+                self.faults.push(fault.help(
+                    "peers = [\"198.18.0.2\"]: against whom a clock is measured; [] if only others ask",
+                ));
+            }
+        }
+        fields.finish(&mut self.faults);
     }
 
     /// How clocks are compared.

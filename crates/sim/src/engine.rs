@@ -9,7 +9,7 @@ use crate::watcher::Watcher;
 use crate::{Options, SimError};
 use node::clock::Ticks;
 use node::link::{LinkCounters, seed_of};
-use node::outcome::{Finish, Table};
+use node::outcome::{Finish, Statistics, Table};
 use node::{Driver, Frame, Graph, Level, NodeId, Oscillator, Outcome, Tap, Time, Transmitter};
 use std::collections::BTreeMap;
 
@@ -250,6 +250,12 @@ impl Sim {
             }
         }
         up
+    }
+
+    /// What a member of the graph tells of itself, as it is now.
+    pub fn statistics(&self, member: NodeId) -> Statistics {
+        let (part, member) = self.places[member.0];
+        self.parts[part].members[member].driver.statistics()
     }
 
     /// The tables of a member of the graph.

@@ -2,7 +2,6 @@
 
 use super::Sync;
 use anyhow::Context;
-use live::world::PortsOutcome;
 use node::Time;
 use node::outcome::NodeOutcome;
 
@@ -10,7 +9,7 @@ use node::outcome::NodeOutcome;
 const PAIRS: u64 = 250;
 
 /// By what messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The Precision Time Protocol.
     Ptp,
@@ -21,6 +20,16 @@ pub enum Method {
 }
 
 impl Method {
+    /// As it is asked for on the command line.
+    pub fn read(word: &str) -> anyhow::Result<Method> {
+        let all = [Method::Ptp, Method::Ntp, Method::Probes];
+        let known = all.into_iter().find(|method| method.word() == word);
+        known.with_context(|| match word {
+            "dtp" => "DTP's messages are in idle blocks of 10GBASE-R, which no card under Linux lets a program send or see; it runs in labs: wire sync --lab FILE",
+            _ => "ptp, ntp or probes",
+        })
+    }
+
     /// The kind of node.
     pub fn kind(self) -> &'static str {
         match self {
@@ -41,23 +50,7 @@ impl Method {
 
     /// For people.
     pub fn name(self) -> &'static str {
-        match self {
-            Method::Ptp => "PTP",
-            Method::Ntp => "NTP",
-            Method::Probes => "coded probes",
-        }
-    }
-
-    /// What holds the bound, and what it leaves open.
-    pub fn about_bound(self) -> &'static str {
-        match self {
-            Method::Ptp | Method::Ntp => {
-                "the bound is what messages both ways allow, while rates change by no more than clock.wander, 0.1 ppm a second unless it is set"
-            }
-            Method::Probes => {
-                "the bound is what pairs that kept their gap allow, while rates change by no more than clock.wander, 0.1 ppm a second unless it is set"
-            }
-        }
+        name(self.kind())
     }
 
     /// Why there is no offset.
@@ -257,12 +250,39 @@ fn no_probes(command: &Sync, node: &NodeOutcome, waited: &str) -> String {
     }
 }
 
+/// A protocol, for people.
+pub(super) fn name(protocol: &str) -> &'static str {
+    match protocol {
+        "ptp" => "PTP",
+        "ntp" => "NTP",
+        "huygens" => "coded probes",
+        _ => "DTP",
+    }
+}
+
+/// What holds the bound of a protocol, and what it leaves open.
+pub(super) fn about_bound(protocol: &str) -> &'static str {
+    match protocol {
+        "dtp" => {
+            "the bound is the paper's 4 ticks a hop to the farthest counter, which some intervals and cables break. That a cable takes longer one way cannot be seen"
+        }
+        "huygens" => {
+            "the bound is what pairs that kept their gap allow, while rates change by no more than clock.wander, 0.1 ppm a second unless it is set. What the two ways differ by cannot be seen, and half of it is offset"
+        }
+        _ => {
+            "the bound is what messages both ways allow, while rates change by no more than clock.wander, 0.1 ppm a second unless it is set. What the two ways differ by cannot be seen, and half of it is offset"
+        }
+    }
+}
+
 /// What the world says of the stamps.
-pub(super) fn about_stamps(ended: &PortsOutcome) -> String {
-    format!(
-        "stamps: of the {} on arrival, of this program on departure, none of a network card",
-        ended.outcome.stamps
-    )
+pub(super) fn about_stamps(arrivals: &str) -> String {
+    match arrivals {
+        "exact" => "stamps: exact, in steps of the clock's tick".into(),
+        arrivals => format!(
+            "stamps: of the {arrivals} on arrival, of this program on departure, none of a network card"
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -20,10 +20,14 @@ pub struct Told {
     pub last: Option<Sample>,
     /// Offsets that there was no room for.
     pub left_out: u64,
+    /// Offsets that nobody looked at.
+    pub missed: u64,
 }
 
 /// Tells what happens, on a thread of its own: a terminal that is stopped keeps no clock waiting.
 pub struct Teller {
+    /// Of a lab: whose clock it is.
+    node: Option<String>,
     stdout: Output,
     json: bool,
     quiet: bool,
@@ -38,39 +42,57 @@ impl Teller {
         command: &Sync,
     ) -> anyhow::Result<(Sender<News>, JoinHandle<anyhow::Result<Told>>)> {
         let (sender, receiver) = channel();
-        let teller = Teller {
-            stdout: Output::open(&Buffering::default())?,
-            json: command.json,
-            quiet: command.quiet,
-            count: 0,
-            head: false,
-            told: Told::default(),
-        };
+        let teller = Teller::new(command, None, false)?;
         let thread = live::thread::spawn("report", move || teller.run(&receiver))?;
         Ok((sender, thread))
     }
 
+    /// One that is told what happens by who calls it; of a lab the clock of this node.
+    pub fn new(command: &Sync, node: Option<String>, quiet: bool) -> anyhow::Result<Teller> {
+        Ok(Teller {
+            node,
+            stdout: Output::open(&Buffering::default())?,
+            json: command.json,
+            quiet: quiet || command.quiet,
+            count: 0,
+            head: false,
+            told: Told::default(),
+        })
+    }
+
     fn run(mut self, news: &Receiver<News>) -> anyhow::Result<Told> {
         for news in news {
-            match news {
-                News::Offset(sample) => {
-                    self.count += 1;
-                    self.told.last = Some(sample);
-                    match self.told.samples.len() < KEPT {
-                        true => self.told.samples.push(sample),
-                        false => self.told.left_out += 1,
-                    }
+            self.hear(news)?;
+        }
+        self.finish()
+    }
+
+    /// Takes down what happened, and tells it.
+    pub fn hear(&mut self, news: News) -> anyhow::Result<()> {
+        match news {
+            News::Offset(sample) => {
+                self.count += 1;
+                self.told.last = Some(sample);
+                match self.told.samples.len() < KEPT {
+                    true => self.told.samples.push(sample),
+                    false => self.told.left_out += 1,
                 }
-                News::Second(at, state, asked) => {
-                    let count = std::mem::take(&mut self.count);
-                    if !self.quiet {
-                        let line = self.line(at, &state, count, asked);
-                        self.stdout.tell(&line)?;
-                        self.stdout.flush()?;
-                    }
+            }
+            News::Missed(offsets) => self.told.missed += offsets,
+            News::Second(at, state, asked) => {
+                let count = std::mem::take(&mut self.count);
+                if !self.quiet {
+                    let line = self.line(at, &state, count, asked);
+                    self.stdout.tell(&line)?;
+                    self.stdout.flush()?;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// What there was.
+    pub fn finish(self) -> anyhow::Result<Told> {
         self.stdout.finish()?;
         Ok(self.told)
     }
@@ -83,7 +105,7 @@ impl Teller {
                 "at_s": seconds, "state": state, "offsets": count, "asked": asked,
                 "offset_ps": sample.map(|it| it.offset_ps), "bound_ps": sample.and_then(|it| it.bound_ps),
                 "delay_ps": sample.and_then(|it| it.delay_ps), "drift_ppt": sample.map(|it| it.drift_ppt),
-                "machine_ps": sample.map(|it| machine(&it)),
+                "machine_ps": sample.map(|it| machine(&it)), "node": self.node,
             });
             return format!("{line}\n");
         }
@@ -106,6 +128,7 @@ impl Teller {
         );
         match std::mem::replace(&mut self.head, true) {
             true => line,
+            false if self.node.is_some() => format!("{LAB_HEAD}\n{line}"),
             false => format!("{HEAD}\n{line}"),
         }
     }
@@ -113,6 +136,9 @@ impl Teller {
 
 /// What stands above the columns.
 const HEAD: &str = "    time        offset         bound        delay   drift, ppm   machine ahead";
+/// The same of a lab.
+const LAB_HEAD: &str =
+    "    time        offset         bound        delay   drift, ppm   true time ahead";
 
 /// As JSON has it: what is more than 106 days is as much as that.
 pub fn machine(sample: &Sample) -> i64 {
@@ -144,7 +170,7 @@ pub fn signed_64(ps: i64) -> String {
 }
 
 /// Draws offsets with their bound, the machine's clock, delay and drift over time.
-pub fn draw(title: &str, samples: &[Sample], path: &Path) -> anyhow::Result<()> {
+pub fn draw(title: &str, machine: &str, samples: &[Sample], path: &Path) -> anyhow::Result<()> {
     // What was before the clock was set would leave no room for all else.
     let first = samples
         .iter()
@@ -180,7 +206,7 @@ pub fn draw(title: &str, samples: &[Sample], path: &Path) -> anyhow::Result<()> 
     let drift = Panel::new(time(), Axis::new("drift [ppm]")).series(Series::line("", drift));
     let figure = Figure::new(title)
         .panel(offsets)
-        .panel(panel("machine's clock ahead", &|it| it.machine_ps as f64))
+        .panel(panel(machine, &|it| it.machine_ps as f64))
         .panel(panel("delay", &|it| it.delay_ps.unwrap_or(0) as f64))
         .panel(drift);
     picture(&figure, path)

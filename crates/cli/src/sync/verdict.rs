@@ -1,15 +1,28 @@
 //! What came of it, the verdict first; and if nothing did, why.
 
 use super::Sync;
-use super::method::{about_stamps, count};
+use super::method::{about_bound, about_stamps, count, name};
 use super::report::{Told, draw, length, machine, signed, signed_64};
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use ::lab::{clock_reports, table};
 use live::world::PortsOutcome;
+use node::Time;
 use node::outcome::{ClockReport, Deviations, Finish, NodeOutcome};
 use serde_json::Value;
 use std::fmt::Write;
+
+/// A clock, and what came of it.
+pub struct Found<'a> {
+    pub node: &'a NodeOutcome,
+    pub clock: &'a ClockReport,
+    pub told: &'a Told,
+    pub ended: Time,
+    /// What arrivals are stamped by.
+    pub arrivals: &'a str,
+    /// The ports of a machine; none of a lab.
+    pub ports: &'a [String],
+}
 
 /// Tells it, and draws.
 pub fn tell(
@@ -22,42 +35,15 @@ pub fn tell(
     let (Some(node), Some(clock)) = (node, node.and_then(|node| node.clock.as_deref())) else {
         anyhow::bail!("this kind of node has no clock");
     };
-    let (good, first) = verdict(command, node, clock, &told);
-    let mut stdout = Output::open(&Buffering::default())?;
-    if command.json {
-        let mut line = json_line!("sync", "sync", {
-            "good": good,
-            "verdict": first,
-            "protocol": command.method.kind(),
-            "ports": names,
-            "ended_ns": ended.outcome.ended.as_ns(),
-            "arrival_stamps": ended.outcome.stamps,
-            "departure_stamps": "software",
-            "bound_ps": told.last.and_then(|it| it.bound_ps),
-            "machine_ps": told.last.map(|it| machine(&it)),
-            "drift_ppt": told.last.map(|it| it.drift_ppt),
-            "truth_known": command.master_on.is_some(),
-            "clock": clock_reports::json(&node.name, clock),
-        });
-        let pairs = node.counters.iter().chain(&node.drops);
-        line["counters"] = pairs
-            .map(|(name, count)| (name.clone(), Value::from(*count)))
-            .collect();
-        stdout.tell(&format!("{line}\n"))?;
-    } else {
-        stdout.tell(&text(command, &first, clock, &told, &about_stamps(&ended))?)?;
-    }
-    stdout.finish()?;
-    if let Some(path) = &command.plot {
-        let title = format!("{} on {}: {}", command.method.name(), names[0], clock.state);
-        match told.samples.is_empty() {
-            true => eprintln!("wire: no offset was found: {} is not drawn", path.display()),
-            false => draw(&title, &told.samples, path)?,
-        }
-        if told.left_out > 0 {
-            eprintln!("wire: the last {} offsets are not drawn", told.left_out);
-        }
-    }
+    let found = Found {
+        node,
+        clock,
+        told: &told,
+        ended: ended.outcome.ended,
+        arrivals: ended.outcome.stamps,
+        ports: names,
+    };
+    let good = found.tell(command)?;
     if let Some(error) = ended.trouble {
         return Err(error.into());
     }
@@ -73,51 +59,174 @@ impl Told {
     }
 }
 
-/// Whether all is well, and what is to be said first.
-fn verdict(command: &Sync, node: &NodeOutcome, clock: &ClockReport, told: &Told) -> (bool, String) {
-    if let Some(text) = master(node, clock) {
-        return (true, text);
-    }
-    let Some(last) = &told.last else {
-        return (
-            false,
-            format!(
-                "no offset was found: {}",
-                command.method.why_none(command, node)
-            ),
-        );
-    };
-    let held = [", locked", ", synchronised", ", free running"];
-    let held = held.iter().any(|word| clock.state.ends_with(word));
-    let ahead = if last.machine_ps < 0 {
-        "behind"
-    } else {
-        "ahead of"
-    };
-    let bound = last.bound_ps.map_or("an unknown bound".into(), length);
-    let machine = match command.master_on {
-        Some(_) => {
-            let error = signed(-last.machine_ps);
-            format!(
-                "it found the same clock {error} off, and says that it may be {}",
-                bound
-            )
+impl Found<'_> {
+    /// Tells it, and draws; whether all is well.
+    pub fn tell(&self, command: &Sync) -> anyhow::Result<bool> {
+        let Found {
+            node, clock, told, ..
+        } = self;
+        let (good, first) = self.verdict(command);
+        let mut stdout = Output::open(&Buffering::default())?;
+        if command.json {
+            let mut line = json_line!("sync", "sync", {
+                "good": good,
+                "verdict": first,
+                "protocol": clock.protocol,
+                "node": self.in_lab().then_some(&node.name),
+                "ports": self.ports,
+                "ended_ns": self.ended.as_ns(),
+                "arrival_stamps": self.arrivals,
+                "departure_stamps": if self.in_lab() { "exact" } else { "software" },
+                "bound_ps": told.last.and_then(|it| it.bound_ps),
+                "machine_ps": told.last.map(|it| machine(&it)),
+                "drift_ppt": told.last.map(|it| it.drift_ppt),
+                "truth_known": self.in_lab() || command.master_on.is_some(),
+                "clock": clock_reports::json(&node.name, clock),
+            });
+            let pairs = node.counters.iter().chain(&node.drops);
+            line["counters"] = pairs
+                .map(|(name, count)| (name.clone(), Value::from(*count)))
+                .collect();
+            stdout.tell(&format!("{line}\n"))?;
+        } else {
+            stdout.tell(&self.text(command, &first)?)?;
         }
-        None => format!(
-            "this machine's clock is {} {ahead} it, to within {}",
-            length(u64::try_from(last.machine_ps.unsigned_abs()).unwrap_or(u64::MAX)),
-            bound
-        ),
-    };
-    if !held {
-        return (false, format!("not locked, but {}: {machine}", clock.state));
+        stdout.finish()?;
+        if let Some(path) = command.plot.as_ref().filter(|_| clock.protocol != "dtp") {
+            let place = self.ports.first().unwrap_or(&node.name);
+            let title = format!("{} on {place}: {}", name(clock.protocol), clock.state);
+            let machine = match self.in_lab() {
+                true => "true time ahead",
+                false => "machine's clock ahead",
+            };
+            match told.samples.is_empty() {
+                true => eprintln!("wire: no offset was found: {} is not drawn", path.display()),
+                false => draw(&title, machine, &told.samples, path)?,
+            }
+            if told.left_out > 0 {
+                eprintln!("wire: the last {} offsets are not drawn", told.left_out);
+            }
+        }
+        if told.missed > 0 {
+            let (count, name) = (table::number(told.missed), &node.name);
+            eprintln!(
+                "wire: {count} offsets of {name} came between two looks at it: the lines of seconds, the drift and the picture are without them"
+            );
+        }
+        Ok(good)
     }
-    match command.within {
-        Some(within) if last.bound_ps.is_none_or(|ps| ps > within.as_ps()) => (
-            false,
-            format!("not within {within}: {}; {machine}", clock.state),
-        ),
-        _ => (true, format!("{}; {machine}", clock.state)),
+
+    fn in_lab(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// Whether all is well, and what is to be said first.
+    fn verdict(&self, command: &Sync) -> (bool, String) {
+        let Found {
+            node, clock, told, ..
+        } = self;
+        if let Some(text) = master(node, clock) {
+            return (true, text);
+        }
+        let Some(last) = &told.last else {
+            return match self.in_lab() {
+                // Such as a transparent clock.
+                true => (true, format!("{}: it has found no offset", clock.state)),
+                false => {
+                    let why = command.method.why_none(command, node);
+                    (false, format!("no offset was found: {why}"))
+                }
+            };
+        };
+        let held = [", locked", ", synchronised", ", free running"];
+        let held = clock.protocol == "dtp" || held.iter().any(|word| clock.state.ends_with(word));
+        let ahead = if last.machine_ps < 0 {
+            "behind"
+        } else {
+            "ahead of"
+        };
+        let bound = last.bound_ps.map_or("an unknown bound".into(), length);
+        let error = signed(-last.machine_ps);
+        let machine = match command.master_on {
+            _ if clock.protocol == "dtp" => {
+                format!("it is {error} off another counter, and may be {bound}")
+            }
+            _ if self.in_lab() => {
+                format!("it found the true time {error} off, and says that it may be {bound}")
+            }
+            Some(_) => {
+                format!("it found the same clock {error} off, and says that it may be {bound}")
+            }
+            None => format!(
+                "this machine's clock is {} {ahead} it, to within {bound}",
+                length(u64::try_from(last.machine_ps.unsigned_abs()).unwrap_or(u64::MAX)),
+            ),
+        };
+        if !held {
+            return (false, format!("not locked, but {}: {machine}", clock.state));
+        }
+        match command.within {
+            Some(within) if last.bound_ps.is_none_or(|ps| ps > within.as_ps()) => (
+                false,
+                format!("not within {within}: {}; {machine}", clock.state),
+            ),
+            _ => (true, format!("{}; {machine}", clock.state)),
+        }
+    }
+
+    fn text(&self, command: &Sync, first: &str) -> Result<String, std::fmt::Error> {
+        let Found {
+            node, clock, told, ..
+        } = self;
+        let mut text = match self.in_lab() {
+            true => format!("{}: {first}\n", node.name),
+            false => format!("{first}\n"),
+        };
+        let Some(last) = &told.last else {
+            return Ok(text);
+        };
+        writeln!(
+            text,
+            "{:10}{:>13}{:>13}{:>13}{:>13}",
+            "", "last", "rms", "p99", "most"
+        )?;
+        let mut line = |name: &str, values: &Deviations, since: &str| match values.count {
+            0 => Ok(()),
+            count => writeln!(
+                text,
+                "{name:10}{:>13}{:>13}{:>13}{:>13}  of {}{since}",
+                signed_64(values.last_ps),
+                length(values.rms_ps),
+                length(values.spread.p99.as_ps()),
+                length(values.greatest().as_ps()),
+                table::number(count),
+            ),
+        };
+        let since = match clock.protocol {
+            "dtp" => "",
+            _ => ", since it was locked",
+        };
+        line("offset", &clock.offset, since)?;
+        if self.in_lab() || command.master_on.is_some() {
+            line("error", &clock.error, since)?;
+        }
+        let delay = last.delay_ps.map_or("-".into(), signed_64);
+        let drift = last.drift_ppt as f64 / 1e6;
+        let what = match (clock.protocol, self.in_lab()) {
+            ("dtp", _) => "its oscillator is faster than its counter goes",
+            (_, true) => "its oscillator is faster",
+            (_, false) => "the machine's counter is faster",
+        };
+        writeln!(
+            text,
+            "delay {delay}; drift {drift:+.4} ppm, by which {what}"
+        )?;
+        let stamps = about_stamps(self.arrivals);
+        writeln!(text, "{stamps}; {}", about_bound(clock.protocol))?;
+        if !self.in_lab() {
+            writeln!(text, "no clock of the machine was set")?;
+        }
+        Ok(text)
     }
 }
 
@@ -138,51 +247,4 @@ fn master(node: &NodeOutcome, clock: &ClockReport) -> Option<String> {
         asked => format!("{} questions of slaves answered", table::number(asked)),
     };
     Some(format!("{}: {given}{text}", clock.state))
-}
-
-fn text(
-    command: &Sync,
-    first: &str,
-    clock: &ClockReport,
-    told: &Told,
-    stamps: &str,
-) -> Result<String, std::fmt::Error> {
-    let mut text = format!("{first}\n");
-    let Some(last) = &told.last else {
-        return Ok(text);
-    };
-    writeln!(
-        text,
-        "{:10}{:>13}{:>13}{:>13}{:>13}",
-        "", "last", "rms", "p99", "most"
-    )?;
-    let mut line = |name: &str, values: &Deviations| match values.count {
-        0 => Ok(()),
-        count => writeln!(
-            text,
-            "{name:10}{:>13}{:>13}{:>13}{:>13}  {}",
-            signed_64(values.last_ps),
-            length(values.rms_ps),
-            length(values.spread.p99.as_ps()),
-            length(values.greatest().as_ps()),
-            format_args!("of {}, since it was locked", table::number(count)),
-        ),
-    };
-    line("offset", &clock.offset)?;
-    if command.master_on.is_some() {
-        line("error", &clock.error)?;
-    }
-    let delay = last.delay_ps.map_or("-".into(), signed_64);
-    let drift = last.drift_ppt as f64 / 1e6;
-    writeln!(
-        text,
-        "delay {delay}; drift {drift:+.4} ppm, by which the machine's counter is faster"
-    )?;
-    writeln!(
-        text,
-        "{stamps}; {}. What the two ways differ by cannot be seen, and half of it is offset",
-        command.method.about_bound()
-    )?;
-    writeln!(text, "no clock of the machine was set")?;
-    Ok(text)
 }

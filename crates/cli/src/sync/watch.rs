@@ -2,8 +2,8 @@
 
 use super::Sync;
 use live::page::Publisher;
-use node::outcome::{ClockReading, ClockReport};
-use node::{Driver, Time};
+use node::Time;
+use node::outcome::{ClockReading, ClockReport, Statistics};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,16 +19,18 @@ pub struct Sample {
     /// How far the truth may be from it, if the protocol bounds that.
     pub bound_ps: Option<u64>,
     pub delay_ps: Option<i64>,
-    /// By how much the machine's counter is faster, parts in 10^12: the mean of the servo's last [`RATES`] rates, each of which makes up for an
-    /// offset too.
+    /// By how much what the clock counts by is faster, the machine's counter or a lab's oscillator, parts in 10^12: the mean of the servo's last
+    /// [`RATES`] rates, each of which makes up for an offset too.
     pub drift_ppt: i64,
-    /// How far the machine's clock was ahead of the master's.
+    /// How far the machine's clock was ahead of the master's; in a lab simulated time.
     pub machine_ps: i128,
 }
 
 /// What there is to tell.
 pub enum News {
     Offset(Sample),
+    /// So many offsets were found between two looks, of which nothing is known.
+    Missed(u64),
     /// A second is over, and what the clock is.
     Second(Time, String, u64),
 }
@@ -69,7 +71,7 @@ impl Watch {
         news: Sender<News>,
         stop: Arc<AtomicBool>,
     ) -> Watch {
-        let waits = command.role == "slave" && command.wait > Time::ZERO;
+        let waits = command.lab.is_none() && command.role == "slave" && command.wait > Time::ZERO;
         Watch {
             start_ns,
             epoch_ps: i128::from(epoch_ns) * 1_000,
@@ -86,8 +88,7 @@ impl Watch {
     }
 
     /// Looks at the clock now.
-    pub fn look(&mut self, driver: &Driver, now: Time) {
-        let counts = driver.statistics();
+    pub fn look(&mut self, counts: &Statistics, now: Time) {
         let Some(clock) = &counts.clock else {
             return;
         };
@@ -111,11 +112,15 @@ impl Watch {
     }
 
     fn offset(&mut self, reading: &ClockReading, clock: &ClockReport) {
+        let missed = reading.offsets - self.offsets - 1;
+        if missed > 0 && self.offsets > 0 {
+            self.tell(News::Missed(missed));
+        }
         self.offsets = reading.offsets;
         if self.rates.len() == RATES {
             self.rates.pop_front();
         }
-        self.rates.push_back(reading.rate_ppt);
+        self.rates.push_back(clock.steered_ppt);
         let stepped = std::mem::replace(&mut self.steps, reading.steps) != reading.steps;
         let Some((at, offset_ps)) = reading.offset else {
             return;

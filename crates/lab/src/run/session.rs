@@ -370,6 +370,26 @@ impl<'a> Session<'a> {
         Ok(Table::new(lines))
     }
 
+    /// What a node tells of itself now.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    pub fn statistics(&self, name: &str) -> Result<node::outcome::Statistics, SessionError> {
+        Ok(self.sim.statistics(NodeId(self.node(name)?)))
+    }
+
+    /// The nodes that have a clock of their own: their names, and what time zero is on it when it is right, nanoseconds.
+    pub fn clocks(&self) -> Vec<(&'a str, u64)> {
+        let nodes = self.lab.nodes.iter().enumerate();
+        let clocks = nodes.filter(|(node, _)| self.sim.statistics(NodeId(*node)).clock.is_some());
+        let named = clocks.map(|(_, plan)| {
+            let clock = plan.config.get("clock");
+            let epoch = clock.and_then(|clock| clock.get("epoch_ns")?.read().ok());
+            (&plan.name[..], epoch.unwrap_or(0))
+        });
+        named.collect()
+    }
+
     /// The tables by which a node treats packets: the addresses that a switch has learned, flow tables, those of a P4 program. Most
     /// kinds have none.
     ///

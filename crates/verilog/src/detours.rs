@@ -35,11 +35,14 @@ mod at {
 /// So often a packet begins anew: as often as a pipeline in software lets it.
 const PASSES: u32 = 1024;
 
+/// Where a value goes: with which set (with all if none), and to which place in [`State::values`].
+type Goal = (Option<u8>, usize);
+
 /// Which values go along with packets that begin anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Along {
-    /// By entry and place in [`State::values`]: with which set (with all if none), and to which place.
-    fields: BTreeMap<(u8, usize), BTreeSet<(Option<u8>, usize)>>,
+    /// By entry and place in [`State::values`].
+    fields: BTreeMap<(u8, usize), BTreeSet<Goal>>,
     /// The entries that there are.
     entries: BTreeSet<u8>,
 }
@@ -56,11 +59,10 @@ impl Along {
 }
 
 /// Copies of a packet by a session, which ingress asked for.
-#[derive(Clone)]
-pub(crate) struct Clones {
-    pub(crate) when: Id,
-    pub(crate) session: Id,
-    pub(crate) state: State,
+struct Clones {
+    when: Id,
+    session: Id,
+    state: State,
     /// Where they end that come no further.
     ends: Vec<(Id, u8)>,
 }
@@ -69,12 +71,13 @@ pub(crate) struct Clones {
 #[derive(Default)]
 pub(crate) struct Off {
     /// A clone that came back, for egress.
-    returned: Option<(Id, State)>,
-    pub(crate) clones: Option<Clones>,
+    returned: Option<State>,
+    clones: Option<Clones>,
     resubmitted: Option<(Id, State)>,
     egress_clones: Option<(Id, State)>,
     recirculated: Option<Id>,
-    pub(crate) second: Option<Id>,
+    /// Whether the packet is a clone that came back.
+    second: Option<Id>,
 }
 
 /// What the hardware behind the pipeline is told of packets that begin anew.
@@ -163,7 +166,7 @@ impl<'a> Walk<'a> {
         let second = self.came(entry::CLONED);
         off.second = Some(second);
         if !self.graph.is_false(second) {
-            off.returned = Some((second, returned));
+            off.returned = Some(returned);
         }
         for slot in &self.detours.kind {
             let value = self.kind(*slot, state.values[slot.index()], off);
@@ -564,7 +567,7 @@ impl<'a> Walk<'a> {
         if returned.is_some() || clones.is_some() {
             let mut when = second;
             let mut session = self.graph.along(at::SESSION, 16);
-            let mut of_clones = returned.map(|(_, state)| state);
+            let mut of_clones = returned;
             if let Some(clones) = &clones {
                 when = self.graph.or(when, clones.when);
                 session = self.graph.choose(second, session, clones.session);

@@ -107,6 +107,7 @@ fn the_corpus_passes_in_the_kernel_or_says_what_the_kernel_cannot_do() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // Another corpus, or ours.
     let other = std::env::var_os("XDP_CORPUS");
+    let ours = other.is_none();
     let mut folders = vec![other.map_or(root.join("testdata/p4"), PathBuf::from)];
     let examples = std::fs::read_dir(root.join("examples")).expect("they are here");
     folders.extend(examples.map(|entry| entry.expect("an entry").path()));
@@ -136,7 +137,7 @@ fn the_corpus_passes_in_the_kernel_or_says_what_the_kernel_cannot_do() {
     );
     println!("{told}");
     assert!(
-        passed >= 10 && met >= 100 && kernel > 10 * interpreter,
+        !ours || (passed >= 10 && met >= 100 && kernel > 10 * interpreter),
         "{told}"
     );
 }

@@ -359,7 +359,7 @@ impl Sending {
         const PART: u64 = TICK as u64 >> POINT;
         let sent = ticks[self.from as usize].when(tick);
         let (at, rest) = ticks[self.to as usize].split(sent + self.length);
-        let ahead = at.wrapping_sub(tick) << POINT | rest / PART;
+        let ahead = (at.wrapping_sub(tick) << POINT) | (rest / PART);
         (sent, ahead as i64)
     }
 

@@ -1,8 +1,8 @@
 //! All of the Verilog of a program.
 
 use crate::Options;
+use crate::anew::Along;
 use crate::build::Build;
-use crate::detours::Along;
 use crate::graph::{Id, Input};
 use crate::map::Map;
 use crate::names::identifier;

@@ -4,23 +4,16 @@
 //! each copy, clones first. A packet that is resubmitted or recirculated, and an egress clone, goes back to where packets come in, with another
 //! vector of what goes along.
 
+use crate::anew::{Anew, entry};
 use crate::graph::{Id, Input, Two};
 use crate::map::{SESSION, Source};
 use crate::state::{Lookup, Split, State, Walk, reason};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use p4::ir::{SectionKind, SlotId};
 use pipeline::engine::{Asked, Path, Step};
 use pipeline::environment::Unsupported;
 use pipeline::externs::Carried;
-
-/// How a packet comes to its beginning.
-pub(crate) mod entry {
-    pub(crate) const RESUBMITTED: u8 = 1;
-    pub(crate) const RECIRCULATED: u8 = 2;
-    /// An egress clone, which goes to the replication engine at once.
-    pub(crate) const CLONED: u8 = 3;
-}
 
 /// Where things stand in the vector, from the lowest bit on. Of a packet that has just come in it is zero.
 mod at {
@@ -34,29 +27,6 @@ mod at {
 
 /// So often a packet begins anew: as often as a pipeline in software lets it.
 const PASSES: u32 = 1024;
-
-/// Where a value goes: with which set (with all if none), and to which place in [`State::values`].
-type Goal = (Option<u8>, usize);
-
-/// Which values go along with packets that begin anew.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Along {
-    /// By entry and place in [`State::values`].
-    fields: BTreeMap<(u8, usize), BTreeSet<Goal>>,
-    /// The entries that there are.
-    entries: BTreeSet<u8>,
-}
-
-impl Along {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Whether egress makes clones.
-    pub(crate) fn clones(&self) -> bool {
-        self.entries.contains(&entry::CLONED)
-    }
-}
 
 /// Copies of a packet by a session, which ingress asked for.
 struct Clones {
@@ -78,25 +48,6 @@ pub(crate) struct Off {
     recirculated: Option<Id>,
     /// Whether the packet is a clone that came back.
     second: Option<Id>,
-}
-
-/// What the hardware behind the pipeline is told of packets that begin anew.
-pub(crate) struct Anew {
-    /// The number of the entry, or 0; 2 bits.
-    pub(crate) entry: Id,
-    /// Which set goes along, 8 bits.
-    pub(crate) set: Id,
-    /// Whether an egress clone is made, and the set that goes with it.
-    pub(crate) clone: Id,
-    pub(crate) clone_set: Id,
-    /// As it came: without what is emitted.
-    pub(crate) raw: Id,
-    /// It began anew too often.
-    pub(crate) full: Id,
-    /// Fields, session, how often.
-    pub(crate) vector: Id,
-    /// Whether clones are of the packet as it came.
-    pub(crate) clones_raw: bool,
 }
 
 impl<'a> Walk<'a> {

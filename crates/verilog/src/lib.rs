@@ -10,7 +10,7 @@
 //! | `walk` | the program's ways, as conditions and choices: start here |
 //! | `state` | what is known on the way |
 //! | `graph` | operators on bit vectors, each there once |
-//! | `detours` | copies, and packets that begin anew |
+//! | `detours`, `anew` | copies, and packets that begin anew |
 //! | `expressions`, `packet`, `tables`, `objects`, `meters`, `calls`, `hashes` | what the program says, as operators |
 //! | `schedule` | which operator works in which cycle |
 //! | `text`, `build`, `top`, `design` | the Verilog |
@@ -20,6 +20,7 @@
 
 extern crate alloc;
 
+mod anew;
 mod build;
 mod calls;
 mod design;

@@ -4,24 +4,11 @@
 //! are of fixed length, and then a field is a choice between wires; behind a header of variable length it is a shift.
 
 use crate::graph::{Graph, Id, Input, Two};
-use crate::state::{Emitted, State, Walk, reason};
+use crate::state::{Emitted, Middle, State, Walk, reason};
 use alloc::format;
 use alloc::vec::Vec;
 use p4::ir::{Expr, HeaderId, ParserError, StatementKind, Ty};
 use pipeline::environment::Unsupported;
-
-/// The packet behind a turn: what was emitted, and what the first parser left.
-#[derive(Clone, Copy)]
-pub(crate) struct Middle {
-    /// What was emitted, the first bit at the left, zeros behind.
-    pub(crate) front: Id,
-    /// How many bits of it count, 16 bits.
-    pub(crate) bits: Id,
-    /// Where in the packet that came what was left begins, in bits, 16 bits.
-    pub(crate) start: Id,
-    /// That is at most.
-    most: u64,
-}
 
 /// Where a parser's bits come from.
 #[derive(Clone, Copy)]

@@ -1,10 +1,9 @@
 //! What is known while a program is followed, and what comes of it.
 
 use crate::Options;
-use crate::detours::{Along, Anew};
+use crate::anew::{Along, Anew};
 use crate::graph::{Graph, Id};
 use crate::map::{DigestMap, Source};
-use crate::packet::Middle;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -68,6 +67,19 @@ pub(crate) struct Extra {
 
 /// A packet's way on.
 pub(crate) type Edge = (Id, State);
+
+/// The packet behind a turn: what was emitted, and what the first parser left.
+#[derive(Clone, Copy)]
+pub(crate) struct Middle {
+    /// What was emitted, the first bit at the left, zeros behind.
+    pub(crate) front: Id,
+    /// How many bits of it count, 16 bits.
+    pub(crate) bits: Id,
+    /// Where in the packet that came what was left begins, in bits, 16 bits.
+    pub(crate) start: Id,
+    /// That is at most.
+    pub(crate) most: u64,
+}
 
 /// A part of what the deparser emits.
 pub(crate) struct Emitted {

@@ -3,7 +3,8 @@
 //!
 //! Loops are unrolled, since a block is worked on again for each time that a packet may come back to it.
 
-use crate::detours::{Off, entry};
+use crate::anew::entry;
+use crate::detours::Off;
 use crate::graph::{Id, Input};
 use crate::hashes::sums_payload;
 use crate::state::{Edge, Emitted, State, Verdict, Walk, reason};

@@ -6,7 +6,7 @@
 //!
 //! It goes by events, message for message, where anything but beacons is said: while links come up, join, or go down. Else
 //! it goes by slices of some rounds of beacons, in which of each beacon no more is asked than whether it can change
-//! anything; in a network whose clocks agree three of four cannot. Where in a slice something else comes up (a beacon out of range, a
+//! anything; in a network whose clocks agree six of seven cannot. Where in a slice something else comes up (a beacon out of range, a
 //! peer to be given up) the slice is walked again by events.
 //!
 //! What is not modelled: frames, wrong bits, and what nodes above do. LOG messages, beacons of different intervals in one network,

@@ -41,6 +41,11 @@ const bit<16> PAXOS_COORDINATORS = 1;
 const bit<16> PAXOS_ACCEPTORS = 2;
 const bit<16> PAXOS_LEARNERS = 4;
 const bit<16> PAXOS_CLIENTS = 8;
+/// Acceptors that take part only while they are called (Cheap Paxos), beside the main ones. 16 is not Paxos', but the group of all ports.
+const bit<16> PAXOS_AUXILIARIES = 32;
+
+/// Whether what a coordinator says is for auxiliary acceptors, too.
+#define FOR_AUXILIARIES(paxos) (paxos.high == 1)
 
 /// Figure 3.13, and what is needed beyond: see `consensus::message`.
 header paxos_t {
@@ -128,6 +133,9 @@ control PaxosAudience(in paxos_t paxos, out bit<16> audience) {
 
     apply {
         audiences.apply();
+        if (audience == PAXOS_ACCEPTORS && FOR_AUXILIARIES(paxos)) {
+            audience = PAXOS_ACCEPTORS + PAXOS_AUXILIARIES;
+        }
     }
 }
 
@@ -250,9 +258,10 @@ control PaxosAcceptor(inout paxos_t paxos, out bit<16> audience) {
     }
 }
 
-/// Where a coordinator stands: whether it leads, the next instance, and below which one acceptors remember nothing.
+/// Where a coordinator stands: whether it leads, whether auxiliary acceptors are called, the next instance, and below which one acceptors remember nothing.
 struct paxos_place_t {
     bit<8> active;
+    bit<8> auxiliaries;
     bit<64> next;
     bit<64> base;
 }
@@ -283,15 +292,17 @@ control PaxosCoordinator(inout paxos_t paxos, out bit<16> audience) {
                     paxos.boot = own;
                     paxos.inst = at.next;
                     paxos.rnd = rnd;
+                    paxos.high = (bit<64>)at.auxiliaries;
                     at.next = at.next + 1;
                     place.write(0, at);
-                    audience = PAXOS_ACCEPTORS;
+                    audience = FOR_AUXILIARIES(paxos) ? PAXOS_ACCEPTORS + PAXOS_AUXILIARIES : PAXOS_ACCEPTORS;
                 }
             } else if (paxos.msgtype == PAXOS_ACTIVATE) {
                 if (own != 0 && paxos.boot == own && paxos.rnd > rnd) {
                     at.active = 1;
                     at.next = paxos.inst;
                     at.base = paxos.base;
+                    at.auxiliaries = FOR_AUXILIARIES(paxos) ? (bit<8>)1 : (bit<8>)0;
                     round.write(0, paxos.rnd);
                     place.write(0, at);
                 }

@@ -5,6 +5,10 @@ wire lab lab.toml
 echo
 wire lab hops.toml
 echo
+wire lab cheap.toml
+echo
+wire lab overload.toml
+echo
 for program in acceptor coordinator; do
     wire p4 check $program.p4
     wire p4 check ${program}_switch.p4

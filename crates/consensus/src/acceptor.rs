@@ -177,6 +177,10 @@ impl Set {
         }
     }
 
+    pub fn has(self, acceptor: u16) -> bool {
+        usize::from(acceptor) < ACCEPTORS && self.0 & (1 << acceptor) != 0
+    }
+
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }

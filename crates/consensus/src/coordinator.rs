@@ -18,13 +18,22 @@
 //! of a start that a later one is known of. As both quorums share an acceptor, it hears of it. This is what Michael et al. call a
 //! crash-consistent quorum ("Recovering Shared Objects Without Stable Storage", DISC 2017). If a quorum has lost its registers, nobody is admitted: nothing
 //! more is decided, and nothing wrong.
+//!
+//! **Two classes of acceptors** ([`with_auxiliaries`](Coordinator::with_auxiliaries)), as in Cheap Paxos (Lamport and Massa, DSN 2004; paper 002, section
+//! 3.5.2). The main ones are a quorum, and are asked alone. Where they do not answer when they are asked again, auxiliary ones are called and asked as well, until
+//! every main one answers. Who is asked is for cost alone: a quorum is the same majority of all, whatever their class.
 
 use crate::acceptor::{Set, majority};
-use crate::message::{ACCEPTORS, Boots, Instance, Kind, Message, Round, round};
+use crate::message::{ACCEPTORS, AUXILIARIES, Boots, Instance, Kind, Message, Round, round};
 use alloc::vec::Vec;
 
 /// No instance and no round is higher: a message by somebody who counts wrongly uses up no more.
 const MOST: u64 = u64::MAX >> 1;
+
+/// At most so many questions are asked again at once.
+const AGAIN: usize = 64;
+/// Retries at which the same waits until auxiliary acceptors are called: it was asked again meanwhile, as one frame may be lost.
+const STOOD: u8 = 2;
 
 /// What a coordinator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +88,15 @@ pub struct Coordinator<V> {
     pub quorum: usize,
     identity: u16,
     acceptors: usize,
+    /// How many of them are asked first: those behind are auxiliary.
+    main: usize,
+    /// Whether auxiliary ones are asked as well.
+    called: bool,
+    /// The first instance that waited for an answer at the last retry, and at how many in a row before, up to [`STOOD`].
+    waited: Option<Instance>,
+    stood: u8,
+    /// While it leads and has called them: who has answered since the last retry.
+    present: Set,
     stage: Stage,
     round: Round,
     /// The highest round that it has heard of.
@@ -109,6 +127,11 @@ impl<V: Clone + Default> Coordinator<V> {
             quorum: majority(acceptors),
             identity,
             acceptors,
+            main: acceptors,
+            called: false,
+            waited: None,
+            stood: 0,
+            present: Set::default(),
             stage: Stage::Following,
             round: 0,
             seen: 0,
@@ -122,6 +145,18 @@ impl<V: Clone + Default> Coordinator<V> {
             handed_over: false,
             open: (0..window.max(1)).map(|_| Open::new(0)).collect(),
         }
+    }
+
+    /// The same, where so many acceptors, those of the highest numbers, are auxiliary; at most as many as leave a quorum of main ones.
+    #[must_use]
+    pub fn with_auxiliaries(mut self, auxiliaries: usize) -> Coordinator<V> {
+        self.main = (self.acceptors - auxiliaries.min(self.acceptors)).max(self.quorum);
+        self
+    }
+
+    /// Whether auxiliary acceptors take part at present.
+    pub fn has_called(&self) -> bool {
+        self.called
     }
 
     /// Whether it may propose.
@@ -171,12 +206,16 @@ impl<V: Clone + Default> Coordinator<V> {
         self.handed_over = false;
         self.promises = [None; ACCEPTORS];
         self.open.fill(Open::new(0));
+        self.waited = None;
+        self.stood = 0;
+        self.present = Set::default();
         self.ask(self.base, out);
     }
 
     /// Leaves it to another.
     pub fn follow(&mut self) {
         self.stage = Stage::Following;
+        self.called = false;
     }
 
     /// Leaves its round and all instances that are free to the switch whose start has this number, once all that others had begun is decided;
@@ -195,6 +234,7 @@ impl<V: Clone + Default> Coordinator<V> {
             round: self.round,
             instance: self.next,
             base: self.base,
+            high: self.reach(),
             ..Message::new(Kind::Activate)
         })
     }
@@ -229,31 +269,65 @@ impl<V: Clone + Default> Coordinator<V> {
     pub fn tell_trim(&self, out: &mut Vec<Message<V>>) {
         out.push(Message {
             instance: self.base,
+            high: self.reach(),
             ..Message::new(Kind::Trim)
         });
     }
 
-    /// Asks again for all that has not been answered: for the caller's timer.
+    /// Asks again for what has not been answered: for the caller's timer. Not for all of it each time, or who is slow would be asked ever more, but for what
+    /// an answer to something later has overtaken, and for the first few of all while none of them is answered. The caller is to wait longer while it
+    /// [stands still](Coordinator::stands_still).
     pub fn retry(&mut self, out: &mut Vec<Message<V>>) {
-        match self.stage {
-            Stage::Following => {}
-            Stage::ExpectPromises => match self.inherited_range() {
-                None => self.ask(self.base, out),
-                // What was asked for may have been trimmed since.
-                Some((low, high)) => {
-                    let left = (low..=high).take(self.open.len());
-                    left.filter(|instance| !self.is_promised(*instance))
-                        .for_each(|instance| self.ask(instance, out));
-                    self.lead_if_promised(out);
-                }
-            },
-            Stage::Leading => {
-                self.tell_trim(out);
-                (self.base..self.own_end())
-                    .filter(|instance| self.ring(*instance).is_some_and(|open| !open.decided))
-                    .for_each(|instance| self.ask_votes(instance, out));
+        let (left, last) = self.unanswered();
+        let first = left.first().copied();
+        self.stood = match first.is_some() && first == self.waited {
+            true => (self.stood + 1).min(STOOD),
+            false => 0,
+        };
+        self.waited = first;
+        if self.choose_classes(out) {
+            return;
+        }
+        if self.is_leading() {
+            self.tell_trim(out);
+        }
+        let again = left.into_iter().take(AGAIN);
+        let again = again.filter(|instance| self.stood > 0 || *instance < last);
+        for instance in again {
+            match self.is_leading() {
+                true => self.ask_votes(instance, out),
+                false => self.ask(instance, out),
             }
         }
+        if self.stage == Stage::ExpectPromises {
+            // What was asked for may have been trimmed since.
+            self.lead_if_promised(out);
+        }
+    }
+
+    /// Whether what waited for an answer at the last retry but one waited for it at the last one too.
+    pub fn stands_still(&self) -> bool {
+        self.stood > 0
+    }
+
+    /// Instances, its own, of which it awaits promises or votes, and the last one of which it does not any more.
+    fn unanswered(&self) -> (Vec<Instance>, Instance) {
+        let (mut left, mut last) = (Vec::new(), 0);
+        let mut sort = |instance, answered| match answered {
+            true => last = instance,
+            false => left.push(instance),
+        };
+        match (self.stage, self.inherited_range()) {
+            (Stage::Following, _) => {}
+            (Stage::ExpectPromises, None) => sort(self.base, false),
+            (Stage::ExpectPromises, Some((low, high))) => (low..=high)
+                .take(self.open.len())
+                .for_each(|instance| sort(instance, self.is_promised(instance))),
+            (Stage::Leading, _) => (self.base..self.own_end())
+                .filter_map(|instance| self.ring(instance))
+                .for_each(|open| sort(open.instance, open.decided)),
+        }
+        (left, last)
     }
 
     /// Asks for votes in an instance again, decided or not, for a learner that misses them. Not below the base: there it may lead without
@@ -278,6 +352,13 @@ impl<V: Clone + Default> Coordinator<V> {
         instance < self.own_end()
     }
 
+    /// What votes are asked for in an instance, while it is not known to be decided.
+    pub fn under_way(&self, instance: Instance) -> Option<&V> {
+        let own = self.is_leading() && (self.base..self.own_end()).contains(&instance);
+        let open = self.ring(instance).filter(|open| own && !open.decided)?;
+        Some(&open.value)
+    }
+
     /// Takes an acceptor's or another coordinator's message.
     pub fn step(&mut self, message: &Message<V>, out: &mut Vec<Message<V>>) {
         self.seen = self.seen.max(message.round.min(MOST));
@@ -296,10 +377,14 @@ impl<V: Clone + Default> Coordinator<V> {
                     self.follow();
                 }
             }
-            (Kind::Forgotten, Stage::Leading | Stage::ExpectPromises) if answers => {
+            // An auxiliary acceptor says so by itself, and knows no round.
+            (Kind::Forgotten, Stage::Leading | Stage::ExpectPromises)
+                if answers || (message.round == 0 && from < self.acceptors) =>
+            {
                 self.forgotten(from, message.boot, out);
             }
             (Kind::Phase1B, Stage::ExpectPromises) if answers => self.promised(from, message, out),
+            (Kind::Phase1B, Stage::Leading) if answers => self.heard(message.sender),
             (Kind::Phase2B, Stage::Leading) if answers => self.voted(from, message, out),
             _ => {}
         }
@@ -310,6 +395,7 @@ impl<V: Clone + Default> Coordinator<V> {
         out.push(Message {
             instance,
             round: self.round,
+            high: self.reach(),
             boots: self.boots,
             ..Message::new(Kind::Phase1A)
         });
@@ -319,9 +405,48 @@ impl<V: Clone + Default> Coordinator<V> {
         out.push(Message {
             instance,
             round: self.round,
+            high: self.reach(),
             value: self.open[self.slot(instance)].value.clone(),
             ..Message::new(Kind::Phase2A)
         });
+    }
+
+    /// Who is to take what is said now.
+    fn reach(&self) -> Instance {
+        match self.called {
+            true => AUXILIARIES,
+            false => 0,
+        }
+    }
+
+    /// An acceptor has answered.
+    fn heard(&mut self, from: u16) {
+        if self.called {
+            self.present.add(from);
+        }
+    }
+
+    /// Calls auxiliary acceptors when main ones have not answered what they were asked again, and does without them when all main ones answer. Whether
+    /// that began another round.
+    fn choose_classes(&mut self, out: &mut Vec<Message<V>>) -> bool {
+        if self.main == self.acceptors {
+            return false;
+        }
+        let present = core::mem::take(&mut self.present);
+        if !self.called {
+            self.called = self.stood >= STOOD;
+        } else if self.is_leading() && (0..self.main).all(|main| present.has(main as u16)) {
+            self.called = false;
+            // A switch takes a round once, so that it is another in which it does without them.
+            if self.handed_over {
+                self.campaign(out);
+                return true;
+            }
+        } else if self.is_leading() {
+            // Main ones vote where the coordinator does not hear it, or have nothing to vote for: whether they are there they say so.
+            self.ask(self.base, out);
+        }
+        false
     }
 
     fn slot(&self, instance: Instance) -> usize {
@@ -356,6 +481,10 @@ impl<V: Clone + Default> Coordinator<V> {
                 boot,
                 round: self.round,
                 base: self.base,
+                high: match acceptor < self.main {
+                    true => self.reach(),
+                    false => AUXILIARIES,
+                },
                 boots: self.boots,
                 ..Message::new(Kind::Admit)
             });
@@ -443,12 +572,17 @@ impl<V: Clone + Default> Coordinator<V> {
         self.base = low;
         self.inherited = high;
         self.next = low.max(high + 1);
+        if self.called {
+            // They vote for nothing where they remember what is long past.
+            self.tell_trim(out);
+        }
         (low..=high).for_each(|instance| self.ask_votes(instance, out));
         self.admit_waiting(out);
     }
 
     fn voted(&mut self, from: usize, message: &Message<V>, out: &mut Vec<Message<V>>) {
         self.active[from] = self.active[from].max(message.boot);
+        self.heard(message.sender);
         let slot = self.slot(message.instance);
         let open = &mut self.open[slot];
         if open.instance != message.instance || message.instance >= self.next || open.decided {

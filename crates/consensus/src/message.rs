@@ -16,6 +16,8 @@ pub type Round = u64;
 pub const ACCEPTORS: usize = 5;
 /// How often each acceptor has started, as far as somebody knows: by acceptor, 0 for unknown.
 pub type Boots = [u16; ACCEPTORS];
+/// What a coordinator gives as `high` where auxiliary acceptors are meant as well as main ones: else they take no part.
+pub const AUXILIARIES: Instance = 1;
 /// UDP port of the group and of clients: one of those that are nobody's (RFC 6335).
 pub const PORT: u16 = 57_021;
 /// Bytes of a message; what is behind it is passed over.
@@ -97,7 +99,7 @@ pub struct Message<V> {
     pub vote_round: Round,
     /// Below this instance the acceptor remembers nothing.
     pub base: Instance,
-    /// The highest instance for which the acceptor has voted.
+    /// The highest instance for which the acceptor has voted; what a coordinator says to acceptors and its switch has [`AUXILIARIES`] or 0.
     pub high: Instance,
     /// How often each acceptor has started, as far as the sender knows.
     pub boots: Boots,

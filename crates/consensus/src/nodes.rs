@@ -7,6 +7,7 @@ pub mod acceptor;
 pub mod client;
 pub mod coordinator;
 pub mod learner;
+mod patience;
 pub mod proposer;
 pub mod replica;
 

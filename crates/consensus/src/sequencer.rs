@@ -5,7 +5,7 @@
 //! is for the client to ask for again. A switch that has started again, or is told of a higher round, asks for nothing until it is
 //! activated in a higher round. The round that it gave up it still remembers: taken twice, a round would use its instances twice.
 
-use crate::message::{Instance, Kind, Message, Round};
+use crate::message::{AUXILIARIES, Instance, Kind, Message, Round};
 
 /// A coordinator in a switch, as the registers that it is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub struct Sequencer {
     pub base: Instance,
     /// How many instances they remember.
     pub window: u64,
+    /// Whether auxiliary acceptors are asked as well as main ones.
+    pub auxiliaries: bool,
 }
 
 impl Sequencer {
@@ -34,6 +36,7 @@ impl Sequencer {
             next: 0,
             base: 0,
             window,
+            auxiliaries: false,
         }
     }
 
@@ -53,6 +56,10 @@ impl Sequencer {
                     boot: self.boot,
                     instance,
                     round: self.round,
+                    high: match self.auxiliaries {
+                        true => AUXILIARIES,
+                        false => 0,
+                    },
                     ..message.clone()
                 });
             }
@@ -61,6 +68,7 @@ impl Sequencer {
                 self.active = true;
                 self.next = message.instance;
                 self.base = message.base;
+                self.auxiliaries = message.high == AUXILIARIES;
             }
             Kind::Trim
                 if self.active && message.instance > self.base && message.instance <= self.next =>
@@ -130,6 +138,13 @@ mod tests {
             round: 7,
             ..activate
         });
-        assert_eq!(sequencer.step(&request).unwrap().round, 7);
+        let asked = sequencer.step(&request).unwrap();
+        assert_eq!((asked.round, asked.high), (7, 0));
+        sequencer.step(&Message {
+            round: 8,
+            high: AUXILIARIES,
+            ..activate
+        });
+        assert_eq!(sequencer.step(&request).unwrap().high, AUXILIARIES);
     }
 }

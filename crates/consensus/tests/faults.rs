@@ -262,6 +262,8 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
     // One acceptor at a time may be without its registers; another that loses them before the first is in again is a quorum lost.
     let forgetful = random.below(3) as u16;
+    // In a third of the runs the last one is auxiliary.
+    let auxiliaries = usize::from(random.below(3) == 0);
     for id in 0..3 {
         let restarts = match id == forgetful {
             true => (0..random.below(3))
@@ -272,6 +274,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         let config = acceptor::Config {
             mac: mac(id as u8),
             id,
+            auxiliary: auxiliaries > 0 && id == 2,
             window: WINDOW,
             restarts,
             ..Default::default()
@@ -291,6 +294,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         let config = coordinator::Config {
             mac: mac(9 + identity as u8),
             identity,
+            auxiliaries,
             replicas: 2,
             lease: Time::from_ms(3),
             window: WINDOW,

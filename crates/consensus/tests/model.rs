@@ -3,6 +3,7 @@
 //! the nodes run; each seeded mistake must be found.
 
 use consensus::acceptor::Cell;
+use consensus::message::AUXILIARIES;
 use consensus::{Acceptor, Coordinator, Kind, Learner, Message, Sequencer, majority};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,9 @@ use std::sync::Arc;
 const ACCEPTORS: usize = 3;
 /// More steps are not taken: a bound that is reached is a failure.
 const MOST: usize = 30_000_000;
+
+/// After so many retries in a row auxiliary acceptors are called, if any are missed.
+const RETRIES: usize = 3;
 
 /// A mistake to be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +57,10 @@ struct Group {
     trims: bool,
     /// How many coordinators have a switch that they hand their rounds over to, some time.
     switches: usize,
+    /// How often coordinators may call auxiliary acceptors, or do without them again.
+    calls: u8,
+    /// How many acceptors, the last ones, are auxiliary. One that is says by itself that it has lost its registers.
+    auxiliaries: usize,
 }
 
 const SMALL: Group = Group {
@@ -64,6 +72,8 @@ const SMALL: Group = Group {
     losses: [0; ACCEPTORS],
     trims: false,
     switches: 0,
+    calls: 0,
+    auxiliaries: 0,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +85,7 @@ struct State {
     campaigns: Vec<u8>,
     proposed: Vec<u8>,
     losses: [u8; ACCEPTORS],
+    calls: u8,
     /// All that was ever said: any of it can come at any time, or never.
     said: BTreeSet<Arc<Message<u8>>>,
 }
@@ -93,6 +104,8 @@ enum Action {
     Request(usize),
     Lose(usize),
     Trim(u64),
+    /// A coordinator's timer, until it calls auxiliary acceptors or does without them again.
+    Retry(usize),
 }
 
 impl Group {
@@ -125,6 +138,11 @@ impl Group {
     /// What is proposed next by, or through, a coordinator.
     fn value(&self, state: &State, number: usize) -> u8 {
         1 + number as u8 * self.proposals[0] + state.proposed[number]
+    }
+
+    /// Whether a message reaches an acceptor: auxiliary ones only while they are called.
+    fn is_for(&self, acceptor: usize, message: &Message<u8>) -> bool {
+        acceptor < ACCEPTORS - self.auxiliaries || message.high == AUXILIARIES
     }
 
     /// The number of a switch's start.
@@ -175,7 +193,8 @@ impl Model for Group {
             coordinators: coordinators
                 .map(|(number, _)| {
                     let identity = number as u16 + 1;
-                    let mut made = Coordinator::new(identity, ACCEPTORS, self.window);
+                    let mut made = Coordinator::new(identity, ACCEPTORS, self.window)
+                        .with_auxiliaries(self.auxiliaries);
                     if self.mistake == Mistake::QuorumOfOne {
                         made.quorum = 1;
                     }
@@ -198,6 +217,7 @@ impl Model for Group {
             campaigns: self.campaigns.clone(),
             proposed: vec![0; self.campaigns.len()],
             losses: self.losses,
+            calls: self.calls,
             said: BTreeSet::new(),
         }]
     }
@@ -208,15 +228,19 @@ impl Model for Group {
                 message.kind,
                 Kind::Phase1A | Kind::Phase2A | Kind::Admit | Kind::Trim
             ) {
-                let all = 0..ACCEPTORS;
+                let all = (0..ACCEPTORS).filter(|acceptor| self.is_for(*acceptor, message));
                 actions.extend(all.map(|acceptor| Action::ToAcceptor(acceptor, message.clone())));
             }
         }
         for (number, coordinator) in state.coordinators.iter().enumerate() {
-            let mine = |said: &&Arc<Message<u8>>| said.round == coordinator.round();
+            let mine = |said: &&Arc<Message<u8>>| {
+                said.round == coordinator.round() || said.kind == Kind::Forgotten && said.round == 0
+            };
             let said: Vec<_> = state.said.iter().filter(mine).cloned().collect();
             let of = |kind| said.iter().filter(move |said| said.kind == kind);
+            let probed = coordinator.is_leading().then(|| of(Kind::Phase1B));
             let alone = of(Kind::Forgotten).chain(of(Kind::Phase2B));
+            let alone = alone.chain(probed.into_iter().flatten());
             actions.extend(alone.map(|said| Action::ToCoordinator(number, vec![said.clone()])));
             // Promises change nothing that others can see until there are enough of them, so that they may as well come together.
             let promises: Vec<_> = of(Kind::Phase1B).collect();
@@ -241,6 +265,9 @@ impl Model for Group {
             }
             if state.campaigns[number] > 0 {
                 actions.push(Action::Campaign(number));
+            }
+            if state.calls > 0 && !coordinator.is_following() {
+                actions.push(Action::Retry(number));
             }
             let has_switch = number < self.switches;
             if coordinator.is_leading()
@@ -287,7 +314,7 @@ impl Model for Group {
                     coordinator.step(message, &mut out);
                 }
                 let promises = messages[0].kind == Kind::Phase1B;
-                if promises && out.is_empty() && coordinator.is_leading() == led {
+                if promises && !led && out.is_empty() && !coordinator.is_leading() {
                     return None;
                 }
                 // A round that begins because an acceptor lost its registers counts as a campaign.
@@ -300,6 +327,20 @@ impl Model for Group {
                         base: 1,
                         ..*messages[0]
                     });
+                }
+            }
+            Action::Retry(number) => {
+                state.calls -= 1;
+                let coordinator = &mut state.coordinators[number];
+                let (round, called) = (coordinator.round(), coordinator.has_called());
+                for _ in 0..RETRIES {
+                    coordinator.retry(&mut out);
+                    if coordinator.has_called() != called {
+                        break;
+                    }
+                }
+                if coordinator.round() != round {
+                    state.campaigns[number] = state.campaigns[number].checked_sub(1)?;
                 }
             }
             Action::Campaign(number) => {
@@ -336,6 +377,13 @@ impl Model for Group {
                     admitted: self.mistake == Mistake::AdmittedAtOnce,
                     ..Acceptor::restarted(lost.id, lost.boot + 1, self.window)
                 };
+                if acceptor >= ACCEPTORS - self.auxiliaries {
+                    out.push(Message {
+                        sender: lost.id,
+                        boot: lost.boot,
+                        ..Message::new(Kind::Forgotten)
+                    });
+                }
             }
             Action::Trim(below) => {
                 out.push(Message {
@@ -357,6 +405,18 @@ impl Model for Group {
                 ..Message::new(Kind::Refused)
             };
         }
+        if self.auxiliaries > 0 {
+            // Nothing is trimmed; and what is for auxiliary acceptors as well reaches all that it reached before.
+            out.retain(|said| said.kind != Kind::Trim);
+            for said in out.iter().filter(|said| said.high == AUXILIARIES) {
+                state.said.remove(&Message { high: 0, ..*said });
+            }
+            let again = |said: &Message<u8>| Message {
+                high: AUXILIARIES,
+                ..*said
+            };
+            out.retain(|said| !state.said.contains(&again(said)));
+        }
         state.said.extend(out.into_iter().map(Arc::new));
         // What nobody would take is as good as lost.
         let State {
@@ -367,11 +427,15 @@ impl Model for Group {
         } = &mut state;
         said.retain(|said| {
             let asks = |known: &Coordinator<u8>| {
-                known.round() == said.round && !known.is_leading() && !known.is_following()
+                known.round() == said.round
+                    && !known.is_following()
+                    && (!known.is_leading() || known.has_called())
             };
             match said.kind {
                 Kind::Phase1B => coordinators.iter().any(asks),
-                Kind::Forgotten => coordinators.iter().any(|known| known.round() == said.round),
+                Kind::Forgotten => {
+                    said.round == 0 || coordinators.iter().any(|known| known.round() == said.round)
+                }
                 Kind::Refused => switches
                     .iter()
                     .any(|known| known.active && known.round == said.round),
@@ -410,6 +474,36 @@ impl Model for Group {
                 |group: &Group, state: &State| {
                     let again = |acceptor: &Acceptor<u8>| acceptor.boot > 1 && acceptor.admitted;
                     group.losses == [0; ACCEPTORS] || state.acceptors.iter().any(again)
+                },
+            ),
+            Property::sometimes(
+                "an auxiliary acceptor's vote decides",
+                |group: &Group, state: &State| {
+                    let votes = |vote: &&Arc<Message<u8>>| vote.kind == Kind::Phase2B;
+                    let by = |sender| {
+                        state
+                            .said
+                            .iter()
+                            .filter(votes)
+                            .any(|vote| vote.sender == sender)
+                    };
+                    group.calls == 0 || !Group::chosen(state).is_empty() && !by(1) && by(2)
+                },
+            ),
+            Property::sometimes(
+                "a switch does without it again",
+                |group: &Group, state: &State| {
+                    let asked = |calls: bool| {
+                        let asks = |said: &&Arc<Message<u8>>| {
+                            said.kind == Kind::Phase2A
+                                && said.boot != 0
+                                && (said.high == AUXILIARIES) == calls
+                        };
+                        let round = state.said.iter().filter(asks).map(|said| said.round);
+                        round.min()
+                    };
+                    let again = matches!((asked(true), asked(false)), (Some(called), Some(alone)) if called < alone);
+                    group.switches == 0 || group.calls < 2 || again
                 },
             ),
             Property::sometimes("the window moves", |group: &Group, state: &State| {
@@ -515,6 +609,30 @@ fn a_switch_orders_requests() {
     check("a switch, and a window of 1", group);
 }
 
+#[test]
+fn an_auxiliary_acceptor_takes_part_while_it_is_called() {
+    let group = Group {
+        campaigns: vec![1],
+        auxiliaries: 1,
+        calls: 2,
+        ..SMALL
+    };
+    check("an auxiliary acceptor", group.clone());
+    let lost = Group {
+        campaigns: vec![2],
+        losses: [0, 0, 1],
+        calls: 0,
+        ..group.clone()
+    };
+    check("an auxiliary acceptor that loses its registers", lost);
+    let two = Group {
+        campaigns: vec![1, 1],
+        calls: 1,
+        ..group
+    };
+    check("an auxiliary acceptor, and two coordinators", two);
+}
+
 /// What takes too long for every day: `cargo test -p wireline-consensus --test behaviour -- --ignored --nocapture`.
 #[test]
 #[ignore = "minutes, and gigabytes"]
@@ -525,6 +643,21 @@ fn a_window_that_two_coordinators_move() {
         ..SMALL
     };
     check("a window of 1 that two move", group);
+}
+
+#[test]
+#[ignore = "minutes, and gigabytes"]
+fn a_switch_that_calls_an_auxiliary_acceptor_and_does_without_it_again() {
+    let group = Group {
+        campaigns: vec![2],
+        proposals: [2, 0],
+        window: 2,
+        switches: 1,
+        calls: 2,
+        auxiliaries: 1,
+        ..SMALL
+    };
+    check("a switch that calls an auxiliary acceptor", group);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod faults;
 mod hardware;
 mod levels;
 mod outputs;
+mod paxos;
 mod ping;
 mod real;
 mod reference;

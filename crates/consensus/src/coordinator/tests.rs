@@ -1,5 +1,6 @@
 use super::*;
 use crate::acceptor::Acceptor;
+use crate::message::AUXILIARIES;
 use alloc::vec;
 
 /// Has every message reach every acceptor, and every answer the coordinator, until nothing more is said.
@@ -51,6 +52,7 @@ fn who_takes_over_has_decided_again_what_was_voted_for_and_fills_the_gaps() {
     // The first is told when it goes on.
     let mut sent = Vec::new();
     first.retry(&mut sent);
+    first.retry(&mut sent);
     talk(&mut first, &mut acceptors, sent);
     assert!(first.is_following());
     assert_eq!(first.propose(1, &mut Vec::new()), None);
@@ -92,6 +94,8 @@ fn an_acceptor_without_its_registers_is_admitted_when_the_others_know_all() {
     talk(&mut coordinator, &mut acceptors[..2], sent.clone());
     assert!(!acceptors[0].admitted && !coordinator.is_leading());
     sent.clear();
+    coordinator.retry(&mut sent);
+    assert_eq!(sent, [], "it may be slow, not lost");
     coordinator.retry(&mut sent);
     talk(&mut coordinator, &mut acceptors, sent.clone());
     assert!(coordinator.is_leading() && coordinator.round() > before);
@@ -156,4 +160,122 @@ fn below_its_base_a_leader_asks_for_nothing_as_it_may_not_know_the_votes() {
     let mut sent = Vec::new();
     second.ask_again(1, &mut sent);
     assert_eq!(sent, []);
+}
+
+#[test]
+fn what_was_overtaken_is_asked_again_at_once_and_the_rest_only_when_nothing_is_answered() {
+    let mut acceptors = group();
+    let mut coordinator = Coordinator::new(1, 3, 256);
+    acceptors
+        .iter_mut()
+        .for_each(|acceptor| *acceptor = Acceptor::formed(acceptor.id, 256));
+    campaign(&mut coordinator, &mut acceptors);
+    let mut sent = Vec::new();
+    for value in 0..200 {
+        coordinator.propose(value, &mut sent);
+    }
+    // The second is lost; 4 and later are slow.
+    talk(&mut coordinator, &mut acceptors, vec![sent[0], sent[2]]);
+    let again = |coordinator: &mut Coordinator<u8>| {
+        let mut sent = Vec::new();
+        coordinator.retry(&mut sent);
+        let votes = sent.iter().filter(|said| said.kind == Kind::Phase2A);
+        votes.map(|said| said.instance).collect::<Vec<_>>()
+    };
+    assert_eq!(again(&mut coordinator), [2]);
+    assert!(!coordinator.stands_still());
+    talk(&mut coordinator, &mut acceptors, vec![sent[1], sent[3]]);
+    assert_eq!(again(&mut coordinator), [], "there was an answer");
+    let few: Vec<u64> = (5..5 + AGAIN as u64).collect();
+    assert_eq!(again(&mut coordinator), few);
+    assert!(coordinator.stands_still());
+    assert_eq!(coordinator.under_way(5), Some(&4));
+    assert_eq!(coordinator.under_way(4), None);
+}
+
+/// Two main acceptors, and an auxiliary one, which is the last.
+fn with_auxiliary() -> (Coordinator<u8>, Vec<Acceptor<u8>>) {
+    let mut acceptors = group();
+    let mut coordinator = Coordinator::new(1, 3, 4).with_auxiliaries(1);
+    campaign(&mut coordinator, &mut acceptors[..2]);
+    assert!(coordinator.is_leading());
+    (coordinator, acceptors)
+}
+
+/// What it says at a retry: whether auxiliary acceptors are meant as well.
+fn meant(coordinator: &mut Coordinator<u8>, sent: &mut Vec<Message<u8>>) -> bool {
+    sent.clear();
+    coordinator.retry(sent);
+    sent.iter().any(|said| said.high == AUXILIARIES)
+}
+
+#[test]
+fn auxiliary_acceptors_are_called_while_a_main_one_does_not_answer() {
+    let (mut coordinator, mut acceptors) = with_auxiliary();
+    let mut sent = Vec::new();
+    coordinator.propose(10, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..1], sent.clone());
+    assert!(!meant(&mut coordinator, &mut sent), "it may be slow");
+    assert!(!meant(&mut coordinator, &mut sent), "one frame may be lost");
+    assert!(meant(&mut coordinator, &mut sent));
+    let told = sent.iter().map(|said| said.kind).collect::<Vec<_>>();
+    assert_eq!(told, [Kind::Trim, Kind::Phase2A], "the window first");
+    assert!(sent.iter().all(|said| said.high == AUXILIARIES));
+    talk(
+        &mut coordinator,
+        &mut [acceptors[0].clone(), acceptors[2].clone()],
+        sent.clone(),
+    );
+    assert_eq!(coordinator.under_way(1), None, "decided");
+    for _ in 0..5 {
+        assert!(meant(&mut coordinator, &mut sent), "1 is still away");
+        talk(&mut coordinator, &mut acceptors[..1], sent.clone());
+    }
+    // All main ones answer.
+    meant(&mut coordinator, &mut sent);
+    talk(&mut coordinator, &mut acceptors, sent.clone());
+    assert!(!meant(&mut coordinator, &mut sent) && !coordinator.has_called());
+    sent.clear();
+    coordinator.propose(20, &mut sent);
+    assert_eq!(sent[0].high, 0);
+}
+
+#[test]
+fn a_switch_is_told_by_another_round_to_do_without_auxiliary_acceptors() {
+    let (mut coordinator, mut acceptors) = with_auxiliary();
+    let mut sent = Vec::new();
+    coordinator.propose(10, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..1], sent.clone());
+    while !meant(&mut coordinator, &mut sent) {}
+    talk(&mut coordinator, &mut acceptors[..1], sent.clone());
+    talk(&mut coordinator, &mut acceptors[2..], sent.clone());
+    let called = coordinator.hand_over(7).unwrap();
+    assert_eq!(called.high, AUXILIARIES);
+    meant(&mut coordinator, &mut sent);
+    talk(&mut coordinator, &mut acceptors, sent.clone());
+    meant(&mut coordinator, &mut sent);
+    assert!(coordinator.round() > called.round && !coordinator.is_leading());
+    talk(&mut coordinator, &mut acceptors[..2], sent.clone());
+    assert_eq!(coordinator.hand_over(7).unwrap().high, 0);
+}
+
+/// Nobody asks it, so it says so itself, and is let in by the main ones.
+#[test]
+fn an_auxiliary_acceptor_that_lost_its_registers_is_admitted_while_nothing_else_is_wrong() {
+    let (mut coordinator, mut acceptors) = with_auxiliary();
+    acceptors[2] = Acceptor::restarted(2, 2, 4);
+    let forgotten = Message {
+        sender: 2,
+        boot: 2,
+        ..Message::new(Kind::Forgotten)
+    };
+    let mut sent = Vec::new();
+    coordinator.step(&forgotten, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..2], sent.clone());
+    assert!(coordinator.is_leading());
+    sent.clear();
+    coordinator.step(&forgotten, &mut sent);
+    assert_eq!((sent[0].kind, sent[0].high), (Kind::Admit, AUXILIARIES));
+    acceptors[2].step(&sent[0]);
+    assert!(acceptors[2].admitted);
 }

@@ -1,20 +1,25 @@
 //! An acceptor as a host process: what an acceptor in a switch is held against.
 //!
+//! An auxiliary one (Cheap Paxos) takes part only while it is called. When it has lost its memory nobody asks, so it says so itself, until it is admitted.
+//!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
-//! - **Counters:** `received`, `sent`: messages; `voted`; `refused`; `admitted`, 1 while it takes part; `high`: the highest instance that
-//!   it voted in.
+//! - **Counters:** `received`, `sent`: messages; `voted`; `refused`; `passed_over`: by an auxiliary acceptor, what was for main ones alone; `admitted`, 0
+//!   while it has lost its memory; `high`: the highest instance that it voted in.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::{Member, check, fault};
 use crate::acceptor::Acceptor;
 use crate::command::Command;
-use crate::message::{ACCEPTORS, Kind};
+use crate::message::{ACCEPTORS, AUXILIARIES, Kind, Message};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::ethernet::Mac;
+
+/// How often an auxiliary acceptor says that it has lost its memory.
+const ANNOUNCES: Time = Time::from_ms(10);
 
 /// What an acceptor is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +39,8 @@ pub struct Config {
     pub ports: u16,
     /// Which acceptor it is, from 0.
     pub id: u16,
+    /// Whether it takes part only while it is called, as main acceptors do not answer.
+    pub auxiliary: bool,
     /// How many instances it remembers.
     pub window: usize,
     /// When it starts again without its memory, in rising order.
@@ -48,6 +55,7 @@ impl Default for Config {
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
             id: 0,
+            auxiliary: false,
             window: 1024,
             restarts: Vec::new(),
         }
@@ -60,10 +68,14 @@ pub struct AcceptorNode {
     member: Member,
     /// The acceptor.
     pub acceptor: Acceptor<Command>,
+    auxiliary: bool,
     /// The last first.
     restarts: Vec<Time>,
+    /// When it says that it has lost its memory.
+    announces: Time,
     voted: u64,
     refused: u64,
+    passed_over: u64,
 }
 
 impl AcceptorNode {
@@ -82,10 +94,22 @@ impl AcceptorNode {
         Ok(AcceptorNode {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
             acceptor: Acceptor::formed(config.id, config.window),
+            auxiliary: config.auxiliary,
             restarts: config.restarts.into_iter().rev().collect(),
+            announces: Time::MAX,
             voted: 0,
             refused: 0,
+            passed_over: 0,
         })
+    }
+
+    /// Whether a message is for main acceptors alone, and this is none.
+    fn passes_over(&self, message: &Message<Command>) -> bool {
+        let asks = matches!(
+            message.kind,
+            Kind::Phase1A | Kind::Phase2A | Kind::Admit | Kind::Trim
+        );
+        self.auxiliary && asks && message.high != AUXILIARIES
     }
 }
 
@@ -99,6 +123,10 @@ impl Node for AcceptorNode {
             let Some(message) = self.member.receive(frame, out) else {
                 continue;
             };
+            if self.passes_over(&message) {
+                self.passed_over += 1;
+                continue;
+            }
             if let Some(answer) = self.acceptor.step(&message) {
                 self.voted += u64::from(answer.kind == Kind::Phase2B);
                 self.refused += u64::from(answer.kind == Kind::Refused);
@@ -107,15 +135,34 @@ impl Node for AcceptorNode {
         }
     }
 
-    fn wake(&mut self, now: Time, _: &mut Out) {
+    fn wake(&mut self, now: Time, out: &mut Out) {
         while self.restarts.pop_if(|at| *at <= now).is_some() {
             let (id, boot) = (self.acceptor.id, self.acceptor.boot.saturating_add(1));
             self.acceptor = Acceptor::restarted(id, boot, self.acceptor.cells.len());
+            if self.auxiliary {
+                self.announces = now;
+            }
+        }
+        if self.announces <= now {
+            self.announces = match self.acceptor.admitted {
+                true => Time::MAX,
+                false => now + ANNOUNCES,
+            };
+            if !self.acceptor.admitted {
+                let forgotten = Message {
+                    sender: self.acceptor.id,
+                    boot: self.acceptor.boot,
+                    ..Message::new(Kind::Forgotten)
+                };
+                self.member.send(&forgotten, out);
+            }
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.restarts.last().copied()
+        let restart = self.restarts.last().copied();
+        let announces = (self.announces != Time::MAX).then_some(self.announces);
+        restart.into_iter().chain(announces).min()
     }
 
     fn statistics(&self) -> Statistics {
@@ -124,6 +171,9 @@ impl Node for AcceptorNode {
         counts.counter("sent", self.member.sent);
         counts.counter("voted", self.voted);
         counts.counter("refused", self.refused);
+        if self.auxiliary {
+            counts.counter("passed_over", self.passed_over);
+        }
         counts.counter("admitted", self.acceptor.admitted.into());
         counts.counter("high", self.acceptor.high);
         counts

@@ -4,6 +4,9 @@
 //! **Closed loop:** a client asks `pause` after it was answered. **Open loop:** its operations are due every `interval`, whether the one before is answered
 //! or not; one that is due earlier than it can be asked waits, and its latency is from when it was due.
 //!
+//! **Asking again:** after `timeout`, or what answers take if that is longer, and later each time that it was in vain, so that a group that has more to do than
+//! it can is not asked for still more.
+//!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `asked`, `answered`: operations; `retries`; `linearizable`: 1 when what was seen could have been seen
@@ -11,6 +14,7 @@
 //!   `longest_pause_ps`: the longest time without an answer to anybody, while something was asked.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
+use super::patience::Patience;
 use super::{Member, fault};
 use crate::command::Command;
 use crate::history::{Entry, History};
@@ -59,7 +63,7 @@ pub struct Config {
     pub pause: Time,
     /// From when an operation of a client is due to when its next one is; 0 for a closed loop.
     pub interval: Time,
-    /// Asks again after this long.
+    /// Asks again after this long at least.
     pub timeout: Time,
     /// When they begin.
     pub start: Time,
@@ -96,8 +100,9 @@ struct Client {
     sequence: u32,
     /// By which port it asks; again it asks by all.
     port: u16,
-    /// How often it has asked for what it waits for.
+    /// How often it has asked for what it waits for, and how long it waits now.
     asked: u32,
+    wait: Time,
     /// Whether the operation before was asked for more than once.
     troubled: bool,
     /// When it asks, for the first time or again.
@@ -113,6 +118,7 @@ pub struct ClientNode {
     clients: Vec<Client>,
     history: History,
     random: Random,
+    patience: Patience,
     latencies: Histogram,
     round_trip: Times,
     last_answer: Time,
@@ -156,6 +162,7 @@ impl ClientNode {
             sequence: 0,
             port: 0,
             asked: 0,
+            wait: Time::ZERO,
             troubled: false,
             asks: match config.count {
                 0 => Time::MAX,
@@ -168,6 +175,7 @@ impl ClientNode {
             clients: alloc::vec![client; config.clients as usize],
             history: History::default(),
             random: Random::new(config.seed),
+            patience: Patience::new(config.timeout),
             latencies: Histogram::with_precision(7),
             round_trip: Times::default(),
             last_answer: config.start,
@@ -227,7 +235,14 @@ impl ClientNode {
         let (port, again) = (Port(client.port), client.asked > 0);
         client.asked += 1;
         client.waits = Some(place);
-        client.asks = now + self.config.timeout;
+        client.wait = self.patience.wait(client.asked, client.wait);
+        // Again by lot, between three and five quarters of it, so that not all who have waited ask at once.
+        let quarter = client.wait.as_ps() / 4;
+        client.asks = now
+            + match again {
+                true => Time::from_ps(3 * quarter + self.random.below(2 * quarter)),
+                false => client.wait,
+            };
         let request = Message {
             value: Command {
                 client: self.config.first + number as u32,
@@ -255,6 +270,8 @@ impl ClientNode {
             return;
         }
         let entry = &mut self.history.entries[place];
+        let took = now - Time::from_ps(entry.asked).min(now);
+        self.patience.answered(took, client.asked);
         entry.answered = Some((now.as_ps(), answer));
         let took = now - client.due.min(now);
         self.latencies.record(took.as_ps());

@@ -5,20 +5,23 @@
 //! rounds and no agreement.
 //!
 //! **With a switch** (`switch`) it orders requests only until all that it has taken over is decided. Then it hands its round over to the switch, and only
-//! keeps the lease, trims, and begins another round where the switch cannot help itself: an acceptor wants to be let in, a replica goes on missing an
+//! keeps the lease, trims, offers it again what it had no room for, and begins another round where the switch cannot help itself: an acceptor wants to be let in, a replica goes on missing an
 //! instance, or nothing is decided for a lease while clients ask. In the last case it does without the switch for
 //! a while.
 //!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `campaigns`: times that it began phase 1, also to let an acceptor in; `proposed`;
-//!   `turned_away`: requests that found the window full; `handed_over`: rounds that it left to its switch; `leads`, 1 while it leads; `round`.
+//!   `repeated`: requests for what votes are asked for already; `turned_away`: requests that found the window full; `handed_over`: rounds that it left to its switch;
+//!   `called`: times that auxiliary acceptors were; `leads`, 1 while it leads; `round`.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::{Member, check, fault};
+use crate::acceptor::majority;
 use crate::command::Command;
 use crate::coordinator::Coordinator;
 use crate::message::{Instance, Kind, Message};
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -28,6 +31,9 @@ use packet::ethernet::Mac;
 
 /// For how many leases it does without a switch that did nothing.
 const WITHOUT: u64 = 16;
+
+/// How much longer than `retry` it waits at most before it asks again for what is not answered.
+const LONGEST_PAUSE: u64 = 8;
 
 /// What a coordinator is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub struct Config {
     pub identity: u16,
     /// How many acceptors there are: 1 to 5.
     pub acceptors: usize,
+    /// How many of them, those of the highest numbers, are auxiliary: asked only while main ones do not answer. At most as many as leave a majority.
+    pub auxiliaries: usize,
     /// How many replicas there are: what all of them have delivered that are there is trimmed.
     pub replicas: usize,
     /// A replica that has not reported for so long is not there.
@@ -57,7 +65,7 @@ pub struct Config {
     pub window: usize,
     /// How long it leads without saying so again.
     pub lease: Time,
-    /// What was not answered is asked again after this long.
+    /// What was not answered is asked again after this long, and later while nothing is.
     pub retry: Time,
     /// The number of the start of the switch that orders requests for it, which no other start of a switch in the group has; 0 for none.
     pub switch: u16,
@@ -72,6 +80,7 @@ impl Default for Config {
             ports: 1,
             identity: 1,
             acceptors: 3,
+            auxiliaries: 0,
             replicas: 1,
             absence: Time::from_ms(100),
             window: 1024,
@@ -90,6 +99,11 @@ pub struct CoordinatorNode {
     pub coordinator: Coordinator<Command>,
     /// How far each replica has delivered, and when it last said so.
     delivered: Vec<(Instance, Time)>,
+    /// In which instance the last command of each client was proposed here: of no more clients than there are instances.
+    under_way: BTreeMap<u32, Instance>,
+    window: usize,
+    /// What its switch has not taken up, of so many clients as a lot has instances: and whether it was offered again.
+    held: BTreeMap<u32, (Command, bool)>,
     absence: Time,
     /// Up to where it had acceptors forget, at once, and after how many more it does so again.
     trimmed: Instance,
@@ -109,11 +123,15 @@ pub struct CoordinatorNode {
     takes_over: Time,
     says_so: Time,
     asks_again: Time,
+    /// After how many times `retry` it asks again.
+    pause: u64,
     out: Vec<Message<Command>>,
     campaigns: u64,
     proposed: u64,
+    repeated: u64,
     turned_away: u64,
     handed_over: u64,
+    called: u64,
 }
 
 impl CoordinatorNode {
@@ -125,6 +143,12 @@ impl CoordinatorNode {
         check(config.acceptors, config.window)?;
         if config.identity == 0 {
             return Err(fault("identity", "1 to 65,535"));
+        }
+        if config.auxiliaries > config.acceptors - majority(config.acceptors) {
+            return Err(fault(
+                "auxiliaries",
+                "at most as many as leave a majority of `acceptors` that are not",
+            ));
         }
         if !(1..=64).contains(&config.replicas) {
             return Err(fault("replicas", "1 to 64"));
@@ -141,8 +165,12 @@ impl CoordinatorNode {
         let patience = Time::from_ps(config.lease.as_ps() / 4 * u64::from(config.identity - 1));
         Ok(CoordinatorNode {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
-            coordinator: Coordinator::new(config.identity, config.acceptors, config.window),
+            coordinator: Coordinator::new(config.identity, config.acceptors, config.window)
+                .with_auxiliaries(config.auxiliaries),
             delivered: vec![(1, Time::ZERO); config.replicas],
+            under_way: BTreeMap::new(),
+            held: BTreeMap::new(),
+            window: config.window,
             absence: config.absence,
             trimmed: 1,
             lot: (config.window as u64 / 4).max(1),
@@ -156,11 +184,14 @@ impl CoordinatorNode {
             takes_over: Time::from_us(1) + patience,
             says_so: Time::MAX,
             asks_again: Time::MAX,
+            pause: 1,
             out: Vec::new(),
             campaigns: 0,
             proposed: 0,
+            repeated: 0,
             turned_away: 0,
             handed_over: 0,
+            called: 0,
         })
     }
 
@@ -169,15 +200,9 @@ impl CoordinatorNode {
         match message.kind {
             Kind::Request if self.coordinator.has_handed_over() => {
                 self.stands_still.get_or_insert(now);
+                self.hold(message.value);
             }
-            Kind::Request if self.coordinator.is_leading() => {
-                let at = self.coordinator.propose(message.value, &mut self.out);
-                let counter = match at {
-                    Some(_) => &mut self.proposed,
-                    None => &mut self.turned_away,
-                };
-                *counter += 1;
-            }
+            Kind::Request if self.coordinator.is_leading() => self.take_up(message.value),
             Kind::Lease => {
                 if message.round >= round {
                     self.takes_over = now + self.lease + self.patience;
@@ -185,11 +210,13 @@ impl CoordinatorNode {
                 self.coordinator.step(message, &mut self.out);
             }
             Kind::Delivered => {
+                let mut is_progress = false;
                 if let Some((known, heard)) = self.delivered.get_mut(usize::from(message.sender)) {
                     *heard = now;
                     if message.instance > *known {
                         *known = message.instance;
                         self.stands_still = None;
+                        is_progress = true;
                     }
                 }
                 let there = self
@@ -205,6 +232,11 @@ impl CoordinatorNode {
                     self.trimmed = base;
                     self.coordinator.tell_trim(&mut self.out);
                 }
+                if is_progress {
+                    // There was no room for them: there is now.
+                    self.offer();
+                    self.held.clear();
+                }
             }
             Kind::Learn if self.coordinator.is_own(message.instance) => {
                 self.coordinator.ask_again(message.instance, &mut self.out);
@@ -215,7 +247,63 @@ impl CoordinatorNode {
         if self.coordinator.round() != round {
             self.began(now);
         }
+        self.propose_held();
         self.hand_over(now, false);
+    }
+
+    /// Keeps a request that its switch has not taken up: as its window is full, or as it does not lead.
+    fn hold(&mut self, command: Command) {
+        let known = self.held.get(&command.client);
+        if known.is_some_and(|(known, _)| *known == command) {
+            return;
+        }
+        if known.is_none() && self.held.len() as u64 >= self.lot {
+            self.turned_away += 1;
+        } else {
+            self.held.insert(command.client, (command, false));
+        }
+    }
+
+    /// Gives its switch what that has not taken up, once more.
+    fn offer(&mut self) {
+        for (command, is_offered) in self.held.values_mut() {
+            if !core::mem::replace(is_offered, true) {
+                self.out.push(Message {
+                    value: *command,
+                    ..Message::new(Kind::Request)
+                });
+            }
+        }
+    }
+
+    /// Does what its switch has not taken up, when it leads without it.
+    fn propose_held(&mut self) {
+        if !self.coordinator.is_leading() || self.coordinator.has_handed_over() {
+            return;
+        }
+        for (_, (command, _)) in core::mem::take(&mut self.held) {
+            self.take_up(command);
+        }
+    }
+
+    /// Has votes asked for a command, unless they are already: votes that were lost are asked for again by the coordinator's own timer, and what clients
+    /// ask twice is not to cost twice.
+    fn take_up(&mut self, command: Command) {
+        let known = self.under_way.get(&command.client);
+        if known.is_some_and(|at| self.coordinator.under_way(*at) == Some(&command)) {
+            self.repeated += 1;
+            return;
+        }
+        let Some(instance) = self.coordinator.propose(command, &mut self.out) else {
+            self.turned_away += 1;
+            return;
+        };
+        self.proposed += 1;
+        self.under_way.insert(command.client, instance);
+        if self.under_way.len() > self.window {
+            let base = self.coordinator.base();
+            self.under_way.retain(|_, at| *at >= base);
+        }
     }
 
     /// A replica misses an instance that the switch has used. Its peers may have it; if not, another round asks for it.
@@ -246,6 +334,7 @@ impl CoordinatorNode {
     fn began(&mut self, now: Time) {
         self.campaigns += 1;
         self.says_so = now;
+        self.pause = 1;
         self.asks_again = now + self.retry;
     }
 
@@ -275,6 +364,7 @@ impl Node for CoordinatorNode {
             if self.takes_over <= now {
                 self.without_switch = Time::ZERO;
                 self.stands_still = None;
+                self.held.clear();
                 self.coordinator.campaign(&mut self.out);
                 self.began(now);
                 self.takes_over = now + self.lease + self.patience;
@@ -300,8 +390,19 @@ impl Node for CoordinatorNode {
                 self.hand_over(now, true);
             }
             if self.asks_again <= now {
+                self.offer();
+                let (round, called) = (self.coordinator.round(), self.coordinator.has_called());
                 self.coordinator.retry(&mut self.out);
-                self.asks_again = now + self.retry;
+                self.called += u64::from(self.coordinator.has_called() && !called);
+                // What is not answered may be slow, not lost.
+                self.pause = match self.coordinator.stands_still() {
+                    true => (2 * self.pause).min(LONGEST_PAUSE),
+                    false => 1,
+                };
+                self.asks_again = now + Time::from_ps(self.retry.as_ps() * self.pause);
+                if self.coordinator.round() != round {
+                    self.began(now);
+                }
             }
             self.takes_over = now + self.lease + self.patience;
         }
@@ -321,8 +422,10 @@ impl Node for CoordinatorNode {
         counts.counter("sent", self.member.sent);
         counts.counter("campaigns", self.campaigns);
         counts.counter("proposed", self.proposed);
+        counts.counter("repeated", self.repeated);
         counts.counter("turned_away", self.turned_away);
         counts.counter("handed_over", self.handed_over);
+        counts.counter("called", self.called);
         counts.counter("leads", self.coordinator.is_leading().into());
         counts.counter("round", self.coordinator.round());
         counts

@@ -7,6 +7,7 @@
 //! - **Counters:** `received`, `sent`: messages; `answered`: values; `retries`.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
+use super::patience::Patience;
 use super::{Member, fault};
 use crate::command::{Command, Value};
 use crate::message::{Instance, Kind, Message};
@@ -67,13 +68,16 @@ pub type Tell = Box<dyn FnMut(Answered) + Send>;
 pub struct Proposer {
     member: Member,
     client: u32,
-    timeout: Time,
+    patience: Patience,
     values: Vec<Value>,
     tell: Tell,
     answered: usize,
     retries: u64,
     /// When the value under way was first asked for; `None` of none.
     begun: Option<Time>,
+    /// How often, and how long it waits now.
+    asked: u32,
+    wait: Time,
     asks: Time,
     port: u16,
 }
@@ -93,12 +97,14 @@ impl Proposer {
         Ok(Proposer {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
             client: config.client,
-            timeout: config.timeout,
+            patience: Patience::new(config.timeout),
             values,
             tell,
             answered: 0,
             retries: 0,
             begun: None,
+            asked: 0,
+            wait: Time::ZERO,
             asks: Time::ZERO,
             port: 0,
         })
@@ -118,6 +124,8 @@ impl Proposer {
         });
         self.answered += 1;
         self.begun = None;
+        self.patience.answered(now - begun, self.asked);
+        self.asked = 0;
         self.ask(now, out);
     }
 
@@ -130,7 +138,9 @@ impl Proposer {
             self.port = (self.port + 1) % self.member.ports;
         }
         self.begun.get_or_insert(now);
-        self.asks = now + self.timeout;
+        self.asked += 1;
+        self.wait = self.patience.wait(self.asked, self.wait);
+        self.asks = now + self.wait;
         let request = Message {
             value: Command {
                 client: self.client,

@@ -141,7 +141,9 @@ fn a_client_asks_again_by_all_ports_and_a_replica_answers_where_the_last_vote_ca
     client.wake(Time::from_ms(8), &mut out);
     let second = said(&mut out).remove(0);
     client.wake(Time::from_ms(14), &mut out);
-    out.sends().for_each(drop);
+    assert_eq!(said(&mut out), [], "it waits for longer now");
+    client.wake(Time::from_ms(18), &mut out);
+    assert_eq!(said(&mut out).len(), 2);
     let answer = Message {
         value: Command {
             sequence: 2,
@@ -149,8 +151,8 @@ fn a_client_asks_again_by_all_ports_and_a_replica_answers_where_the_last_vote_ca
         },
         ..answers[0].1
     };
-    tell(&mut client, Time::from_ms(15), 1, &answer, &mut out);
-    client.wake(Time::from_ms(16), &mut out);
+    tell(&mut client, Time::from_ms(31), 1, &answer, &mut out);
+    client.wake(Time::from_ms(32), &mut out);
     let third = said(&mut out).remove(0);
     assert_eq!((second.0, third.0), (0, 1));
     // What it says by itself goes everywhere.
@@ -351,10 +353,19 @@ fn a_coordinator_hands_over_to_its_switch_and_takes_back_what_that_does_not_do()
         node.coordinator.round() > before,
         "a lease without progress"
     );
+    assert_eq!(
+        said(&mut out)
+            .iter()
+            .filter(|said| said.1 == request)
+            .count(),
+        1,
+        "the switch may have had no room, and is asked again, once"
+    );
     promises(&mut node, now, &mut out);
-    out.sends().for_each(drop);
-    tell(&mut node, now, 0, &request, &mut out);
     assert_eq!(kinds(&mut out), [Kind::Phase2A], "it does it itself");
+    tell(&mut node, now, 0, &request, &mut out);
+    assert_eq!(kinds(&mut out), [], "votes are asked for already");
+    assert_eq!(node.statistics().get("repeated"), Some(1));
     assert_eq!(node.statistics().get("handed_over"), Some(1));
 }
 

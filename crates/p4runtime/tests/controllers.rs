@@ -169,7 +169,10 @@ fn messages_are_defined_as_the_packages_of_controllers_define_them() {
     };
     run(Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions.py"))
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/generated/definitions.bin")));
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/generated/definitions.bin"
+        )));
 }
 
 #[test]

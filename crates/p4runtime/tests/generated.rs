@@ -40,6 +40,10 @@ fn messages_in_the_tree_are_those_that_their_definitions_make() {
         names.push(name);
     }
     let all = std::fs::read_dir(stands).unwrap();
-    assert_eq!(names.len(), all.count(), "src/generated has a file that proto/ does not make");
+    assert_eq!(
+        names.len(),
+        all.count(),
+        "src/generated has a file that proto/ does not make"
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -119,6 +119,9 @@ fn measure(text: &str, bytes: usize) -> Result<(u64, f64, u32), Box<dyn Error>> 
     Ok((first.first_out - first.first_in, each, stages))
 }
 
+/// A program with so many of what is counted.
+type Make = fn(usize) -> String;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mhz: f64 = match std::env::args().nth(1) {
         Some(mhz) => mhz.parse()?,
@@ -126,7 +129,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("at {mhz} MHz, packets of 256 bytes");
     println!("figure\t\tpipeline\tfirst word\tns\tcycles a packet\tGb/s\tMpackets/s");
-    let series: [(&str, fn(usize) -> String, &[usize]); 3] = [
+    let series: [(&str, Make, &[usize]); 3] = [
         ("3.7, 3.8 headers", parses, &[1, 2, 4, 8, 16]),
         ("3.9 tables", tables, &[1, 2, 4, 8, 16, 32]),
         ("3.10 writes", writes, &[8, 16, 32, 64]),

@@ -299,7 +299,7 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
         // Of eight blocks so many are idle.
         let idle = [1, 4, 8][random.below(3) as usize];
         for _ in 0..TICKS {
-            for port in 0..PORTS {
+            for (port, peer) in peers.iter_mut().enumerate() {
                 now.idle[port] = random.below(8) < idle;
                 if random.below(6_000) == 0 || (!now.link[port] && random.below(200) == 0) {
                     now.link[port] = !now.link[port];
@@ -309,7 +309,7 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
                 if both.link[port] {
                     let delay = both.device.delay(Both::port(port)).unwrap_or(0);
                     let counter = both.device.counter(both.tick);
-                    now.bits[port] = peers[port].say(both.tick, counter, delay, &mut random);
+                    now.bits[port] = peer.say(both.tick, counter, delay, &mut random);
                 }
             }
             let said = both.step(&now);

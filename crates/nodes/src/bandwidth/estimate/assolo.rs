@@ -1,4 +1,4 @@
-//! ASSOLO: [excursions](super::excursion) within a chirp whose rates are close to each other in the middle of the range, and a filter over estimates.
+//! ASSOLO: excursions (see `excursion.rs`) within a chirp whose rates are close to each other in the middle of the range, and a filter over estimates.
 //!
 //! Goldoni, Rossi, Torelli, "Assolo, a new method for available bandwidth estimation", ICIMP 2009; what the paper's abstract leaves open is as in the authors' tool
 //! 0.9. Its chirp is reflected and exponential ([REACH](crate::train::Rates::Reach)): to both sides of the middle of the range rates differ by `e * (high - low) / 2`,

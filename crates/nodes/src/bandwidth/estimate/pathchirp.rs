@@ -1,4 +1,4 @@
-//! pathChirp: [excursions](super::excursion) of the queuing delay within a chirp, whose rates grow from packet to packet by a factor.
+//! pathChirp: excursions (see `excursion.rs`) of the queuing delay within a chirp, whose rates grow from packet to packet by a factor.
 //!
 //! Ribeiro, Riedi, Baraniuk, Navratil, Cottrell, PAM 2003. With the paper's spread of 1.2 an available bandwidth above 4 Gb/s leaves fewer than L packets below a line rate of
 //! 10 Gb/s, and no excursion that counts. So the spread is 1.02 here unless the trains say otherwise, from a tenth of the capacity up to it.

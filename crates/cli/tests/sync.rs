@@ -18,17 +18,16 @@ fn told(ended: &Ended) -> (Vec<Value>, Value) {
 }
 
 /// Two namespaces share the machine's clock: what is found to be between it and the master's is an error, and has to be within the
-/// bound. Prints both.
+/// bound. Where a machine that pauses has had stamps contradict each other none is claimed: that may not be the rule. Prints both.
 fn against_the_truth(what: &str, seconds: &[Value], last: &Value) {
     let found = seconds.iter().filter(|line| !line["machine_ps"].is_null());
-    let found = found.map(|line| {
-        (
-            line["machine_ps"].as_i64().unwrap(),
-            line["bound_ps"].as_u64().unwrap(),
-        )
+    let told = found.clone().count();
+    let found = found.filter_map(|line| {
+        let bound = line["bound_ps"].as_u64()?;
+        Some((line["machine_ps"].as_i64().unwrap(), bound))
     });
     let found: Vec<_> = found.collect();
-    assert!(!found.is_empty(), "{last}");
+    assert!(!found.is_empty() && 2 * found.len() > told, "{last}");
     for (error, bound) in &found {
         assert!(error.unsigned_abs() <= *bound, "{what}: {found:?}");
     }
@@ -42,7 +41,7 @@ fn against_the_truth(what: &str, seconds: &[Value], last: &Value) {
         errors.len(),
         errors[errors.len() / 2] as f64 / 1e6,
         errors[errors.len() - 1] as f64 / 1e6,
-        last["bound_ps"].as_f64().unwrap() / 1e6
+        found[found.len() - 1].1 as f64 / 1e6
     );
 }
 

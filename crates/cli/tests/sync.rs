@@ -18,16 +18,16 @@ fn told(ended: &Ended) -> (Vec<Value>, Value) {
 }
 
 /// Two namespaces share the machine's clock: what is found to be between it and the master's is an error, and has to be within the
-/// bound. Where a machine that pauses has had stamps contradict each other none is claimed: that may not be the rule. Prints both.
+/// bound, each second. Prints both.
 fn against_the_truth(what: &str, seconds: &[Value], last: &Value) {
     let found = seconds.iter().filter(|line| !line["machine_ps"].is_null());
-    let told = found.clone().count();
-    let found = found.filter_map(|line| {
-        let bound = line["bound_ps"].as_u64()?;
-        Some((line["machine_ps"].as_i64().unwrap(), bound))
+    let found = found.map(|line| {
+        let bound = line["bound_ps"].as_u64();
+        let bound = bound.unwrap_or_else(|| panic!("{what}: no bound: {line}"));
+        (line["machine_ps"].as_i64().unwrap(), bound)
     });
     let found: Vec<_> = found.collect();
-    assert!(!found.is_empty() && 2 * found.len() > told, "{last}");
+    assert!(!found.is_empty(), "{last}");
     for (error, bound) in &found {
         assert!(error.unsigned_abs() <= *bound, "{what}: {found:?}");
     }

@@ -5,7 +5,9 @@
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `pairs_sent`, `pairs_heard`: both probes came; `pairs_answered`, as a server; `pairs_kept`: of those whose stamps are known at both
 //!   ends, whose gap was the same at both, and `pairs_dropped`, by the code; `points_late`: told in another order than they left;
-//!   `windows`: that gave a line; `windows_empty`: too little was kept; `windows_overlapping`: no line has all points on their sides;
+//!   `stamps_old`: of a probe that came before the clock was corrected, but was handled after it;
+//!   `windows`: that gave a line; `windows_empty`: too little was kept; `windows_overlapping`: stamps contradict each other, as no line has
+//!   all points on their sides, and the window is left out;
 //!   `steps`: times that the clock was set; `clients_forgotten`: more than a server remembers.
 //! - **Drops:** `no coded probe`; why a probe cannot be read; `for another type of clock`.
 //!
@@ -168,6 +170,7 @@ struct Counters {
     pairs_kept: u64,
     pairs_dropped: u64,
     points_late: u64,
+    stamps_old: u64,
     windows: u64,
     windows_empty: u64,
     windows_overlapping: u64,
@@ -183,8 +186,8 @@ struct Found {
     offset: Local,
     /// What of it was left to be steered.
     left: Local,
-    /// How far the truth may be from the offset; `None`: what was said contradicts itself.
-    bound: Option<u64>,
+    /// How far the truth may be from the offset, picoseconds.
+    bound: u64,
     delay: f64,
 }
 
@@ -216,6 +219,10 @@ pub struct Huygens {
     unheard: u32,
     clients: Vec<(Peer, Talk)>,
     locked: bool,
+    /// Before, it was set or steered otherwise.
+    corrected: Time,
+    /// How it is steered once an offset is made up for.
+    evenly: f64,
     found: Option<Found>,
     mesh: Option<Box<Mesh>>,
     measured: Measured,
@@ -247,13 +254,22 @@ impl Asked {
         }
     }
 
-    /// The line of a window that is over.
-    fn close(&mut self) -> Option<Line> {
+    /// The line of a window that is over, whose points may be so many picoseconds on their wrong side.
+    fn close(&mut self, slack: f64, counters: &mut Counters) -> Option<Line> {
         let window = core::mem::take(&mut self.window);
         let enough = window.points.iter().all(|&points| points >= 2 * FEWEST);
-        let line = enough.then(|| window.line()).flatten();
-        self.found |= line.is_some();
-        line
+        let Some(line) = enough.then(|| window.line()).flatten() else {
+            counters.windows_empty += 1;
+            return None;
+        };
+        // Nothing bounds such a line: it would correct the clock by what is known to be wrong.
+        if line.margin + slack < 0.0 {
+            counters.windows_overlapping += 1;
+            return None;
+        }
+        counters.windows += 1;
+        self.found = true;
+        Some(line)
     }
 }
 
@@ -296,6 +312,8 @@ impl Huygens {
             unheard: 0,
             clients: Vec::new(),
             locked: false,
+            corrected: Time::ZERO,
+            evenly: 0.0,
             found: None,
             measured: Measured::default(),
             counters: Counters::default(),
@@ -315,6 +333,10 @@ impl Huygens {
     }
 
     fn probe(&mut self, now: Time, peer: Peer, frame: Frame, probe: &Probe, out: &mut Out) {
+        if frame.arrived() < self.corrected {
+            self.counters.stamps_old += 1;
+            return out.done(frame);
+        }
         let at = self.clock.read(frame.arrived());
         match probe.role {
             Role::Client => {
@@ -424,13 +446,15 @@ impl Huygens {
         if let Some(mesh) = self.mesh.as_mut().filter(|mesh| mesh.shown.len() < TOLD) {
             mesh.shown.push((now, self.clock.read(now)));
         }
+        let slack = self.slack();
         for index in 0..self.asked.len() {
-            let Some(line) = self.asked[index].close() else {
-                self.counters.windows_empty += 1;
+            let Some(line) = self.asked[index].close(slack, &mut self.counters) else {
+                // What was to be made up for is made up for.
+                if self.clock.steered() != self.evenly {
+                    self.steer(now, self.evenly);
+                }
                 continue;
             };
-            self.counters.windows += 1;
-            self.counters.windows_overlapping += u64::from(line.margin < 0.0);
             match &mut self.mesh {
                 None => self.correct(now, &line),
                 Some(mesh) if mesh.pairs.len() < TOLD => mesh.pairs.push(MeshPair {
@@ -454,8 +478,9 @@ impl Huygens {
         let error = self.clock.error(at);
         let settled = (self.locked || self.config.free_running) && at >= self.config.settle;
         let bound = self.bound_of(line);
-        let whole = bound.map(|bound| bound.saturating_add(line.offset.unsigned_abs() as u64));
-        self.measured.add(at, line.offset, error, whole, settled);
+        let whole = bound.saturating_add(line.offset.unsigned_abs() as u64);
+        self.measured
+            .add(at, line.offset, error, Some(whole), settled);
         let offset = line.offset + libm::round(line.faster * back as f64) as Local;
         let mut found = Found {
             at,
@@ -467,23 +492,28 @@ impl Huygens {
         if !self.config.free_running {
             let beyond = |most: Time| offset.abs() > Local::from(most.as_ps());
             let far = self.config.step_threshold.is_some_and(beyond);
-            let evenly = self.clock.steered() - line.faster;
+            self.evenly = (self.clock.steered() - line.faster).clamp(-MOST, MOST);
             if !self.locked || far {
-                self.clock.steer(now, evenly.clamp(-MOST, MOST));
                 self.clock.step(-offset);
                 self.counters.steps += 1;
                 self.locked = true;
                 found.left = 0;
+                self.steer(now, self.evenly);
             } else {
                 let slew = offset as f64 / self.config.window.as_ps() as f64;
-                self.clock.steer(now, (evenly - slew).clamp(-MOST, MOST));
+                self.steer(now, self.evenly - slew);
             }
-            // What was stamped before tells nothing of the clock as it runs now.
-            let asked = self.asked.iter_mut().map(|asked| &mut asked.talk);
-            let clients = self.clients.iter_mut().map(|(_, talk)| talk);
-            asked.chain(clients).for_each(Talk::forget);
         }
         self.found = Some(found);
+    }
+
+    /// From now on the clock runs faster by this fraction. What was stamped before tells nothing of it as it runs then.
+    fn steer(&mut self, now: Time, faster: f64) {
+        self.clock.steer(now, faster.clamp(-MOST, MOST));
+        let asked = self.asked.iter_mut().map(|asked| &mut asked.talk);
+        let clients = self.clients.iter_mut().map(|(_, talk)| talk);
+        asked.chain(clients).for_each(Talk::forget);
+        self.corrected = now;
     }
 
     /// Whether windows go by.
@@ -511,12 +541,16 @@ impl Huygens {
         format!("client of {server}, {word}")
     }
 
-    /// How far the truth may be from a line: to the hulls, what stamps are off, and how far a rate that changes takes it off a chord of the window.
-    fn bound_of(&self, line: &Line) -> Option<u64> {
+    /// What stamps are off, and how far a rate that changes takes a clock off a chord of the window, picoseconds.
+    fn slack(&self) -> f64 {
         let seconds = self.config.window.as_secs_f64();
         let bent = self.config.clock.wander * 1e6 * seconds * seconds / 8.0;
-        let stamps = self.config.clock.tick.as_ps() as f64;
-        (line.margin >= 0.0).then(|| libm::ceil(line.bound + bent + stamps) as u64)
+        bent + self.config.clock.tick.as_ps() as f64
+    }
+
+    /// How far the truth may be from a line: to the hulls, and what points may be on their wrong side.
+    fn bound_of(&self, line: &Line) -> u64 {
+        libm::ceil(line.bound + self.slack()) as u64
     }
 
     fn bound(&self) -> Option<u64> {
@@ -524,11 +558,8 @@ impl Huygens {
             return Some(0);
         }
         let found = self.found?;
-        Some(
-            found
-                .bound?
-                .saturating_add(found.left.unsigned_abs() as u64),
-        )
+        let left = found.left.unsigned_abs() as u64;
+        Some(found.bound.saturating_add(left))
     }
 
     fn reading(&self) -> ClockReading {
@@ -618,6 +649,7 @@ impl Node for Huygens {
             ("pairs_kept", counters.pairs_kept),
             ("pairs_dropped", counters.pairs_dropped),
             ("points_late", counters.points_late),
+            ("stamps_old", counters.stamps_old),
             ("windows", counters.windows),
             ("windows_empty", counters.windows_empty),
             ("windows_overlapping", counters.windows_overlapping),

@@ -125,6 +125,24 @@ fn who_has_no_server_or_loses_it_says_so() {
 }
 
 #[test]
+fn a_window_whose_stamps_contradict_each_other_is_left_out_and_the_next_one_heals_it() {
+    // For 200 ms the rate changes a thousand times as fast as `wander` says: 5 us off any chord, on a cable of 50 ns.
+    let warm = "ppm = 40.0, per_degree = 10.0, temperature = [[\"1 s\", 25.0], [\"1.1 s\", 35.0], [\"1.2 s\", 25.0]]";
+    let lab = PAIR.replace("ppm = 40.0", warm).replace("5 us", "50 ns");
+    let nodes = run(&lab);
+    let overlapping = counter(&nodes, "c", "windows_overlapping");
+    assert!((1..=2).contains(&overlapping), "{overlapping}");
+    // The clock was corrected after each of the others.
+    assert_eq!(counter(&nodes, "c", "windows") + overlapping, 14);
+    let client = clock(&nodes, "c");
+    assert_eq!(counter(&nodes, "c", "steps"), 1);
+    assert_eq!(client.state, "client of 10.0.0.1, locked");
+    let error = client.error.last_ps.unsigned_abs();
+    assert!(error < 200_000, "{client:?}");
+    assert!(error <= client.bound_ps.unwrap(), "{client:?}");
+}
+
+#[test]
 fn what_is_no_probe_has_nowhere_to_go_in_a_clock_with_one_port() {
     let nodes = run(
         "[lab]\nduration = '1 s'\n[node.c]\nkind = 'huygens'\n[node.g]\nkind = 'generator'\ncount = 7\n\

@@ -52,12 +52,28 @@ fn main() {
     build.warnings(false);
     match verilator_root() {
         Some(root) => {
+            let include = root.join("include");
+            build
+                .cpp(true)
+                .std("c++17")
+                .debug(false)
+                .include(&out)
+                .include(&include)
+                .include(include.join("vltstd"))
+                .define("VM_COVERAGE", "0")
+                .define("VM_SC", "0")
+                .define("VM_TRACE", "1")
+                .define("VM_TRACE_FST", "1");
+            // What a reset and a trace need runs once, or seldom.
+            let mut seldom = build.clone();
+            seldom.opt_level(0);
             for module in &modules {
                 module.verilate(&out);
-                build.files(sources(&out.join(module.name)));
+                let [often, slow] = sources(&out.join(module.name));
+                build.file(often);
+                seldom.file(slow);
             }
             fs::write(out.join("modules.inc"), glue(&modules)).expect("OUT_DIR can be written to");
-            let include = root.join("include");
             for file in [
                 "verilated",
                 "verilated_save",
@@ -67,18 +83,10 @@ fn main() {
                 build.file(include.join(file).with_extension("cpp"));
             }
             build
-                .cpp(true)
-                .std("c++17")
                 // A module is as fast as this makes it, in every profile.
                 .opt_level(2)
-                .include(&out)
-                .include(&include)
-                .include(include.join("vltstd"))
-                .define("VM_COVERAGE", "0")
-                .define("VM_SC", "0")
-                .define("VM_TRACE", "1")
-                .define("VM_TRACE_FST", "1")
                 .file("shim/shim.cpp")
+                .objects(seldom.compile_intermediates())
                 .compile("wireline_rtl");
             println!("cargo::rustc-link-lib=z");
         }
@@ -164,14 +172,28 @@ impl Module {
     }
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// Two files that include all that verilator has made: what runs at each edge, and the rest. Headers are read twice then, not ten times.
+fn sources(folder: &Path) -> [PathBuf; 2] {
     let files = fs::read_dir(folder).expect("verilator has made it");
     let files = files.map(|file| file.expect("a folder that can be read").path());
-    let mut sources: Vec<PathBuf> = files
+    let mut files: Vec<PathBuf> = files
         .filter(|file| file.extension().is_some_and(|e| e == "cpp"))
         .collect();
-    sources.sort();
-    sources
+    files.sort();
+    let seldom = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.contains("__Slow") || name.contains("__Syms")
+    };
+    let (seldom, often) = files.into_iter().partition(seldom);
+    let all = |name: &str, files: Vec<PathBuf>| {
+        let lines = files
+            .iter()
+            .map(|file| format!("#include \"{}\"\n", file.display()));
+        let all = folder.join(name).with_extension("cc");
+        fs::write(&all, lines.collect::<String>()).expect("OUT_DIR can be written to");
+        all
+    };
+    [all("often", often), all("seldom", seldom)]
 }
 
 /// For Rust: the places of a module's ports among its words.

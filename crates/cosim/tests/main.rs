@@ -2,6 +2,7 @@
 
 mod behind;
 mod bench;
+mod cocotb;
 mod dtp;
 mod dtp_line;
 mod line_rate;

@@ -650,8 +650,7 @@ fn a_window_that_two_coordinators_move() {
 fn a_switch_that_calls_an_auxiliary_acceptor_and_does_without_it_again() {
     let group = Group {
         campaigns: vec![2],
-        proposals: [2, 0],
-        window: 2,
+        proposals: [1, 0],
         switches: 1,
         calls: 2,
         auxiliaries: 1,

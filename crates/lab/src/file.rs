@@ -224,6 +224,7 @@ impl<'a> Reader<'a> {
             seed: 0,
             duration: None,
             worlds: Vec::new(),
+            aggregate: true,
             hardware: self.registry.hardware.clone(),
             only: None,
             notes: Vec::new(),
@@ -246,6 +247,7 @@ impl<'a> Reader<'a> {
         lab.about = fields.optional("about", faults).unwrap_or_default();
         lab.seed = fields.optional("seed", faults).unwrap_or_default();
         lab.duration = fields.optional("duration", faults);
+        lab.aggregate = fields.optional("aggregate", faults).unwrap_or(true);
         let worlds = fields.optional::<OneOrMore<World>>("worlds", faults);
         lab.worlds = worlds.map(OneOrMore::into_vec).unwrap_or_default();
         let mut worlds = lab.worlds.iter().enumerate();

@@ -25,6 +25,8 @@ pub struct Lab {
     pub duration: Option<Time>,
     /// Where the file says that it is to be run, one after the other; empty where it does not.
     pub worlds: Vec<World>,
+    /// In real time: whether frames that are sent at one time share a buffer of the kernel.
+    pub(crate) aggregate: bool,
     /// Ports for the world `cosim`, if the command has any.
     pub(crate) hardware: Option<Hardware>,
     /// The world that it was read for, if it is another lab in others.

@@ -99,6 +99,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 taps,
                 stop: Some(Box::new(stop)),
                 real: plan.real,
+                singly: !lab.aggregate,
             };
             let ran = live::world::run_with(graph, options, plan.staff);
             ran.map_err(LabError::from).map(|ran| Ran {

@@ -151,6 +151,9 @@ pub struct Options {
     /// Whether an interface that is removed is waited for, and used again when there is one of its name. Default no: the
     /// port ends with it.
     pub returns: bool,
+    /// Whether frames that are sent [together](Transmit::send_together) cross in one buffer of the kernel, and are taken apart again where they
+    /// are received: the other end must be opened so, too, and it is by calls, not by rings. Default no.
+    pub aggregates: bool,
     /// How long a frame waits for room in an interface's queue before it is given up. Default 1 s.
     pub patience: Duration,
 }
@@ -221,6 +224,7 @@ impl Default for Options {
             method: None,
             tls: None,
             returns: false,
+            aggregates: false,
             patience: Duration::from_secs(1),
         }
     }
@@ -327,6 +331,14 @@ pub trait Transmit: Send {
     /// That the first frame cannot be sent, and why; the caller goes on behind it, unless
     /// [`PortError::is_end`].
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError>;
+
+    /// As [`send`](Transmit::send), of frames that are sent at one time: they may [arrive at one time](Options::aggregates).
+    ///
+    /// # Errors
+    /// As by [`send`](Transmit::send).
+    fn send_together(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        self.send(frames)
+    }
 
     /// Writes out what the port has taken and keeps, where it keeps anything: a file does.
     ///

@@ -70,6 +70,9 @@ pub struct Options {
     pub stop: Option<Stop>,
     /// Members that are something real, by their index; each has a [`Slot`] in the graph.
     pub real: BTreeMap<usize, Real>,
+    /// Every frame crosses in a buffer of its own. Default no: those that nodes send to nodes at one time share one, where their link takes
+    /// no time ([`port::Options::aggregates`](crate::port::Options::aggregates)).
+    pub singly: bool,
 }
 
 /// What came of a graph with real members.

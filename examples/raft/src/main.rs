@@ -1,7 +1,10 @@
 //! The replicated store over Raft, and over Paxos by hosts: the same clients, the same switch and the same links. `p4.toml` has the same over P4
 //! switches.
 //!
-//!     raft-store [sim | live] [CLIENTS]
+//!     raft-store [sim | live] [CLIENTS [plain | single]]
+//!
+//! Links are of 10 Gb/s and 500 ns, or `plain`: then they take no time of their own, as in `plain.toml`; and with `single` each frame has a buffer of
+//! the kernel for itself, as with `aggregate = false` there.
 #![forbid(unsafe_code)]
 
 mod replica;
@@ -27,8 +30,21 @@ fn main() -> anyhow::Result<()> {
     };
     let clients = words.next().map_or(Ok(16), |word| word.parse());
     let clients = clients.context("the second word is how many clients")?;
+    let links = words.next();
+    let singly = links.as_deref() == Some("single");
+    let channel = match links.as_deref() {
+        None => Channel {
+            delay: Time::from_ns(500),
+            ..Channel::default()
+        },
+        Some("plain" | "single") => Channel {
+            rate: None,
+            ..Channel::default()
+        },
+        Some(other) => anyhow::bail!("write `plain`, `single`, or nothing, not `{other}`"),
+    };
     for (name, members) in [("raft", raft()?), ("paxos-hosts", paxos()?)] {
-        let outcome = run(graph(members, clients)?, is_live)?;
+        let outcome = run(graph(members, clients, &channel)?, is_live, singly)?;
         let verdicts = outcome.nodes.iter().filter_map(|node| node.verdict.as_ref());
         for verdict in verdicts {
             println!("{name}: {}", verdict.told);
@@ -84,7 +100,7 @@ fn paxos() -> anyhow::Result<Members> {
 }
 
 /// All around a switch, with clients: as in `p4.toml`, but for the wires.
-fn graph(members: Members, clients: u32) -> anyhow::Result<Graph> {
+fn graph(members: Members, clients: u32, channel: &Channel) -> anyhow::Result<Graph> {
     let mut graph = Graph::default();
     let config = switch::Config {
         ports: members.len() as u16 + 1,
@@ -103,21 +119,18 @@ fn graph(members: Members, clients: u32) -> anyhow::Result<Graph> {
     let clients: (_, Box<dyn Node>) = ("clients", Box::new(ClientNode::new(config)?));
     for (port, (name, node)) in members.into_iter().chain([clients]).enumerate() {
         let member = graph.add(name, node);
-        let channel = Channel {
-            delay: Time::from_ns(500),
-            ..Channel::default()
-        };
-        graph.connect((net, port as u16), (member, 0), channel);
+        graph.connect((net, port as u16), (member, 0), channel.clone());
     }
     Ok(graph)
 }
 
-fn run(graph: Graph, is_live: bool) -> anyhow::Result<Outcome> {
+fn run(graph: Graph, is_live: bool, singly: bool) -> anyhow::Result<Outcome> {
     Ok(match is_live {
         true => live::world::run(
             graph,
             live::world::Options {
                 until: Some(UNTIL),
+                singly,
                 ..Default::default()
             },
         )?,

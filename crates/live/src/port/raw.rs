@@ -10,11 +10,13 @@
 //! | `ring` | receives by a TPACKET_V2 ring: neither a call nor a copy for a frame |
 //! | `deliver` | from what the kernel hands over to frames as they are on a wire |
 //! | `split` | takes super-frames apart |
+//! | `aggregate` | frames that are sent at one time in one buffer of the kernel, between ends of the same world |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
 //! | `send` | sends by send and sendmmsg |
 //! | `send_ring` | sends by a TPACKET_V2 ring |
 //! | `stamp` | when the kernel gave what was sent to the driver |
 
+mod aggregate;
 pub mod any;
 mod deliver;
 mod messages;

@@ -57,7 +57,7 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
     // Commands ahead of time zero are over by then; those of the lab's own making are for nodes that come to an end.
     let stays = |job: &Job| job.service || job.at.is_none() && !job.hidden;
     let endless = !real.is_empty() && programs.jobs.iter().all(stays);
-    let opened = wires.open(&graph, &real)?;
+    let opened = wires.open(&graph, &real, !options.singly)?;
     let supervisor = match any {
         true => Some(Supervisor::start(programs, wires.namespaces.clone())?),
         false => None,

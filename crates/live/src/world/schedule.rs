@@ -54,6 +54,10 @@ impl Item {
     fn is_timely(&self) -> bool {
         self.wanted.is_none_or(|wanted| !wanted.late)
     }
+
+    fn bytes(&self) -> &[u8] {
+        &self.frame
+    }
 }
 
 // `BinaryHeap` gives the greatest first, so the earliest is the greatest.
@@ -209,7 +213,7 @@ impl Schedule {
     pub fn send_now(&self, lane: usize, frames: &mut [Frame], trouble: &mut Option<PortError>) {
         let mut tx = lock(&self.lanes[lane].tx);
         for frames in frames.chunks_mut(BATCH) {
-            let call = self.send(lane, &mut **tx, frames, |frame| frame, trouble);
+            let call = self.send(lane, &mut **tx, frames, true, |frame| frame, trouble);
             let stamps = frames.iter_mut().map(|frame| frame.take_stamp());
             let stamps = stamps.map(|id| Some((id?, Time::ZERO)));
             self.stamp(lane, &call, stamps);
@@ -373,7 +377,8 @@ impl Schedule {
         trouble: &mut Option<PortError>,
     ) {
         let mut tx = lock(&self.lanes[lane].tx);
-        let call = self.send(lane, &mut **tx, batch, |item| &item.frame, trouble);
+        let together = batch.iter().all(|item| item.at == batch[0].at);
+        let call = self.send(lane, &mut **tx, batch, together, Item::bytes, trouble);
         let alone = batch.len() == 1;
         let wanted = batch.iter().map(|item| item.wanted);
         departures.account(&call, &mut **tx, lead, stamped && alone, wanted);
@@ -395,12 +400,13 @@ impl Schedule {
         self.waiting.fetch_sub(count, SeqCst);
     }
 
-    /// Gives at most [`BATCH`] frames to the port of a lane, and counts what it does not take.
+    /// Gives at most [`BATCH`] frames to the port of a lane, and counts what it does not take. `together`: they are sent at one time.
     fn send<T>(
         &self,
         index: usize,
         tx: &mut dyn Transmit,
         frames: &[T],
+        together: bool,
         bytes: fn(&T) -> &[u8],
         trouble: &mut Option<PortError>,
     ) -> Call {
@@ -427,7 +433,7 @@ impl Schedule {
             }
             false => all,
         };
-        let call = Departures::send(tx, frames, |result| match result {
+        let call = Departures::send(tx, frames, together, |result| match result {
             // What leaves the world is received by nobody in it.
             Ok(sent) if lane.exit.is_none() => {
                 self.sent.fetch_add(sent as u64, SeqCst);

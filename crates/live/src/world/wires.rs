@@ -168,11 +168,12 @@ impl Wires {
         })
     }
 
-    /// Opens all ends of links: `[link][side]`.
+    /// Opens all ends of links: `[link][side]`; between nodes so that they [aggregate](Options::aggregates) frames, if that is wanted.
     pub fn open(
         &self,
         graph: &Graph,
         real: &BTreeMap<usize, Real>,
+        aggregates: bool,
     ) -> Result<Vec<[Opened; 2]>, WorldError> {
         let (hub, links) = (graph.members.len(), &graph.links);
         let open = |index: usize| -> Result<[Opened; 2], WorldError> {
@@ -190,7 +191,7 @@ impl Wires {
                             ..Outside::of(port)
                         })
                     }
-                    _ => self.within(hub, &hub_name(index, side)),
+                    _ => self.within(hub, &hub_name(index, side), &Options::of_wires()),
                 }
             };
             if is_plain(link, real) {
@@ -211,7 +212,13 @@ impl Wires {
                 let end = link.ends[side];
                 Ok(match (sides[side], sides[1 - side]) {
                     // What the node sends goes into its own end of the pair.
-                    (None, None) => opened_as(self.within(end.node.0, &name(end))?),
+                    (None, None) => {
+                        let options = Options {
+                            aggregates,
+                            ..Options::of_wires()
+                        };
+                        opened_as(self.within(end.node.0, &name(end), &options)?)
+                    }
                     (None, Some(_)) => {
                         let (rx, info) = self.receiver(end.node.0, &name(end))?;
                         let tx = self.sender(hub, &hub_name(index, side))?;
@@ -227,8 +234,8 @@ impl Wires {
     }
 
     /// A port of a member's namespace.
-    fn within(&self, member: usize, name: &str) -> Result<Port, WorldError> {
-        let port = self.namespaces[member].enter(|| raw::open(name, &Options::of_wires()))?;
+    fn within(&self, member: usize, name: &str, options: &Options) -> Result<Port, WorldError> {
+        let port = self.namespaces[member].enter(|| raw::open(name, options))?;
         Ok(port?)
     }
 

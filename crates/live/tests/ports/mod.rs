@@ -112,6 +112,64 @@ fn what_goes_in_at_one_end_comes_out_at_the_other_in_order_and_stamped() {
 }
 
 #[test]
+fn frames_sent_together_cross_in_one_buffer_and_come_out_as_they_went_in() {
+    let Some(pair) = pair(16_000) else { return };
+    let (mut a, mut b) = pair.open_with(&Options {
+        aggregates: true,
+        ..Options::default()
+    });
+    let (_, mut plain) = pair.open();
+    let mut frames: Vec<_> = (0..100).map(frame).collect();
+    // It begins as an aggregate does.
+    frames.push(b"\0\0\0\0\0\0\0\0\0\0\0\0\x88\xb5 and is none".to_vec());
+    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+    for (together, buffers) in [(true, 1), (false, 101)] {
+        let sent = match together {
+            true => a.tx.send_together(&slices),
+            false => a.tx.send(&slices),
+        };
+        assert_eq!(sent.unwrap(), 101);
+        let got = receive(&mut b, 101);
+        assert!(got.iter().map(|(_, bytes)| bytes).eq(&frames));
+        assert_eq!(receive(&mut plain, buffers).len(), buffers);
+        assert_eq!(plain.rx.receive(Duration::ZERO, &mut |_| {}).unwrap(), 0);
+    }
+    assert_eq!((a.tx.counters().sent, b.rx.counters().received), (202, 202));
+    assert_eq!((b.rx.counters().dropped, b.rx.counters().refused), (0, 0));
+    // What is sent the other way comes out, too: each end does both.
+    b.tx.send_together(&slices[..2]).unwrap();
+    assert!(
+        receive(&mut a, 2)
+            .iter()
+            .map(|(_, bytes)| bytes)
+            .eq(&frames[..2])
+    );
+}
+
+#[test]
+fn what_is_lost_with_an_aggregate_is_counted_in_frames() {
+    let Some(pair) = pair(16_000) else { return };
+    let (mut a, mut b) = pair.open_with(&Options {
+        aggregates: true,
+        // Room for a few of them.
+        buffer: 64 << 10,
+        ..Options::default()
+    });
+    let frames: Vec<_> = (0..50).map(frame).collect();
+    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+    for _ in 0..200 {
+        assert_eq!(a.tx.send_together(&slices).unwrap(), 50);
+    }
+    while b.rx.receive(Duration::ZERO, &mut |_| {}).unwrap() > 0 {}
+    // Behind what was lost comes one that tells so.
+    assert_eq!(a.tx.send_together(&slices).unwrap(), 50);
+    receive(&mut b, 50);
+    let counters = b.rx.counters();
+    assert!(counters.dropped > 0, "{counters:?}");
+    assert_eq!(counters.received + counters.dropped, 201 * 50);
+}
+
+#[test]
 fn what_this_machine_sends_is_not_received() {
     for ring in [false, true] {
         let Some(pair) = pair(1500) else { return };

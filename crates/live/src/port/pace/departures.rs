@@ -67,16 +67,22 @@ impl Departures {
     }
 
     /// Gives frames to the port, in order; `result` is told what came of each call of [`Transmit::send`]. Behind a fault that is no
-    /// end of the port it goes on with the next frame.
+    /// end of the port it goes on with the next frame. `together`: they are sent at one time.
     pub fn send(
         tx: &mut dyn Transmit,
         frames: &[&[u8]],
+        together: bool,
         mut result: impl FnMut(Result<usize, PortError>),
     ) -> Call {
         let began = now_ns();
         let mut left = 0;
         while left < frames.len() {
-            match tx.send(&frames[left..]) {
+            let rest = &frames[left..];
+            let sent = match together {
+                true => tx.send_together(rest),
+                false => tx.send(rest),
+            };
+            match sent {
                 Ok(sent) => {
                     left += sent;
                     result(Ok(sent));

@@ -197,7 +197,7 @@ impl Worker {
             }
         };
         let (report, shared) = (&mut self.report, &self.shared);
-        let call = Departures::send(&mut *self.tx, frames, |result| match result {
+        let call = Departures::send(&mut *self.tx, frames, false, |result| match result {
             Ok(sent) => {
                 report.sent += sent as u64;
                 shared.sent.store(report.sent, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! From what the kernel hands over to frames as they are on a wire: tags put back, checksums
 //! completed, super-frames split.
 
+use super::aggregate::{self, Separator};
 use super::offload::{self, Offload};
 use super::split;
 use crate::port::{Received, RxCounters};
@@ -25,11 +26,26 @@ pub struct Raw<'a> {
 pub struct Delivery {
     /// What happened so far, but for the kernel's own losses.
     pub counters: RxCounters,
+    /// Where the other end [aggregates](super::aggregate) frames.
+    separator: Option<Separator>,
     scratch: Vec<u8>,
 }
 
 impl Delivery {
-    /// Gives the frame, or the frames that a super-frame consists of, to `sink`; how many.
+    /// Of a port whose other end [aggregates](super::aggregate) frames, or does not.
+    pub fn new(aggregates: bool) -> Delivery {
+        Delivery {
+            separator: aggregates.then(Separator::default),
+            ..Delivery::default()
+        }
+    }
+
+    /// Frames that were lost with aggregates, beyond one for each aggregate.
+    pub fn lost(&self) -> u64 {
+        self.separator.as_ref().map_or(0, Separator::lost)
+    }
+
+    /// Gives the frame, or the frames that a super-frame or an aggregate consists of, to `sink`; how many.
     pub fn deliver(&mut self, raw: Raw<'_>, sink: &mut dyn FnMut(Received<'_>)) -> usize {
         let Raw {
             room,
@@ -50,11 +66,17 @@ impl Delivery {
         }
         let bytes = &mut room[frame..];
         let counters = &mut self.counters;
+        let separator = self.separator.as_mut();
         let mut give = |bytes: &[u8]| {
             counters.received += 1;
             counters.bytes += bytes.len() as u64;
             sink(Received { bytes, at_ns });
         };
+        if let Some(separator) = separator.filter(|_| aggregate::is_aggregate(bytes)) {
+            let frames = separator.separate(bytes, &mut give);
+            self.counters.refused += u64::from(frames == 0);
+            return frames;
+        }
         if offload.glued != 0 {
             let pieces = split::split(bytes, &offload, &mut self.scratch, &mut give);
             match pieces {

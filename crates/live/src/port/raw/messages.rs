@@ -211,7 +211,7 @@ impl Receiver {
             socket: Watched::new(socket, options),
             clock: Converter::new(),
             buffers: Buffers::new(false),
-            delivery: Delivery::default(),
+            delivery: Delivery::new(options.aggregates),
         })
     }
 
@@ -266,7 +266,7 @@ impl Receive for Receiver {
 
     fn counters(&self) -> RxCounters {
         RxCounters {
-            dropped: self.socket.dropped(),
+            dropped: self.socket.dropped() + self.delivery.lost(),
             ..self.delivery.counters
         }
     }

@@ -1,5 +1,6 @@
-//! Sending by send, and by sendmmsg where several frames go at once.
+//! Sending by send, and by sendmmsg where several frames go at once; or in an aggregate, where the other end knows of those.
 
+use super::aggregate::{Aggregator, is_aggregate};
 use super::socket::{Socket, says_gone};
 use super::stamp::Stamper;
 use crate::kernel::interface::Interface;
@@ -15,6 +16,7 @@ const BUFFER: usize = 4 << 20;
 pub struct Sender {
     socket: Socket,
     batch: Batch,
+    aggregator: Option<Aggregator>,
     stamper: Stamper,
     backlog: Backlog,
     returns: bool,
@@ -64,6 +66,7 @@ impl Sender {
             stamper: Stamper::new(&socket),
             socket,
             batch: Batch::new(),
+            aggregator: options.aggregates.then(|| Aggregator::new(interface.mtu)),
             backlog: Backlog::new(options.patience),
             returns: options.returns,
             counters: TxCounters::default(),
@@ -115,23 +118,48 @@ impl Sender {
             }
         }
     }
-}
 
-impl Transmit for Sender {
-    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+    /// One call for the frames that one aggregate takes, at least one; how many.
+    fn give_aggregate(
+        &mut self,
+        mut aggregator: Aggregator,
+        frames: &[&[u8]],
+    ) -> Result<usize, PortError> {
+        let count = aggregator.fitting(frames).max(1);
+        let given = self.give(&[aggregator.build(&frames[..count])]);
+        if given.is_ok() {
+            aggregator.sent(count);
+        }
+        self.aggregator = Some(aggregator);
+        given.map(|_| count)
+    }
+
+    /// One call for the first of the frames; how many were taken.
+    fn give_first(&mut self, frames: &[&[u8]], together: bool) -> Result<usize, PortError> {
+        if frames[0].len() < packet::SHORTEST {
+            return Err(PortError::TooShort {
+                len: frames[0].len(),
+            });
+        }
+        // What looks like an aggregate must not be taken for one.
+        let is_plain = |frame: &&&[u8]| {
+            frame.len() >= packet::SHORTEST && !(self.aggregator.is_some() && is_aggregate(frame))
+        };
+        let plain = frames.iter().take(BATCH).take_while(is_plain).count();
+        let fitting = |aggregator: &Aggregator| aggregator.fitting(frames) > 1;
+        let many = together && self.aggregator.as_ref().is_some_and(fitting);
+        match self.aggregator.take_if(|_| many || plain == 0) {
+            Some(aggregator) if many => self.give_aggregate(aggregator, frames),
+            Some(aggregator) => self.give_aggregate(aggregator, &frames[..1]),
+            None => self.give(&frames[..plain]),
+        }
+    }
+
+    fn send_all(&mut self, frames: &[&[u8]], together: bool) -> Result<usize, PortError> {
         let mut sent = 0;
         while sent < frames.len() {
             let rest = &frames[sent..];
-            let whole = rest
-                .iter()
-                .take(BATCH)
-                .take_while(|frame| frame.len() >= packet::SHORTEST)
-                .count();
-            let given = match whole {
-                0 => Err(PortError::TooShort { len: rest[0].len() }),
-                _ => self.give(&rest[..whole]),
-            };
-            match given {
+            match self.give_first(rest, together) {
                 Ok(count) => {
                     self.counters.sent += count as u64;
                     self.counters.bytes +=
@@ -147,6 +175,16 @@ impl Transmit for Sender {
             }
         }
         Ok(sent)
+    }
+}
+
+impl Transmit for Sender {
+    fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        self.send_all(frames, false)
+    }
+
+    fn send_together(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
+        self.send_all(frames, true)
     }
 
     fn method(&self) -> &'static str {

@@ -19,7 +19,7 @@ for round in 1 2 3; do
     cp plain.toml "$lab"
     run
 done
-for load in "12.8 400" "5.12 1000" "2.56 2000"; do
+for load in "12.8 400" "5.12 1000" "2.56 2000" "1.28 3900"; do
     set -- $load
     echo "open loop, 256 operations due each $1 ms, for 5 s"
     sed "s/^clients = .*/&\ninterval = \"$1 ms\"/; s/^count = .*/count = $2/" plain.toml > "$lab"

@@ -223,7 +223,7 @@ impl Lab {
         let makes = runs_programs
             || self.realtime
             || worlds.contains(&World::Live)
-            || ::lab::engine::has_hardware();
+            || registry.engines().has_hardware();
         if self.check || !makes {
             confine::reader(Permissions {
                 writes: !self.dry && !self.check,

@@ -164,7 +164,7 @@ impl Command {
             Command::Phy(command) => command.run(),
             Command::Covert(command) => command.run(),
             Command::Of(command) => command.run(),
-            Command::P4(command) => command.run(),
+            Command::P4(command) => command.run(registry.engines()),
             Command::Paxos(command) => command.run(),
             Command::Relay(command) => command.run(registry),
             Command::Mount(command) => command.run(),

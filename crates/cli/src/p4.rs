@@ -18,6 +18,7 @@ mod trace;
 mod tutorial;
 
 use crate::Verdict;
+use lab::engine::Engines;
 
 /// Check, run, test and look into programs in P4
 ///
@@ -74,7 +75,7 @@ enum Action {
 
 impl P4 {
     /// Does what was asked for.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, engines: &Engines) -> anyhow::Result<Verdict> {
         // The others have nothing to finish: a signal ends them at once, in the middle of a long compilation too.
         if matches!(self.action, Action::Run(_) | Action::Trace(_)) {
             live::signal::install();
@@ -86,9 +87,9 @@ impl P4 {
             Action::Graph(command) => command.run(),
             Action::Lsp(command) => command.run(),
             Action::Repl(command) => command.run(),
-            Action::Test(command) => command.run(),
+            Action::Test(command) => command.run(engines),
             Action::Trace(command) => command.run(),
-            Action::Run(command) => command.run(),
+            Action::Run(command) => command.run(engines),
             Action::Bench(command) => command.run(),
             Action::Table(words) => words.run("table"),
             Action::Register(words) => words.run("register"),

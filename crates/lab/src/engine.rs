@@ -7,7 +7,7 @@ use ::pipeline::interpreter::Interpreter;
 use p4::compile::Compiled;
 use p4::ir;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,27 +20,80 @@ pub enum EngineKind {
     Fast,
     /// A program of the kernel, for XDP: needs root, and does what the kernel can do.
     Xdp,
-    /// Hardware in Verilog, cycle by cycle: of a command that [brings](bring_hardware) it.
+    /// Hardware in Verilog, cycle by cycle: of a command that [brings](Engines::with_hardware) it.
     Rtl,
 }
 
 /// Makes an engine that is hardware.
 type Make = dyn Fn(&Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> + Send + Sync;
 
-static HARDWARE: OnceLock<Box<Make>> = OnceLock::new();
-
-/// Brings the engine [`EngineKind::Rtl`], once, before anything is run. It may start a compiler.
-pub fn bring_hardware(
-    make: impl Fn(&Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> + Send + Sync + 'static,
-) {
-    // A second one changes nothing.
-    let _ = HARDWARE.set(Box::new(make));
+/// The engines that a command has: those in software, and the one that it may bring.
+#[derive(Clone, Default)]
+pub struct Engines {
+    hardware: Option<Arc<Make>>,
 }
 
-/// Whether the engine [`EngineKind::Rtl`] is here.
-#[must_use]
-pub fn has_hardware() -> bool {
-    HARDWARE.get().is_some()
+impl Engines {
+    /// With the engine [`EngineKind::Rtl`] too. What makes it may start a compiler.
+    #[must_use]
+    pub fn with_hardware(
+        make: impl Fn(&Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> + Send + Sync + 'static,
+    ) -> Engines {
+        Engines {
+            hardware: Some(Arc::new(make)),
+        }
+    }
+
+    /// Whether the engine [`EngineKind::Rtl`] is here.
+    #[must_use]
+    pub fn has_hardware(&self) -> bool {
+        self.hardware.is_some()
+    }
+
+    /// The engine for an environment's program.
+    ///
+    /// # Errors
+    /// When the program asks for something that it cannot do, or the engine is not here.
+    pub fn engine(
+        &self,
+        kind: EngineKind,
+        environment: &Arc<Environment>,
+    ) -> Result<Box<dyn Engine>, Unsupported> {
+        match kind {
+            EngineKind::Reference => Ok(Box::new(Interpreter::new(environment)?)),
+            #[cfg(not(feature = "jit"))]
+            EngineKind::Fast => Err(Unsupported {
+                message: "the engine `fast` is not in this build: the crate `lab` was built without its feature `jit`".into(),
+                span: None,
+            }),
+            #[cfg(feature = "jit")]
+            EngineKind::Fast => Ok(Box::new(jit::Jit::new(environment)?)),
+            EngineKind::Xdp => Ok(Box::new(xdp::Xdp::new(environment)?)),
+            EngineKind::Rtl => match &self.hardware {
+                Some(make) => make(environment),
+                None => Err(Unsupported {
+                    message: "the engine `rtl` is hardware in Verilog, which the command `wire-rtl` has and this one has not: build it with `cargo build -p wireline-rtl`".into(),
+                    span: None,
+                }),
+            },
+        }
+    }
+
+    /// A pipeline for a program, with everything as the program begins.
+    ///
+    /// # Errors
+    /// When the program asks for something that cannot be run here, with the place in it.
+    pub fn pipeline(
+        &self,
+        program: &Arc<ir::Program>,
+        kind: EngineKind,
+        options: Options,
+        config: &Config,
+    ) -> Result<Pipeline, Unsupported> {
+        let environment = Arc::new(Environment::new(Arc::clone(program), options)?);
+        let engine = self.engine(kind, &environment)?;
+        Pipeline::new(&environment, engine, config)
+    }
 }
 
 impl EngineKind {
@@ -52,31 +105,6 @@ impl EngineKind {
             EngineKind::Fast => "fast",
             EngineKind::Xdp => "xdp",
             EngineKind::Rtl => "rtl",
-        }
-    }
-
-    /// The engine for an environment's program.
-    ///
-    /// # Errors
-    /// When the program asks for something that it cannot do.
-    pub fn engine(self, environment: &Arc<Environment>) -> Result<Box<dyn Engine>, Unsupported> {
-        match self {
-            EngineKind::Reference => Ok(Box::new(Interpreter::new(environment)?)),
-            #[cfg(not(feature = "jit"))]
-            EngineKind::Fast => Err(Unsupported {
-                message: "the engine `fast` is not in this build: the crate `lab` was built without its feature `jit`".into(),
-                span: None,
-            }),
-            #[cfg(feature = "jit")]
-            EngineKind::Fast => Ok(Box::new(jit::Jit::new(environment)?)),
-            EngineKind::Xdp => Ok(Box::new(xdp::Xdp::new(environment)?)),
-            EngineKind::Rtl => match HARDWARE.get() {
-                Some(make) => make(environment),
-                None => Err(Unsupported {
-                    message: "the engine `rtl` is hardware in Verilog, which the command `wire-rtl` has and this one has not: build it with `cargo build -p wireline-rtl`".into(),
-                    span: None,
-                }),
-            },
         }
     }
 }
@@ -98,21 +126,6 @@ impl FromStr for EngineKind {
             _ => Err(UnknownEngine(text.into())),
         }
     }
-}
-
-/// A pipeline for a program, with everything as the program begins.
-///
-/// # Errors
-/// When the program asks for something that cannot be run here, with the place in it.
-pub fn pipeline(
-    program: &Arc<ir::Program>,
-    kind: EngineKind,
-    options: Options,
-    config: &Config,
-) -> Result<Pipeline, Unsupported> {
-    let environment = Arc::new(Environment::new(Arc::clone(program), options)?);
-    let engine = kind.engine(&environment)?;
-    Pipeline::new(&environment, engine, config)
 }
 
 /// Why a program cannot be run, with the place in its text.
@@ -138,7 +151,7 @@ mod tests {
     fn without_hardware_the_engine_says_where_it_is() {
         let environment = Environment::new(Arc::new(ir::Program::default()), Options::default());
         let environment = Arc::new(environment.unwrap());
-        let told = match EngineKind::Rtl.engine(&environment) {
+        let told = match Engines::default().engine(EngineKind::Rtl, &environment) {
             Ok(_) => panic!("nobody brought it"),
             Err(unsupported) => unsupported.to_string(),
         };

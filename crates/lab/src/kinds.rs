@@ -59,6 +59,11 @@ pub(crate) fn standard() -> Vec<Kind> {
     all.into_iter().flatten().collect()
 }
 
+/// The kind `p4` with these engines.
+pub(crate) fn p4(engines: crate::engine::Engines) -> Kind {
+    p4::kind(engines)
+}
+
 macro_rules! told {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_str!(concat!("kinds/told/", $name, ".toml")))),*]

@@ -1,5 +1,6 @@
 //! The kinds of nodes that a lab file can name: those that come with Wireline, and anybody's own.
 
+use crate::engine::Engines;
 use crate::fault::{Fault, did_you_mean};
 use crate::hardware::{Cause, Hardware, Site};
 use crate::kind::{Context, Kind};
@@ -61,6 +62,7 @@ pub struct Registry {
     kinds: Vec<Arc<Kind>>,
     /// Ports for the world `cosim`.
     pub(crate) hardware: Option<Hardware>,
+    engines: Engines,
 }
 
 impl Default for Registry {
@@ -75,6 +77,7 @@ impl Registry {
         Registry {
             kinds: kinds::standard().into_iter().map(Arc::new).collect(),
             hardware: None,
+            engines: Engines::default(),
         }
         .all_told()
     }
@@ -107,6 +110,24 @@ impl Registry {
     ) -> Registry {
         self.hardware = Some(Hardware::new(make));
         self
+    }
+
+    /// With these engines for programs in P4.
+    #[must_use]
+    pub fn with_engines(mut self, engines: Engines) -> Registry {
+        for kind in self.kinds.iter_mut().filter(|kind| kind.name == "p4") {
+            *kind = Arc::new(Kind {
+                told: kind.told.clone(),
+                ..kinds::p4(engines.clone())
+            });
+        }
+        self.engines = engines;
+        self
+    }
+
+    /// The engines for programs in P4.
+    pub fn engines(&self) -> &Engines {
+        &self.engines
     }
 
     /// With what a kind is, for `wire nodes`: a text as [`Told`] reads it. A kind that is not there is left so.

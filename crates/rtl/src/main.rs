@@ -6,10 +6,13 @@ mod nic;
 mod port;
 mod rings;
 
+use lab::engine::Engines;
+
 fn main() -> std::process::ExitCode {
     live::port::hardware::provide(port::open);
-    let registry = lab::Registry::standard();
-    lab::engine::bring_hardware(|environment| Ok(Box::new(cosim::p4::Rtl::new(environment))));
+    let engines =
+        Engines::with_hardware(|environment| Ok(Box::new(cosim::p4::Rtl::new(environment))));
+    let registry = lab::Registry::standard().with_engines(engines);
     let code = cli::main(registry.with_hardware(|node, site| {
         let behind = cosim::Behind::new(node, site.oscillator, site.waves)?;
         Ok(Box::new(behind))

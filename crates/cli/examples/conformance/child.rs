@@ -5,7 +5,7 @@
 )]
 
 use crate::{Outcome, Ran};
-use lab::engine::{EngineKind, pipeline};
+use lab::engine::{EngineKind, Engines};
 use p4::compile::{Compiled, Options, compile, front};
 use p4::source::{IncludeError, Includes};
 use std::io::Read;
@@ -96,7 +96,7 @@ fn tested(engine: &str, program: &str, test: &str) -> i32 {
     };
     let program = Arc::new(program.clone());
     let (options, config) = (Default::default(), Default::default());
-    match pipeline(&program, engine, options, &config) {
+    match Engines::default().pipeline(&program, engine, options, &config) {
         Err(unsupported) => {
             println!("error: {}", lab::engine::describe(&unsupported, &compiled));
             1

@@ -11,7 +11,7 @@ use ::pipeline::architecture::{Config, Drop, Output as Leaves};
 use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
 use anyhow::{anyhow, ensure};
-use lab::engine::{EngineKind, describe, pipeline};
+use lab::engine::{EngineKind, Engines, describe};
 use live::clock::now_ns;
 use node::Time;
 use std::path::PathBuf;
@@ -103,7 +103,8 @@ impl Bench {
             let program = Arc::new(
                 program.ok_or_else(|| anyhow!("{} has no `main`", self.program.display()))?,
             );
-            let made = pipeline(&program, engine, Options::default(), &Config::default());
+            let (options, config) = (Options::default(), Config::default());
+            let made = Engines::default().pipeline(&program, engine, options, &config);
             let mut pipeline =
                 made.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
             let compiling = elapsed(started);

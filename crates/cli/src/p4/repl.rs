@@ -2,7 +2,7 @@
 
 use super::source::Reading;
 use crate::Verdict;
-use lab::engine::{EngineKind, pipeline};
+use lab::engine::{EngineKind, Engines};
 use node::Time;
 use p4::ast::NodeId;
 use p4::check::Checked;
@@ -219,13 +219,13 @@ impl Repl {
             });
         };
         let program = Arc::new(program);
-        let mut pipeline = pipeline(
+        let made = Engines::default().pipeline(
             &program,
             EngineKind::Reference,
             Options::default(),
             &Config::default(),
-        )
-        .map_err(|unsupported| format!("{unsupported}\n"))?;
+        );
+        let mut pipeline = made.map_err(|unsupported| format!("{unsupported}\n"))?;
         pipeline.process(Time::ZERO, 0, &[0; 64], &mut Collected::default());
         let messages = pipeline.environment().messages.drain();
         Ok(messages.into_iter().map(|m| m.text).collect())

@@ -17,7 +17,7 @@ use ::pipeline::control::Control;
 use ::pipeline::environment::{Environment, Options};
 use ::pipeline::node::PipelineNode;
 use anyhow::{Context, anyhow, ensure};
-use lab::engine::{EngineKind, describe, pipeline};
+use lab::engine::{EngineKind, Engines, describe};
 use live::port::PortSpec;
 use node::Time;
 use p4::compile::Compiled;
@@ -83,7 +83,7 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn run(mut self) -> anyhow::Result<Verdict> {
+    pub fn run(mut self, engines: &Engines) -> anyhow::Result<Verdict> {
         let file = self.on.word(self.program.take())?;
         let on = self.on.ports()?;
         let complaints = self.leniency.complaints();
@@ -102,7 +102,7 @@ impl Run {
         if self.engine == EngineKind::Xdp {
             return self.in_the_kernel(&program, &compiled, options, &on, &complaints, &name);
         }
-        let pipeline = pipeline(&program, self.engine, options.clone(), &config);
+        let pipeline = engines.pipeline(&program, self.engine, options.clone(), &config);
         let pipeline =
             pipeline.map_err(|unsupported| anyhow!(describe(&unsupported, &compiled)))?;
         let environment = Arc::clone(pipeline.environment());
@@ -130,9 +130,9 @@ impl Run {
         confine::ports(&on, self.control.is_some())?;
         let node: Box<dyn node::Node> = match (listener, &compiled.checked) {
             (Some(listener), Some(checked)) => {
-                let kind = self.engine;
+                let (kind, engines) = (self.engine, engines.clone());
                 let make = move |environment: &Arc<Environment>| {
-                    Pipeline::new(environment, kind.engine(environment)?, &config)
+                    Pipeline::new(environment, engines.engine(kind, environment)?, &config)
                 };
                 let (node, handle) = SwitchNode::new(pipeline, on.len(), Box::new(make));
                 let mut described = p4runtime::Pipeline::new(checked, &environment, text);

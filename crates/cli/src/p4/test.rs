@@ -5,7 +5,7 @@ use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, ensure};
-use lab::engine::{EngineKind, UnknownEngine, pipeline};
+use lab::engine::{EngineKind, Engines, UnknownEngine};
 use pipeline::architecture::Config;
 use pipeline::environment::Options;
 use pipeline::stf::{self, Outcome};
@@ -31,7 +31,7 @@ pub struct Test {
     reading: Reading,
     /// Only one engine: fast, reference, rtl, or xdp, which needs root; or all
     #[arg(long, value_name = "ENGINE")]
-    engine: Option<Engines>,
+    engine: Option<Chosen>,
     /// Tell what the tests read, and packets at ports that they do not mention
     #[arg(long, short)]
     verbose: bool,
@@ -45,15 +45,15 @@ pub struct Test {
 
 /// One engine, or all that there are.
 #[derive(Clone, Copy)]
-struct Engines(Option<EngineKind>);
+struct Chosen(Option<EngineKind>);
 
-impl FromStr for Engines {
+impl FromStr for Chosen {
     type Err = UnknownEngine;
 
     fn from_str(text: &str) -> Result<Self, UnknownEngine> {
         match text {
-            "all" => Ok(Engines(None)),
-            one => Ok(Engines(Some(one.parse()?))),
+            "all" => Ok(Chosen(None)),
+            one => Ok(Chosen(Some(one.parse()?))),
         }
     }
 }
@@ -64,17 +64,17 @@ impl Test {
         let software = [EngineKind::Reference, EngineKind::Fast];
         match self.engine {
             None => software.to_vec(),
-            Some(Engines(Some(one))) => vec![one],
-            Some(Engines(None)) => [software.as_slice(), &[EngineKind::Rtl]].concat(),
+            Some(Chosen(Some(one))) => vec![one],
+            Some(Chosen(None)) => [software.as_slice(), &[EngineKind::Rtl]].concat(),
         }
     }
 
     /// Runs them.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self, known: &Engines) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&Buffering::default())?;
         // Hardware is compiled by programs, which a confined command cannot start.
         let engines = self.engines();
-        if !(engines.contains(&EngineKind::Rtl) && lab::engine::has_hardware()) {
+        if !(engines.contains(&EngineKind::Rtl) && known.has_hardware()) {
             let compiles = true;
             confine::reader(Permissions {
                 compiles,
@@ -85,7 +85,7 @@ impl Test {
         let jobs = self.jobs()?;
         let mut failed = 0;
         for (program, tests) in &jobs {
-            failed += self.program(program, tests, &mut stdout)?;
+            failed += self.program(program, tests, known, &mut stdout)?;
         }
         let tests: usize = jobs.iter().map(|(_, tests)| tests.len()).sum();
         if !self.json && tests > 1 {
@@ -137,6 +137,7 @@ impl Test {
         &self,
         path: &Path,
         tests: &[PathBuf],
+        known: &Engines,
         stdout: &mut Output,
     ) -> anyhow::Result<usize> {
         let engines = self.engines();
@@ -164,7 +165,7 @@ impl Test {
                             seed: self.seed,
                             ..Config::default()
                         };
-                        match pipeline(&program, *engine, Options::default(), &config) {
+                        match known.pipeline(&program, *engine, Options::default(), &config) {
                             Err(unsupported) => {
                                 Outcome::failed(lab::engine::describe(&unsupported, &compiled))
                             }

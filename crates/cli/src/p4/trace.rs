@@ -11,7 +11,7 @@ use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
 use ::pipeline::{stf, trace};
 use anyhow::{Context, anyhow, ensure};
-use lab::engine::{EngineKind, describe, pipeline};
+use lab::engine::{EngineKind, Engines, describe};
 use node::Time;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Trace {
             .program
             .clone()
             .ok_or_else(|| anyhow!("{} has no `main`", self.program.display()))?;
-        let made = pipeline(
+        let made = Engines::default().pipeline(
             &Arc::new(program),
             EngineKind::Reference,
             Options::default(),

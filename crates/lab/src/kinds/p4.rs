@@ -1,6 +1,6 @@
 //! Nodes that run P4 programs.
 
-use crate::engine::{EngineKind, describe};
+use crate::engine::{EngineKind, Engines, describe};
 use crate::fault::Fault;
 use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::program::load;
@@ -82,21 +82,28 @@ fn ports() -> usize {
     4
 }
 
-/// The kind.
+/// The kind, with the engines that its nodes may have.
+pub(crate) fn kind(engines: Engines) -> Kind {
+    Kind::new("p4", move |config, folder| {
+        plan(config, folder, engines.clone())
+    })
+}
+
+/// The kind, with the engines that are always there.
 pub(super) fn kinds() -> Vec<Kind> {
-    vec![Kind::new("p4", plan)]
+    vec![kind(Engines::default())]
 }
 
 /// Reads a section; with a folder, compiles its program, and tries what the control plane is to be told on it. Machine code is
 /// for the node that is made.
-fn plan(config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
+fn plan(config: &Value, folder: Option<&Path>, engines: Engines) -> Result<Planned, Fault> {
     let section = Section::read(config)?;
     let compiled = match folder {
         None => None,
         Some(folder) => {
             let compiled = section.compile(folder)?;
             let environment = section.environment(&compiled)?;
-            let engine = EngineKind::Reference.engine(&environment);
+            let engine = engines.engine(EngineKind::Reference, &environment);
             engine.map_err(|unsupported| {
                 section.fault("program", describe(&unsupported, &compiled))
             })?;
@@ -112,10 +119,10 @@ fn plan(config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
         p4runtime: section.read.p4runtime,
         loads_program: section.engine == EngineKind::Xdp,
         ..Planned::new(properties, move |context| match &compiled {
-            Some(compiled) => section.make(Arc::clone(compiled), context),
+            Some(compiled) => section.make(Arc::clone(compiled), &engines, context),
             None => {
                 let folder = context.folder.unwrap_or(Path::new(""));
-                section.make(Arc::new(section.compile(folder)?), context)
+                section.make(Arc::new(section.compile(folder)?), &engines, context)
             }
         })
     })
@@ -249,16 +256,15 @@ impl Section {
         Ok(())
     }
 
-    fn make(&self, compiled: Arc<Compiled>, context: Context<'_>) -> Made {
+    fn make(&self, compiled: Arc<Compiled>, engines: &Engines, context: Context<'_>) -> Made {
         let folder = context.folder.unwrap_or(Path::new(""));
         let settings = architecture::Config {
             seed: self.read.seed.unwrap_or(context.seed),
             ..architecture::Config::default()
         };
         let environment = self.environment(&compiled)?;
-        let pipeline = self
-            .engine
-            .engine(&environment)
+        let pipeline = engines
+            .engine(self.engine, &environment)
             .and_then(|engine| Pipeline::new(&environment, engine, &settings))
             .map_err(|unsupported| self.fault("program", describe(&unsupported, &compiled)))?;
         let control = Control::new(Arc::clone(pipeline.environment()));
@@ -275,6 +281,7 @@ impl Section {
                     address,
                     ports: self.read.ports,
                     engine: self.engine,
+                    engines: engines.clone(),
                     settings,
                     server: Settings {
                         device_id: self.read.device_id,
@@ -320,6 +327,7 @@ struct Served {
     address: SocketAddr,
     ports: usize,
     engine: EngineKind,
+    engines: Engines,
     settings: architecture::Config,
     server: Settings,
 }
@@ -337,9 +345,13 @@ impl Served {
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.address));
         let listener = TcpListener::bind(self.address).map_err(at)?;
         let environment = Arc::clone(pipeline.environment());
-        let (engine, settings) = (self.engine, self.settings);
+        let (engine, engines, settings) = (self.engine, self.engines, self.settings);
         let make = move |environment: &Arc<Environment>| {
-            architecture::Pipeline::new(environment, engine.engine(environment)?, &settings)
+            architecture::Pipeline::new(
+                environment,
+                engines.engine(engine, environment)?,
+                &settings,
+            )
         };
         let (mut node, handle) = SwitchNode::new(pipeline, self.ports, Box::new(make));
         // A program that runs was checked.

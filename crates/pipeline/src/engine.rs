@@ -95,6 +95,8 @@ pub struct Detours {
     pub kinds: Kinds,
     /// Slots with a copy's number in its group; 0 on the path.
     pub instance: Vec<SlotId>,
+    /// The slot with the number of a packet's multicast group, if it is to go to one.
+    pub group: Option<SlotId>,
     /// The slot with the class of service in egress, which clones have from their session.
     pub class: Option<SlotId>,
     /// What the program asks for by externs, or by slots.
@@ -132,7 +134,6 @@ pub enum Asked {
         /// Whether ingress clones, and by which session.
         clone: (SlotId, SlotId),
         resubmit: SlotId,
-        group: SlotId,
         /// Whether egress clones, and by which session.
         egress_clone: (SlotId, SlotId),
         /// The port whose packets begin anew.

@@ -27,8 +27,10 @@ pub(crate) const HIT: i32 = 64;
 pub(crate) const DONE: i32 = 72;
 /// The index of an array, and what a look-up has found.
 pub(crate) const INDEX: i32 = 80;
+/// The number of the multicast group that the packet goes to; 0 without.
+pub(crate) const GROUP: i32 = 88;
 /// How many packets ended as each [`crate::unit::Code`] says.
-pub(crate) const ENDED: i32 = 88;
+pub(crate) const ENDED: i32 = 96;
 /// How many numbers these are, a power of two.
 pub(crate) const CODES: usize = 16;
 /// How many messages there was no room for.

@@ -1,5 +1,6 @@
 //! A program in the kernel, with its maps: what is in them, kept as the environment has it.
 
+use crate::copies::{COPIES, members};
 use crate::frame::{CODES, DONE, ENDED};
 use crate::instruction::relocate;
 use crate::maps::{self, Kind, Matching, Object, Purpose};
@@ -67,6 +68,8 @@ pub(crate) struct Kernel {
     /// What is in the map of each table, by key.
     entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
     defaults: Vec<Vec<u8>>,
+    /// The multicast groups that the maps have: interfaces; the longest frame, and how many copies are for ports that are not there.
+    groups: BTreeMap<u32, (Vec<u32>, [u64; 2])>,
     /// What the program has to say to the control plane.
     messages: Option<(Messages, Context)>,
     /// The members that the map of each value set has.
@@ -131,6 +134,7 @@ impl Kernel {
             changes: None,
             entries: BTreeMap::new(),
             members: BTreeMap::new(),
+            groups: BTreeMap::new(),
             defaults: vec![Vec::new(); environment.tables.forms().len()],
         };
         kernel
@@ -230,6 +234,56 @@ impl Kernel {
             self.entries.insert(id, wants);
         }
         self.changes = Some(changes);
+        Ok(())
+    }
+
+    /// Gives the multicast groups the interfaces of their ports: numbers, and the longest frame that each takes.
+    ///
+    /// # Errors
+    /// When there are more groups than the map has room for.
+    pub(crate) fn bring_groups(&mut self, interfaces: &[(u32, u64)]) -> io::Result<()> {
+        let (Some(groups), Some(longest)) =
+            (self.map(Purpose::Groups), self.map(Purpose::LongestOf))
+        else {
+            return Ok(());
+        };
+        let wanted = self.environment.replication.get();
+        let mut there = BTreeMap::new();
+        for (number, replicas) in &wanted.multicast {
+            let (ports, absent) = members(replicas, interfaces.len());
+            let most = ports.iter().map(|port| interfaces[*port].1).min();
+            let all: Vec<u32> = ports.iter().map(|port| interfaces[*port].0).collect();
+            let limits = [most.unwrap_or(u64::MAX), absent];
+            let key = number.to_ne_bytes();
+            if self
+                .groups
+                .get(number)
+                .is_none_or(|(before, _)| *before != all)
+            {
+                let map = group()?;
+                for (copy, interface) in all.iter().enumerate() {
+                    map.set(&(copy as u32).to_ne_bytes(), &interface.to_ne_bytes())?;
+                }
+                groups.set(&key, &map.number().to_ne_bytes())?;
+            }
+            if self
+                .groups
+                .get(number)
+                .is_none_or(|(_, before)| *before != limits)
+            {
+                longest.set(&key, &limits.map(u64::to_ne_bytes).concat())?;
+            }
+            there.insert(*number, (all, limits));
+        }
+        for number in self
+            .groups
+            .keys()
+            .filter(|number| !there.contains_key(number))
+        {
+            longest.remove(&number.to_ne_bytes())?;
+            groups.remove(&number.to_ne_bytes())?;
+        }
+        self.groups = there;
         Ok(())
     }
 
@@ -356,6 +410,11 @@ impl Kernel {
     }
 }
 
+/// The interfaces of a multicast group.
+fn group() -> io::Result<ebpf::Map> {
+    ebpf::Map::new(Kind::DevMapHash as u32, 4, 4, COPIES, 0, None)
+}
+
 fn inner(map: &maps::Map) -> io::Result<ebpf::Map> {
     ebpf::Map::new(Kind::Array as u32, 4, map.value, 1, 0, None)
 }
@@ -368,6 +427,9 @@ fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
             let outer = ebpf::Map::new(kind, 4, 4, 1, 0, Some(&inner))?;
             outer.set(&0u32.to_ne_bytes(), &inner.number().to_ne_bytes())?;
             Ok(outer)
+        }
+        Kind::HashOfMaps => {
+            ebpf::Map::new(kind, map.key, map.value, map.entries, 0, Some(&group()?))
         }
         _ => {
             let flags = match (map.kind, map.purpose) {

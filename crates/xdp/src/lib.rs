@@ -18,6 +18,7 @@
 //! | `frame` | where slots and values are |
 //! | `unit` | sections, blocks, selects, ends |
 //! | `expression`, `wide`, `statement`, `packet`, `table` | what they say |
+//! | `copies` | multicast |
 //! | `maps` | the maps, and what entries are in them |
 //! | `kernel` | loading, and bringing maps up to date |
 //! | `engine` | running packets one by one |
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod copies;
 mod engine;
 mod expression;
 mod frame;

@@ -32,6 +32,10 @@ pub enum Purpose {
     Interfaces,
     /// By port: the longest frame that its interface takes, in bytes.
     Longest,
+    /// By multicast group: the interfaces of its copies.
+    Groups,
+    /// By multicast group: the longest frame that all its interfaces take, and how many copies are for ports that are not there.
+    LongestOf,
     /// Calls that the process carries out.
     Messages,
 }
@@ -44,6 +48,7 @@ pub enum Kind {
     PerCpuArray = 6,
     LpmTrie = 11,
     ArrayOfMaps = 12,
+    HashOfMaps = 13,
     DevMapHash = 25,
     RingBuffer = 27,
 }

@@ -35,8 +35,11 @@ pub struct Counts {
     /// They were longer than the MTU of the interface that they were to leave by: segments that a local sender has left whole, for example. They are lost.
     pub too_long: u64,
     pub dropped: u64,
-    /// They were to be copied or to go another way that a program of the kernel cannot: multicast, for example. They are lost.
+    /// They were to be copied or to go another way that a program of the kernel cannot: clones, or copies of which each is treated in its own way. They
+    /// are lost.
     pub left: u64,
+    /// Copies of a multicast group for ports that are not there; the packets are counted otherwise.
+    pub copies_lost: u64,
     /// They asked for more than the kernel allows: they read beyond 4 KiB, emitted more than 1 KiB of headers, or moved on by a part of a byte. They are
     /// lost.
     pub beyond: u64,
@@ -71,6 +74,8 @@ pub struct Switch {
     /// What counters and registers were when they were last the same on both sides.
     same: Vec<u64>,
     modes: Vec<Mode>,
+    /// Number and longest frame of each port's interface.
+    interfaces: Vec<(u32, u64)>,
     _links: Vec<OwnedFd>,
 }
 
@@ -127,13 +132,20 @@ impl Switch {
             .map(attach)
             .collect::<Result<Vec<_>, _>>()?;
         let (links, modes) = links.into_iter().unzip();
+        let numbers = interfaces
+            .iter()
+            .map(|interface| (interface.index, longest(interface.mtu)));
         let mut switch = Switch {
             kernel,
             same: Vec::new(),
             modes,
+            interfaces: numbers.collect(),
             _links: links,
         };
         switch.read();
+        switch
+            .bring_groups()
+            .map_err(failed("telling the multicast groups"))?;
         Ok(switch)
     }
 
@@ -148,7 +160,15 @@ impl Switch {
     /// # Errors
     /// When the kernel does not take it.
     pub fn set_mtu(&mut self, port: usize, mtu: u32) -> io::Result<()> {
-        set_mtu(&self.kernel, port as u32, mtu)
+        set_mtu(&self.kernel, port as u32, mtu)?;
+        if let Some((_, most)) = self.interfaces.get_mut(port) {
+            *most = longest(mtu);
+        }
+        self.bring_groups()
+    }
+
+    fn bring_groups(&mut self) -> io::Result<()> {
+        self.kernel.bring_groups(&self.interfaces)
     }
 
     /// Gives the kernel what the control plane has changed: tables, and counters and registers that were set since [`Switch::read`].
@@ -157,6 +177,7 @@ impl Switch {
     /// When a map has no room.
     pub fn bring(&mut self) -> io::Result<()> {
         self.kernel.bring_tables()?;
+        self.bring_groups()?;
         self.kernel.push_changes(&self.same);
         Ok(())
     }
@@ -180,6 +201,7 @@ impl Switch {
             too_long: count(Code::TooLong),
             dropped: count(Code::Dropped),
             left: count(Code::Left),
+            copies_lost: count(Code::NoCopy),
             beyond: count(Code::Beyond),
             no_room: count(Code::NoRoom),
             messages_lost: ended[CODES],
@@ -188,11 +210,14 @@ impl Switch {
     }
 }
 
-/// With an Ethernet header and a VLAN tag, as the kernel itself counts.
+/// The longest frame: with an Ethernet header and a VLAN tag, as the kernel itself counts.
+fn longest(mtu: u32) -> u64 {
+    u64::from(mtu) + 14 + 4
+}
+
 fn set_mtu(kernel: &Kernel, port: u32, mtu: u32) -> io::Result<()> {
-    let longest = u64::from(mtu) + 14 + 4;
     match kernel.map(Purpose::Longest) {
-        Some(map) => map.set(&port.to_ne_bytes(), &longest.to_ne_bytes()),
+        Some(map) => map.set(&port.to_ne_bytes(), &longest(mtu).to_ne_bytes()),
         None => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! Tables: keys, look-ups, and the code of their actions.
 
+use crate::copies::GROUPS;
 use crate::frame::{HIT, INDEX, KEY, KEY_BYTES};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R4, R5, R7, R8, R9, R10, Size};
 use crate::maps::{
@@ -323,6 +324,8 @@ impl Unit<'_> {
             Purpose::Crc(_) => (maps::Kind::Array, 4, 8 * 256, 1),
             Purpose::PortOf | Purpose::Longest => (maps::Kind::Hash, 4, 8, 1024),
             Purpose::Interfaces => (maps::Kind::DevMapHash, 4, 4, 1024),
+            Purpose::Groups => (maps::Kind::HashOfMaps, 4, 4, GROUPS),
+            Purpose::LongestOf => (maps::Kind::Hash, 4, 16, GROUPS),
             Purpose::Messages => (maps::Kind::RingBuffer, 0, 0, RING_BYTES),
             // Their maps are made by `table_map` and `set_map`.
             Purpose::Table(_) | Purpose::ValueSet(_) => (maps::Kind::Array, 4, 8, 1),

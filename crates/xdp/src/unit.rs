@@ -1,7 +1,8 @@
 //! A program's path as one program of the kernel: sections, blocks, and where they lead.
 
+use crate::copies::alike;
 use crate::frame::{
-    CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, HIT, INDEX, LENGTH,
+    CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, GROUP, HIT, INDEX, LENGTH,
     NANOSECONDS, PORT, POSITION, RESULT,
 };
 use crate::instruction::{
@@ -9,8 +10,8 @@ use crate::instruction::{
 };
 use crate::maps::{Map, Object, Purpose};
 use p4::ir::{
-    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, StatementKind, Terminator,
-    Ty,
+    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, SlotId, StatementKind,
+    Terminator, Ty,
 };
 use p4::source::Span;
 use pipeline::engine::{Path, Source, Step};
@@ -22,14 +23,14 @@ use std::collections::BTreeMap;
 /// bpf_map_lookup_elem.
 pub(crate) const LOOKUP: i32 = 1;
 const KTIME_GET_NS: i32 = 5;
-const REDIRECT_MAP: i32 = 51;
+pub(crate) const REDIRECT_MAP: i32 = 51;
 /// `struct xdp_md`: where a packet begins and ends, what lies before it, and the interface that it came by.
 pub(crate) const DATA: i32 = 0;
 pub(crate) const DATA_END: i32 = 4;
 const DATA_META: i32 = 8;
 const INTERFACE: i32 = 12;
 const XDP_ABORTED: i32 = 0;
-const XDP_DROP: i32 = 1;
+pub(crate) const XDP_DROP: i32 = 1;
 const XDP_PASS: i32 = 2;
 const XDP_REDIRECT: i32 = 4;
 /// How many bytes lie before a packet that a program is tried with: port, time, and length.
@@ -60,6 +61,8 @@ pub(crate) enum Code {
     NoPort,
     /// It is longer than the interface takes that it is to leave by.
     TooLong,
+    /// No packet ends so: copies for ports that are not there.
+    NoCopy,
 }
 
 /// How a program learns by which port a packet came, and where packets go.
@@ -89,6 +92,8 @@ pub(crate) struct Unit<'a> {
     pub(crate) calls: Vec<Call>,
     pub(crate) entrance: Entrance,
     section: Option<&'a Section>,
+    /// The slot with a packet's multicast group, where the kernel may make the copies, and where egress begins.
+    group: Option<(SlotId, Label)>,
     /// Where a parser goes on after an error.
     failing: Option<Label>,
     /// The step that the code is for.
@@ -129,6 +134,7 @@ pub fn compile(
         calls: Vec::new(),
         entrance,
         section: None,
+        group: None,
         failing: None,
         step: 0,
         span: None,
@@ -188,6 +194,10 @@ impl<'a> Unit<'a> {
 
     fn path(&mut self, path: &Path) {
         self.begin();
+        if self.entrance == Entrance::Attached {
+            let group = alike(self.program, path);
+            self.group = group.map(|slot| (slot, self.a.label()));
+        }
         let of_time = |step: &Step| matches!(step, Step::Set(_, Source::Now | Source::Nanoseconds));
         if path.steps.iter().any(of_time) {
             self.tell_time();
@@ -222,7 +232,17 @@ impl<'a> Unit<'a> {
                     }
                 }
                 // Each section counts its own jumps. What asks for something is refused when the program is made.
-                Step::Renew | Step::LeaveIfAsked => {}
+                Step::LeaveIfAsked => {}
+                Step::Renew => {
+                    if let Some((_, egress)) = self.group {
+                        self.a.bind(egress);
+                    }
+                }
+                Step::LeaveIf(slot) if self.group.is_some_and(|(group, _)| group == slot) => {
+                    if let Some((_, egress)) = self.group {
+                        self.copies(slot, egress);
+                    }
+                }
                 Step::LeaveIf(slot) => {
                     let at = self.cell(slot);
                     let on = self.a.label();
@@ -288,7 +308,7 @@ impl<'a> Unit<'a> {
         self.a.exit();
         self.a.bind(there);
         self.a.alu(Alu::Move, R7, R0);
-        for at in [POSITION, EMITTED, PORT, CHECKSUM_ERROR, HIT] {
+        for at in [POSITION, EMITTED, PORT, CHECKSUM_ERROR, HIT, GROUP] {
             self.a.store_number(Size::B8, R7, at, 0);
         }
         for cell in 0..self.frame.cells as i32 {
@@ -428,6 +448,9 @@ impl<'a> Unit<'a> {
 
     /// Gives the packet to the interface of its port.
     fn redirect(&mut self, redirected: Label, other: Label) {
+        if self.group.is_some() {
+            self.broadcast(redirected, other);
+        }
         let (longest, interfaces) = (self.map(Purpose::Longest), self.map(Purpose::Interfaces));
         let (there, fits) = (self.a.label(), self.a.label());
         self.a.load(Size::B8, R1, R7, PORT);

@@ -44,6 +44,96 @@ fn arrivals(port: &mut Port) -> Vec<Vec<u8>> {
     }
 }
 
+/// What has the group 1 for its destination, the others go to port 1. Nothing behind ingress knows by which port a packet leaves.
+const COPIES: &str = "#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> to; bit<48> from; bit<16> kind; }
+struct headers { ethernet_t ethernet; }
+struct metadata { }
+parser P(packet_in b, out headers h, inout metadata m, inout standard_metadata_t s) {
+    state start { b.extract(h.ethernet); transition accept; }
+}
+control V(inout headers h, inout metadata m) { apply { } }
+control I(inout headers h, inout metadata m, inout standard_metadata_t s) {
+    apply {
+        s.egress_spec = 1;
+        if (h.ethernet.kind == 0x0800) { mark_to_drop(s); s.mcast_grp = 1; }
+    }
+}
+control E(inout headers h, inout metadata m, inout standard_metadata_t s) { apply { h.ethernet.from[7:0] = 9; } }
+control C(inout headers h, inout metadata m) { apply { } }
+control D(packet_out b, in headers h) { apply { b.emit(h.ethernet); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+
+#[test]
+fn the_kernel_copies_packets_for_a_multicast_group() {
+    if !allowed() {
+        return;
+    }
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("copies.p4");
+    std::fs::write(&program, COPIES).expect("a file");
+    let space = Namespace::new().expect("root can make a namespace");
+    for (here, there) in [("s0", "h0"), ("s1", "h1"), ("s2", "h2")] {
+        let end = |name| VethEnd {
+            name,
+            namespace: &space,
+            mac: None,
+        };
+        veth([end(here), end(there)], 1500).expect("a pair");
+    }
+    space
+        .enter(|| {
+            let environment = environment(&program);
+            let control = Control::new(environment.clone());
+            let interfaces = ["s0", "s1", "s2"].map(|name| Interface {
+                index: found(name).index,
+                mtu: found(name).mtu,
+                mode: Mode::Generic,
+            });
+            let mut switch = Switch::new(&environment, &interfaces).expect("it runs in the kernel");
+            let say = |switch: &mut Switch, words: &str| {
+                control.say(words).expect(words);
+                switch.bring().expect("the maps have room");
+            };
+            let [mut h0, mut h1, mut h2] = ["h0", "h1", "h2"]
+                .map(|name| port::open(&name.parse().unwrap(), &Options::default()).expect(name));
+            let ours = datagram(53);
+            let mut copy = ours.clone();
+            copy[11] = 9;
+            let mut other = ours.clone();
+            other[13] = 6;
+            // A group that is not there has no copies.
+            h0.tx.send(&[&ours]).expect("sent");
+            assert!(arrivals(&mut h1).is_empty() && arrivals(&mut h2).is_empty());
+            // Two of them are for one port, and one is for a port that is not there.
+            say(&mut switch, "group add 1 1 2 2:1 9");
+            h0.tx.send(&[&ours, &other]).expect("sent");
+            let one = arrivals(&mut h1);
+            assert_eq!((one.len(), &one[0]), (2, &copy));
+            assert_eq!(arrivals(&mut h2), [copy.clone(), copy.clone()]);
+            assert!(arrivals(&mut h0).is_empty());
+            let counts = switch.counts().expect("counts");
+            assert_eq!((counts.copies_lost, counts.left), (1, 0), "{counts:?}");
+            // Too long for one is too long for all.
+            switch.set_mtu(2, 40).expect("the map has room");
+            h0.tx.send(&[&ours]).expect("sent");
+            assert!(arrivals(&mut h1).is_empty() && arrivals(&mut h2).is_empty());
+            assert_eq!(switch.counts().expect("counts").too_long, 1);
+            // Another group of the same number: the packet's own port, too.
+            say(&mut switch, "group set 1 0 1");
+            h0.tx.send(&[&ours]).expect("sent");
+            assert_eq!(
+                (arrivals(&mut h0), arrivals(&mut h1)),
+                (vec![copy.clone()], vec![copy])
+            );
+            say(&mut switch, "group rm 1");
+            h0.tx.send(&[&ours]).expect("sent");
+            assert!(arrivals(&mut h1).is_empty());
+        })
+        .expect("the namespace");
+}
+
 #[test]
 fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_says() {
     if !allowed() {

@@ -109,8 +109,8 @@ pub fn run(
         .counts()
         .context("reading the kernel's counters")?;
     tell(&counts, &names, report)?;
-    let lost = counts.lost();
-    let what = format_args!("{lost} packets were lost in the kernel");
+    let lost = counts.lost() + counts.copies_lost;
+    let what = format_args!("{lost} packets or copies were lost in the kernel");
     report.complaints.lost(lost, what);
     let done = report.duration.is_none() || over();
     Ok(report.complaints.finish().max(Verdict::if_done(done)))
@@ -161,7 +161,7 @@ fn interface(spec: &PortSpec) -> anyhow::Result<Interface> {
 }
 
 /// What became of packets, and how it is told.
-fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 7] {
+fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 8] {
     [
         ("no_port", counts.no_port, "for a port that is not there"),
         (
@@ -173,6 +173,11 @@ fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 7] {
             "left",
             counts.left,
             "to be copied or sent another way, which the kernel cannot",
+        ),
+        (
+            "copies_lost",
+            counts.copies_lost,
+            "copies for ports that are not there",
         ),
         (
             "beyond",

@@ -149,6 +149,7 @@ impl Switch {
         steps.push(Step::Send);
         let detours = Detours {
             instance: self.instance.slot().into_iter().collect(),
+            group: self.multicast_group.slot(),
             ..Detours::default()
         };
         Some(Path { steps, detours })

@@ -237,11 +237,11 @@ impl Psa {
                 replicated: path::NORMAL_MULTICAST,
             },
             instance: slots(&[self.egress_instance]),
+            group: Some(group),
             class: self.egress_class.slot(),
             asked: Asked::BySlots {
                 clone: (clone, session),
                 resubmit,
-                group,
                 egress_clone: (egress_clone, egress_session),
                 recirculate: u64::from(PSA_PORT_RECIRCULATE),
                 cloned: moves(&self.clone_i2e_meta),

@@ -234,6 +234,7 @@ impl V1Model {
                 replicated: instance::REPLICATED,
             },
             instance: standard.egress_rid.slot().into_iter().collect(),
+            group: standard.mcast_grp.slot(),
             class: None,
             asked: Asked::ByExterns {
                 lists: self.lists.all().clone(),

@@ -4,6 +4,17 @@
 #define V1MODEL_VERSION 20200408
 #include <v1model.p4>
 
+// How many entries the tables have.
+#ifndef MACS
+#define MACS 4096
+#endif
+#ifndef PREFIXES
+#define PREFIXES 10240
+#endif
+#ifndef NEXT_HOPS
+#define NEXT_HOPS 512
+#endif
+
 header ethernet_t {
     bit<48> dstAddr;
     bit<48> srcAddr;
@@ -113,7 +124,7 @@ control Route(inout headers_t hdr,
             _drop;
         }
         const default_action = _drop();
-        size = 4096;
+        size = MACS;
     }
 
     table route {
@@ -125,7 +136,7 @@ control Route(inout headers_t hdr,
             _drop;
         }
         const default_action = _drop();
-        size = 10240;
+        size = PREFIXES;
     }
 
     table next_hop {
@@ -137,7 +148,7 @@ control Route(inout headers_t hdr,
             _drop;
         }
         const default_action = _drop();
-        size = 512;
+        size = NEXT_HOPS;
     }
 
     apply {

@@ -1,7 +1,8 @@
-//! How many cycles a P4 program takes as hardware (paper 002, tables 3.1 to 3.3).
+//! How many cycles a P4 program takes as hardware (paper 002, tables 3.1 to 3.3, figure 3.5).
 //!
-//! `cargo run -p wireline-cosim --example p4_cycles -- PROGRAM.p4 [ENTRIES.txt] [PACKET]`, where the file has commands for the control
-//! plane, and the packet is in hexadecimal digits: it is sent as it is, and filled up with zeros to each of the paper's lengths.
+//! `cargo run -p wireline-cosim --example p4_cycles -- PROGRAM.p4 [--width BITS] [--without LIST] [ENTRIES.txt] [PACKET]`, where the file has
+//! commands for the control plane, and the packet is in hexadecimal digits: it is sent as it is, and filled up with zeros to each of the paper's
+//! lengths. The width and the list are those of `wire p4 compile`. Gb/s are at 250 MHz, as in the paper.
 
 use cosim::p4::{Outcome, Rtl};
 use p4::compile::{Options, compile};
@@ -15,6 +16,7 @@ use pipeline::interpreter::Interpreter;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
+use verilog::Optimise;
 
 /// The bytes of hexadecimal digits, with anything else between them.
 fn bytes(digits: &str) -> Vec<u8> {
@@ -27,8 +29,28 @@ fn bytes(digits: &str) -> Vec<u8> {
     pairs.iter().map(|[high, low]| high << 4 | low).collect()
 }
 
+/// The word behind an option, which is taken out.
+fn option(arguments: &mut Vec<String>, name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    let mut taken = arguments.drain(at..(at + 2).min(arguments.len()));
+    taken.nth(1)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let width = option(&mut arguments, "--width").map_or(Ok(512), |bits| bits.parse())?;
+    let mut optimise = Optimise::ALL;
+    for name in option(&mut arguments, "--without")
+        .iter()
+        .flat_map(|list| list.split(','))
+    {
+        match name {
+            "parallel" => optimise.parallel = false,
+            "shared" => optimise.shared = false,
+            "cut-parser" => optimise.cut_parser = false,
+            _ => return Err(format!("there is no optimisation `{name}`").into()),
+        }
+    }
     let program = arguments.first().ok_or("name a program")?;
     let text = std::fs::read_to_string(program)?;
     let folder = Path::new(program).parent().unwrap_or(Path::new(""));
@@ -56,7 +78,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let interpreter = Interpreter::new(&environment)?;
     let asked = Pipeline::new(&environment, Box::new(interpreter), &Config::default())?;
-    let mut rtl = Rtl::new(&environment);
+    let mut rtl = Rtl::new(&environment)
+        .with_width(width)
+        .with_optimise(optimise);
     rtl.prepare(asked.path())?;
     let context = Context::new(Arc::clone(&environment), 0);
     if let Some(design) = rtl.design() {
@@ -80,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
         }
     }
-    println!("bytes  first in to first out  packets back to back: cycles each");
+    println!("bytes  first in to first out  to last out  back to back: cycles each  Gb/s");
     let head = arguments
         .get(2)
         .map_or_else(|| vec![0; 64], |digits| bytes(digits));
@@ -97,9 +121,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             Outcome::Dropped(code) => format!("dropped, {code}"),
         };
         println!(
-            "{:5}  {:21}  {each:33.2}  {what}",
+            "{:5}  {:21}  {:11}  {each:25.2}  {:4.0}  {what}",
             packet.len(),
-            one[0].first_out - one[0].first_in
+            one[0].first_out - one[0].first_in,
+            one[0].last_out - one[0].first_in,
+            packet.len() as f64 * 8.0 * 0.25 / each,
         );
     }
     Ok(())

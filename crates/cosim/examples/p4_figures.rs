@@ -1,5 +1,5 @@
-//! Figures 3.7 to 3.10 of paper 002 for hardware from P4: latency and throughput by headers parsed, tables one behind the other, and fields
-//! written.
+//! Figures 3.6 to 3.10 of paper 002 for hardware from P4: throughput of a program that only forwards by the length of packets, latency and
+//! throughput by headers parsed, tables one behind the other, and fields written.
 //!
 //! `cargo run -p wireline-cosim --example p4_figures [-- MHZ]` makes each program, runs it cycle by cycle, and prints a line for each; `MHZ` is
 //! the clock that cycles are told at, 250 as in the paper.
@@ -34,9 +34,12 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     )
 }
 
-/// Headers of 8 bytes, one behind the other.
+/// Headers of 16 bits, one behind the other.
 fn parses(count: usize) -> String {
     let (mut fields, mut states, mut emits) = (String::new(), String::new(), String::new());
+    if count == 0 {
+        states += "state start { transition accept; }";
+    }
     for number in 0..count {
         let state = match number {
             0 => "start".into(),
@@ -55,7 +58,7 @@ fn parses(count: usize) -> String {
         let _ = write!(emits, "b.emit(h.h{number}); ");
     }
     let ingress = "apply { s.egress_spec = 1; }";
-    let header = "header one { bit<8> more; bit<56> rest; }";
+    let header = "header one { bit<8> more; bit<8> rest; }";
     program(header, &fields, &states, ingress, &emits)
 }
 
@@ -119,6 +122,18 @@ fn measure(text: &str, bytes: usize) -> Result<(u64, f64, u32), Box<dyn Error>> 
     Ok((first.first_out - first.first_in, each, stages))
 }
 
+/// A line for a program.
+fn tell(name: &str, mhz: f64, bytes: usize, text: &str) -> Result<(), Box<dyn Error>> {
+    let (latency, each, stages) = measure(text, bytes)?;
+    let packets = mhz / each;
+    println!(
+        "{name}\t{stages}\t{latency}\t{:.0}\t{each:.2}\t{:.1}\t{packets:.1}",
+        latency as f64 * 1000.0 / mhz,
+        packets * bytes as f64 * 8.0 / 1000.0
+    );
+    Ok(())
+}
+
 /// A program with so many of what is counted.
 type Make = fn(usize) -> String;
 
@@ -127,8 +142,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(mhz) => mhz.parse()?,
         None => 250.0,
     };
-    println!("at {mhz} MHz, packets of 256 bytes");
-    println!("figure\t\tpipeline\tfirst word\tns\tcycles a packet\tGb/s\tMpackets/s");
+    println!("at {mhz} MHz; figures 3.7 to 3.10 with packets of 256 bytes");
+    println!("figure\tpipeline\tfirst word\tns\tcycles a packet\tGb/s\tMpackets/s");
+    for bytes in [64, 128, 256, 512, 1024, 1516] {
+        tell(&format!("3.6 bytes {bytes}"), mhz, bytes, &parses(0))?;
+    }
     let series: [(&str, Make, &[usize]); 3] = [
         ("3.7, 3.8 headers", parses, &[1, 2, 4, 8, 16]),
         ("3.9 tables", tables, &[1, 2, 4, 8, 16, 32]),
@@ -136,13 +154,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     for (name, make, counts) in series {
         for count in counts {
-            let (latency, each, stages) = measure(&make(*count), 256)?;
-            let packets = mhz / each;
-            println!(
-                "{name} {count}\t{stages}\t{latency}\t{:.0}\t{each:.2}\t{:.1}\t{packets:.1}",
-                latency as f64 * 1000.0 / mhz,
-                packets * 256.0 * 8.0 / 1000.0
-            );
+            tell(&format!("{name} {count}"), mhz, 256, &make(*count))?;
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "Vp4.h"
@@ -12,10 +13,6 @@ struct Device {
     std::unique_ptr<VerilatedContext> context{new VerilatedContext};
     std::unique_ptr<Vp4> top{new Vp4{context.get()}};
 };
-
-void wide(uint64_t* to, const uint32_t* from, int words) {
-    for (int i = 0; i < words; i++) to[i] = from[2 * i] | (uint64_t(from[2 * i + 1]) << 32);
-}
 }  // namespace
 
 extern "C" {
@@ -38,10 +35,8 @@ void wireline_p4_run(void* device, size_t cycles, const uint64_t* in, uint64_t* 
         top.ctl_address = in[4];
         top.ctl_data = in[5];
         top.s_axis_tkeep = in[6];
-        for (int i = 0; i < 8; i++) {
-            top.s_axis_tdata[2 * i] = uint32_t(in[7 + i]);
-            top.s_axis_tdata[2 * i + 1] = uint32_t(in[7 + i] >> 32);
-        }
+        // A number, or words of 32 bits, by its width; as the machine has them, the lowest first.
+        std::memcpy(&top.s_axis_tdata, in + 7, sizeof top.s_axis_tdata);
         top.clk = 0;
         top.eval();
         out[0] = top.s_axis_tready | top.m_axis_tvalid << 1 | top.m_axis_tlast << 2 | top.drop_valid << 3 | top.more << 4 | top.busy << 5;
@@ -49,7 +44,7 @@ void wireline_p4_run(void* device, size_t cycles, const uint64_t* in, uint64_t* 
         out[2] = top.drop_reason;
         out[3] = top.ctl_read;
         out[4] = top.m_axis_tkeep;
-        wide(out + 5, &top.m_axis_tdata[0], 8);
+        std::memcpy(out + 5, &top.m_axis_tdata, sizeof top.m_axis_tdata);
         out[13] = 0;
         top.clk = 1;
         top.eval();

@@ -3,7 +3,7 @@
 use cosim::p4::{Outcome, Rtl};
 use p4::compile::{Options, compile};
 use p4::library::WithFiles;
-use pipeline::architecture::{Config, Pipeline};
+use pipeline::architecture::{Collected, Config, Pipeline};
 use pipeline::context::Context;
 use pipeline::control::Control;
 use pipeline::engine::Engine;
@@ -12,6 +12,7 @@ use pipeline::interpreter::Interpreter;
 use pipeline::stf;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use verilog::map::TableKind;
 
 /// A program that is compiled.
 fn environment(program: &Path) -> Result<Arc<Environment>, String> {
@@ -32,9 +33,14 @@ fn environment(program: &Path) -> Result<Arc<Environment>, String> {
 
 /// How many expectations a program's test met, or why it is no hardware.
 fn run(program: &Path) -> Result<usize, String> {
+    run_with(program, BUILD.width)
+}
+
+/// The same with words of so many bits.
+fn run_with(program: &Path, width: u32) -> Result<usize, String> {
     let name = program.display().to_string();
     let environment = environment(program)?;
-    let engine = Box::new(Rtl::new(&environment));
+    let engine = Box::new(Rtl::new(&environment).with_width(width));
     let mut pipeline =
         Pipeline::new(&environment, engine, &Config::default()).map_err(|e| e.to_string())?;
     let script = std::fs::read_to_string(program.with_extension("stf")).expect(&name);
@@ -116,6 +122,24 @@ fn programs_in_verilog_pass_their_tests() {
     ];
     for (name, met) in sample {
         assert_eq!(run(&own(name)), Ok(met), "{name}");
+    }
+}
+
+/// Headers over several words and payload in the middle of one, copies, packets that begin anew.
+#[test]
+fn words_may_have_fewer_bits() {
+    if !tools() {
+        return;
+    }
+    for (name, met, width) in [
+        ("stacks.p4", 10, 64),
+        ("varbits.p4", 9, 64),
+        ("checksums.p4", 11, 128),
+        ("varbits.p4", 9, 256),
+        ("replicas.p4", 17, 64),
+        ("psa_paths.p4", 24, 64),
+    ] {
+        assert_eq!(run_with(&own(name), width), Ok(met), "{name}, {width} bits");
     }
 }
 
@@ -219,16 +243,14 @@ fn a_corpus_that_is_named() {
 
 const BUILD: verilog::Options<'static> = verilog::Options {
     name: "dut",
-    window: 1024,
-    levels: 6,
-    optimise: verilog::Optimise::ALL,
-    place: &|_| None,
+    ..verilog::Options::DEFAULT
 };
 
-/// What Verilator and Yosys say of a program's Verilog, which should be nothing.
-fn lint(program: &Path, folder: &Path) -> Result<String, String> {
+/// What Verilator and Yosys say of a program's Verilog with words of so many bits, which should be nothing.
+fn lint(program: &Path, width: u32, folder: &Path) -> Result<String, String> {
     let environment = environment(program)?;
-    let design = verilog::Design::of(&environment, &BUILD).map_err(|e| e.to_string())?;
+    let options = verilog::Options { width, ..BUILD };
+    let design = verilog::Design::of(&environment, &options).map_err(|e| e.to_string())?;
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).expect("a folder");
     for (name, text) in cosim::p4::files(&design) {
@@ -271,19 +293,23 @@ fn lint(program: &Path, folder: &Path) -> Result<String, String> {
 #[test]
 fn no_tool_warns_of_what_is_made() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lint-sample");
-    for name in [
-        "wire_bump.p4",
-        "varbits.p4",
-        "registers.p4",
-        "checksums.p4",
-        "crossbar.p4",
-        "digests.p4",
-        "meters.p4",
-        "psa_copies.p4",
-        "selectors.p4",
-        "wide_requests.p4",
+    for (name, width) in [
+        ("wire_bump.p4", 512),
+        ("varbits.p4", 64),
+        ("registers.p4", 512),
+        ("checksums.p4", 256),
+        ("crossbar.p4", 512),
+        ("digests.p4", 512),
+        ("meters.p4", 512),
+        ("psa_copies.p4", 128),
+        ("selectors.p4", 512),
+        ("wide_requests.p4", 512),
     ] {
-        assert_eq!(lint(&own(name), &folder), Ok(String::new()), "{name}");
+        assert_eq!(
+            lint(&own(name), width, &folder),
+            Ok(String::new()),
+            "{name}"
+        );
     }
 }
 
@@ -296,7 +322,7 @@ fn no_tool_warns_of_a_corpus_that_is_named() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lint");
     let mut warned = 0;
     for program in std::env::split_paths(&of).flat_map(|of| programs(&of)) {
-        if let Ok(told) = lint(&program, &folder)
+        if let Ok(told) = lint(&program, BUILD.width, &folder)
             && !told.is_empty()
         {
             println!("{}: {told}", program.display());
@@ -305,4 +331,101 @@ fn no_tool_warns_of_a_corpus_that_is_named() {
     }
     println!("{warned} programs with warnings");
     assert_eq!(warned, 0, "programs that a tool warns of");
+}
+
+/// A table of 40 entries with a key of 32 bits.
+const COLLIDING: &str = "#include <core.p4>
+#include <v1model.p4>
+header key_t { bit<32> k; }
+struct headers { key_t key; }
+struct metadata { }
+parser P(packet_in b, out headers h, inout metadata m, inout standard_metadata_t s) {
+    state start { b.extract(h.key); transition accept; }
+}
+control V(inout headers h, inout metadata m) { apply { } }
+control I(inout headers h, inout metadata m, inout standard_metadata_t s) {
+    action to(bit<9> port) { s.egress_spec = port; }
+    table t { key = { h.key.k: exact; } actions = { to; } default_action = to(0); size = 40; }
+    apply { t.apply(); }
+}
+control E(inout headers h, inout metadata m, inout standard_metadata_t s) { apply { } }
+control C(inout headers h, inout metadata m) { apply { } }
+control D(packet_out b, in headers h) { apply { b.emit(h.key); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+
+/// Keys of 32 bits that have the same places in each way: hashes are sums of bits, so that sums of keys have sums of hashes.
+fn of_the_same_places(hashes: &[Vec<Vec<u64>>]) -> Vec<u32> {
+    let hash = |key: u32| {
+        let bits = hashes
+            .iter()
+            .flatten()
+            .enumerate()
+            .map(|(bit, mask)| u64::from((u64::from(key) & mask[0]).count_ones() & 1) << bit);
+        bits.sum::<u64>()
+    };
+    let mut basis: Vec<(u64, u32)> = Vec::new();
+    let mut keys = vec![0];
+    for bit in 0..32 {
+        let (mut sum, mut key) = (hash(1 << bit), 1 << bit);
+        for (other, with) in &basis {
+            if sum & (1 << other.ilog2()) != 0 {
+                (sum, key) = (sum ^ other, key ^ with);
+            }
+        }
+        match sum {
+            0 => keys.extend(keys.clone().iter().map(|other| other ^ key)),
+            _ => basis.push((sum, key)),
+        }
+        if keys.len() >= 16 {
+            break;
+        }
+    }
+    assert!(keys.iter().all(|key| hash(*key) == hash(keys[0])));
+    keys
+}
+
+#[test]
+fn entries_without_a_hashed_place_are_found_in_the_rows_beside() {
+    if !tools() {
+        return;
+    }
+    let compiled = compile(
+        "colliding.p4",
+        COLLIDING,
+        &mut WithFiles(|_: &str| None),
+        &Options::default(),
+    );
+    let program = Arc::new(compiled.program.expect("it is valid"));
+    let environment = Arc::new(Environment::new(program, Default::default()).expect("it is small"));
+    let design = verilog::Design::of(&environment, &BUILD).expect("it is hardware");
+    let (hashes, spare) = match &design.map.tables[0].kind {
+        TableKind::Exact { hashes, spare, .. } => (hashes.clone(), *spare),
+        other => panic!("{other:?}"),
+    };
+    let keys = of_the_same_places(&hashes);
+    assert_eq!((keys.len(), spare), (16, 8));
+    let control = Control::new(Arc::clone(&environment));
+    for (number, key) in keys.iter().enumerate() {
+        let command = format!("table add t {key} do to {}", number + 1);
+        control.say(&command).expect(&command);
+    }
+    let engine = Box::new(Rtl::new(&environment));
+    let mut pipeline = Pipeline::new(&environment, engine, &Config::default()).expect("it runs");
+    let mut found = Vec::new();
+    for (number, key) in keys.iter().enumerate() {
+        let mut out = Collected::default();
+        pipeline.process(node::Time::ZERO, 0, &key.to_be_bytes(), &mut out);
+        let port = out.packets[0].0;
+        assert!(
+            port == 0 || port == number as u32 + 1,
+            "{key} has another's port, {port}"
+        );
+        found.extend((port > 0).then_some(*key));
+    }
+    // Four hashed places, and the rows beside them.
+    assert_eq!(found, keys[..12]);
+    let told = environment.messages.drain();
+    let told: Vec<&str> = told.iter().map(|message| &*message.text).collect();
+    assert!(told[0].contains("4 entries have no row"), "{told:?}");
 }

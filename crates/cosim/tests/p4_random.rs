@@ -13,10 +13,7 @@ use std::sync::Arc;
 
 const BUILD: verilog::Options<'static> = verilog::Options {
     name: "dut",
-    window: 1024,
-    levels: 6,
-    optimise: verilog::Optimise::ALL,
-    place: &|_| None,
+    ..verilog::Options::DEFAULT
 };
 
 /// A program of source text that hardware can be, and of others the reason.

@@ -57,7 +57,7 @@ pub const LIBRARY: [(&str, &str); 10] = [
 pub const NO_PATH: &str =
     "the program never names the port by which packets leave, so that it cannot be hardware";
 
-/// The queue in which packets wait beside the pipeline has so many words of 64 bytes, as a power of two.
+/// The queue in which packets wait beside the pipeline has so many words, as a power of two.
 pub(crate) const QUEUE_LOG2: u32 = 9;
 
 /// A program as hardware.
@@ -69,6 +69,8 @@ pub struct Design {
     pub files: Vec<(String, String)>,
     /// What the control side writes where.
     pub map: Map,
+    /// Bits of a word of the streams.
+    pub width: u32,
     /// How many cycles the pipeline has.
     pub stages: u32,
     /// How many bytes of a packet the parser looks at.
@@ -202,12 +204,13 @@ impl Design {
             name: identifier(options.name),
             files: Vec::new(),
             map,
+            width: options.width,
             stages: schedule.last.0 + 1,
             window: window / 8,
             header: walk.graph.width(header) / 8,
             alone,
             whole,
-            longest: ((1 << QUEUE_LOG2) - 2) * 64,
+            longest: ((1 << QUEUE_LOG2) - 2) * options.width as usize / 8,
             warnings: walk.warnings.clone(),
             along,
         };

@@ -1,6 +1,6 @@
 //! P4 programs as hardware: from the intermediate representation to synthesizable Verilog 2005 and the map of its registers.
 //!
-//! A [`Design`] takes one packet a cycle of at most 64 bytes from an AXI stream of 512 bits. A window with the packet's first bytes goes
+//! A [`Design`] takes a word a cycle from an AXI stream of 64 to 512 bits, so that packets of one word come one a cycle. A window with the packet's first bytes goes
 //! through a pipeline, in which each value of the program is worked out in the first cycle in which all that it needs is
 //! there; the packet itself waits in a queue beside it, and is put together with the new headers at the end. Nothing in
 //! the pipeline ever waits.
@@ -13,7 +13,7 @@
 //! | `detours`, `anew` | copies, and packets that begin anew |
 //! | `expressions`, `packet`, `tables`, `objects`, `meters`, `calls`, `hashes` | what the program says, as operators |
 //! | `schedule` | which operator works in which cycle |
-//! | `text`, `build`, `top`, `design` | the Verilog |
+//! | `text`, `build`, `lookups`, `memories`, `registers`, `top`, `design` | the Verilog |
 //! | [`map`] | the register map |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -28,11 +28,14 @@ mod detours;
 mod expressions;
 mod graph;
 mod hashes;
+mod lookups;
 pub mod map;
+mod memories;
 mod meters;
 mod names;
 mod objects;
 mod packet;
+mod registers;
 mod schedule;
 mod state;
 mod tables;
@@ -49,6 +52,8 @@ use p4::source::Span;
 pub struct Options<'a> {
     /// The name of the top module, an identifier.
     pub name: &'a str,
+    /// Bits of a word of the streams: 64, 128, 256 or 512.
+    pub width: u32,
     /// The parser looks at so many bytes of a packet, at most.
     pub window: u64,
     /// So many levels of logic lie between two registers.
@@ -57,6 +62,18 @@ pub struct Options<'a> {
     pub optimise: Optimise,
     /// The place of a span in the program, for comments.
     pub place: &'a dyn Fn(Span) -> Option<alloc::string::String>,
+}
+
+impl Options<'static> {
+    /// What is built where nothing else is asked for.
+    pub const DEFAULT: Options<'static> = Options {
+        name: "p4",
+        width: 512,
+        window: 1024,
+        levels: 6,
+        optimise: Optimise::ALL,
+        place: &|_| None,
+    };
 }
 
 /// Optimisations, each of which may be left out to see what it gives.

@@ -10,14 +10,18 @@ impl Design {
     /// The module round the pipeline.
     pub(crate) fn top(&self, pipeline: &str) -> String {
         let name = &self.name;
-        let words = self.window.div_ceil(64);
-        let header_words = self.header.div_ceil(64).max(1);
+        let (width, word_bytes) = (self.width, self.width / 8);
+        let words = self.window.div_ceil(word_bytes);
+        let header_words = self.header.div_ceil(word_bytes).max(1);
         let flight = flight(self.stages);
         let flight_log2 = flight.trailing_zeros();
         let most = if self.alone.is_empty() { flight } else { 1 };
         let whole = u8::from(self.whole);
         let has = |port: &str| pipeline.contains(&format!(" {port},\n"));
-        let mut sink = alloc::vec!["result_room".to_string(), "back[16:10]".to_string()];
+        let mut sink = alloc::vec![
+            "result_room".to_string(),
+            format!("back[16:{}]", self.count_w())
+        ];
         let mut connect = String::new();
         for (port, wire) in [
             ("port", "window_port"),
@@ -35,9 +39,9 @@ impl Design {
         }
         let header_w = self.header.max(1) * 8;
         let header = match self.header {
-            0 => format!("{{{}{{1'b0}}}}", 512 * header_words),
-            bytes if bytes == 64 * header_words => "out_header".into(),
-            bytes => format!("{{out_header, {}'d0}}", 512 * header_words - 8 * bytes),
+            0 => format!("{{{}{{1'b0}}}}", width * header_words),
+            bytes if bytes == word_bytes * header_words => "out_header".into(),
+            bytes => format!("{{out_header, {}'d0}}", width * header_words - 8 * bytes),
         };
         let header_port = match self.header {
             0 => String::new(),
@@ -49,13 +53,12 @@ impl Design {
         };
         let split = self.map.places;
         let anew = self.anew(header_words);
-        let result_w = 512 * header_words
+        let result_w = width * header_words
             + 8
             + 16
             + 16
             + 6
-            + 10
-            + 10
+            + 2 * self.count_w()
             + 32
             + if split { 2 } else { 0 }
             + anew.width;
@@ -90,16 +93,18 @@ impl Design {
             true => format!(
                 "    // The words of a packet that is copied are kept for its next copy.
     wire job_taken, none_under_way, out_keep, out_replay, result_keep, result_replay, keep, replay;
-    wire [519:0] queued, kept;
+    wire [{kept_top}:0] queued, kept;
     wire queued_valid, kept_valid, replay_room;
     assign {{word_last, word_bytes, word}} = replay ? kept : queued;
     assign word_valid = replay ? kept_valid : queued_valid;
-    p4_fifo #(.WIDTH(520), .DEPTH_LOG2({QUEUE_LOG2})) replays (
+    p4_fifo #(.WIDTH({kept_w}), .DEPTH_LOG2({QUEUE_LOG2})) replays (
         .clk(clk), .rst(rst),
         .in_data({{word_last, word_bytes, word}}), .in_valid(word_ready && keep), .in_ready(replay_room),
         .out_data(kept), .out_valid(kept_valid), .out_ready(word_ready && replay)
     );
-"
+",
+                kept_top = width + 7,
+                kept_w = width + 8,
             ),
             false => String::new(),
         };
@@ -119,15 +124,15 @@ module {name} (
     input  wire [63:0]  time_ns,
     input  wire [63:0]  time_us,
     // packets that come in; the first byte is in the lowest bits
-    input  wire [511:0] s_axis_tdata,
-    input  wire [63:0]  s_axis_tkeep,
+    input  wire [{word_top}:0] s_axis_tdata,
+    input  wire [{lane_top}:0]  s_axis_tkeep,
     input  wire         s_axis_tvalid,
     output wire         s_axis_tready,
     input  wire         s_axis_tlast,
     input  wire [15:0]  s_axis_tuser,
     // packets that leave
-    output wire [511:0] m_axis_tdata,
-    output wire [63:0]  m_axis_tkeep,
+    output wire [{word_top}:0] m_axis_tdata,
+    output wire [{lane_top}:0]  m_axis_tkeep,
     output wire         m_axis_tvalid,
     input  wire         m_axis_tready,
     output wire         m_axis_tlast,
@@ -144,21 +149,21 @@ module {name} (
     output wire [31:0]  ctl_read
 );
     // Within, the first byte is in the highest bits.
-    wire [511:0] in_word, out_word;
+    wire [{word_top}:0] in_word, out_word;
     reg [6:0] in_bytes;
     wire [6:0] out_bytes;
     integer lane;
     genvar byte_of;
     generate
-        for (byte_of = 0; byte_of < 64; byte_of = byte_of + 1) begin : bytes
-            assign in_word[511-8*byte_of -: 8] = s_axis_tdata[8*byte_of +: 8];
-            assign m_axis_tdata[8*byte_of +: 8] = out_word[511-8*byte_of -: 8];
+        for (byte_of = 0; byte_of < {word_bytes}; byte_of = byte_of + 1) begin : bytes
+            assign in_word[{word_top}-8*byte_of -: 8] = s_axis_tdata[8*byte_of +: 8];
+            assign m_axis_tdata[8*byte_of +: 8] = out_word[{word_top}-8*byte_of -: 8];
             assign m_axis_tkeep[byte_of] = out_bytes > byte_of;
         end
     endgenerate
     always @* begin
         in_bytes = 7'd0;
-        for (lane = 0; lane < 64; lane = lane + 1) in_bytes = in_bytes + {{6'd0, s_axis_tkeep[lane]}};
+        for (lane = 0; lane < {word_bytes}; lane = lane + 1) in_bytes = in_bytes + {{6'd0, s_axis_tkeep[lane]}};
     end
 
     // Each packet that the pipeline is given has a place for its result.
@@ -172,10 +177,10 @@ module {name} (
         if (rst) in_flight <= 0;
         else in_flight <= in_flight + {{{{{flight_log2}{{1'b0}}}}, window_valid}} - {{{{{flight_log2}{{1'b0}}}}, {leaves}}};
 
-    wire [511:0] word;
+    wire [{word_top}:0] word;
     wire [6:0] word_bytes;
     wire word_last, word_valid, word_ready;
-{replays}    p4_fifo #(.WIDTH(520), .DEPTH_LOG2({queue_log2})) queue (
+{replays}    p4_fifo #(.WIDTH({queue_w}), .DEPTH_LOG2({queue_log2})) queue (
         .clk(clk), .rst(rst),
         .in_data({{front_last, front_bytes, front_word}}), .in_valid(front_valid && (given || room)), .in_ready(queue_ready),
         .out_data({queue_out}), .out_valid({queue_valid}), .out_ready({queue_taken})
@@ -184,7 +189,7 @@ module {name} (
     wire [{window_top}:0] window;
     wire [15:0] window_bytes, window_port, window_sum;
     wire [31:0] window_length;
-    p4_gather #(.WORDS({words}), .WINDOW_W({window_w}), .WHOLE({whole})) gather (
+    p4_gather #(.WIDTH({width}), .WORDS({words}), .WINDOW_W({window_w}), .WHOLE({whole})) gather (
         .clk(clk), .rst(rst),
         .word(front_word), .word_bytes(front_bytes), .word_last(front_last), .word_port(front_port), .word_valid(accepted), .begun(given),
         .window_valid(window_valid), .window(window), .window_bytes(window_bytes), .port(window_port), .length(window_length), .sum(window_sum)
@@ -204,14 +209,14 @@ module {name} (
 
     // How far the payload moves: words, and bytes of a word.
     wire [16:0] moved = {{1'b0, out_header_bytes}} - {{1'b0, out_payload}};
-    wire [16:0] back = -{{{{6{{moved[16]}}}}, moved[16:6]}};
+    wire [16:0] back = -{{{{{shift}{{moved[16]}}}}, moved[16:{shift}]}};
     reg result_in;
     reg [{result_top}:0] result;
     always @(posedge clk) begin
         result_in <= out_valid && !rst;
         result <= {{
-            {flags}out_reason, out_port, {header}, out_header_bytes, moved[5:0],
-            moved[16] ? 10'd0 : moved[15:6], moved[16] ? back[9:0] : 10'd0, out_limit
+            {flags}out_reason, out_port, {header}, out_header_bytes, {turn},
+            moved[16] ? {count_w}'d0 : moved[15:{shift}], moved[16] ? back[{count_top}:0] : {count_w}'d0, out_limit
         }};
     end
 
@@ -220,7 +225,7 @@ module {name} (
     wire [15:0] result_port, result_header_bytes;
     wire [{header_top}:0] result_header;
     wire [5:0] result_turn;
-    wire [9:0] result_wait, result_skip;
+    wire [{count_top}:0] result_wait, result_skip;
     wire [31:0] result_limit;
     p4_fifo #(.WIDTH({result_w}), .DEPTH_LOG2({flight_log2})) results (
         .clk(clk), .rst(rst),
@@ -230,7 +235,7 @@ module {name} (
     );
 {again}    assign packet_taken = result_valid && result_taken_ready;
 
-    p4_deparser #(.HEADER_WORDS({header_words}), .TAG_W({tag_w})) deparser (
+    p4_deparser #(.WIDTH({width}), .COUNT_W({count_w}), .HEADER_WORDS({header_words}), .TAG_W({tag_w})) deparser (
         .clk(clk), .rst(rst),
         .result_valid(result_valid), .result_ready(put_together), .result_reason({given_reason}), .result_port(result_port),
         .result_header(result_header), .result_header_bytes({put}header_bytes), .result_turn({put}turn),
@@ -260,7 +265,17 @@ endmodule
             window_top = 8 * self.window - 1,
             window_w = 8 * self.window,
             result_top = result_w - 1,
-            header_top = 512 * header_words - 1,
+            header_top = width * header_words - 1,
+            word_top = width - 1,
+            lane_top = word_bytes - 1,
+            queue_w = width + 8,
+            shift = word_bytes.trailing_zeros(),
+            turn = match word_bytes.trailing_zeros() {
+                6 => "moved[5:0]".into(),
+                bits => format!("{}'d0, moved[{}:0]", 6 - bits, bits - 1),
+            },
+            count_w = self.count_w(),
+            count_top = self.count_w() - 1,
         )
     }
 }
@@ -285,7 +300,13 @@ struct Anew {
 }
 
 impl Design {
+    /// How many bits a number of words has.
+    fn count_w(&self) -> u32 {
+        16 - (self.width / 8).trailing_zeros()
+    }
+
     fn anew(&self, header_words: u32) -> Anew {
+        let word_top = self.width - 1;
         let split = self.map.places;
         let Some(along) = self.along else {
             let same = match split {
@@ -296,7 +317,8 @@ impl Design {
                 width: 0,
                 flags: String::new(),
                 flags_out: String::new(),
-                front: "    wire [511:0] front_word = in_word;
+                front: format!(
+                    "    wire [{word_top}:0] front_word = in_word;
     wire [6:0] front_bytes = in_bytes;
     wire [15:0] front_port = s_axis_tuser;
     wire front_last = s_axis_tlast;
@@ -304,7 +326,7 @@ impl Design {
     wire front_ready;
     assign s_axis_tready = front_ready;
 "
-                .into(),
+                ),
                 pins: String::new(),
                 again: format!("{same}    assign result_taken_ready = put_together;\n"),
                 put: "result_",
@@ -369,7 +391,7 @@ impl Design {
             true => " && none_under_way",
             false => "",
         };
-        let header_w = 512 * header_words;
+        let header_w = self.width * header_words;
         Anew {
             width: bits + 2 + 8 + 1 + 16 + if clones { 9 } else { 0 },
             flags: format!("{flags}out_{asked}"),
@@ -377,13 +399,13 @@ impl Design {
                 "{flags_out}result_entry, result_set, result_full, result_from, result_along, "
             ),
             front: format!(
-                "    wire [511:0] front_word;
+                "    wire [{word_top}:0] front_word;
     wire [6:0] front_bytes;
     wire [15:0] front_port;
     wire [{top}:0] front_along;
     wire front_last, front_valid, front_ready, loops, loop_empty;
     wire [{tag_top}:0] leaves_tag;
-    p4_loop #(.ALONG_W({all}), .DEPTH_LOG2({depth}), .LONGEST({longest})) loop (
+    p4_loop #(.WIDTH({width}), .ALONG_W({all}), .DEPTH_LOG2({depth}), .LONGEST({longest})) loop (
         .clk(clk), .rst(rst),
         .in_word(out_word), .in_bytes(out_bytes), .in_last(m_axis_tlast), .in_port(leaves_tag[{all} +: 16]),
         .in_along(leaves_tag[{top}:0]), .in_valid(loops), .lost(lost),
@@ -405,6 +427,7 @@ impl Design {
                 vector_top = bits - 1,
                 depth = QUEUE_LOG2 + 1,
                 longest = (1 << QUEUE_LOG2) - 1,
+                width = self.width,
             ),
             pins: format!(
                 "        .along(window_along),\n        .out_entry(out_entry), .out_set(out_set), .out_full(out_full), .out_along(out_along), .out_from(out_from),\n{pins}"
@@ -420,9 +443,9 @@ impl Design {
     wire [{header_top}:0] put_header;
     wire [15:0] put_header_bytes;
     wire [5:0] put_turn;
-    wire [9:0] put_wait, put_skip;
+    wire [{count_top}:0] put_wait, put_skip;
     wire [31:0] put_limit;
-{result_clones}{unused_copies}    p4_again #(.ALONG_W({bits}), .HEADER_W({header_w}), .RAW({raw}), .PASSES(8'd{passes})) again (
+{result_clones}{unused_copies}    p4_again #(.ALONG_W({bits}), .HEADER_W({header_w}), .COUNT_W({count_w}), .RAW({raw}), .PASSES(8'd{passes})) again (
         .clk(clk), .rst(rst), .in_valid(result_valid), .in_ready(result_taken_ready), .in_keep({keep}), .in_replay({replay}),
         .in_clone({clone}), .in_clone_set({clone_set}), .in_entry(result_entry), .in_set(result_set), .in_full(result_full),
         .in_along(result_along), .in_reason(reason), .in_header(result_header), .in_header_bytes(result_header_bytes),
@@ -438,6 +461,8 @@ impl Design {
                 header_top = header_w - 1,
                 raw = u8::from(along.clones_raw),
                 passes = crate::reason::PASSES,
+                count_w = self.count_w(),
+                count_top = self.count_w() - 1,
             ),
             put: "put_",
             reason: "put_reason",

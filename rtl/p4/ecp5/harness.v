@@ -9,8 +9,10 @@ module harness (
     input  wire serial_in,
     output reg  serial_out
 );
-    localparam INPUTS = 1 + 64 + 64 + 512 + 64 + 1 + 1 + 16 + 1 + 1 + 16 + 32;
-    localparam OUTPUTS = 1 + 512 + 64 + 1 + 1 + 16 + 1 + 8 + 1 + 1 + 32;
+    localparam WIDTH = `WIDTH;
+    localparam LANES = WIDTH / 8;
+    localparam INPUTS = 1 + 64 + 64 + WIDTH + LANES + 1 + 1 + 16 + 1 + 1 + 16 + 32;
+    localparam OUTPUTS = 1 + WIDTH + LANES + 1 + 1 + 16 + 1 + 8 + 1 + 1 + 32;
 
     reg [INPUTS-1:0] in;
     wire [OUTPUTS-1:0] out;
@@ -24,17 +26,20 @@ module harness (
     end
 
     wire rst, tvalid, tlast, tready, write;
-    wire [63:0] time_ns, time_us, tkeep;
-    wire [511:0] tdata;
+    wire [63:0] time_ns, time_us;
+    wire [LANES-1:0] tkeep;
+    wire [WIDTH-1:0] tdata;
     wire [15:0] tuser, address;
     wire [31:0] data;
     assign {rst, time_ns, time_us, tdata, tkeep, tvalid, tlast, tuser, tready, write, address, data} = in;
+    wire [60:0] rest;
+    assign out[OUTPUTS-1 -: 61] = rest;
     `DESIGN design (
         .clk(clk), .rst(rst), .time_ns(time_ns), .time_us(time_us),
         .s_axis_tdata(tdata), .s_axis_tkeep(tkeep), .s_axis_tvalid(tvalid), .s_axis_tready(out[0]), .s_axis_tlast(tlast), .s_axis_tuser(tuser),
-        .m_axis_tdata(out[1 +: 512]), .m_axis_tkeep(out[513 +: 64]), .m_axis_tvalid(out[577]), .m_axis_tready(tready),
-        .m_axis_tlast(out[578]), .m_axis_tuser(out[579 +: 16]), .drop_valid(out[595]), .drop_reason(out[596 +: 8]), .more(out[604]),
-        .busy(out[605]), .ctl_write(write), .ctl_address(address), .ctl_data(data), .ctl_read(out[606 +: 32])
+        .m_axis_tdata(out[1 +: WIDTH]), .m_axis_tkeep(out[1 + WIDTH +: LANES]), .m_axis_tvalid(rest[0]), .m_axis_tready(tready),
+        .m_axis_tlast(rest[1]), .m_axis_tuser(rest[2 +: 16]), .drop_valid(rest[18]), .drop_reason(rest[19 +: 8]), .more(rest[27]),
+        .busy(rest[28]), .ctl_write(write), .ctl_address(address), .ctl_data(data), .ctl_read(rest[29 +: 32])
     );
 endmodule
 

@@ -8,6 +8,7 @@
 module p4_again #(
     parameter ALONG_W = 64,        // without set and entry
     parameter HEADER_W = 512,
+    parameter COUNT_W = 10,        // of numbers of words
     parameter RAW = 0,             // clones are of the packet as it came
     parameter [7:0] PASSES = 249   // the reason
 ) (
@@ -27,8 +28,8 @@ module p4_again #(
     input  wire [HEADER_W-1:0]   in_header,
     input  wire [15:0]           in_header_bytes,
     input  wire [5:0]            in_turn,
-    input  wire [9:0]            in_wait,
-    input  wire [9:0]            in_skip,
+    input  wire [COUNT_W-1:0]    in_wait,
+    input  wire [COUNT_W-1:0]    in_skip,
     input  wire [31:0]           in_limit,
     output wire                  out_keep,
     output wire                  out_replay,
@@ -38,8 +39,8 @@ module p4_again #(
     output wire [HEADER_W-1:0]   out_header,
     output wire [15:0]           out_header_bytes,
     output wire [5:0]            out_turn,
-    output wire [9:0]            out_wait,
-    output wire [9:0]            out_skip,
+    output wire [COUNT_W-1:0]    out_wait,
+    output wire [COUNT_W-1:0]    out_skip,
     output wire [31:0]           out_limit,
     input  wire                  out_taken     // with in_valid
 );
@@ -56,8 +57,8 @@ module p4_again #(
     assign out_header = in_header;
     assign out_header_bytes = raw ? 16'd0 : in_header_bytes;
     assign out_turn = raw ? 6'd0 : in_turn;
-    assign out_wait = raw ? 10'd0 : in_wait;
-    assign out_skip = raw ? 10'd0 : in_skip;
+    assign out_wait = raw ? {COUNT_W{1'b0}} : in_wait;
+    assign out_skip = raw ? {COUNT_W{1'b0}} : in_skip;
     assign out_limit = raw ? {32{1'b1}} : in_limit;
     always @(posedge clk)
         if (rst) cloned <= 1'b0;

@@ -9,6 +9,8 @@
 `timescale 1ns / 1ps
 
 module p4_deparser #(
+    parameter WIDTH = 512,          // bits of a word
+    parameter COUNT_W = 10,         // of numbers of words
     parameter HEADER_WORDS = 1,
     parameter TAG_W = 1
 ) (
@@ -19,22 +21,22 @@ module p4_deparser #(
     output wire                        result_ready,
     input  wire [7:0]                  result_reason,  // 0, or why the packet is dropped
     input  wire [15:0]                 result_port,
-    input  wire [512*HEADER_WORDS-1:0] result_header,
+    input  wire [WIDTH*HEADER_WORDS-1:0] result_header,
     input  wire [15:0]                 result_header_bytes,
-    input  wire [5:0]                  result_turn,    // how far the payload moves, modulo 64
-    input  wire [9:0]                  result_wait,    // words that only the header fills, before the packet's first
-    input  wire [9:0]                  result_skip,    // words of the packet that nothing is left of
+    input  wire [5:0]                  result_turn,    // how far the payload moves, modulo a word
+    input  wire [COUNT_W-1:0]          result_wait,    // words that only the header fills, before the packet's first
+    input  wire [COUNT_W-1:0]          result_skip,    // words of the packet that nothing is left of
     input  wire [31:0]                 result_limit,   // no more bytes than these leave
     input  wire                        result_more,    // another copy of the packet comes
     input  wire [TAG_W-1:0]            result_tag,     // goes along with what leaves
     // the packet as it came
-    input  wire [511:0]                word,
+    input  wire [WIDTH-1:0]            word,
     input  wire [6:0]                  word_bytes,
     input  wire                        word_last,
     input  wire                        word_valid,
     output wire                        word_ready,
     // as it leaves
-    output reg  [511:0]                out_word,
+    output reg  [WIDTH-1:0]            out_word,
     output reg  [6:0]                  out_bytes,
     output reg                         out_last,
     output reg  [15:0]                 out_port,
@@ -45,21 +47,23 @@ module p4_deparser #(
     output reg  [7:0]                  drop_reason,
     output reg                         more            // with what leaves or is dropped: another copy comes
 );
-    localparam HEADER_W = 512 * HEADER_WORDS;
+    localparam HEADER_W = WIDTH * HEADER_WORDS;
+    localparam [15:0] WORD = WIDTH / 8;   // bytes
+    localparam [6:0] BYTES = WORD[6:0];
 
     reg busy, tail, discard;
     reg [6:0] tail_bytes;
     reg [HEADER_W-1:0] header_left;
     reg [15:0] header_bytes_left;
-    reg [9:0] wait_left, skip_left;
+    reg [COUNT_W-1:0] wait_left, skip_left;
     reg [31:0] limit_left;
-    reg [511:0] carried;   // the last word, turned
+    reg [WIDTH-1:0] carried;   // the last word, turned
 
     // Of a packet that begins, or what is left of it.
     wire [HEADER_W-1:0] header = busy ? header_left : result_header;
     wire [15:0] header_bytes = busy ? header_bytes_left : result_header_bytes;
-    wire [9:0] waiting = busy ? wait_left : result_wait;
-    wire [9:0] skipping = busy ? skip_left : result_skip;
+    wire [COUNT_W-1:0] waiting = busy ? wait_left : result_wait;
+    wire [COUNT_W-1:0] skipping = busy ? skip_left : result_skip;
     wire [31:0] limit = busy ? limit_left : result_limit;
 
     wire dropping = discard || result_reason != 0;
@@ -69,19 +73,19 @@ module p4_deparser #(
     wire skips = takes && !dropping && skipping != 0;
 
     // The word turned, and the masks of what comes from where.
-    wire [1023:0] doubled = {word, word} >> {result_turn, 3'b000};
-    wire [511:0] turned = doubled[511:0];
-    wire [511:0] from_this = {512{1'b1}} >> {result_turn, 3'b000};
-    wire [6:0] covered = header_bytes > 16'd64 ? 7'd64 : header_bytes[6:0];
-    wire [511:0] not_header = {512{1'b1}} >> {covered, 3'b000};
-    wire [511:0] payload = (turned & from_this) | (carried & ~from_this);
-    wire [511:0] joined = (header[HEADER_W-1 -: 512] & ~not_header) | (payload & not_header);
+    wire [2*WIDTH-1:0] doubled = {word, word} >> {result_turn, 3'b000};
+    wire [WIDTH-1:0] turned = doubled[WIDTH-1:0];
+    wire [WIDTH-1:0] from_this = {WIDTH{1'b1}} >> {result_turn, 3'b000};
+    wire [6:0] covered = header_bytes > WORD ? BYTES : header_bytes[6:0];
+    wire [WIDTH-1:0] not_header = {WIDTH{1'b1}} >> {covered, 3'b000};
+    wire [WIDTH-1:0] payload = (turned & from_this) | (carried & ~from_this);
+    wire [WIDTH-1:0] joined = (header[HEADER_W-1 -: WIDTH] & ~not_header) | (payload & not_header);
 
     // How far the packet's last word reaches.
     wire [7:0] reach = {1'b0, word_bytes} + {2'b00, result_turn};
-    wire ends_over = word_last && reach > 8'd64;   // into one more word
+    wire ends_over = word_last && reach > {1'b0, BYTES};   // into one more word
     wire ends_here = takes && word_last && !ends_over;
-    wire [6:0] natural_bytes = tail ? tail_bytes : skips ? 7'd0 : ends_here ? reach[6:0] : 7'd64;
+    wire [6:0] natural_bytes = tail ? tail_bytes : skips ? 7'd0 : ends_here ? reach[6:0] : BYTES;
     wire natural_last = tail || ends_here;
     wire cut = limit <= {25'd0, natural_bytes};
     // A word that is only skipped leaves nothing, but if nothing at all is left.
@@ -104,12 +108,12 @@ module p4_deparser #(
             drop_reason <= result_reason;
             more <= result_more;
             if (takes) carried <= turned;
-            header_left <= gives ? header << 512 : header;
-            header_bytes_left <= !gives ? header_bytes : header_bytes > 16'd64 ? header_bytes - 16'd64 : 16'd0;
-            wait_left <= header_only ? waiting - 10'd1 : waiting;
-            skip_left <= skips ? skipping - 10'd1 : skipping;
+            header_left <= gives ? header << WIDTH : header;
+            header_bytes_left <= !gives ? header_bytes : header_bytes > WORD ? header_bytes - WORD : 16'd0;
+            wait_left <= header_only ? waiting - 1'b1 : waiting;
+            skip_left <= skips ? skipping - 1'b1 : skipping;
             limit_left <= gives ? limit - {25'd0, natural_bytes} : limit;
-            tail_bytes <= reach[6:0] - 7'd64;
+            tail_bytes <= reach[6:0] - BYTES;
         end
         drop_valid <= step && done && result_reason != 0 && !rst;
         if (rst) begin
@@ -127,7 +131,7 @@ module p4_deparser #(
         end
     end
 
-    wire unused = &{1'b0, doubled[1023:512], reach[7]};
+    wire unused = &{1'b0, doubled[2*WIDTH-1:WIDTH], reach[7]};
 endmodule
 
 `resetall

@@ -67,7 +67,7 @@ module p4_exact_table #(
             reg [SPARE-1:0] valid;
             reg [DATA_W-1:0] now;
             reg is;
-            integer row;
+            integer row, place;
             always @* begin
                 is = 1'b0;
                 now = {DATA_W{1'b0}};
@@ -80,10 +80,10 @@ module p4_exact_table #(
             always @(posedge clk) begin
                 spare_same <= is;
                 spare_data <= now;
-                for (row = 0; row < SPARE; row = row + 1)
-                    if (write && !to_default && to_spare && {28'd0, write_row[3:0]} == row) begin
-                        rows[row*ROW_W +: ROW_W] <= write_entry[ROW_W-1:0];
-                        valid[row] <= write_entry[ENTRY_W-1];
+                for (place = 0; place < SPARE; place = place + 1)
+                    if (write && !to_default && to_spare && {28'd0, write_row[3:0]} == place) begin
+                        rows[place*ROW_W +: ROW_W] <= write_entry[ROW_W-1:0];
+                        valid[place] <= write_entry[ENTRY_W-1];
                     end
                 if (rst) valid <= {SPARE{1'b0}};
             end

@@ -6,6 +6,7 @@
 `timescale 1ns / 1ps
 
 module p4_gather #(
+    parameter WIDTH = 512,      // bits of a word
     parameter WORDS = 2,        // of the window
     parameter WINDOW_W = 1024,  // bits of them that somebody looks at
     parameter WHOLE = 0
@@ -13,8 +14,8 @@ module p4_gather #(
     input  wire                clk,
     input  wire                rst,
     // words of packets
-    input  wire [511:0]        word,
-    input  wire [6:0]          word_bytes,   // 64 but in the last word
+    input  wire [WIDTH-1:0]    word,
+    input  wire [6:0]          word_bytes,   // all but in the last word
     input  wire                word_last,
     input  wire [15:0]         word_port,
     input  wire                word_valid,   // accepted in this cycle
@@ -28,15 +29,15 @@ module p4_gather #(
     output reg  [15:0]         sum           // ones' complement sum of the same bytes
 );
     localparam [15:0] MOST = WINDOW_W / 8;
-    localparam ALL = WORDS * 512;
+    localparam ALL = WORDS * WIDTH;
 
     reg [ALL-1:0] gathered;
-    reg [7:0] at;          // which word of the packet comes next, as far as the window goes
+    reg [8:0] at;          // which word of the packet comes next, as far as the window goes
     reg [31:0] counted;
     reg given;
 
-    wire [511:0] clear = {512{1'b1}} >> {word_bytes, 3'b000};
-    wire [511:0] clean = word & ~clear;
+    wire [WIDTH-1:0] clear = {WIDTH{1'b1}} >> {word_bytes, 3'b000};
+    wire [WIDTH-1:0] clean = word & ~clear;
     wire [31:0] total = counted + {25'd0, word_bytes};
     wire at_start = counted == 0;
     wire full = word_last || (WHOLE == 0 && at == WORDS - 1);
@@ -47,7 +48,7 @@ module p4_gather #(
     integer k;
     always @* begin
         adding = {6'd0, at_start ? 16'd0 : summed};
-        for (k = 0; k < 32; k = k + 1) adding = adding + {6'd0, clean[16*k +: 16]};
+        for (k = 0; k < WIDTH / 16; k = k + 1) adding = adding + {6'd0, clean[16*k +: 16]};
     end
     wire [16:0] folded = {1'b0, adding[15:0]} + {11'd0, adding[21:16]};
     wire [15:0] sum_now = folded[15:0] + {15'd0, folded[16]};
@@ -58,7 +59,7 @@ module p4_gather #(
     always @* begin
         filled = at == 0 ? {ALL{1'b0}} : gathered;
         for (i = 0; i < WORDS; i = i + 1)
-            if ({24'd0, at} == i) filled[ALL-1-512*i -: 512] = clean;
+            if ({23'd0, at} == i) filled[ALL-1-WIDTH*i -: WIDTH] = clean;
     end
 
     assign begun = given;

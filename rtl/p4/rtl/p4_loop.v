@@ -7,6 +7,7 @@
 `timescale 1ns / 1ps
 
 module p4_loop #(
+    parameter WIDTH = 512,         // bits of a word
     parameter ALONG_W = 64,
     parameter DEPTH_LOG2 = 10,     // words
     parameter LONGEST = 511        // words of a packet
@@ -14,7 +15,7 @@ module p4_loop #(
     input  wire               clk,
     input  wire               rst,
     // packets that begin anew
-    input  wire [511:0]       in_word,
+    input  wire [WIDTH-1:0]   in_word,
     input  wire [6:0]         in_bytes,
     input  wire               in_last,
     input  wire [15:0]        in_port,     // by which they came
@@ -22,14 +23,14 @@ module p4_loop #(
     input  wire               in_valid,
     output reg                lost,        // one that found no room
     // packets from outside
-    input  wire [511:0]       new_word,
+    input  wire [WIDTH-1:0]   new_word,
     input  wire [6:0]         new_bytes,
     input  wire               new_last,
     input  wire [15:0]        new_port,
     input  wire               new_valid,
     output wire               new_ready,
     // both
-    output wire [511:0]       out_word,
+    output wire [WIDTH-1:0]   out_word,
     output wire [6:0]         out_bytes,
     output wire               out_last,
     output wire [15:0]        out_port,
@@ -46,13 +47,13 @@ module p4_loop #(
     wire room = words <= MOST;
     wire keep = in_valid && (amid ? !skipping : room);
     wire word_room, along_room, word_valid, along_valid;
-    wire [511:0] word;
+    wire [WIDTH-1:0] word;
     wire [6:0] bytes;
     wire last;
     wire [15:0] port;
     wire [ALONG_W-1:0] along;
     wire take;
-    p4_fifo #(.WIDTH(520), .DEPTH_LOG2(DEPTH_LOG2)) kept (
+    p4_fifo #(.WIDTH(WIDTH + 8), .DEPTH_LOG2(DEPTH_LOG2)) kept (
         .clk(clk), .rst(rst), .in_data({in_last, in_bytes, in_word}), .in_valid(keep), .in_ready(word_room),
         .out_data({last, bytes, word}), .out_valid(word_valid), .out_ready(take)
     );

@@ -12,7 +12,7 @@ use verilog::{Design, LIBRARY};
 
 /// Make hardware of a program, or show what the kernel is given
 ///
-/// For Verilog the folder gets the top module, with AXI streams of 512 bits for packets and a register bus, the pipeline, the modules that all
+/// For Verilog the folder gets the top module, with AXI streams for packets and a register bus, the pipeline, the modules that all
 /// programs share, and the map of the registers as JSON and as a header for C. What the program asks for that is no hardware is told with its place.
 /// For XDP it gets the maps and instructions of eBPF as text: what `wire p4 run --engine xdp` loads.
 #[derive(clap::Args)]
@@ -28,6 +28,9 @@ pub struct Compile {
     /// The folder for the files; made if it is not there
     #[arg(long, short, value_name = "FOLDER")]
     output: PathBuf,
+    /// Bits of a word of the streams: 64, 128, 256 or 512
+    #[arg(long, value_name = "BITS", default_value_t = 512, value_parser = width)]
+    width: u32,
     /// The parser looks at so many bytes of a packet, at most
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(64..=2048))]
     window: u64,
@@ -45,6 +48,13 @@ pub struct Compile {
     without: Vec<Optimisation>,
     #[command(flatten)]
     reading: Reading,
+}
+
+fn width(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(bits @ (64 | 128 | 256 | 512)) => Ok(bits),
+        _ => Err("give 64, 128, 256 or 512".into()),
+    }
 }
 
 /// What makes the hardware smaller or faster.
@@ -94,6 +104,7 @@ impl Compile {
             .map(|stem| stem.to_string_lossy().into_owned());
         let options = verilog::Options {
             name: stem.as_deref().unwrap_or("program"),
+            width: self.width,
             window: self.window,
             levels: self.levels,
             optimise: verilog::Optimise {
@@ -136,9 +147,10 @@ impl Compile {
             live::output::replace(&folder.join(name), text.as_bytes())?;
         }
         eprintln!(
-            "wire: {}: module {}, {} in the pipeline, a window of {} bytes, {} and {}",
+            "wire: {}: module {}, streams of {} bits, {} in the pipeline, a window of {} bytes, {} and {}",
             folder.display(),
             design.name,
+            design.width,
             count(design.stages as usize, "cycle"),
             design.window,
             count(design.map.tables.len(), "table"),

@@ -3,7 +3,7 @@
 use crate::shared::{INPUTS, OUTPUTS, Shared};
 use node::Time;
 use verilog::map::address;
-use verilog::reason;
+use verilog::{Design, reason};
 
 /// Places of inputs among the words of a cycle.
 mod input {
@@ -60,16 +60,19 @@ const PATIENCE: u64 = 1_000_000;
 pub struct Device {
     shared: Shared,
     cycles: u64,
+    /// Bytes of a word.
+    word: usize,
     /// Packets may begin anew: the next is given when nothing of the last is on its way any more.
     one_by_one: bool,
 }
 
 impl Device {
-    pub(crate) fn new(shared: Shared, one_by_one: bool) -> Device {
+    pub(crate) fn new(shared: Shared, design: &Design) -> Device {
         let mut device = Device {
             shared,
             cycles: 0,
-            one_by_one,
+            word: design.width as usize / 8,
+            one_by_one: design.begins_anew(),
         };
         for _ in 0..4 {
             device.idle(RST);
@@ -129,6 +132,7 @@ impl Device {
     pub fn stream(&mut self, packets: &[(u16, &[u8])], now: Time) -> Result<Vec<Passage>, Stuck> {
         let mut done: Vec<Passage> = Vec::new();
         let mut begun: Vec<u64> = Vec::new();
+        let width = self.word;
         let (mut packet, mut word) = (0, 0);
         let mut leaving: Option<(u64, Vec<u8>)> = None;
         let mut inputs = [0; INPUTS];
@@ -142,9 +146,9 @@ impl Device {
             inputs[input::FLAGS] = READY;
             let given = packets.get(packet).filter(|_| free || word > 0);
             if let Some((port, bytes)) = given {
-                let rest = &bytes[word * 64..];
-                let part = &rest[..rest.len().min(64)];
-                let last = rest.len() <= 64;
+                let rest = &bytes[word * width..];
+                let part = &rest[..rest.len().min(width)];
+                let last = rest.len() <= width;
                 inputs[input::FLAGS] |= VALID | if last { LAST } else { 0 };
                 inputs[input::PORT] = (*port).into();
                 inputs[input::KEEP] = match part.len() {
@@ -170,7 +174,7 @@ impl Device {
                     begun.push(now);
                 }
                 word += 1;
-                if word * 64 >= bytes.len() {
+                if word * width >= bytes.len() {
                     (packet, word) = (packet + 1, 0);
                 }
             }

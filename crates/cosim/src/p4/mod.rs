@@ -25,27 +25,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use verilog::map::address::{DEFAULT_ROW, DIGESTS, TAKE, WRITTEN};
 use verilog::map::{DigestMap, Source, TableKind, meter};
-use verilog::{Design, Options, reason};
+use verilog::{Design, Optimise, Options, reason};
 
 fn no_path() -> Unsupported {
     Unsupported::from(verilog::NO_PATH)
 }
 
-/// The design of a program that is only run: without places of the source in its comments.
-fn plain(environment: &Environment, path: &Path) -> Result<Design, Unsupported> {
-    let options = Options {
-        name: "p4",
-        window: 1024,
-        levels: 6,
-        optimise: verilog::Optimise::ALL,
-        place: &|_| None,
-    };
-    Design::new(environment, path, &options)
-}
-
 /// The engine: a program in Verilog, cycle by cycle.
 pub struct Rtl {
     environment: Arc<Environment>,
+    width: u32,
+    optimise: Optimise,
     /// Made when the path is known.
     running: Option<Running>,
 }
@@ -78,12 +68,24 @@ impl Rtl {
     pub fn new(environment: &Arc<Environment>) -> Rtl {
         Rtl {
             environment: Arc::clone(environment),
+            width: Options::DEFAULT.width,
+            optimise: Options::DEFAULT.optimise,
             running: None,
         }
     }
-}
 
-impl Rtl {
+    /// With words of so many bits: 64, 128, 256 or 512.
+    #[must_use]
+    pub fn with_width(self, width: u32) -> Rtl {
+        Rtl { width, ..self }
+    }
+
+    /// With these optimisations.
+    #[must_use]
+    pub fn with_optimise(self, optimise: Optimise) -> Rtl {
+        Rtl { optimise, ..self }
+    }
+
     /// What the hardware is like, when the path has been told.
     #[must_use]
     pub fn design(&self) -> Option<&Design> {
@@ -112,11 +114,15 @@ impl Rtl {
 }
 
 impl Running {
-    fn new(environment: &Environment, path: &Path) -> Result<Running, Unsupported> {
-        let design = plain(environment, path)?;
+    fn new(
+        environment: &Environment,
+        path: &Path,
+        options: &Options<'_>,
+    ) -> Result<Running, Unsupported> {
+        let design = Design::new(environment, path, options)?;
         let library =
             verilate::library(&design).map_err(|error| Unsupported::from(error.to_string()))?;
-        let device = Device::new(crate::shared::Shared::new(library), design.begins_anew());
+        let device = Device::new(crate::shared::Shared::new(library), &design);
         let cells = design.map.memories.iter().map(|memory| {
             let object = &environment.objects[memory.object.index()];
             vec![0; memory.size * stride(object)]
@@ -413,7 +419,12 @@ impl Engine for Rtl {
 
     fn prepare(&mut self, path: Option<&Path>) -> Result<bool, Unsupported> {
         let path = path.ok_or_else(no_path)?;
-        self.running = Some(Running::new(&self.environment, path)?);
+        let options = Options {
+            width: self.width,
+            optimise: self.optimise,
+            ..Options::DEFAULT
+        };
+        self.running = Some(Running::new(&self.environment, path, &options)?);
         Ok(true)
     }
 

@@ -105,12 +105,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("bytes  first in to first out  to last out  back to back: cycles each  Gb/s");
-    let head = arguments
+    let mut head = arguments
         .get(2)
         .map_or_else(|| vec![0; 64], |digits| bytes(digits));
-    for length in [64, 128, 256, 512, 1024, 1518] {
+    // No packet is shorter than an Ethernet frame.
+    if head.len() < 64 {
+        head.resize(64, 0);
+    }
+    let mut lengths = vec![64, 128, 256, 512, 1024, 1518];
+    lengths.retain(|length| *length > head.len());
+    lengths.insert(0, head.len());
+    for length in lengths {
         let mut packet = head.clone();
-        packet.resize(length.max(head.len()), 0);
+        packet.resize(length, 0);
         let one = rtl.stream(&[(0, &packet)], &context)?;
         let many: Vec<(u16, &[u8])> = (0..256).map(|_| (0, &packet[..])).collect();
         let many = rtl.stream(&many, &context)?;

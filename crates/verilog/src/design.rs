@@ -85,6 +85,8 @@ pub struct Design {
     pub longest: usize,
     /// What the hardware does otherwise than the program says.
     pub warnings: Vec<String>,
+    /// Packets may be cut short.
+    pub(crate) limited: bool,
     /// What goes along with packets that begin anew, if the program may ask for it.
     pub(crate) along: Option<AlongForm>,
 }
@@ -156,6 +158,8 @@ impl Design {
         }
         walk.join_writes();
         let window = (walk.window.div_ceil(8) * 8).max(8) as u32;
+        let all = num_bigint::BigUint::from(u32::MAX);
+        let limited = walk.graph.known(truncate) != Some(&all);
         let mut outputs = alloc::vec![
             ("out_reason", verdict.reason),
             ("out_port", verdict.port),
@@ -212,6 +216,7 @@ impl Design {
             whole,
             longest: ((1 << QUEUE_LOG2) - 2) * options.width as usize / 8,
             warnings: walk.warnings.clone(),
+            limited,
             along,
         };
         let top = design.top(&text);

@@ -180,7 +180,7 @@ module {name} (
     wire [{word_top}:0] word;
     wire [6:0] word_bytes;
     wire word_last, word_valid, word_ready;
-{replays}    p4_fifo #(.WIDTH({queue_w}), .DEPTH_LOG2({queue_log2})) queue (
+{replays}    p4_fifo #(.WIDTH({queue_w}), .DEPTH_LOG2({queue_log2}), .AGAIN(1)) queue (
         .clk(clk), .rst(rst),
         .in_data({{front_last, front_bytes, front_word}}), .in_valid(front_valid && (given || room)), .in_ready(queue_ready),
         .out_data({queue_out}), .out_valid({queue_valid}), .out_ready({queue_taken})
@@ -235,7 +235,7 @@ module {name} (
     );
 {again}    assign packet_taken = result_valid && result_taken_ready;
 
-    p4_deparser #(.WIDTH({width}), .COUNT_W({count_w}), .HEADER_WORDS({header_words}), .TAG_W({tag_w})) deparser (
+    p4_deparser #(.WIDTH({width}), .COUNT_W({count_w}), .HEADER_WORDS({header_words}), .LIMITED({limited}), .TAG_W({tag_w})) deparser (
         .clk(clk), .rst(rst),
         .result_valid(result_valid), .result_ready(put_together), .result_reason({given_reason}), .result_port(result_port),
         .result_header(result_header), .result_header_bytes({put}header_bytes), .result_turn({put}turn),
@@ -274,6 +274,7 @@ endmodule
                 6 => "moved[5:0]".into(),
                 bits => format!("{}'d0, moved[{}:0]", 6 - bits, bits - 1),
             },
+            limited = u8::from(self.limited),
             count_w = self.count_w(),
             count_top = self.count_w() - 1,
         )

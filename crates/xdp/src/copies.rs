@@ -7,7 +7,7 @@ use crate::frame::{ENDED, GROUP, INDEX};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R6, R7, R8, Size};
 use crate::maps::Purpose;
 use crate::unit::{Code, DATA, DATA_END, REDIRECT_MAP, Unit, XDP_DROP};
-use p4::ir::{Program, SectionId, SlotId, TableId, Terminator};
+use p4::ir::{Body, Callee, Function, Program, SectionId, SlotId, StatementKind, Terminator};
 use pipeline::engine::{Path, Source, Step};
 use pipeline::state::replication::Replica;
 
@@ -52,32 +52,34 @@ pub(crate) fn alike(program: &Program, path: &Path) -> Option<SlotId> {
 fn names(program: &Program, section: SectionId, slots: &[SlotId]) -> bool {
     let mut found = false;
     let mut each = |slot: &mut SlotId| found |= slots.contains(slot);
-    let mut body = program.sections[section.index()].body.clone();
-    body.slots_mut(&mut each);
+    let body = &program.sections[section.index()].body;
+    of_body(body, &mut each);
     for block in &body.blocks {
         if let Terminator::Apply { table, .. } = block.terminator {
-            of_table(program, table, &mut each);
+            let table = &program.tables[table.index()];
+            for key in &table.keys {
+                key.value.clone().slots_mut(&mut each);
+            }
+            for action in &table.actions {
+                of_body(&program.actions[action.action.index()].body, &mut each);
+            }
         }
     }
-    for object in &program.objects {
-        for method in &object.methods {
-            method.body.clone().slots_mut(&mut each);
-        }
-    }
+    let methods = program.objects.iter().flat_map(|object| &object.methods);
+    methods.for_each(|method| of_body(&method.body, &mut each));
     found
 }
 
-fn of_table(program: &Program, table: TableId, each: &mut dyn FnMut(&mut SlotId)) {
-    let table = &program.tables[table.index()];
-    for key in &table.keys {
-        key.value.clone().slots_mut(each);
+/// Calls back for each slot of a body. To hand all of `standard_metadata` to `mark_to_drop` is not to read it.
+fn of_body(body: &Body, each: &mut dyn FnMut(&mut SlotId)) {
+    let mut body = body.clone();
+    for block in &mut body.blocks {
+        block.statements.retain(|statement| {
+            let marks = Callee::Function(Function::MarkToDrop);
+            !matches!(&statement.kind, StatementKind::Call { callee, .. } if *callee == marks)
+        });
     }
-    for action in &table.actions {
-        program.actions[action.action.index()]
-            .body
-            .clone()
-            .slots_mut(each);
-    }
+    body.slots_mut(each);
 }
 
 /// The numbers of the ports of a group's copies that are there, and how many are not.

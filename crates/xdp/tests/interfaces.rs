@@ -67,6 +67,27 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
 #[test]
+fn copies_that_differ_are_not_left_to_the_kernel() {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("alike.p4");
+    let alike = "h.ethernet.from[7:0] = 9;";
+    for (egress, made) in [
+        (alike, true),
+        ("mark_to_drop(s);", true),
+        ("h.ethernet.from[8:0] = s.egress_port;", false),
+        ("h.ethernet.from[15:0] = s.egress_rid;", false),
+        ("if (s.instance_type == 5) { mark_to_drop(s); }", false),
+    ] {
+        std::fs::write(&program, COPIES.replace(alike, egress)).expect("a file");
+        let object = xdp::program(&environment(&program)).expect(egress);
+        let maps = object.maps.iter();
+        let groups = maps
+            .filter(|map| map.purpose == xdp::Purpose::Groups)
+            .count();
+        assert_eq!(groups, usize::from(made), "{egress}");
+    }
+}
+
+#[test]
 fn the_kernel_copies_packets_for_a_multicast_group() {
     if !allowed() {
         return;

@@ -12,6 +12,7 @@ module p4_deparser #(
     parameter WIDTH = 512,          // bits of a word
     parameter COUNT_W = 10,         // of numbers of words
     parameter HEADER_WORDS = 1,
+    parameter LIMITED = 1,          // whether result_limit is ever less than a packet
     parameter TAG_W = 1
 ) (
     input  wire                        clk,
@@ -87,7 +88,7 @@ module p4_deparser #(
     wire ends_here = takes && word_last && !ends_over;
     wire [6:0] natural_bytes = tail ? tail_bytes : skips ? 7'd0 : ends_here ? reach[6:0] : BYTES;
     wire natural_last = tail || ends_here;
-    wire cut = limit <= {25'd0, natural_bytes};
+    wire cut = LIMITED != 0 && limit <= {25'd0, natural_bytes};
     // A word that is only skipped leaves nothing, but if nothing at all is left.
     wire gives = !dropping && (!skips || ends_here);
     wire last = natural_last || (cut && gives);

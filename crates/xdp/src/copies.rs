@@ -18,8 +18,7 @@ pub(crate) const COPIES: u32 = 256;
 /// BPF_F_BROADCAST.
 const BROADCAST: i32 = 1 << 3;
 
-/// The slot with the number of a packet's group, and whether all copies of a packet are alike.
-pub(crate) fn alike(program: &Program, path: &Path) -> Option<SlotId> {
+fn alike(program: &Program, path: &Path) -> Option<SlotId> {
     let group = path.detours.group?;
     let at = path
         .steps
@@ -94,6 +93,11 @@ pub(crate) fn members(replicas: &[Replica], ports: usize) -> (Vec<usize>, u64) {
 }
 
 impl Unit<'_> {
+    /// The slot with the number of a packet's group, if all its copies are alike.
+    pub(crate) fn alike(&self, path: &Path) -> Option<SlotId> {
+        alike(self.program, path)
+    }
+
     /// A packet whose group is in this slot goes on where those do that are sent by one port, and is copied at the end.
     pub(crate) fn copies(&mut self, slot: SlotId, egress: Label) {
         let at = self.cell(slot);

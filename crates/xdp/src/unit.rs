@@ -1,6 +1,5 @@
 //! A program's path as one program of the kernel: sections, blocks, and where they lead.
 
-use crate::copies::alike;
 use crate::frame::{
     CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, GROUP, HIT, INDEX, LENGTH,
     NANOSECONDS, PORT, POSITION, RESULT,
@@ -195,7 +194,7 @@ impl<'a> Unit<'a> {
     fn path(&mut self, path: &Path) {
         self.begin();
         if self.entrance == Entrance::Attached {
-            let group = alike(self.program, path);
+            let group = self.alike(path);
             self.group = group.map(|slot| (slot, self.a.label()));
         }
         let of_time = |step: &Step| matches!(step, Step::Set(_, Source::Now | Source::Nanoseconds));
